@@ -6,10 +6,14 @@ import type { TestSequencer, TestSpecification } from "vitest/node";
 import { changedFiles, suitesOf, unchangedAreas } from "./scripts/areas.ts";
 
 const report = process.env.DEVTOOL_TEST_REPORT;
-// `import` and `default` go without saying. Named, `import` would hold for `require` as well.
+// `import` and `default` go without saying. Named, `import` would hold for
+// `require` as well.
 const conditions = ["@devtool/source", "module", "node"];
 
-/** What takes long, in CI or in a quick run, the longest first: whoever began with these last would wait for them alone. */
+/**
+ * What takes long, in CI or in a quick run, the longest first: whoever began
+ * with these last would wait for them alone.
+ */
 const LONG = [
   "test/fleet-conformance.test.ts",
   "test/conformance-self.test.ts",
@@ -84,13 +88,25 @@ const LONG = [
   "packages/sandbox/src/leftovers.test.ts",
 ];
 
-/** Those whose rounds every run of CI plays: kills, bodies that nobody expects, and the faults that the kit must notice. */
-const ALWAYS = ["crash", "hostile", "hostile-frames", "conformance-self"].map((name) => `test/${name}.test.ts`);
+/**
+ * Those whose rounds every run of CI plays: kills, bodies that nobody expects,
+ * and the faults that the kit must notice.
+ */
+const ALWAYS = ["crash", "hostile", "hostile-frames", "conformance-self"].map(
+  (name) => `test/${name}.test.ts`,
+);
 
 /** What measures its own process, which is its alone. */
-const MEASURED = ["test/push-outage.test.ts", "test/idle-streams.test.ts", "test/mcp-chaos.test.ts"];
+const MEASURED = [
+  "test/push-outage.test.ts",
+  "test/idle-streams.test.ts",
+  "test/mcp-chaos.test.ts",
+];
 
-/** What plays with bindings, peers and a registry, which CI builds and installs beside the other tests. */
+/**
+ * What plays with bindings, peers and a registry, which CI builds and installs
+ * beside the other tests.
+ */
 const FOREIGN = [
   "bindings",
   "interop",
@@ -105,11 +121,20 @@ const FOREIGN = [
   "publish",
 ].map((name) => `test/${name}.test.ts`);
 
-/** All tests. Those of packages are beside the others in one project: its workers load the modules that both need once. */
-const TESTS = ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts", "test/**/*.test.ts"];
+/**
+ * All tests. Those of packages are beside the others in one project: its
+ * workers load the modules that both need once.
+ */
+const TESTS = [
+  "packages/*/src/**/*.test.ts",
+  "packages/*/test/**/*.test.ts",
+  "test/**/*.test.ts",
+];
 
 const ROOT = fileURLToPath(new URL(".", import.meta.url));
-const COMPILED = fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url));
+const COMPILED = fileURLToPath(
+  new URL("node_modules/.cache/compiled", import.meta.url),
+);
 
 class LongestFirst implements TestSequencer {
   shard(files: TestSpecification[]): TestSpecification[] {
@@ -127,14 +152,18 @@ function rank({ moduleId }: TestSpecification): number {
 }
 
 /**
- * The suites that `pnpm test` leaves to CI (`DEVTOOL_AREAS=changed`): those of areas of which nothing has changed since `main`,
- * which CI has proved. Any other run plays all.
+ * The suites that `pnpm test` leaves to CI (`DEVTOOL_AREAS=changed`): those of
+ * areas of which nothing has changed since `main`, which CI has proved. Any
+ * other run plays all.
  */
 function suitesOfUnchangedAreas(): readonly string[] {
-  const changed = process.env.DEVTOOL_AREAS === "changed" ? changedFiles() : undefined;
+  const changed =
+    process.env.DEVTOOL_AREAS === "changed" ? changedFiles() : undefined;
   if (changed === undefined) return [];
   const areas = unchangedAreas(changed);
-  const suites = areas.flatMap((area) => suitesOf(area, globSync(TESTS, { cwd: ROOT })));
+  const suites = areas.flatMap((area) =>
+    suitesOf(area, globSync(TESTS, { cwd: ROOT })),
+  );
   console.info(
     `SKIPPED ${suites.length} suites of ${areas.join(", ")}: nothing of them (scripts/areas.ts) has changed, and .ci/run plays them`,
   );
@@ -148,21 +177,30 @@ interface Brief {
 }
 
 /**
- * Draws the suites that this run plays with few rounds, as a quick run does: all but one in `DEVTOOL_FULL_SUITES` (default: 1,
- * which plays all in full). The seed draws others each time.
+ * Draws the suites that this run plays with few rounds, as a quick run does:
+ * all but one in `DEVTOOL_FULL_SUITES` (default: 1, which plays all in full).
+ * The seed draws others each time.
  */
 function drawBrief(): Brief {
   const { env } = process;
-  const oneIn = wholeNumber("DEVTOOL_FULL_SUITES", env.DEVTOOL_FULL_SUITES ?? "1", 1);
+  const oneIn = wholeNumber(
+    "DEVTOOL_FULL_SUITES",
+    env.DEVTOOL_FULL_SUITES ?? "1",
+    1,
+  );
   // Kept for when this file is loaded again.
   env.DEVTOOL_FULL_SEED ??= env.DEVTOOL_SEED ?? String(Date.now() % 1_000_000);
   const seed = wholeNumber("DEVTOOL_FULL_SEED", env.DEVTOOL_FULL_SEED, 0);
   // The long ones first, so that each draw has its share of them.
   const all = new Set([...LONG, ...globSync(TESTS, { cwd: ROOT }).toSorted()]);
-  const drawn = [...all].filter((path) => ![...ALWAYS, ...FOREIGN, ...MEASURED].includes(path));
+  const drawn = [...all].filter(
+    (path) => ![...ALWAYS, ...FOREIGN, ...MEASURED].includes(path),
+  );
   const suites = drawn.filter((_path, index) => (index + seed) % oneIn !== 0);
   if (suites.length > 0) {
-    const full = LONG.filter((path) => drawn.includes(path) && !suites.includes(path));
+    const full = LONG.filter(
+      (path) => drawn.includes(path) && !suites.includes(path),
+    );
     console.info(
       `one in ${oneIn} suites is played in full, the others with few rounds; of the long ones these are:\n${full.join("\n")}\n` +
         `DEVTOOL_FULL_SEED=${seed} draws the same ones, pnpm test:deep plays all`,
@@ -173,7 +211,9 @@ function drawBrief(): Brief {
 
 function wholeNumber(variable: string, text: string, least: number): number {
   if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text);
-  throw new Error(`${variable} is "${text}": give a whole number from ${least}`);
+  throw new Error(
+    `${variable} is "${text}": give a whole number from ${least}`,
+  );
 }
 
 const LEFT_OUT = suitesOfUnchangedAreas();
@@ -184,7 +224,10 @@ const briefProject = {
     name: "brief",
     include: [...BRIEF.suites],
     isolate: false,
-    env: { DEVTOOL_DEPTH: "quick", DEVTOOL_SEED: process.env.DEVTOOL_SEED ?? String(BRIEF.seed) },
+    env: {
+      DEVTOOL_DEPTH: "quick",
+      DEVTOOL_SEED: process.env.DEVTOOL_SEED ?? String(BRIEF.seed),
+    },
   },
 };
 
@@ -192,9 +235,13 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    // Files share nothing but what modules hold, and each worker loads those once in place of once a file.
+    // Files share nothing but what modules hold, and each worker loads those
+    // once in place of once a file.
     projects: [
-      { extends: true, test: { name: "measured", include: MEASURED, exclude: [...LEFT_OUT] } },
+      {
+        extends: true,
+        test: { name: "measured", include: MEASURED, exclude: [...LEFT_OUT] },
+      },
       {
         extends: true,
         test: {
@@ -205,17 +252,32 @@ export default defineConfig({
         },
       },
       ...(BRIEF.suites.length === 0 ? [] : [briefProject]),
-      { extends: true, test: { name: "foreign", include: FOREIGN, exclude: [...LEFT_OUT], isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: "foreign",
+          include: FOREIGN,
+          exclude: [...LEFT_OUT],
+          isolate: false,
+        },
+      },
     ],
-    ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),
+    ...(report !== undefined && {
+      reporters: ["default", "json"],
+      outputFile: { json: report },
+    }),
     sequence: { sequencer: LongestFirst },
-    // More than there are processors: many tests wait for processes and for time to pass.
+    // More than there are processors: many tests wait for processes and for
+    // time to pass.
     maxWorkers: availableParallelism() + 2,
-    // Tests that run side by side in a file wait most of the time, for answers that do not come and for servers.
+    // Tests that run side by side in a file wait most of the time, for answers
+    // that do not come and for servers.
     maxConcurrency: 16,
-    // Bounds for what hangs, generous: no test depends on how fast the machine is.
+    // Bounds for what hangs, generous: no test depends on how fast the machine
+    // is.
     testTimeout: 180_000,
-    // Tests start hundreds of processes of the same modules, which Node compiles once so.
+    // Tests start hundreds of processes of the same modules, which Node
+    // compiles once so.
     env: { NODE_COMPILE_CACHE: COMPILED },
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000 } },

@@ -1,4 +1,7 @@
-/** Runs every check that is not a test: lint and format, protos, fresh generated code, types, published packages. */
+/**
+ * Runs every check that is not a test: lint and format, protos, fresh generated
+ * code, types, published packages.
+ */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +14,10 @@ const failures: string[] = [];
 const ACTIONLINT = "v1.7.12";
 
 function step(name: string, command: string, args: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
   const passed = status === 0;
   process.stdout.write(`${passed ? "ok    " : "FAILED"} ${name}\n`);
   if (passed) return;
@@ -23,13 +29,22 @@ function step(name: string, command: string, args: readonly string[]): void {
 function checkPublished(): void {
   step("pack", "node", ["scripts/tarballs.ts", scratch]);
   const tarballs = readdirSync(scratch).filter((name) => name.endsWith(".tgz"));
-  step("published packages", "node", ["scripts/check-package.ts", ...tarballs.map((name) => join(scratch, name))]);
+  step("published packages", "node", [
+    "scripts/check-package.ts",
+    ...tarballs.map((name) => join(scratch, name)),
+  ]);
 }
 
-/** Checks the workflows with actionlint: the one on this machine, or one that Go builds into the clone. */
+/**
+ * Checks the workflows with actionlint: the one on this machine, or one that Go
+ * builds into the clone.
+ */
 function checkWorkflows(): void {
   const program = findActionlint();
-  if (program === undefined) process.stdout.write("SKIPPED workflows: neither actionlint nor Go is installed\n");
+  if (program === undefined)
+    process.stdout.write(
+      "SKIPPED workflows: neither actionlint nor Go is installed\n",
+    );
   else step("workflows", program, ["-color=false"]);
 }
 
@@ -39,7 +54,11 @@ function findActionlint(): string | undefined {
   const program = join(directory, "actionlint");
   if (existsSync(program)) return program;
   const env = { ...process.env, GOBIN: directory };
-  const { status } = spawnSync("go", ["install", `github.com/rhysd/actionlint/cmd/actionlint@${ACTIONLINT}`], { env });
+  const { status } = spawnSync(
+    "go",
+    ["install", `github.com/rhysd/actionlint/cmd/actionlint@${ACTIONLINT}`],
+    { env },
+  );
   return status === 0 ? program : undefined;
 }
 
@@ -48,11 +67,20 @@ step("buf lint", "buf", ["lint"]);
 step("buf format", "buf", ["format", "proto", "--diff", "--exit-code"]);
 step("generate", "buf", ["generate", "--output", scratch]);
 const generated = join("packages", "schema", "src", "gen");
-step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);
+step("generated code is fresh", "diff", [
+  "-r",
+  join(scratch, generated),
+  generated,
+]);
 step("phrases", "node", ["scripts/phrases.ts"]);
 step("types", "tsc", ["-p", "tsconfig.json"]);
-// Builds do not check types again (`--noCheck`). The schema also runs without Node, so it is checked without Node's types.
-step("types of the schema", "tsc", ["-p", "packages/schema/tsconfig.build.json", "--noEmit"]);
+// Builds do not check types again (`--noCheck`). The schema also runs without
+// Node, so it is checked without Node's types.
+step("types of the schema", "tsc", [
+  "-p",
+  "packages/schema/tsconfig.build.json",
+  "--noEmit",
+]);
 for (const page of [
   "examples/ag-ui",
   "examples/ai-sdk",
@@ -60,12 +88,20 @@ for (const page of [
   "examples/react",
   "packages/console/page",
 ]) {
-  step(`types of ${page}`, "tsc", ["-p", page, "--customConditions", "@devtool/source"]);
+  step(`types of ${page}`, "tsc", [
+    "-p",
+    page,
+    "--customConditions",
+    "@devtool/source",
+  ]);
 }
 checkWorkflows();
 step("build", "turbo", ["run", "build", "--output-logs=errors-only"]);
 checkPublished();
 
 rmSync(scratch, { recursive: true });
-if (failures.length > 0) process.stdout.write(`${failures.length} checks failed: ${failures.join(", ")}\n`);
+if (failures.length > 0)
+  process.stdout.write(
+    `${failures.length} checks failed: ${failures.join(", ")}\n`,
+  );
 process.exitCode = failures.length > 0 ? 1 : 0;

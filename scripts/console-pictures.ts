@@ -1,6 +1,7 @@
 /**
- * Takes the pictures of the console in the documentation anew: `npx -y pnpm@12 console-pictures`. With a directory, takes those of
- * all its states into that one, to look at.
+ * Takes the pictures of the console in the documentation anew:
+ * `npx -y pnpm@12 console-pictures`. With a directory, takes those of all its
+ * states into that one, to look at.
  */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,10 +9,18 @@ import { join, resolve } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, createTaskView } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  createTaskView,
+} from "@devtool/client";
 import { type Model, serveCodingAgent, stepStart } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
-import { AgentThoughtSchema, BrowserAccessService, UsageSchema } from "@devtool/schema";
+import {
+  AgentThoughtSchema,
+  BrowserAccessService,
+  UsageSchema,
+} from "@devtool/schema";
 import type { Browser, Page } from "playwright-core";
 import { launch } from "../test/outer/browser.ts";
 
@@ -25,17 +34,37 @@ const model: Model = {
   name: "example-model",
   async *generate({ history }) {
     const { message } = stepStart(history);
-    const prompt = message?.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+    const prompt = message?.parts
+      .map(({ content }) => (content.case === "text" ? content.value : ""))
+      .join("");
     if (prompt?.startsWith("Uploads")) {
-      const value = { subject: "Where a connection can wait", description: "The limits are in one file." };
+      const value = {
+        subject: "Where a connection can wait",
+        description: "The limits are in one file.",
+      };
       yield { case: "thought", value: create(AgentThoughtSchema, value) };
       yield { case: "text", value: FOUND };
       const command = "cat test-results.txt";
-      yield { case: "toolCall", value: { name: "run_shell_command", args: { command } } };
-      yield { case: "toolCall", value: { name: "read_file", args: { file_path: "limits.ts" } } };
-      yield { case: "toolCall", value: { name: "write_file", args: { file_path: "limits.ts", content: AFTER } } };
+      yield {
+        case: "toolCall",
+        value: { name: "run_shell_command", args: { command } },
+      };
+      yield {
+        case: "toolCall",
+        value: { name: "read_file", args: { file_path: "limits.ts" } },
+      };
+      yield {
+        case: "toolCall",
+        value: {
+          name: "write_file",
+          args: { file_path: "limits.ts", content: AFTER },
+        },
+      };
     } else yield { case: "text", value: "Done." };
-    yield { case: "usage", value: create(UsageSchema, { inputTokens: 8412n, outputTokens: 655n }) };
+    yield {
+      case: "usage",
+      value: create(UsageSchema, { inputTokens: 8412n, outputTokens: 655n }),
+    };
   },
 };
 
@@ -48,7 +77,8 @@ const FOUND = `Two of the routes answer **before the body is read**, so a slow c
 
 I raise the limit for bodies, and add one for their size.`;
 const BEFORE = "export const bodyMs = 10_000;\nexport const idleMs = 5_000;\n";
-const AFTER = "export const bodyMs = 30_000;\nexport const idleMs = 5_000;\nexport const maxBytes = 4_194_304;\n";
+const AFTER =
+  "export const bodyMs = 30_000;\nexport const idleMs = 5_000;\nexport const maxBytes = 4_194_304;\n";
 
 const base = await mkdtemp(join(tmpdir(), "pictures-"));
 const workspace = join(base, "shop-api");
@@ -59,17 +89,32 @@ await writeFile(
   "\u001b[32m12 passed\u001b[0m\n\u001b[31m1 failed\u001b[0m: upload of a slow client\n",
 );
 await mkdir(destination, { recursive: true });
-await using server = await serveCodingAgent({ workspace, model, site: await loadConsole() });
+await using server = await serveCodingAgent({
+  workspace,
+  model,
+  site: await loadConsole(),
+});
 const interceptors = [bearerInterceptor(server.token)];
-const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+const transport = createConnectTransport({
+  baseUrl: server.url,
+  httpVersion: "1.1",
+  interceptors,
+});
 const client = createDevtoolClient(transport);
 const soon = (): AbortSignal => AbortSignal.timeout(60_000);
 
-for (const prompt of ["Which tests are slow?", "Write release notes for 2.4", "Rename the module of prices"]) {
+for (const prompt of [
+  "Which tests are slow?",
+  "Write release notes for 2.4",
+  "Rename the module of prices",
+]) {
   await createTaskView(client).send(prompt, soon());
 }
 const review = createTaskView(client);
-await review.send("Uploads of slow clients hold connections open. Find out why.", soon());
+await review.send(
+  "Uploads of slow clients hold connections open. Find out why.",
+  soon(),
+);
 const { id } = review.snapshot().task;
 
 const browser = await launch();
@@ -80,7 +125,10 @@ try {
       await picture(page, `list-${scheme}-${width}`);
       await page.goto(`${server.url}/console/#/session/${id}`);
       // Answers count after a moment, and look like it.
-      await page.locator('.options button[aria-disabled="false"]').first().waitFor();
+      await page
+        .locator('.options button[aria-disabled="false"]')
+        .first()
+        .waitFor();
       await page.locator(".call > summary").first().click();
       await picture(page, `session-${scheme}-${width}`);
       await page.goto(`${server.url}/console/#/new/1`);
@@ -97,13 +145,20 @@ try {
   await rm(base, { recursive: true });
 }
 
-async function open(from: Browser, colorScheme: "light" | "dark", width: number): Promise<Page> {
+async function open(
+  from: Browser,
+  colorScheme: "light" | "dark",
+  width: number,
+): Promise<Page> {
   const page = await from.newPage({
     colorScheme,
     viewport: { width, height: width > 700 ? 860 : 640 },
     deviceScaleFactor: 2,
   });
-  const { code } = await createClient(BrowserAccessService, transport).createAccessCode({});
+  const { code } = await createClient(
+    BrowserAccessService,
+    transport,
+  ).createAccessCode({});
   await page.goto(`${server.url}/console/#code=${code}`);
   await page.locator(".row").first().waitFor();
   return page;
@@ -111,5 +166,8 @@ async function open(from: Browser, colorScheme: "light" | "dark", width: number)
 
 async function picture(page: Page, name: string): Promise<void> {
   if (process.argv[2] === undefined && !SHOWN.includes(name)) return;
-  await page.screenshot({ path: join(destination, `${name}.png`), animations: "disabled" });
+  await page.screenshot({
+    path: join(destination, `${name}.png`),
+    animations: "disabled",
+  });
 }

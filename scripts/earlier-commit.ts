@@ -5,15 +5,27 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Returns the trimmed output of git; undefined when git fails. */
 export function git(...args: readonly string[]): string | undefined {
-  const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
+  const { status, stdout } = spawnSync("git", args, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+  });
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** The commit to compare with: `main` on a branch, the commit before on `main` itself. Undefined where none has the path. */
+/**
+ * The commit to compare with: `main` on a branch, the commit before on `main`
+ * itself. Undefined where none has the path.
+ */
 export function earlierCommit(path: string): string | undefined {
   const head = git("rev-parse", "HEAD");
-  const candidates = ["origin/main", "main", "HEAD~1"].map((name) => git("rev-parse", "--verify", "--quiet", name));
+  const candidates = ["origin/main", "main", "HEAD~1"].map((name) =>
+    git("rev-parse", "--verify", "--quiet", name),
+  );
   return candidates.find(
-    (commit) => commit && commit !== head && git("cat-file", "-e", `${commit}:${path}`) !== undefined,
+    (commit) =>
+      commit &&
+      commit !== head &&
+      git("cat-file", "-e", `${commit}:${path}`) !== undefined,
   );
 }

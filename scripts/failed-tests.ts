@@ -1,7 +1,8 @@
 /**
- * Prints what the test runner's JSON reports (the arguments) say at the end of a CI run, where the end of a log is all that
- * one sees: each failed test with the first lines of its error, then the number of tests that passed, failed and
- * were skipped.
+ * Prints what the test runner's JSON reports (the arguments) say at the end of
+ * a CI run, where the end of a log is all that one sees: each failed test with
+ * the first lines of its error, then the number of tests that passed, failed
+ * and were skipped.
  */
 import { readFileSync } from "node:fs";
 
@@ -26,15 +27,22 @@ interface TestCase {
 }
 
 const MAX_LINES = 12;
-const reports = process.argv.slice(2).map((path): Report => JSON.parse(readFileSync(path, "utf8")));
+const reports = process.argv
+  .slice(2)
+  .map((path): Report => JSON.parse(readFileSync(path, "utf8")));
 
 for (const file of reports.flatMap((report) => report.testResults)) {
-  const failed = file.assertionResults.filter((test) => test.status === "failed");
-  for (const { fullName, failureMessages } of failed) print(`${file.name} > ${fullName}`, failureMessages ?? []);
-  if (file.status === "failed" && failed.length === 0) print(file.name, [file.message]);
+  const failed = file.assertionResults.filter(
+    (test) => test.status === "failed",
+  );
+  for (const { fullName, failureMessages } of failed)
+    print(`${file.name} > ${fullName}`, failureMessages ?? []);
+  if (file.status === "failed" && failed.length === 0)
+    print(file.name, [file.message]);
 }
 
-const sum = (count: (report: Report) => number): number => reports.reduce((all, report) => all + count(report), 0);
+const sum = (count: (report: Report) => number): number =>
+  reports.reduce((all, report) => all + count(report), 0);
 const passed = sum((report) => report.numPassedTests);
 const failed = sum((report) => report.numFailedTests);
 const skipped = sum((report) => report.numPendingTests);

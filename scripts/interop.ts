@@ -1,7 +1,9 @@
 /**
- * Installs the official A2A SDKs of other languages for `test/interop.test.ts`: Python's into `test/interop/.venv-*`, programs
- * with Go's into `test/interop/.bin`, those with Rust's and Java's into `target` beside their sources. What has no toolchain
- * here is said and left out; its tests are skipped.
+ * Installs the official A2A SDKs of other languages for `test/interop.test.ts`:
+ * Python's into `test/interop/.venv-*`, programs with Go's into
+ * `test/interop/.bin`, those with Rust's and Java's into `target` beside their
+ * sources. What has no toolchain here is said and left out; its tests are
+ * skipped.
  *
  *     pnpm install:interop [python] [python-acp] [go] [rust] [java]
  */
@@ -10,12 +12,24 @@ import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const directory = fileURLToPath(new URL("../test/interop/", import.meta.url));
-const PYTHON_SDKS = { "0.3": "a2a-sdk[http-server]==0.3.26", "1.0": "a2a-sdk[http-server,signing,grpc]==1.3.0" };
+const PYTHON_SDKS = {
+  "0.3": "a2a-sdk[http-server]==0.3.26",
+  "1.0": "a2a-sdk[http-server,signing,grpc]==1.3.0",
+};
 const GO_MODULES = ["go", "go-v2"];
-const GO_PROGRAMS = GO_MODULES.flatMap((module) => ["client", "server"].map((name) => ({ module, name })));
+const GO_PROGRAMS = GO_MODULES.flatMap((module) =>
+  ["client", "server"].map((name) => ({ module, name })),
+);
 
-function run(command: string, args: readonly string[], cwd = directory): boolean {
-  return spawnSync(command, args, { cwd, stdio: ["ignore", "inherit", "inherit"] }).status === 0;
+function run(
+  command: string,
+  args: readonly string[],
+  cwd = directory,
+): boolean {
+  return (
+    spawnSync(command, args, { cwd, stdio: ["ignore", "inherit", "inherit"] })
+      .status === 0
+  );
 }
 
 function has(command: string, arg: string): boolean {
@@ -25,26 +39,55 @@ function has(command: string, arg: string): boolean {
 function installPython(): boolean {
   return Object.entries(PYTHON_SDKS).every(([version, sdk]) => {
     const venv = `.venv-${version}`;
-    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", sdk, "uvicorn==0.54.0"];
-    return run("python3", ["-m", "venv", venv]) && run(`${directory}${venv}/bin/python`, pip);
+    const pip = [
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      sdk,
+      "uvicorn==0.54.0",
+    ];
+    return (
+      run("python3", ["-m", "venv", venv]) &&
+      run(`${directory}${venv}/bin/python`, pip)
+    );
   });
 }
 
-/** The official SDK of the Agent Client Protocol, for `test/acp-port-clients.test.ts`. */
+/**
+ * The official SDK of the Agent Client Protocol, for
+ * `test/acp-port-clients.test.ts`.
+ */
 function installAcp(): boolean {
-  const venv = fileURLToPath(new URL("../test/acp-port/.venv", import.meta.url));
-  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "agent-client-protocol==0.12.1"];
+  const venv = fileURLToPath(
+    new URL("../test/acp-port/.venv", import.meta.url),
+  );
+  const pip = [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "agent-client-protocol==0.12.1",
+  ];
   return run("python3", ["-m", "venv", venv]) && run(`${venv}/bin/python`, pip);
 }
 
 function buildGo(): boolean {
   mkdirSync(`${directory}.bin`, { recursive: true });
   return GO_PROGRAMS.every(({ module, name }) =>
-    run("go", ["build", "-o", `../.bin/${name}-${module}`, `./${name}`], `${directory}${module}`),
+    run(
+      "go",
+      ["build", "-o", `../.bin/${name}-${module}`, `./${name}`],
+      `${directory}${module}`,
+    ),
   );
 }
 
-/** Debug builds, and without TLS: half the time, and nothing here needs more. */
+/**
+ * Debug builds, and without TLS: half the time, and nothing here needs more.
+ */
 function buildRust(): boolean {
   return run("cargo", ["build", "--locked", "--quiet"], `${directory}rust`);
 }
@@ -70,7 +113,10 @@ const SDKS: readonly Sdk[] = [
   { name: "java", tool: ["mvn", "--version"], install: buildJava },
 ];
 
-function outcomeOf({ tool, install }: Sdk): "ok" | "FAILED" | "skipped: its toolchain is not here" {
+function outcomeOf({
+  tool,
+  install,
+}: Sdk): "ok" | "FAILED" | "skipped: its toolchain is not here" {
   if (!has(...tool)) return "skipped: its toolchain is not here";
   return install() ? "ok" : "FAILED";
 }
@@ -81,7 +127,9 @@ if (unknown !== undefined)
   throw new Error(
     `"${unknown}" is not installed by this script: give some of ${SDKS.map(({ name }) => name).join(", ")}`,
   );
-for (const sdk of SDKS.filter(({ name }) => named.length === 0 || named.includes(name))) {
+for (const sdk of SDKS.filter(
+  ({ name }) => named.length === 0 || named.includes(name),
+)) {
   const outcome = outcomeOf(sdk);
   process.stdout.write(`${sdk.name} ${outcome}\n`);
   if (outcome === "FAILED") process.exitCode = 1;

@@ -1,7 +1,8 @@
 /**
- * Installs what others built, to compare with, apart from the workspace, by npm: servers and clients into `peers/` (500 MB), and agents into
- * `peers/acp/` (1.1 GB). Mistral Vibe is a program in Python and goes into `peers/acp/.venv` (200 MB), where a Python that is new enough is
- * in PATH.
+ * Installs what others built, to compare with, apart from the workspace, by
+ * npm: servers and clients into `peers/` (500 MB), and agents into `peers/acp/`
+ * (1.1 GB). Mistral Vibe is a program in Python and goes into `peers/acp/.venv`
+ * (200 MB), where a Python that is new enough is in PATH.
  *
  *     pnpm install:peers [peers] [agents]
  */
@@ -13,29 +14,48 @@ const FOLDERS = { peers: "../peers/", agents: "../peers/acp/" };
 const named = process.argv.slice(2);
 const unknown = named.find((name) => !Object.hasOwn(FOLDERS, name));
 if (unknown !== undefined)
-  throw new Error(`"${unknown}" is not installed by this script: give peers, agents or neither`);
+  throw new Error(
+    `"${unknown}" is not installed by this script: give peers, agents or neither`,
+  );
 const statuses: number[] = [];
 for (const [name, folder] of Object.entries(FOLDERS)) {
   if (named.length > 0 && !named.includes(name)) continue;
   const directory = fileURLToPath(new URL(folder, import.meta.url));
   const args = ["install", "--no-audit", "--no-fund", "--prefix", directory];
-  statuses.push(spawnSync("npm", args, { cwd: directory, stdio: "inherit" }).status ?? 1);
+  statuses.push(
+    spawnSync("npm", args, { cwd: directory, stdio: "inherit" }).status ?? 1,
+  );
 }
-if (named.length === 0 || named.includes("agents")) statuses.push(installVibe());
+if (named.length === 0 || named.includes("agents"))
+  statuses.push(installVibe());
 process.exit(Math.max(...statuses));
 
 /** Installs Mistral Vibe. Returns the status of what failed, or 0. */
 function installVibe(): number {
   const venv = fileURLToPath(new URL("../peers/acp/.venv", import.meta.url));
-  const python = ["python3.14", "python3.13", "python3.12"].find((name) => run(name, ["--version"]) === 0);
+  const python = ["python3.14", "python3.13", "python3.12"].find(
+    (name) => run(name, ["--version"]) === 0,
+  );
   if (python === undefined) {
-    console.info("skipped: mistral-vibe needs python3.12 or newer, which is not in PATH");
+    console.info(
+      "skipped: mistral-vibe needs python3.12 or newer, which is not in PATH",
+    );
     return 0;
   }
-  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "mistral-vibe==3.0.2"];
+  const pip = [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "mistral-vibe==3.0.2",
+  ];
   return run(python, ["-m", "venv", venv]) || run(`${venv}/bin/python`, pip);
 }
 
 function run(command: string, args: readonly string[]): number {
-  return spawnSync(command, args, { stdio: ["ignore", "ignore", "inherit"] }).status ?? 1;
+  return (
+    spawnSync(command, args, { stdio: ["ignore", "ignore", "inherit"] })
+      .status ?? 1
+  );
 }

@@ -1,6 +1,8 @@
 /**
- * Records the histories that test/histories.test.ts replays, those that are missing and no others: what an earlier
- * version wrote is kept as it is. Run it with `node --experimental-transform-types --conditions=@devtool/source scripts/record-histories.ts`,
+ * Records the histories that test/histories.test.ts replays, those that are
+ * missing and no others: what an earlier version wrote is kept as it is. Run it
+ * with
+ * `node --experimental-transform-types --conditions=@devtool/source scripts/record-histories.ts`,
  * then the formatter.
  */
 import { mkdir, writeFile } from "node:fs/promises";

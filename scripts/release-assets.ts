@@ -1,18 +1,32 @@
 /**
- * Puts what a release offers beside the registry into `release/`: the packed packages, the protos as one file for the generators of
- * other languages, and the digests of all. Needs a build. `pnpm release:assets`
+ * Puts what a release offers beside the registry into `release/`: the packed
+ * packages, the protos as one file for the generators of other languages, and
+ * the digests of all. Needs a build. `pnpm release:assets`
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "./release/manifests.ts";
 
 const directory = join(ROOT, "release");
 rmSync(directory, { recursive: true, force: true });
 mkdirSync(directory);
-execFileSync(process.execPath, [join(ROOT, "scripts/tarballs.ts"), directory], { cwd: ROOT, stdio: "inherit" });
-copyFileSync(join(ROOT, "packages/schema/dist/devtool.binpb"), join(directory, "devtool.binpb"));
+execFileSync(process.execPath, [join(ROOT, "scripts/tarballs.ts"), directory], {
+  cwd: ROOT,
+  stdio: "inherit",
+});
+copyFileSync(
+  join(ROOT, "packages/schema/dist/devtool.binpb"),
+  join(directory, "devtool.binpb"),
+);
 const digests = readdirSync(directory).map((name) => {
   const digest = createHash("sha256")
     .update(readFileSync(join(directory, name)))

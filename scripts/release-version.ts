@@ -1,6 +1,7 @@
 /**
- * Gives all packages the next version, which the changesets decide, and writes it where it stands in words: the changelog, the
- * install lines of pages, and the kit, which reads no files. `pnpm release:version`
+ * Gives all packages the next version, which the changesets decide, and writes
+ * it where it stands in words: the changelog, the install lines of pages, and
+ * the kit, which reads no files. `pnpm release:version`
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,10 +10,14 @@ import { releaseChangelog, renameTarballs } from "./release/changelog.ts";
 import { commonVersion, ROOT, readManifests } from "./release/manifests.ts";
 
 const from = commonVersion();
-const { status } = spawnSync("changeset", ["version"], { cwd: ROOT, stdio: "inherit" });
+const { status } = spawnSync("changeset", ["version"], {
+  cwd: ROOT,
+  stdio: "inherit",
+});
 if (status !== 0) process.exit(status ?? 1);
 const to = commonVersion();
-if (to === from) throw new Error("no changeset asks for a release: run pnpm changeset");
+if (to === from)
+  throw new Error("no changeset asks for a release: run pnpm changeset");
 
 const rewrite = (path: string, change: (text: string) => string): void => {
   const file = join(ROOT, path);
@@ -20,9 +25,21 @@ const rewrite = (path: string, change: (text: string) => string): void => {
 };
 const today = new Date().toISOString().slice(0, 10);
 rewrite("CHANGELOG.md", (text) => releaseChangelog(text, to, today));
-rewrite("packages/conformance/src/version.ts", (text) => text.replace(`"${from}"`, `"${to}"`));
-const pages = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
-const readmes = readManifests().map(({ directory }) => `packages/${directory}/README.md`);
-for (const path of ["README.md", ...pages.map((name) => `docs/${name}`), ...readmes])
+rewrite("packages/conformance/src/version.ts", (text) =>
+  text.replace(`"${from}"`, `"${to}"`),
+);
+const pages = readdirSync(join(ROOT, "docs")).filter((name) =>
+  name.endsWith(".md"),
+);
+const readmes = readManifests().map(
+  ({ directory }) => `packages/${directory}/README.md`,
+);
+for (const path of [
+  "README.md",
+  ...pages.map((name) => `docs/${name}`),
+  ...readmes,
+])
   rewrite(path, (text) => renameTarballs(text, from, to));
-console.log(`version ${from} is now ${to}: review the changes, commit them, and tag the commit v${to}`);
+console.log(
+  `version ${from} is now ${to}: review the changes, commit them, and tag the commit v${to}`,
+);

@@ -1,18 +1,27 @@
 /**
- * Prints the parts of CI whose inputs have not changed since an earlier commit, so that they need not be played again:
- * `main` on a branch, the commit before on `main` itself, or the commit that `DEVTOOL_CI_BASE` names, for a push of
- * several. Says on standard error what it compared. With `DEVTOOL_CI_ALL`, or with nothing to compare with, prints none.
+ * Prints the parts of CI whose inputs have not changed since an earlier commit,
+ * so that they need not be played again: `main` on a branch, the commit before
+ * on `main` itself, or the commit that `DEVTOOL_CI_BASE` names, for a push of
+ * several. Says on standard error what it compared. With `DEVTOOL_CI_ALL`, or
+ * with nothing to compare with, prints none.
  */
 import { earlierCommit, git } from "./earlier-commit.ts";
 import { unchangedParts } from "./inputs.ts";
 
 const { DEVTOOL_CI_BASE, DEVTOOL_CI_ALL } = process.env;
-const against = DEVTOOL_CI_ALL === undefined ? (DEVTOOL_CI_BASE ?? earlierCommit("package.json")) : undefined;
-const base = against === undefined ? undefined : git("merge-base", "HEAD", against);
-const changed = base === undefined ? undefined : git("diff", "--name-only", base);
+const against =
+  DEVTOOL_CI_ALL === undefined
+    ? (DEVTOOL_CI_BASE ?? earlierCommit("package.json"))
+    : undefined;
+const base =
+  against === undefined ? undefined : git("merge-base", "HEAD", against);
+const changed =
+  base === undefined ? undefined : git("diff", "--name-only", base);
 const added = git("ls-files", "--others", "--exclude-standard");
 if (base === undefined || changed === undefined || added === undefined) {
-  process.stderr.write("bindings and peers are played: there is no earlier commit to compare with\n");
+  process.stderr.write(
+    "bindings and peers are played: there is no earlier commit to compare with\n",
+  );
 } else {
   const parts = unchangedParts(`${changed}\n${added}`.split("\n"));
   for (const part of parts) {

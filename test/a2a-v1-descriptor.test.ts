@@ -8,12 +8,18 @@ import { officialDescriptor } from "./a2a-v1/official-descriptor.ts";
 const ours = A2AService.file.proto;
 const official = officialDescriptor();
 
-if (!official) console.info("skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop");
+if (!official)
+  console.info(
+    "skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop",
+  );
 
 describe("the proto of A2A 1.0", () => {
-  it.skipIf(!official)("has the same elements as that of the official SDK (needs a Python with a2a-sdk)", () => {
-    expect(elementsOf(ours)).toEqual(official && elementsOf(official));
-  });
+  it.skipIf(!official)(
+    "has the same elements as that of the official SDK (needs a Python with a2a-sdk)",
+    () => {
+      expect(elementsOf(ours)).toEqual(official && elementsOf(official));
+    },
+  );
 
   it("is told apart when a number, a name, a requirement or a route differs", () => {
     const changes: ((file: typeof ours) => void)[] = [
@@ -24,7 +30,8 @@ describe("the proto of A2A 1.0", () => {
         for (const field of message?.field ?? []) field.jsonName += "X";
       },
       ({ messageType }) => {
-        for (const field of messageType.flatMap((message) => message.field)) delete field.options;
+        for (const field of messageType.flatMap((message) => message.field))
+          delete field.options;
       },
       ({ service: [service] }) => {
         for (const method of service?.method ?? []) delete method.options;
@@ -40,6 +47,10 @@ describe("the proto of A2A 1.0", () => {
   });
 
   it("has all elements of A2A 1.0: 44 messages, 2 enums, 11 methods", () => {
-    expect([ours.messageType.length, ours.enumType.length, ours.service[0]?.method.length]).toEqual([44, 2, 11]);
+    expect([
+      ours.messageType.length,
+      ours.enumType.length,
+      ours.service[0]?.method.length,
+    ]).toEqual([44, 2, 11]);
   });
 });

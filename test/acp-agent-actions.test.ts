@@ -1,14 +1,32 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { pendingToolCalls } from "@devtool/client";
-import { AuditAction, findToolCall, type Task, TaskState, ToolCallStatus } from "@devtool/schema";
-import type { PermissionDecision, PermissionRequest } from "@devtool/server/agent";
+import {
+  AuditAction,
+  findToolCall,
+  type Task,
+  TaskState,
+  ToolCallStatus,
+} from "@devtool/schema";
+import type {
+  PermissionDecision,
+  PermissionRequest,
+} from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
-const world = (options: AcpWorldOptions = {}): Promise<AcpWorld> => new AcpWorld(options).start();
+const world = (options: AcpWorldOptions = {}): Promise<AcpWorld> =>
+  new AcpWorld(options).start();
 const OPTIONS = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
-const METHODS = { clientMethods: { readTextFile: true, writeTextFile: true, terminal: true } };
+const METHODS = {
+  clientMethods: { readTextFile: true, writeTextFile: true, terminal: true },
+};
 
 /** Decides in the same way about everything, and records what it was asked. */
 function policyOf(decision: PermissionDecision) {
@@ -39,12 +57,18 @@ describe("a file that an ACP agent has its client write", () => {
           { id: "proceed_once", name: "Allow" },
           { id: "cancel", name: "Decline" },
         ],
-        details: { case: "fileEditDetails", value: { filePath: path, oldContent: "old", newContent: "new" } },
+        details: {
+          case: "fileEditDetails",
+          value: { filePath: path, oldContent: "old", newContent: "new" },
+        },
       },
     });
     expect(readFileSync(path, "utf8")).toBe("old");
     const { task, text } = await acp.answer(asked.task, "proceed_once");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "SUCCEEDED"]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "COMPLETED",
+      "SUCCEEDED",
+    ]);
     expect([text, readFileSync(path, "utf8")]).toEqual(["{}", "new"]);
   });
 
@@ -53,8 +77,13 @@ describe("a file that an ACP agent has its client write", () => {
     const path = join(acp.workspace, "a.txt");
     const asked = await acp.say("write a.txt new");
     const { task, text } = await acp.answer(asked.task, "cancel");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "CANCELLED"]);
-    expect(JSON.parse(text)).toEqual({ error: `writing ${JSON.stringify(path)} was not allowed` });
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "COMPLETED",
+      "CANCELLED",
+    ]);
+    expect(JSON.parse(text)).toEqual({
+      error: `writing ${JSON.stringify(path)} was not allowed`,
+    });
     expect(existsSync(path)).toBe(false);
   });
 
@@ -64,7 +93,10 @@ describe("a file that an ACP agent has its client write", () => {
     const asked = await acp.say("write a.txt new");
     writeFileSync(path, "mine");
     const { task, text } = await acp.answer(asked.task, "proceed_once");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "FAILED"]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "COMPLETED",
+      "FAILED",
+    ]);
     expect(text).toContain("was changed since it was shown: read it again");
     expect(readFileSync(path, "utf8")).toBe("mine");
   });
@@ -74,7 +106,10 @@ describe("a file that an ACP agent has its client write", () => {
     const asked = await acp.say("edit a.txt new");
     const { task, text } = await acp.answer(asked.task, "proceed_once");
     expect(stateAndCall(task, "call-1")).toEqual(["COMPLETED", "SUCCEEDED"]);
-    expect([text, findToolCall(task, "write_text_file")]).toEqual(["{}", undefined]);
+    expect([text, findToolCall(task, "write_text_file")]).toEqual([
+      "{}",
+      undefined,
+    ]);
     expect(readFileSync(join(acp.workspace, "a.txt"), "utf8")).toBe("new");
   });
 
@@ -82,10 +117,16 @@ describe("a file that an ACP agent has its client write", () => {
     await using acp = await world();
     const first = await acp.say("edit a.txt shown hidden");
     const second = await acp.answer(first.task, "proceed_once");
-    expect(findToolCall(second.task, "write_text_file")?.confirmationRequest?.details).toMatchObject({
+    expect(
+      findToolCall(second.task, "write_text_file")?.confirmationRequest
+        ?.details,
+    ).toMatchObject({
       value: { newContent: "hidden" },
     });
-    expect(stateAndCall(second.task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
+    expect(stateAndCall(second.task, "write_text_file")).toEqual([
+      "INPUT_REQUIRED",
+      "PENDING",
+    ]);
     expect(existsSync(join(acp.workspace, "a.txt"))).toBe(false);
     await acp.answer(second.task, "cancel");
     expect(existsSync(join(acp.workspace, "a.txt"))).toBe(false);
@@ -94,9 +135,16 @@ describe("a file that an ACP agent has its client write", () => {
   it("was in the question, when it is one of several changes", async () => {
     await using acp = await world();
     const content = ["a.txt", "b.txt"].map((name) => {
-      return { type: "diff", path: join(acp.workspace, name), oldText: "one\ntwo\n", newText: `one\nin ${name}\n` };
+      return {
+        type: "diff",
+        path: join(acp.workspace, name),
+        oldText: "one\ntwo\n",
+        newText: `one\nin ${name}\n`,
+      };
     });
-    const first = await acp.say(`permit ${JSON.stringify({ kind: "edit", content, options: OPTIONS })}\nwrite b.txt x`);
+    const first = await acp.say(
+      `permit ${JSON.stringify({ kind: "edit", content, options: OPTIONS })}\nwrite b.txt x`,
+    );
     const description = content.flatMap(({ path }) => [
       `--- ${path}`,
       `+++ ${path}`,
@@ -104,27 +152,41 @@ describe("a file that an ACP agent has its client write", () => {
       "-two",
       `+in ${basename(path)}`,
     ]);
-    expect(findToolCall(first.task, "call-1")?.confirmationRequest?.details).toMatchObject({
+    expect(
+      findToolCall(first.task, "call-1")?.confirmationRequest?.details,
+    ).toMatchObject({
       value: { description: ["permit", ...description, ""].join("\n") },
     });
     const { task } = await acp.answer(first.task, "proceed_once");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "INPUT_REQUIRED",
+      "PENDING",
+    ]);
   });
 
   it.each([
     { kind: "edit", title: "Tidy a.txt" },
     { kind: "edit", name: "mcp__notes__add" },
-  ])("asks again when the question did not show the content: $kind $name", async (described) => {
-    await using acp = await world();
-    const path = join(acp.workspace, "b.txt");
-    const options = [...OPTIONS, { optionId: "all", name: "Always", kind: "allow_always" }];
-    const first = await acp.say(
-      `permit ${JSON.stringify({ ...described, locations: [{ path }], options })}\nwrite b.txt new`,
-    );
-    const { task } = await acp.answer(first.task, "proceed_always");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
-    expect(existsSync(path)).toBe(false);
-  });
+  ])(
+    "asks again when the question did not show the content: $kind $name",
+    async (described) => {
+      await using acp = await world();
+      const path = join(acp.workspace, "b.txt");
+      const options = [
+        ...OPTIONS,
+        { optionId: "all", name: "Always", kind: "allow_always" },
+      ];
+      const first = await acp.say(
+        `permit ${JSON.stringify({ ...described, locations: [{ path }], options })}\nwrite b.txt new`,
+      );
+      const { task } = await acp.answer(first.task, "proceed_always");
+      expect(stateAndCall(task, "write_text_file")).toEqual([
+        "INPUT_REQUIRED",
+        "PENDING",
+      ]);
+      expect(existsSync(path)).toBe(false);
+    },
+  );
 
   it("says that it replaces a file that cannot be shown, which no other question covers", async () => {
     await using acp = await world();
@@ -134,7 +196,10 @@ describe("a file that an ACP agent has its client write", () => {
     const first = await acp.say("edit a.txt new");
     const second = await acp.answer(first.task, "proceed_once");
     const description = `${path} (replaces a file that is too large or not text)`;
-    expect(findToolCall(second.task, "write_text_file")).toMatchObject({ description, status: ToolCallStatus.PENDING });
+    expect(findToolCall(second.task, "write_text_file")).toMatchObject({
+      description,
+      status: ToolCallStatus.PENDING,
+    });
     expect(readFileSync(path)).toEqual(bytes);
     await acp.answer(second.task, "proceed_once");
     expect(readFileSync(path, "utf8")).toBe("new");
@@ -144,16 +209,33 @@ describe("a file that an ACP agent has its client write", () => {
     await using acp = await world();
     const questions = ["c a.txt", "c?1 a.txt", "c b.txt"].map((words) => {
       const [toolCallId, name = ""] = words.split(" ");
-      const content = [{ type: "diff", path: join(acp.workspace, name), newText: "new" }];
-      return { toolCallId, title: name, kind: "edit", content, options: OPTIONS };
+      const content = [
+        { type: "diff", path: join(acp.workspace, name), newText: "new" },
+      ];
+      return {
+        toolCallId,
+        title: name,
+        kind: "edit",
+        content,
+        options: OPTIONS,
+      };
     });
-    const { task } = await acp.say(`permits ${JSON.stringify(questions)}\nwrite b.txt new`);
+    const { task } = await acp.say(
+      `permits ${JSON.stringify(questions)}\nwrite b.txt new`,
+    );
     const asked = async () => {
-      const { task: present } = await acp.client.tasks.getTask({ taskId: task.id });
-      return pendingToolCalls(present ?? task).map(({ toolCallId, confirmationRequest }) => {
-        const { details } = confirmationRequest ?? {};
-        return [toolCallId, details?.case === "fileEditDetails" && details.value.fileName];
+      const { task: present } = await acp.client.tasks.getTask({
+        taskId: task.id,
       });
+      return pendingToolCalls(present ?? task).map(
+        ({ toolCallId, confirmationRequest }) => {
+          const { details } = confirmationRequest ?? {};
+          return [
+            toolCallId,
+            details?.case === "fileEditDetails" && details.value.fileName,
+          ];
+        },
+      );
     };
     await expect.poll(asked, { timeout: 60_000 }).toEqual([
       ["c", "a.txt"],
@@ -170,7 +252,10 @@ describe("a file that an ACP agent has its client write", () => {
     symlinkSync(".git", join(acp.workspace, "docs"));
     const first = await acp.say("edit docs/config new");
     const second = await acp.answer(first.task, "proceed_once");
-    expect(findToolCall(second.task, "write_text_file")?.confirmationRequest?.details).toMatchObject({
+    expect(
+      findToolCall(second.task, "write_text_file")?.confirmationRequest
+        ?.details,
+    ).toMatchObject({
       value: { filePath: join(acp.workspace, ".git/config") },
     });
   });
@@ -178,24 +263,46 @@ describe("a file that an ACP agent has its client write", () => {
   it("asks nobody when the user has allowed all changes, unless a rule wants a question", async () => {
     await using acp = await world({
       permission: ({ paths }) =>
-        paths.some((path) => path.endsWith("guarded")) ? { case: "ask", rule: "guarded" } : { case: "ask" },
+        paths.some((path) => path.endsWith("guarded"))
+          ? { case: "ask", rule: "guarded" }
+          : { case: "ask" },
     });
-    const first = await acp.say("edit a.txt new\nwrite b.txt new\nwrite guarded new");
+    const first = await acp.say(
+      "edit a.txt new\nwrite b.txt new\nwrite guarded new",
+    );
     const { task } = await acp.answer(first.task, "proceed_always");
     expect(readFileSync(join(acp.workspace, "b.txt"), "utf8")).toBe("new");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "SUCCEEDED"]);
-    expect(stateAndCall(task, "write_text_file~2")).toEqual(["INPUT_REQUIRED", "PENDING"]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "INPUT_REQUIRED",
+      "SUCCEEDED",
+    ]);
+    expect(stateAndCall(task, "write_text_file~2")).toEqual([
+      "INPUT_REQUIRED",
+      "PENDING",
+    ]);
     expect(existsSync(join(acp.workspace, "guarded"))).toBe(false);
   });
 
   it("is written without a question where a rule allows it, and the audit names the rule", async () => {
-    const { permission, requests } = policyOf({ case: "allow", rule: "operator-1:3" });
+    const { permission, requests } = policyOf({
+      case: "allow",
+      rule: "operator-1:3",
+    });
     await using acp = await world({ isDurable: true, permission });
     const { task } = await acp.say("write a.txt new");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "SUCCEEDED"]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "COMPLETED",
+      "SUCCEEDED",
+    ]);
     const path = join(acp.workspace, "a.txt");
-    expect(requests).toMatchObject([{ kind: "edit", toolName: "write_text_file", paths: [path] }]);
-    const records = (await acp.audit()).map(({ action, rule, optionId }) => [AuditAction[action], rule, optionId]);
+    expect(requests).toMatchObject([
+      { kind: "edit", toolName: "write_text_file", paths: [path] },
+    ]);
+    const records = (await acp.audit()).map(({ action, rule, optionId }) => [
+      AuditAction[action],
+      rule,
+      optionId,
+    ]);
     expect(records).toEqual([
       ["ALLOWED", "operator-1:3", ""],
       ["STARTED", "operator-1:3", ""],
@@ -204,12 +311,25 @@ describe("a file that an ACP agent has its client write", () => {
   });
 
   it("is not written where a rule denies it, and the audit names the rule", async () => {
-    const { permission } = policyOf({ case: "deny", rule: "operator-1:4", reason: "not here" });
+    const { permission } = policyOf({
+      case: "deny",
+      rule: "operator-1:4",
+      reason: "not here",
+    });
     await using acp = await world({ isDurable: true, permission });
     const { task, text } = await acp.say("write a.txt new");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "FAILED"]);
-    expect([text.includes("was not allowed"), existsSync(join(acp.workspace, "a.txt"))]).toEqual([true, false]);
-    const records = (await acp.audit()).map(({ action, rule }) => [AuditAction[action], rule]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "COMPLETED",
+      "FAILED",
+    ]);
+    expect([
+      text.includes("was not allowed"),
+      existsSync(join(acp.workspace, "a.txt")),
+    ]).toEqual([true, false]);
+    const records = (await acp.audit()).map(({ action, rule }) => [
+      AuditAction[action],
+      rule,
+    ]);
     expect(records).toEqual([["DENIED", "operator-1:4"]]);
   });
 
@@ -217,7 +337,10 @@ describe("a file that an ACP agent has its client write", () => {
     await using acp = await world();
     const asked = await acp.say("write a.txt new");
     const canceled = await acp.cancel(asked.task);
-    expect(stateAndCall(canceled, "write_text_file")).toEqual(["CANCELED", "CANCELLED"]);
+    expect(stateAndCall(canceled, "write_text_file")).toEqual([
+      "CANCELED",
+      "CANCELLED",
+    ]);
     expect(existsSync(join(acp.workspace, "a.txt"))).toBe(false);
   });
 
@@ -232,10 +355,15 @@ describe("a file that an ACP agent has its client write", () => {
     const asked = await acp.say("say before\nwrite a.txt new\nsay after");
     await acp.restart();
     const { task, text } = await acp.answer(asked.task, "proceed_once");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "SUCCEEDED"]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "COMPLETED",
+      "SUCCEEDED",
+    ]);
     expect(text).toBe("{}after");
     expect(findToolCall(task, "write_text_file~2")).toBeUndefined();
-    const actions = (await acp.audit()).map(({ action }) => AuditAction[action]);
+    const actions = (await acp.audit()).map(
+      ({ action }) => AuditAction[action],
+    );
     expect(actions).toEqual(["ASKED", "APPROVED", "STARTED", "SUCCEEDED"]);
   });
 
@@ -243,11 +371,21 @@ describe("a file that an ACP agent has its client write", () => {
     await using acp = await world({ isDurable: true });
     const asked = await acp.say("write a.txt new\nsay after");
     acp.killAgents();
-    await expect.poll(() => acp.notices, { timeout: 60_000 }).toContain('agent "fake" ended: it was ended by SIGKILL');
+    await expect
+      .poll(() => acp.notices, { timeout: 60_000 })
+      .toContain('agent "fake" ended: it was ended by SIGKILL');
     const { task, text } = await acp.answer(asked.task, "proceed_once");
-    expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "SUCCEEDED"]);
-    expect([text, readFileSync(join(acp.workspace, "a.txt"), "utf8")]).toEqual(["{}after", "new"]);
-    const actions = (await acp.audit()).map(({ action }) => AuditAction[action]);
+    expect(stateAndCall(task, "write_text_file")).toEqual([
+      "COMPLETED",
+      "SUCCEEDED",
+    ]);
+    expect([text, readFileSync(join(acp.workspace, "a.txt"), "utf8")]).toEqual([
+      "{}after",
+      "new",
+    ]);
+    const actions = (await acp.audit()).map(
+      ({ action }) => AuditAction[action],
+    );
     expect(actions).toEqual(["ASKED", "APPROVED", "STARTED", "SUCCEEDED"]);
   });
 });
@@ -260,12 +398,22 @@ describe("a file that an ACP agent has its client read", () => {
   });
 
   it("is not read where a rule denies it", async () => {
-    const { permission, requests } = policyOf({ case: "deny", rule: "operator-1:5", reason: "kept back" });
+    const { permission, requests } = policyOf({
+      case: "deny",
+      rule: "operator-1:5",
+      reason: "kept back",
+    });
     await using acp = await world({ ...METHODS, permission });
     writeFileSync(join(acp.workspace, ".env"), "secret");
     const { task, text } = await acp.say("read .env");
-    expect(stateAndCall(task, "read_text_file")).toEqual(["COMPLETED", "FAILED"]);
-    expect([text.includes("secret"), requests[0]?.kind]).toEqual([false, "read"]);
+    expect(stateAndCall(task, "read_text_file")).toEqual([
+      "COMPLETED",
+      "FAILED",
+    ]);
+    expect([text.includes("secret"), requests[0]?.kind]).toEqual([
+      false,
+      "read",
+    ]);
   });
 
   it("asks the user where a rule wants that", async () => {
@@ -273,40 +421,69 @@ describe("a file that an ACP agent has its client read", () => {
     await using acp = await world({ ...METHODS, permission });
     writeFileSync(join(acp.workspace, ".env"), "secret");
     const asked = await acp.say("read .env");
-    expect(stateAndCall(asked.task, "read_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
-    expect((await acp.answer(asked.task, "proceed_once")).text).toBe('{"content":"secret"}');
+    expect(stateAndCall(asked.task, "read_text_file")).toEqual([
+      "INPUT_REQUIRED",
+      "PENDING",
+    ]);
+    expect((await acp.answer(asked.task, "proceed_once")).text).toBe(
+      '{"content":"secret"}',
+    );
   });
 });
 
 describe("a command that an ACP agent has its client run", () => {
-  const request = { command: "echo", args: ["a b"], env: [{ name: "LD_PRELOAD", value: "/tmp/x y" }] };
+  const request = {
+    command: "echo",
+    args: ["a b"],
+    env: [{ name: "LD_PRELOAD", value: "/tmp/x y" }],
+  };
 
   it("is shown to the user with its directory and the variables that it gets, and runs once it is allowed", async () => {
     await using acp = await world(METHODS);
-    const asked = await acp.say(`terminal ${JSON.stringify({ ...request, env: [{ name: "A", value: "x y" }] })}`);
-    expect(findToolCall(asked.task, "create_terminal")?.confirmationRequest?.details).toMatchObject({
+    const asked = await acp.say(
+      `terminal ${JSON.stringify({ ...request, env: [{ name: "A", value: "x y" }] })}`,
+    );
+    expect(
+      findToolCall(asked.task, "create_terminal")?.confirmationRequest?.details,
+    ).toMatchObject({
       case: "executeDetails",
       value: { command: "A='x y' echo 'a b'", workingDirectory: acp.workspace },
     });
     const { task, text } = await acp.answer(asked.task, "proceed_once");
-    expect(stateAndCall(task, "create_terminal")).toEqual(["COMPLETED", "SUCCEEDED"]);
+    expect(stateAndCall(task, "create_terminal")).toEqual([
+      "COMPLETED",
+      "SUCCEEDED",
+    ]);
     expect(JSON.parse(text)).toMatchObject({ output: "a b\n" });
   });
 
   it("does not run when the user declines", async () => {
     await using acp = await world(METHODS);
-    const asked = await acp.say(`terminal ${JSON.stringify({ command: "touch", args: ["made"] })}`);
+    const asked = await acp.say(
+      `terminal ${JSON.stringify({ command: "touch", args: ["made"] })}`,
+    );
     const { text } = await acp.answer(asked.task, "cancel");
-    expect(JSON.parse(text)).toEqual({ error: 'running "touch made" was not allowed' });
+    expect(JSON.parse(text)).toEqual({
+      error: 'running "touch made" was not allowed',
+    });
     expect(existsSync(join(acp.workspace, "made"))).toBe(false);
   });
 
   it("is decided by a rule with its variables, as a shell would read them", async () => {
-    const { permission, requests } = policyOf({ case: "deny", rule: "operator-1:7", reason: "no" });
+    const { permission, requests } = policyOf({
+      case: "deny",
+      rule: "operator-1:7",
+      reason: "no",
+    });
     await using acp = await world({ ...METHODS, permission });
     const { task } = await acp.say(`terminal ${JSON.stringify(request)}`);
-    expect(stateAndCall(task, "create_terminal")).toEqual(["COMPLETED", "FAILED"]);
-    expect(requests[0]?.details).toMatchObject({ value: { command: "LD_PRELOAD='/tmp/x y' echo 'a b'" } });
+    expect(stateAndCall(task, "create_terminal")).toEqual([
+      "COMPLETED",
+      "FAILED",
+    ]);
+    expect(requests[0]?.details).toMatchObject({
+      value: { command: "LD_PRELOAD='/tmp/x y' echo 'a b'" },
+    });
   });
 
   it("asks nobody when the user has allowed just that command, once", async () => {
@@ -314,13 +491,26 @@ describe("a command that an ACP agent has its client run", () => {
     const asked = await acp.say("askrun echo made it");
     const { task, text } = await acp.answer(asked.task, "proceed_once");
     expect(stateAndCall(task, "call-1")).toEqual(["COMPLETED", "SUCCEEDED"]);
-    expect([JSON.parse(text).output, findToolCall(task, "create_terminal")]).toEqual(["made it\n", undefined]);
+    expect([
+      JSON.parse(text).output,
+      findToolCall(task, "create_terminal"),
+    ]).toEqual(["made it\n", undefined]);
   });
 
   it("says why it cannot start", async () => {
-    await using acp = await world({ ...METHODS, permission: () => ({ case: "allow", rule: "all" }) });
-    const { task, text } = await acp.say(`terminal ${JSON.stringify({ command: "no-such-program" })}`);
-    expect(stateAndCall(task, "create_terminal")).toEqual(["COMPLETED", "FAILED"]);
-    expect(JSON.parse(text)).toEqual({ error: 'command "no-such-program" cannot be started: ENOENT' });
+    await using acp = await world({
+      ...METHODS,
+      permission: () => ({ case: "allow", rule: "all" }),
+    });
+    const { task, text } = await acp.say(
+      `terminal ${JSON.stringify({ command: "no-such-program" })}`,
+    );
+    expect(stateAndCall(task, "create_terminal")).toEqual([
+      "COMPLETED",
+      "FAILED",
+    ]);
+    expect(JSON.parse(text)).toEqual({
+      error: 'command "no-such-program" cannot be started: ENOENT',
+    });
   });
 });

@@ -5,13 +5,21 @@ import { ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "./auth/issuer.ts";
 
-/** The line with which the fake agent says that its session has one option, which is private to it. */
+/**
+ * The line with which the fake agent says that its session has one option,
+ * which is private to it.
+ */
 const PRIVATE_OPTION = `update ${JSON.stringify({
   sessionUpdate: "config_option_update",
   configOptions: [
@@ -25,10 +33,15 @@ const PRIVATE_OPTION = `update ${JSON.stringify({
     },
   ],
 })}`;
-/** The line with which it says that its session has one command, as of an MCP server that the client brought. */
+/**
+ * The line with which it says that its session has one command, as of an MCP
+ * server that the client brought.
+ */
 const PRIVATE_COMMAND = `update ${JSON.stringify({
   sessionUpdate: "available_commands_update",
-  availableCommands: [{ name: "secret-command", description: "Of one session." }],
+  availableCommands: [
+    { name: "secret-command", description: "Of one session." },
+  ],
 })}`;
 
 let workspace: string;
@@ -40,8 +53,14 @@ beforeEach(async () => {
   workspace = realpathSync(mkdtempSync(join(tmpdir(), "acp-callers-")));
   const issuer = await createIssuer();
   const fake = acpAgent({ name: "fake", command: fakeAgentCommand() });
-  server = await createServer({ agents: { fake }, workspace, authentication: { jwt: issuer.options } });
-  const [hers, his] = await Promise.all(["alice", "bob"].map((name) => issuer.tokenFor(name)));
+  server = await createServer({
+    agents: { fake },
+    workspace,
+    authentication: { jwt: issuer.options },
+  });
+  const [hers, his] = await Promise.all(
+    ["alice", "bob"].map((name) => issuer.tokenFor(name)),
+  );
   alice = clientWith(hers);
   bob = clientWith(his);
 });
@@ -53,26 +72,44 @@ afterEach(async () => {
 
 describe("an ACP agent with several callers", () => {
   it("judges the options of a message by a session of its caller, and names no others", async () => {
-    await alice.tasks.sendMessage({ message: textMessage("a1", PRIVATE_OPTION) });
-    const refused = await alice.tasks.sendMessage(withOption("a2")).catch(ConnectError.from);
+    await alice.tasks.sendMessage({
+      message: textMessage("a1", PRIVATE_OPTION),
+    });
+    const refused = await alice.tasks
+      .sendMessage(withOption("a2"))
+      .catch(ConnectError.from);
     expect(String(refused)).toContain("choose secret-option");
     const { task } = await bob.tasks.sendMessage(withOption("b1"));
-    expect([task?.state, task?.error]).toEqual([TaskState.FAILED, expect.stringContaining("choose effort")]);
+    expect([task?.state, task?.error]).toEqual([
+      TaskState.FAILED,
+      expect.stringContaining("choose effort"),
+    ]);
     expect(String(task?.error)).not.toContain("secret");
   });
 
   it("judges them by the session of the conversation, where it runs", async () => {
-    const { task: first } = await alice.tasks.sendMessage({ message: textMessage("a1", "say Hi.") });
-    await alice.tasks.sendMessage({ message: textMessage("a2", PRIVATE_OPTION) });
+    const { task: first } = await alice.tasks.sendMessage({
+      message: textMessage("a1", "say Hi."),
+    });
+    await alice.tasks.sendMessage({
+      message: textMessage("a2", PRIVATE_OPTION),
+    });
     const taskId = first?.id ?? "";
-    const { task } = await alice.tasks.sendMessage({ ...withOption("a3", "effort", "high"), taskId });
+    const { task } = await alice.tasks.sendMessage({
+      ...withOption("a3", "effort", "high"),
+      taskId,
+    });
     expect(task?.state).toBe(TaskState.COMPLETED);
-    const refused = await alice.tasks.sendMessage({ ...withOption("a4"), taskId }).catch(ConnectError.from);
+    const refused = await alice.tasks
+      .sendMessage({ ...withOption("a4"), taskId })
+      .catch(ConnectError.from);
     expect(String(refused)).toContain("choose effort");
   });
 
   it("lists the commands of a caller's own sessions", async () => {
-    await alice.tasks.sendMessage({ message: textMessage("a1", PRIVATE_COMMAND) });
+    await alice.tasks.sendMessage({
+      message: textMessage("a1", PRIVATE_COMMAND),
+    });
     expect(await commandsOf(alice)).toEqual(["secret-command"]);
     expect(await commandsOf(bob)).toEqual(["memory", "say"]);
   });
@@ -80,11 +117,20 @@ describe("an ACP agent with several callers", () => {
 
 function clientWith(token: string | undefined): DevtoolClient {
   const interceptors = [bearerInterceptor(token ?? "")];
-  return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+  return createDevtoolClient(
+    createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "1.1",
+      interceptors,
+    }),
+  );
 }
 
 function withOption(messageId: string, id = "none", value = "x") {
-  return { message: textMessage(messageId, "say Hi."), sessionSettings: { agentOptions: { [id]: value } } };
+  return {
+    message: textMessage(messageId, "say Hi."),
+    sessionSettings: { agentOptions: { [id]: value } },
+  };
 }
 
 async function commandsOf(client: DevtoolClient): Promise<string[]> {

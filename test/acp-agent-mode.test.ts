@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { textMessage } from "@devtool/client";
-import { ApprovalMode, AuditAction, type Task, TaskState } from "@devtool/schema";
+import {
+  ApprovalMode,
+  AuditAction,
+  type Task,
+  TaskState,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
@@ -10,7 +15,9 @@ const { DEFAULT, PLAN, YOLO } = ApprovalMode;
 describe("the approval mode of a later message, at an ACP agent (SESSION-4)", () => {
   it("sets the agent's mode, and sets back the one it was in", async () => {
     await using acp = await world();
-    const { task } = await acp.say("tell", undefined, { approvalMode: DEFAULT });
+    const { task } = await acp.say("tell", undefined, {
+      approvalMode: DEFAULT,
+    });
     expect(await modeOf(acp, task)).toBe("default");
     expect(await modeOf(acp, task, PLAN)).toBe("plan");
     expect(await modeOf(acp, task)).toBe("plan");
@@ -25,20 +32,26 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
 
   it("is known after a restart of both, in either direction", async () => {
     await using acp = await world({ isDurable: true });
-    const { task } = await acp.say("tell", undefined, { approvalMode: DEFAULT });
+    const { task } = await acp.say("tell", undefined, {
+      approvalMode: DEFAULT,
+    });
     expect(await modeOf(acp, task, PLAN)).toBe("plan");
     await acp.restart();
     expect(await modeOf(acp, task)).toBe("plan");
     await acp.restart();
     expect(await modeOf(acp, task, DEFAULT)).toBe("default");
-    const changes = (await acp.audit()).filter(({ action }) => action === AuditAction.APPROVAL_MODE_CHANGED);
+    const changes = (await acp.audit()).filter(
+      ({ action }) => action === AuditAction.APPROVAL_MODE_CHANGED,
+    );
     expect(changes.map(({ shown }) => shown)).toEqual(["PLAN", "DEFAULT"]);
   });
 
   it("is refused, and nothing is stored, for an agent that has no mode to plan in", async () => {
     await using acp = await world({ planMode: "none" });
     const { task } = await acp.say("say Hello.");
-    await expect(modeOf(acp, task, PLAN)).rejects.toThrow('agent "fake" has no mode "none"');
+    await expect(modeOf(acp, task, PLAN)).rejects.toThrow(
+      'agent "fake" has no mode "none"',
+    );
     const { task: kept } = await acp.client.tasks.getTask({ taskId: task.id });
     expect(kept?.sequence).toBe(task.sequence);
     expect(await modeOf(acp, task)).toBe("default");
@@ -50,7 +63,9 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
     const { task } = await acp.answer(asked.task, "proceed_always");
     const written = await acp.say("write a.txt two", task);
     expect(TaskState[written.task.state]).toBe("COMPLETED");
-    const planned = await acp.say("write a.txt three", written.task, { approvalMode: PLAN });
+    const planned = await acp.say("write a.txt three", written.task, {
+      approvalMode: PLAN,
+    });
     expect(TaskState[planned.task.state]).toBe("INPUT_REQUIRED");
     expect(readFileSync(join(acp.workspace, "a.txt"), "utf8")).toBe("two");
   });
@@ -58,14 +73,20 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
   it.each<[string, AcpWorldOptions, Record<string, string>]>([
     ["a client", { clientOptions: ["permission"] }, { permission: "wild" }],
     ["the operator", { configOptions: { permission: "wild" } }, {}],
-  ])("plans though %s sets the agent's mode by one of its options", async (_who, options, agentOptions) => {
-    await using acp = await world(options);
-    const { text, task } = await acp.say("tell", undefined, { approvalMode: PLAN, agentOptions });
-    expect(JSON.parse(text).session.mode).toBe("plan");
-    const { text: later } = await acp.say("tell", task, { agentOptions });
-    expect(JSON.parse(later).session.mode).toBe("plan");
-    expect(await modeOf(acp, task, YOLO)).toBe("wild");
-  });
+  ])(
+    "plans though %s sets the agent's mode by one of its options",
+    async (_who, options, agentOptions) => {
+      await using acp = await world(options);
+      const { text, task } = await acp.say("tell", undefined, {
+        approvalMode: PLAN,
+        agentOptions,
+      });
+      expect(JSON.parse(text).session.mode).toBe("plan");
+      const { text: later } = await acp.say("tell", task, { agentOptions });
+      expect(JSON.parse(later).session.mode).toBe("plan");
+      expect(await modeOf(acp, task, YOLO)).toBe("wild");
+    },
+  );
 
   it("cannot be set for one turn alone, nor can its directory: the message is refused", async () => {
     await using acp = await world();
@@ -74,18 +95,24 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
       message,
       messageSettings: { turn: { workingDirectory: acp.workspace } },
     });
-    await expect(sent).rejects.toThrow(/message_settings\.turn cannot be followed: agent "/);
+    await expect(sent).rejects.toThrow(
+      /message_settings\.turn cannot be followed: agent "/,
+    );
     expect((await acp.client.tasks.listTasks({})).tasks).toEqual([]);
   });
 
   it("asks the policy by the mode as it is now", async () => {
     const modes: ApprovalMode[] = [];
-    const permission: AcpWorldOptions["permission"] = async ({ approvalMode }) => {
+    const permission: AcpWorldOptions["permission"] = async ({
+      approvalMode,
+    }) => {
       modes.push(approvalMode);
       return { case: "allow", rule: "test" };
     };
     await using acp = await world({ permission });
-    const { task } = await acp.say("ask edit a.txt", undefined, { approvalMode: DEFAULT });
+    const { task } = await acp.say("ask edit a.txt", undefined, {
+      approvalMode: DEFAULT,
+    });
     await acp.say("ask edit b.txt", task, { approvalMode: PLAN });
     expect(modes).toEqual([DEFAULT, PLAN]);
   });
@@ -95,8 +122,15 @@ function world(options: AcpWorldOptions = {}): Promise<AcpWorld> {
   return new AcpWorld(options).start();
 }
 
-/** The mode that the agent is in, in a turn whose message asks for an approval mode. */
-async function modeOf(acp: AcpWorld, task: Task, approvalMode = ApprovalMode.UNSPECIFIED): Promise<unknown> {
+/**
+ * The mode that the agent is in, in a turn whose message asks for an approval
+ * mode.
+ */
+async function modeOf(
+  acp: AcpWorld,
+  task: Task,
+  approvalMode = ApprovalMode.UNSPECIFIED,
+): Promise<unknown> {
   const { task: before } = await acp.client.tasks.getTask({ taskId: task.id });
   const { text } = await acp.say("tell", before, { approvalMode });
   return JSON.parse(text).session.mode;

@@ -20,7 +20,10 @@ describe.each([
   it("are chosen by a message for its exchange, and the next one has the earlier model again", async () => {
     await using acp = await world({ flags });
     const { task, speed } = await tell(acp);
-    expect([speed, (await tell(acp, "fast", task)).speed]).toEqual(["slow", "fast"]);
+    expect([speed, (await tell(acp, "fast", task)).speed]).toEqual([
+      "slow",
+      "fast",
+    ]);
     const after = await tell(acp, "", task);
     expect([after.speed, after.task.model]).toEqual(["slow", "slow"]);
   });
@@ -28,7 +31,11 @@ describe.each([
   it("are chosen by the first message for its session, and each event names the one that answers", async () => {
     await using acp = await world({ flags });
     const { task, speed, models } = await tell(acp, "fast");
-    expect([speed, task.sessionSettings?.model, models]).toEqual(["fast", "fast", ["fast"]]);
+    expect([speed, task.sessionSettings?.model, models]).toEqual([
+      "fast",
+      "fast",
+      ["fast"],
+    ]);
     expect((await tell(acp, "slow", task)).speed).toBe("slow");
     expect((await tell(acp, "", task)).speed).toBe("fast");
   });
@@ -39,7 +46,9 @@ describe("the models of an ACP agent", () => {
     await using acp = await world({ flags: ["--no-models"] });
     expect(await listed(acp)).toEqual([]);
     const { task } = await acp.say("tell", undefined, { model: "fast" });
-    expect(task.error).toContain('agent "fake" offers no choice of a model: leave it out');
+    expect(task.error).toContain(
+      'agent "fake" offers no choice of a model: leave it out',
+    );
   });
 
   it("are not listed before the agent's user has logged in; the error does not blame the caller's token", async () => {
@@ -51,8 +60,12 @@ describe("the models of an ACP agent", () => {
   });
 
   it("are not listed while the agent cannot be started, and the reason is said", async () => {
-    await using acp = await world({ command: { command: "/nonexistent/agent" } });
-    await expect(acp.client.agents.listModels({})).rejects.toMatchObject({ code: Code.Unavailable });
+    await using acp = await world({
+      command: { command: "/nonexistent/agent" },
+    });
+    await expect(acp.client.agents.listModels({})).rejects.toMatchObject({
+      code: Code.Unavailable,
+    });
   });
 });
 
@@ -60,16 +73,26 @@ function world(options: AcpWorldOptions): Promise<AcpWorld> {
   return new AcpWorld(options).start();
 }
 
-async function listed({ client }: AcpWorld): Promise<(readonly [name: string, displayName: string])[]> {
+async function listed({
+  client,
+}: AcpWorld): Promise<(readonly [name: string, displayName: string])[]> {
   const { models } = await client.agents.listModels({});
   return models.map(({ name, displayName }) => [name, displayName] as const);
 }
 
-/** Sends a message, and gives the model that the agent has in its turn, and those that the events name. */
+/**
+ * Sends a message, and gives the model that the agent has in its turn, and
+ * those that the events name.
+ */
 async function tell(acp: AcpWorld, model = "", task?: Task) {
-  const before = task && (await acp.client.tasks.getTask({ taskId: task.id })).task;
+  const before =
+    task && (await acp.client.tasks.getTask({ taskId: task.id })).task;
   const said = await acp.say("tell", before, { model });
-  const models = new Set(said.events.flatMap((event) => (event.payload.case === "text" ? [event.model] : [])));
+  const models = new Set(
+    said.events.flatMap((event) =>
+      event.payload.case === "text" ? [event.model] : [],
+    ),
+  );
   const { speed } = JSON.parse(said.text).session;
   return { task: said.task, speed, models: [...models] };
 }

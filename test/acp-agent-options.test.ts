@@ -10,7 +10,9 @@ describe("an agent's own options (SESSION-4)", () => {
     const { task, options } = await tell(acp, { effort: "high" });
     expect(options).toEqual({ effort: "high" });
     expect((await tell(acp, {}, task)).options).toEqual({ effort: "high" });
-    expect((await tell(acp, { effort: "low" }, task)).options).toEqual({ effort: "low" });
+    expect((await tell(acp, { effort: "low" }, task)).options).toEqual({
+      effort: "low",
+    });
     expect((await tell(acp, {}, task)).options).toEqual({ effort: "low" });
   });
 
@@ -25,7 +27,11 @@ describe("an agent's own options (SESSION-4)", () => {
     await using acp = await world();
     const { task } = await tell(acp);
     const { task: after } = await tell(acp, { effort: "high" }, task);
-    expect(after.history.filter(({ agentOptions }) => agentOptions.effort === "high")).toHaveLength(1);
+    expect(
+      after.history.filter(
+        ({ agentOptions }) => agentOptions.effort === "high",
+      ),
+    ).toHaveLength(1);
     expect(after.sessionSettings?.agentOptions ?? {}).toEqual({});
   });
 
@@ -36,13 +42,18 @@ describe("an agent's own options (SESSION-4)", () => {
     await tell(acp, { effort: "low" }, task);
     const { task: asking } = await acp.say("ask make\ntell");
     const { task: queued } = await acp.client.tasks.sendMessage({
-      message: { messageId: "waits", parts: [{ content: { case: "text", value: "tell" } }] },
+      message: {
+        messageId: "waits",
+        parts: [{ content: { case: "text", value: "tell" } }],
+      },
       sessionSettings: { agentOptions: { effort: "high" } },
       taskId: asking.id,
       returnImmediately: true,
     });
     await acp.answer(asking, "proceed_once");
-    const records = (await acp.audit()).filter(({ action }) => action === AuditAction.AGENT_OPTIONS_SET);
+    const records = (await acp.audit()).filter(
+      ({ action }) => action === AuditAction.AGENT_OPTIONS_SET,
+    );
     expect(records.map(({ taskId, shown }) => [taskId, shown])).toEqual([
       [task.id, '{"effort":"high"}'],
       [task.id, '{"effort":"low"}'],
@@ -55,22 +66,34 @@ describe("an agent's own options (SESSION-4)", () => {
     await using acp = await world();
     const { task: asking } = await acp.say("ask make\ntell");
     await acp.client.tasks.sendMessage({
-      message: { messageId: "waits", parts: [{ content: { case: "text", value: "tell" } }] },
+      message: {
+        messageId: "waits",
+        parts: [{ content: { case: "text", value: "tell" } }],
+      },
       sessionSettings: { agentOptions: { effort: "high" } },
       taskId: asking.id,
       returnImmediately: true,
     });
     const { text } = await acp.answer(asking, "proceed_once");
     const [first = "", second = ""] = text.split("}{");
-    expect([first.includes('"effort"'), second.includes('"effort":"high"')]).toEqual([false, true]);
+    expect([
+      first.includes('"effort"'),
+      second.includes('"effort":"high"'),
+    ]).toEqual([false, true]);
   });
 
   it("may be on or off, where the operator lets clients set them", async () => {
     await using acp = await world({ clientOptions: ["verbose"] });
     const { task } = await tell(acp);
-    expect((await tell(acp, { verbose: "true" }, task)).options).toEqual({ verbose: true });
-    await expect(tell(acp, { verbose: "yes" }, task)).rejects.toThrow('"verbose" cannot be "yes": choose true, false');
-    await expect(tell(acp, { effort: "high" }, task)).rejects.toThrow("choose verbose");
+    expect((await tell(acp, { verbose: "true" }, task)).options).toEqual({
+      verbose: true,
+    });
+    await expect(tell(acp, { verbose: "yes" }, task)).rejects.toThrow(
+      '"verbose" cannot be "yes": choose true, false',
+    );
+    await expect(tell(acp, { effort: "high" }, task)).rejects.toThrow(
+      "choose verbose",
+    );
   });
 
   it.each<[string, AcpWorldOptions, Options, string]>([
@@ -80,22 +103,47 @@ describe("an agent's own options (SESSION-4)", () => {
       { none: "x" },
       '"none" is not an option of agent "fake" that clients may set: choose effort',
     ],
-    ["clients may not set", {}, { verbose: "true" }, '"verbose" is not an option of agent "fake" that clients may set'],
+    [
+      "clients may not set",
+      {},
+      { verbose: "true" },
+      '"verbose" is not an option of agent "fake" that clients may set',
+    ],
     ["is the model", {}, { speed: "fast" }, '"speed" is not an option'],
-    ["the operator has set", { configOptions: { effort: "low" } }, { effort: "high" }, '"effort" is not an option'],
-    ["has other values", {}, { effort: "most" }, '"effort" cannot be "most": choose low, high'],
-  ])("are refused before anything is stored when one %s", async (_what, options, agentOptions, problem) => {
-    await using acp = await world(options);
-    const { task } = await tell(acp);
-    await expect(tell(acp, agentOptions, task)).rejects.toThrow(problem);
-    const { task: kept } = await acp.client.tasks.getTask({ taskId: task.id });
-    expect(kept?.sequence).toBe(task.sequence);
-  });
+    [
+      "the operator has set",
+      { configOptions: { effort: "low" } },
+      { effort: "high" },
+      '"effort" is not an option',
+    ],
+    [
+      "has other values",
+      {},
+      { effort: "most" },
+      '"effort" cannot be "most": choose low, high',
+    ],
+  ])(
+    "are refused before anything is stored when one %s",
+    async (_what, options, agentOptions, problem) => {
+      await using acp = await world(options);
+      const { task } = await tell(acp);
+      await expect(tell(acp, agentOptions, task)).rejects.toThrow(problem);
+      const { task: kept } = await acp.client.tasks.getTask({
+        taskId: task.id,
+      });
+      expect(kept?.sequence).toBe(task.sequence);
+    },
+  );
 
   it("fail the first task of an agent that has not shown its options yet", async () => {
     await using acp = await world();
-    const { task } = await acp.say("tell", undefined, { agentOptions: { none: "x" } });
-    expect([task.state, task.error]).toEqual([TaskState.FAILED, expect.stringContaining('"none" is not an option')]);
+    const { task } = await acp.say("tell", undefined, {
+      agentOptions: { none: "x" },
+    });
+    expect([task.state, task.error]).toEqual([
+      TaskState.FAILED,
+      expect.stringContaining('"none" is not an option'),
+    ]);
   });
 });
 
@@ -103,9 +151,12 @@ function world(options: AcpWorldOptions = {}): Promise<AcpWorld> {
   return new AcpWorld(options).start();
 }
 
-/** Sends a message with options, and gives those that the agent has in its turn. */
+/**
+ * Sends a message with options, and gives those that the agent has in its turn.
+ */
 async function tell(acp: AcpWorld, agentOptions: Options = {}, task?: Task) {
-  const before = task && (await acp.client.tasks.getTask({ taskId: task.id })).task;
+  const before =
+    task && (await acp.client.tasks.getTask({ taskId: task.id })).task;
   const said = await acp.say("tell", before, { agentOptions });
   return { task: said.task, options: JSON.parse(said.text).options };
 }

@@ -1,18 +1,45 @@
 import type { PermissionOption } from "@agentclientprotocol/sdk";
 import { pendingToolCalls } from "@devtool/client";
-import { AuditAction, findToolCall, TaskState, ToolCallStatus } from "@devtool/schema";
+import {
+  AuditAction,
+  findToolCall,
+  TaskState,
+  ToolCallStatus,
+} from "@devtool/schema";
 import type { PermissionDecision } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
-const world = (options: AcpWorldOptions = {}): Promise<AcpWorld> => new AcpWorld(options).start();
-const ONCE: PermissionOption = { optionId: "go-on", name: "Go on", kind: "allow_once" };
-const ALWAYS: PermissionOption = { optionId: "for-good", name: "For good", kind: "allow_always" };
-const NO: PermissionOption = { optionId: "leave-it", name: "Leave it", kind: "reject_once" };
-const ALLOW = (): PermissionDecision => ({ case: "allow", rule: "operator-1:1" });
+const world = (options: AcpWorldOptions = {}): Promise<AcpWorld> =>
+  new AcpWorld(options).start();
+const ONCE: PermissionOption = {
+  optionId: "go-on",
+  name: "Go on",
+  kind: "allow_once",
+};
+const ALWAYS: PermissionOption = {
+  optionId: "for-good",
+  name: "For good",
+  kind: "allow_always",
+};
+const NO: PermissionOption = {
+  optionId: "leave-it",
+  name: "Leave it",
+  kind: "reject_once",
+};
+const ALLOW = (): PermissionDecision => ({
+  case: "allow",
+  rule: "operator-1:1",
+});
 
-/** The line that makes the fake agent ask with some options, and report the answer. */
-function permit(options: readonly PermissionOption[], call: object = {}): string {
+/**
+ * The line that makes the fake agent ask with some options, and report the
+ * answer.
+ */
+function permit(
+  options: readonly PermissionOption[],
+  call: object = {},
+): string {
   return `permit ${JSON.stringify({ options, ...call })}`;
 }
 
@@ -43,33 +70,57 @@ describe("a question of an ACP agent", () => {
 
   it("without a name for an option is refused with what is missing, and the turn goes on", async () => {
     await using acp = await world();
-    const { task, text } = await acp.say('permit {"options":[{"optionId":"a","kind":"allow_once"}]}\nsay after');
-    expect([TaskState[task.state], text]).toEqual(["COMPLETED", '{"error":"Invalid params"}after']);
+    const { task, text } = await acp.say(
+      'permit {"options":[{"optionId":"a","kind":"allow_once"}]}\nsay after',
+    );
+    expect([TaskState[task.state], text]).toEqual([
+      "COMPLETED",
+      '{"error":"Invalid params"}after',
+    ]);
   });
 
   it("shows what would deceive as what it is, in its title and in its command", async () => {
     await using acp = await world();
     const call = { title: "ls\u202e\u001b[2J", rawInput: { command: "ls" } };
-    const asked = await acp.say(permit([{ ...ONCE, name: "Y\u202ees" }, NO], call));
+    const asked = await acp.say(
+      permit([{ ...ONCE, name: "Y\u202ees" }, NO], call),
+    );
     expect(findToolCall(asked.task, "call-1")).toMatchObject({
       description: "ls\\u{202e}\\u{1b}[2J",
-      confirmationRequest: { options: [{ name: "Y\\u{202e}es" }, { name: "Leave it" }] },
+      confirmationRequest: {
+        options: [{ name: "Y\\u{202e}es" }, { name: "Leave it" }],
+      },
     });
-    const other = await acp.say(permit([ONCE, NO], { title: "list", rawInput: { command: "rm \u202ea" } }));
-    expect(findToolCall(other.task, "call-1")?.description).toBe("Run rm \\u{202e}a");
+    const other = await acp.say(
+      permit([ONCE, NO], {
+        title: "list",
+        rawInput: { command: "rm \u202ea" },
+      }),
+    );
+    expect(findToolCall(other.task, "call-1")?.description).toBe(
+      "Run rm \\u{202e}a",
+    );
   });
 
   it("is answered by a rule with what allows this call only: the user decides where there is no such option", async () => {
     await using acp = await world({ permission: ALLOW });
-    expect((await acp.say(permit([ALWAYS, ONCE, NO]))).text).toBe(selected("go-on"));
-    const wide = { optionId: "proceed_without_sandbox", name: "Run it", kind: "allow_once" } as const;
+    expect((await acp.say(permit([ALWAYS, ONCE, NO]))).text).toBe(
+      selected("go-on"),
+    );
+    const wide = {
+      optionId: "proceed_without_sandbox",
+      name: "Run it",
+      kind: "allow_once",
+    } as const;
     for (const options of [
       [ALWAYS, NO],
       [wide, NO],
     ]) {
       const asked = await acp.say(permit(options));
       expect(TaskState[asked.task.state]).toBe("INPUT_REQUIRED");
-      expect((await acp.answer(asked.task, "cancel")).text).toBe(selected("leave-it"));
+      expect((await acp.answer(asked.task, "cancel")).text).toBe(
+        selected("leave-it"),
+      );
     }
   });
 
@@ -82,7 +133,11 @@ describe("a question of an ACP agent", () => {
     await acp.answer(asked.task, "proceed_once");
     const declined = await acp.say(permit([ONCE, NO]));
     await acp.answer(declined.task, "cancel");
-    const records = (await acp.audit()).map(({ action, rule, optionId }) => [AuditAction[action], rule, optionId]);
+    const records = (await acp.audit()).map(({ action, rule, optionId }) => [
+      AuditAction[action],
+      rule,
+      optionId,
+    ]);
     // The agent says of none of them how it ended.
     expect(records.filter(([action]) => action !== "CANCELLED")).toEqual([
       ["ALLOWED", "operator-1:1", ""],
@@ -111,32 +166,46 @@ describe("a question of an ACP agent", () => {
     const state = async (): Promise<unknown> =>
       TaskState[(await acp.client.tasks.getTask({ taskId })).task?.state ?? 0];
     await expect.poll(state, { timeout: 60_000 }).toBe("COMPLETED");
-    await expect(acp.answer(asked.task, "proceed_once")).rejects.toThrow('tool call "call-1" has already ended');
+    await expect(acp.answer(asked.task, "proceed_once")).rejects.toThrow(
+      'tool call "call-1" has already ended',
+    );
   });
 
   it("of a turn that was canceled takes no answer", async () => {
     await using acp = await world();
     const asked = await acp.say(permit([ONCE, NO]));
     await acp.cancel(asked.task);
-    await expect(acp.answer(asked.task, "proceed_once")).rejects.toThrow('tool call "call-1" has already ended');
+    await expect(acp.answer(asked.task, "proceed_once")).rejects.toThrow(
+      'tool call "call-1" has already ended',
+    );
   });
 });
 
 describe("a form that an ACP agent has its user fill in", () => {
   it.each([
     ["proceed_once", "Ada", '{"action":"accept","content":{"name":"Ada"}}'],
-    ["proceed_once", '{"name": "Ada"}', '{"action":"accept","content":{"name":"Ada"}}'],
+    [
+      "proceed_once",
+      '{"name": "Ada"}',
+      '{"action":"accept","content":{"name":"Ada"}}',
+    ],
     ["proceed_once", "", '{"action":"cancel"}'],
     ["cancel", "Ada", '{"action":"decline"}'],
-  ])("is answered by %s and the text %j with %s", async (optionId, words, answer) => {
-    await using acp = await world();
-    const asked = await acp.say("elicit Who are you?");
-    expect([TaskState[asked.task.state], pendingToolCalls(asked.task)]).toMatchObject([
-      "INPUT_REQUIRED",
-      [{ toolName: "elicitation", description: "Who are you?" }],
-    ]);
-    expect((await acp.answer(asked.task, optionId, words)).text).toBe(answer);
-  });
+  ])(
+    "is answered by %s and the text %j with %s",
+    async (optionId, words, answer) => {
+      await using acp = await world();
+      const asked = await acp.say("elicit Who are you?");
+      expect([
+        TaskState[asked.task.state],
+        pendingToolCalls(asked.task),
+      ]).toMatchObject([
+        "INPUT_REQUIRED",
+        [{ toolName: "elicitation", description: "Who are you?" }],
+      ]);
+      expect((await acp.answer(asked.task, optionId, words)).text).toBe(answer);
+    },
+  );
 
   it("has no characters that deceive its user", async () => {
     await using acp = await world();
@@ -145,7 +214,13 @@ describe("a form that an ACP agent has its user fill in", () => {
       {
         description: "Who are\\u{202e} you?\\u{1b}[2K",
         confirmationRequest: {
-          details: { value: { description: expect.stringMatching(/^Who are\\u\{202e\} you\?\\u\{1b\}\[2K\n/) } },
+          details: {
+            value: {
+              description: expect.stringMatching(
+                /^Who are\\u\{202e\} you\?\\u\{1b\}\[2K\n/,
+              ),
+            },
+          },
         },
       },
     ]);
@@ -154,22 +229,38 @@ describe("a form that an ACP agent has its user fill in", () => {
 
   it("offers the values of its only field by their titles", async () => {
     await using acp = await world();
-    const color = { type: "string", oneOf: ["red", "blue"].map((value) => ({ const: value, title: `In ${value}` })) };
+    const color = {
+      type: "string",
+      oneOf: ["red", "blue"].map((value) => ({
+        const: value,
+        title: `In ${value}`,
+      })),
+    };
     const asked = await acp.say(form({ color }));
     const [call] = pendingToolCalls(asked.task);
-    expect(call?.confirmationRequest?.options.map(({ id, name }) => [id, name])).toEqual([
+    expect(
+      call?.confirmationRequest?.options.map(({ id, name }) => [id, name]),
+    ).toEqual([
       ["value:red", "In red"],
       ["value:blue", "In blue"],
       ["cancel", "Decline"],
     ]);
-    expect((await acp.answer(asked.task, "value:blue")).text).toBe('{"action":"accept","content":{"color":"blue"}}');
+    expect((await acp.answer(asked.task, "value:blue")).text).toBe(
+      '{"action":"accept","content":{"color":"blue"}}',
+    );
   });
 
   it("says of each field which values it takes, and what is sent without an answer", async () => {
     await using acp = await world();
     const asked = await acp.say(
       form({
-        size: { type: "integer", title: "Size", minimum: 1, maximum: 9, default: 3 },
+        size: {
+          type: "integer",
+          title: "Size",
+          minimum: 1,
+          maximum: 9,
+          default: 3,
+        },
         mail: { type: "string", format: "email", maxLength: 40 },
         level: { type: "string", enum: ["low", "high"] },
         tags: {
@@ -197,8 +288,15 @@ describe("a form that an ACP agent has its user fill in", () => {
         ].join("\n"),
       },
     });
-    const { text } = await acp.answer(asked.task, "proceed_once", '{"tags": ["a", "b"], "level": "low"}');
-    expect(JSON.parse(text)).toEqual({ action: "accept", content: { size: 3, level: "low", tags: ["a", "b"] } });
+    const { text } = await acp.answer(
+      asked.task,
+      "proceed_once",
+      '{"tags": ["a", "b"], "level": "low"}',
+    );
+    expect(JSON.parse(text)).toEqual({
+      action: "accept",
+      content: { size: 3, level: "low", tags: ["a", "b"] },
+    });
   });
 
   it.each([
@@ -206,21 +304,40 @@ describe("a form that an ACP agent has its user fill in", () => {
     ["a, b", ["a", "b"]],
   ])("takes the list %s for its only field", async (words, list) => {
     await using acp = await world();
-    const asked = await acp.say(form({ tags: { type: "array", items: { type: "string", enum: ["a", "b"] } } }));
+    const asked = await acp.say(
+      form({
+        tags: { type: "array", items: { type: "string", enum: ["a", "b"] } },
+      }),
+    );
     const { text } = await acp.answer(asked.task, "proceed_once", words);
-    expect(JSON.parse(text)).toEqual({ action: "accept", content: { tags: list } });
+    expect(JSON.parse(text)).toEqual({
+      action: "accept",
+      content: { tags: list },
+    });
   });
 
   it("may be a page to open, whose address is shown as a browser reads it, and is declined in a mode of later versions", async () => {
     await using acp = await world();
-    const page = { mode: "url", elicitationId: "e1", url: "https://login.example/start", message: "Log in." };
+    const page = {
+      mode: "url",
+      elicitationId: "e1",
+      url: "https://login.example/start",
+      message: "Log in.",
+    };
     const asked = await acp.say(`form ${JSON.stringify(page)}`);
     const [call] = pendingToolCalls(asked.task);
     expect(call?.confirmationRequest?.details).toMatchObject({
-      value: { description: "The agent asks to open https://login.example/start\nLog in." },
+      value: {
+        description:
+          "The agent asks to open https://login.example/start\nLog in.",
+      },
     });
-    expect((await acp.answer(asked.task, "proceed_once")).text).toBe('{"action":"accept"}');
-    const { text } = await acp.say(`form ${JSON.stringify({ ...page, mode: "hologram" })}`);
+    expect((await acp.answer(asked.task, "proceed_once")).text).toBe(
+      '{"action":"accept"}',
+    );
+    const { text } = await acp.say(
+      `form ${JSON.stringify({ ...page, mode: "hologram" })}`,
+    );
     expect(text).toBe('{"action":"decline"}');
   });
 });

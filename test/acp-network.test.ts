@@ -3,7 +3,11 @@ import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { createServer as createHttpServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { client as acpClient, type RequestPermissionRequest, type SessionUpdate } from "@agentclientprotocol/sdk";
+import {
+  client as acpClient,
+  type RequestPermissionRequest,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createNodeHttpHandler } from "@agentclientprotocol/sdk/experimental/node";
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
@@ -18,7 +22,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AcpWorld } from "./acp-agent/world.ts";
 import { choose } from "./acp-port/editor.ts";
 
-/** The port as an ACP agent, which the SDK's Streamable HTTP server offers to clients elsewhere. */
+/**
+ * The port as an ACP agent, which the SDK's Streamable HTTP server offers to
+ * clients elsewhere.
+ */
 describe("ACP over Streamable HTTP", () => {
   let workspace: string;
   let server: DevtoolServer;
@@ -27,18 +34,31 @@ describe("ACP over Streamable HTTP", () => {
   let url: string;
 
   beforeAll(async () => {
-    workspace = await realpath(await mkdtemp(join(tmpdir(), "devtool-acp-network-")));
+    workspace = await realpath(
+      await mkdtemp(join(tmpdir(), "devtool-acp-network-")),
+    );
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     const interceptors = [bearerInterceptor(server.token)];
     const client = createDevtoolClient(
-      createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }),
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
     );
-    const agent = { name: "test", version: "1", inputModes: ["text/plain"], hasExtension: true };
+    const agent = {
+      name: "test",
+      version: "1",
+      inputModes: ["text/plain"],
+      hasExtension: true,
+    };
     acp = new AcpServer({
       agent: {
         connect(stream) {
           const connect = async () => ({ client, workspace, agent });
-          return { closed: serveAcp({ stream, connect }, new AbortController().signal) };
+          return {
+            closed: serveAcp({ stream, connect }, new AbortController().signal),
+          };
         },
       },
     });
@@ -59,38 +79,62 @@ describe("ACP over Streamable HTTP", () => {
     const asked: RequestPermissionRequest[] = [];
     const updates: SessionUpdate[] = [];
     const connection = acpClient({ name: "editor" })
-      .onNotification("session/update", ({ params }) => void updates.push(params.update))
+      .onNotification(
+        "session/update",
+        ({ params }) => void updates.push(params.update),
+      )
       .onRequest("session/request_permission", ({ params }) => {
         asked.push(params);
         return choose("allow_once")(params);
       })
       .connect(createHttpStream(url));
     const { agent } = connection;
-    await agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
-    const { sessionId } = await agent.request("session/new", { cwd: workspace, mcpServers: [] });
-    const prompt = [{ type: "text" as const, text: "write far.txt far\ntext Done." }];
-    expect(await agent.request("session/prompt", { sessionId, prompt })).toMatchObject({ stopReason: "end_turn" });
+    await agent.request("initialize", {
+      protocolVersion: 1,
+      clientCapabilities: {},
+    });
+    const { sessionId } = await agent.request("session/new", {
+      cwd: workspace,
+      mcpServers: [],
+    });
+    const prompt = [
+      { type: "text" as const, text: "write far.txt far\ntext Done." },
+    ];
+    expect(
+      await agent.request("session/prompt", { sessionId, prompt }),
+    ).toMatchObject({ stopReason: "end_turn" });
     expect(asked).toHaveLength(1);
     expect(await readFile(join(workspace, "far.txt"), "utf8")).toBe("far");
-    expect(updates).toContainEqual(expect.objectContaining({ content: { type: "text", text: "Done." } }));
+    expect(updates).toContainEqual(
+      expect.objectContaining({ content: { type: "text", text: "Done." } }),
+    );
     connection.close();
   });
 
   it("serves an agent that is reached over the network: asks, runs once, does not run what is declined", async () => {
-    await using world = await new AcpWorld({ command: async () => streamPipe(createHttpStream(url)) }).start();
+    await using world = await new AcpWorld({
+      command: async () => streamPipe(createHttpStream(url)),
+    }).start();
     const asking = await world.say("write allowed.txt yes\ntext Done.");
     expect(TaskState[asking.task.state]).toBe("INPUT_REQUIRED");
     const ended = await world.answer(asking.task, "proceed_once");
-    expect([TaskState[ended.task.state], ended.text]).toEqual(["COMPLETED", "Done."]);
+    expect([TaskState[ended.task.state], ended.text]).toEqual([
+      "COMPLETED",
+      "Done.",
+    ]);
     expect(await readFile(join(workspace, "allowed.txt"), "utf8")).toBe("yes");
-    const again = await world.say("write declined.txt no\ntext Not written.", ended.task);
+    const again = await world.say(
+      "write declined.txt no\ntext Not written.",
+      ended.task,
+    );
     await world.answer(again.task, "cancel");
     expect(existsSync(join(workspace, "declined.txt"))).toBe(false);
   });
 
   it("says how the connection to the agent ended", async () => {
     await using world = await new AcpWorld({
-      command: async () => streamPipe(createHttpStream("http://127.0.0.1:9/acp")),
+      command: async () =>
+        streamPipe(createHttpStream("http://127.0.0.1:9/acp")),
     }).start();
     const { task } = await world.say("text Hello.");
     expect(TaskState[task.state]).toBe("FAILED");
@@ -99,11 +143,16 @@ describe("ACP over Streamable HTTP", () => {
 
   it("gives up an agent that does not answer, and is not held when the server ends", async () => {
     const silent = createHttpServer(() => undefined);
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) =>
+      silent.listen(0, "127.0.0.1", resolve),
+    );
     const address = silent.address();
     const nowhere = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/acp`;
     const command = async () => streamPipe(createHttpStream(nowhere));
-    const world = await new AcpWorld({ command, limits: { startTimeoutMs: 300 } }).start();
+    const world = await new AcpWorld({
+      command,
+      limits: { startTimeoutMs: 300 },
+    }).start();
     const { task } = await world.say("text Hello.");
     expect(TaskState[task.state]).toBe("FAILED");
     await world[Symbol.asyncDispose]();

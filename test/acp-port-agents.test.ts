@@ -5,7 +5,11 @@ import { PassThrough } from "node:stream";
 import type { SessionConfigOption } from "@agentclientprotocol/sdk";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { type PortAgent, serveAcp, stdioStream } from "@devtool/acp/port";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import { Role, type Task, TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -23,10 +27,15 @@ describe("the agent as an option of a session", () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-acp-agents-"));
     const gate = Promise.withResolvers<void>();
     release = gate.resolve;
-    server = await createServer({ workspace, agents: { one: listener("one", gate.promise), two: listener("two") } });
+    server = await createServer({
+      workspace,
+      agents: { one: listener("one", gate.promise), two: listener("two") },
+    });
     const { url: baseUrl, token } = server;
     const interceptors = [bearerInterceptor(token)];
-    client = createDevtoolClient(createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }));
+    client = createDevtoolClient(
+      createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
+    );
     editor = start(["one", "two"]);
   });
   afterEach(async () => {
@@ -39,9 +48,17 @@ describe("the agent as an option of a session", () => {
 
   it("is offered with the names of all, the first chosen", async () => {
     await editor.agent.request("initialize", { protocolVersion: 1 });
-    const { configOptions } = await editor.agent.request("session/new", { cwd: workspace, mcpServers: [] });
+    const { configOptions } = await editor.agent.request("session/new", {
+      cwd: workspace,
+      mcpServers: [],
+    });
     expect(configOptions).toMatchObject([
-      { id: "agent", type: "select", currentValue: "one", options: [{ value: "one" }, { value: "two" }] },
+      {
+        id: "agent",
+        type: "select",
+        currentValue: "one",
+        options: [{ value: "one" }, { value: "two" }],
+      },
     ]);
   });
 
@@ -49,7 +66,10 @@ describe("the agent as an option of a session", () => {
     await editor[Symbol.asyncDispose]();
     editor = start(["one"]);
     await editor.agent.request("initialize", { protocolVersion: 1 });
-    const opened = await editor.agent.request("session/new", { cwd: workspace, mcpServers: [] });
+    const opened = await editor.agent.request("session/new", {
+      cwd: workspace,
+      mcpServers: [],
+    });
     expect(opened.configOptions).toBeUndefined();
     await expect(choose(opened.sessionId, "two")).rejects.toMatchObject({
       message: 'config option "agent" does not exist: this agent has none',
@@ -58,7 +78,9 @@ describe("the agent as an option of a session", () => {
 
   it("is chosen before the first prompt without further ado", async () => {
     const session = await editor.open(workspace);
-    expect(await choose(session, "two")).toMatchObject([{ id: "agent", currentValue: "two" }]);
+    expect(await choose(session, "two")).toMatchObject([
+      { id: "agent", currentValue: "two" },
+    ]);
     await editor.prompt(session, "Hello.");
     expect(editor.text).toBe("two heard Hello.\n");
     expect(await places()).toEqual([`two in ${session}`]);
@@ -70,24 +92,39 @@ describe("the agent as an option of a session", () => {
     await choose(session, "two");
     await editor.until(() => editor.text.includes("begins"));
     const [, context = ""] = /session "([^"]+)"/.exec(editor.text) ?? [];
-    expect(editor.text).toContain(`Agent "two" begins a new conversation, session "${context}": it has not seen what`);
+    expect(editor.text).toContain(
+      `Agent "two" begins a new conversation, session "${context}": it has not seen what`,
+    );
     await editor.prompt(session, "B.");
     await choose(session, "one");
     await editor.prompt(session, "C.");
-    const said = editor.text.split("\n").filter((line) => line.includes("heard"));
+    const said = editor.text
+      .split("\n")
+      .filter((line) => line.includes("heard"));
     expect(said).toEqual(["one heard A.", "two heard B.", "one heard A. C."]);
-    expect(editor.text).toContain('Agent "one" goes on where it was: it has not seen what others were told.');
-    expect(new Set(await places())).toEqual(new Set([`one in ${session}`, `two in ${context}`]));
+    expect(editor.text).toContain(
+      'Agent "one" goes on where it was: it has not seen what others were told.',
+    );
+    expect(new Set(await places())).toEqual(
+      new Set([`one in ${session}`, `two in ${context}`]),
+    );
   });
 
   it("tells an editor that shows notices by one", async () => {
     const session = await editor.open(workspace, { session: { notices: {} } });
     await editor.prompt(session, "A.");
     await choose(session, "two");
-    const title = expect.stringContaining('Agent "two" begins a new conversation');
-    const isNotice = (): boolean => editor.updates.some(({ sessionUpdate }) => sessionUpdate === "notice");
+    const title = expect.stringContaining(
+      'Agent "two" begins a new conversation',
+    );
+    const isNotice = (): boolean =>
+      editor.updates.some(({ sessionUpdate }) => sessionUpdate === "notice");
     await editor.until(isNotice);
-    expect(editor.updates).toContainEqual({ sessionUpdate: "notice", severity: "info", title });
+    expect(editor.updates).toContainEqual({
+      sessionUpdate: "notice",
+      severity: "info",
+      title,
+    });
     expect(editor.text).toBe("one heard A.\n");
   });
 
@@ -101,8 +138,14 @@ describe("the agent as an option of a session", () => {
     await editor.prompt(session, "B.");
     await choose(session, "one");
     await editor.prompt(session, "C.");
-    const said = editor.text.split("\n").filter((line) => line.includes("heard"));
-    expect(said).toEqual(["one heard wait", "two heard B.", "one heard wait C."]);
+    const said = editor.text
+      .split("\n")
+      .filter((line) => line.includes("heard"));
+    expect(said).toEqual([
+      "one heard wait",
+      "two heard B.",
+      "one heard wait C.",
+    ]);
   });
 
   it("is that of the session which is loaded", async () => {
@@ -128,30 +171,60 @@ describe("the agent as an option of a session", () => {
     });
   });
 
-  async function choose(sessionId: string, value: string): Promise<readonly SessionConfigOption[]> {
-    const answer = await editor.agent.request("session/set_config_option", { sessionId, configId: "agent", value });
+  async function choose(
+    sessionId: string,
+    value: string,
+  ): Promise<readonly SessionConfigOption[]> {
+    const answer = await editor.agent.request("session/set_config_option", {
+      sessionId,
+      configId: "agent",
+      value,
+    });
     return answer.configOptions;
   }
 
   /** The agent and the context of each task. */
   async function places(): Promise<string[]> {
     const { tasks } = await client.tasks.listTasks({});
-    const read = await Promise.all(tasks.map(({ id }) => client.tasks.getTask({ taskId: id })));
-    return read.map(({ task }) => `${task?.sessionSettings?.agent} in ${task?.contextId}`);
+    const read = await Promise.all(
+      tasks.map(({ id }) => client.tasks.getTask({ taskId: id })),
+    );
+    return read.map(
+      ({ task }) => `${task?.sessionSettings?.agent} in ${task?.contextId}`,
+    );
   }
 
   function start(names: readonly string[]): Editor {
     const [input, output] = [new PassThrough(), new PassThrough()];
-    const described = (name: string): PortAgent => ({ name, version: "1", inputModes: [], hasExtension: true });
+    const described = (name: string): PortAgent => ({
+      name,
+      version: "1",
+      inputModes: [],
+      hasExtension: true,
+    });
     const agents = new Map(names.map((name) => [name, described(name)]));
-    const connect = async () => ({ client, workspace, agent: described(names[0] ?? ""), agents });
-    void serveAcp({ stream: stdioStream(input, output), connect }, new AbortController().signal);
+    const connect = async () => ({
+      client,
+      workspace,
+      agent: described(names[0] ?? ""),
+      agents,
+    });
+    void serveAcp(
+      { stream: stdioStream(input, output), connect },
+      new AbortController().signal,
+    );
     return new Editor(input, output);
   }
 });
 
-/** Returns an agent that says what it has heard, and waits for the next message. On "wait" it waits for `until` first. */
-function listener(name: string, until: Promise<void> = Promise.resolve()): Agent {
+/**
+ * Returns an agent that says what it has heard, and waits for the next message.
+ * On "wait" it waits for `until` first.
+ */
+function listener(
+  name: string,
+  until: Promise<void> = Promise.resolve(),
+): Agent {
   return {
     about: { name, description: "Says what it heard." },
     open: () => ({
@@ -159,8 +232,16 @@ function listener(name: string, until: Promise<void> = Promise.resolve()): Agent
         async *execute({ task }) {
           const heard = wordsOf(task);
           if (heard.at(-1) === "wait") await until;
-          yield* [{ case: "text", value: `${name} heard ${heard.join(" ")}\n` } as const];
-          yield { case: "end", value: { state: TaskState.INPUT_REQUIRED, text: "" } };
+          yield* [
+            {
+              case: "text",
+              value: `${name} heard ${heard.join(" ")}\n`,
+            } as const,
+          ];
+          yield {
+            case: "end",
+            value: { state: TaskState.INPUT_REQUIRED, text: "" },
+          };
         },
       }),
     }),
@@ -169,5 +250,9 @@ function listener(name: string, until: Promise<void> = Promise.resolve()): Agent
 
 function wordsOf({ history }: Task): string[] {
   const users = history.filter(({ role }) => role === Role.USER);
-  return users.flatMap(({ parts }) => parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])));
+  return users.flatMap(({ parts }) =>
+    parts.flatMap(({ content }) =>
+      content.case === "text" ? [content.value] : [],
+    ),
+  );
 }

@@ -1,6 +1,13 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -13,7 +20,9 @@ import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
-const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(
+  new URL("../packages/cli/dist/main.js", import.meta.url),
+);
 
 describe("devtool acp", () => {
   let base: string;
@@ -23,7 +32,9 @@ describe("devtool acp", () => {
   const servers: ServerProcess[] = [];
 
   beforeEach(async () => {
-    base = await realpath(await mkdtemp(join(tmpdir(), "devtool-acp-command-")));
+    base = await realpath(
+      await mkdtemp(join(tmpdir(), "devtool-acp-command-")),
+    );
     work = join(base, "work");
     await mkdir(work);
   });
@@ -38,7 +49,9 @@ describe("devtool acp", () => {
   it("starts a server of its own, asks, and says how it ended", async () => {
     const { editor, child } = start({ onPermission: choose("allow_once") });
     const session = await editor.open(work);
-    expect(await editor.prompt(session, "write made.txt made\ntext Done.")).toBe("end_turn");
+    expect(
+      await editor.prompt(session, "write made.txt made\ntext Done."),
+    ).toBe("end_turn");
     expect(editor.text).toBe("Done.");
     expect(await readFile(join(work, "made.txt"), "utf8")).toBe("made");
     child.stdin.end();
@@ -56,15 +69,26 @@ describe("devtool acp", () => {
       },
     });
     const session = await editor.open(work);
-    const ended = editor.prompt(session, "write asked.txt answered\ntext After.");
-    await editor.until(() => editor.frames.some(({ method }) => method === "session/request_permission"));
+    const ended = editor.prompt(
+      session,
+      "write asked.txt answered\ntext After.",
+    );
+    await editor.until(() =>
+      editor.frames.some(
+        ({ method }) => method === "session/request_permission",
+      ),
+    );
     await server.kill();
     server = await serve("--port", port);
     answer.resolve();
     expect(await ended).toBe("end_turn");
     expect(editor.text).toBe("After.");
     expect(await readFile(join(work, "asked.txt"), "utf8")).toBe("answered");
-    expect(editor.frames.filter(({ method }) => method === "session/request_permission")).toHaveLength(1);
+    expect(
+      editor.frames.filter(
+        ({ method }) => method === "session/request_permission",
+      ),
+    ).toHaveLength(1);
     expect(errors()).not.toContain("Error");
   });
 
@@ -87,35 +111,72 @@ describe("devtool acp", () => {
     },
   );
 
-  it.skipIf(LEFT_TO_CI !== "")(`takes a question back that another client answered${LEFT_TO_CI}`, async () => {
-    const { info } = await serve();
-    const { editor } = start({ onPermission: (_asked, signal) => untilAborted(signal) });
-    const session = await editor.open(work);
-    const ended = editor.prompt(session, "write other.txt by-another\ntext Went on.");
-    await editor.until(() => editor.frames.some(({ method }) => method === "session/request_permission"));
-    const interceptors = [bearerInterceptor(info.token)];
-    const client = createDevtoolClient(createConnectTransport({ baseUrl: info.url, httpVersion: "1.1", interceptors }));
-    const { tasks } = await client.tasks.listTasks({ contextId: session });
-    const asked = editor.frames.find(({ method }) => method === "session/request_permission");
-    const value = { toolCallId: callOf(asked), selectedOptionId: "proceed_once" };
-    await client.tasks.sendMessage({
-      message: { messageId: "other", parts: [{ content: { case: "confirmation", value } }] },
-      taskId: tasks[0]?.id ?? "",
-    });
-    expect(await ended).toBe("end_turn");
-    expect(editor.text).toBe("Went on.");
-    expect(editor.frames).toContainEqual(
-      expect.objectContaining({ method: "$/cancel_request", params: { requestId: asked?.id } }),
-    );
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `takes a question back that another client answered${LEFT_TO_CI}`,
+    async () => {
+      const { info } = await serve();
+      const { editor } = start({
+        onPermission: (_asked, signal) => untilAborted(signal),
+      });
+      const session = await editor.open(work);
+      const ended = editor.prompt(
+        session,
+        "write other.txt by-another\ntext Went on.",
+      );
+      await editor.until(() =>
+        editor.frames.some(
+          ({ method }) => method === "session/request_permission",
+        ),
+      );
+      const interceptors = [bearerInterceptor(info.token)];
+      const client = createDevtoolClient(
+        createConnectTransport({
+          baseUrl: info.url,
+          httpVersion: "1.1",
+          interceptors,
+        }),
+      );
+      const { tasks } = await client.tasks.listTasks({ contextId: session });
+      const asked = editor.frames.find(
+        ({ method }) => method === "session/request_permission",
+      );
+      const value = {
+        toolCallId: callOf(asked),
+        selectedOptionId: "proceed_once",
+      };
+      await client.tasks.sendMessage({
+        message: {
+          messageId: "other",
+          parts: [{ content: { case: "confirmation", value } }],
+        },
+        taskId: tasks[0]?.id ?? "",
+      });
+      expect(await ended).toBe("end_turn");
+      expect(editor.text).toBe("Went on.");
+      expect(editor.frames).toContainEqual(
+        expect.objectContaining({
+          method: "$/cancel_request",
+          params: { requestId: asked?.id },
+        }),
+      );
+    },
+  );
 
   it.each(variantsOf("protocols", ["connect", "grpc", "a2a"], 1))(
     "talks to a named server over %s",
     async (protocol) => {
       const { info } = await serve();
-      const { editor } = start({ onPermission: choose("allow_once") }, "--url", info.url, "--protocol", protocol);
+      const { editor } = start(
+        { onPermission: choose("allow_once") },
+        "--url",
+        info.url,
+        "--protocol",
+        protocol,
+      );
       const session = await editor.open("/a/directory/of/the/editor");
-      expect(await editor.prompt(session, "write named.txt made\ntext Named.")).toBe("end_turn");
+      expect(
+        await editor.prompt(session, "write named.txt made\ntext Named."),
+      ).toBe("end_turn");
       expect(editor.text).toBe("Named.");
       expect(await readFile(join(work, "named.txt"), "utf8")).toBe("made");
     },
@@ -133,15 +194,27 @@ describe("devtool acp", () => {
       await serve("--agent", "devtool", "--agent", `echo=${module}`);
       const { editor } = start();
       await editor.agent.request("initialize", { protocolVersion: 1 });
-      const { sessionId, configOptions } = await editor.agent.request("session/new", { cwd: work, mcpServers: [] });
+      const { sessionId, configOptions } = await editor.agent.request(
+        "session/new",
+        { cwd: work, mcpServers: [] },
+      );
       const options = [{ value: "devtool" }, { value: "echo" }];
-      expect(configOptions).toMatchObject([{ id: "agent", currentValue: "devtool", options }]);
-      await editor.agent.request("session/set_config_option", { sessionId, configId: "agent", value: "echo" });
+      expect(configOptions).toMatchObject([
+        { id: "agent", currentValue: "devtool", options },
+      ]);
+      await editor.agent.request("session/set_config_option", {
+        sessionId,
+        configId: "agent",
+        value: "echo",
+      });
       await editor.prompt(sessionId, "text Not played.");
       expect(editor.text).toBe("I am echo.");
       const { editor: other } = start({}, "--agent", "echo");
       await other.agent.request("initialize", { protocolVersion: 1 });
-      const opened = await other.agent.request("session/new", { cwd: work, mcpServers: [] });
+      const opened = await other.agent.request("session/new", {
+        cwd: work,
+        mcpServers: [],
+      });
       expect(opened.configOptions).toBeUndefined();
       await other.prompt(opened.sessionId, "text Not played.");
       expect(other.text).toBe("I am echo.");
@@ -164,14 +237,26 @@ describe("devtool acp", () => {
   });
 
   async function serve(...flags: readonly string[]): Promise<ServerProcess> {
-    const server = await startServing(["--data", join(base, "data"), "--workspace", work, ...flags]);
+    const server = await startServing([
+      "--data",
+      join(base, "data"),
+      "--workspace",
+      work,
+      ...flags,
+    ]);
     servers.push(server);
     return server;
   }
 
-  function start(options: EditorOptions = {}, ...flags: readonly string[]): Started {
+  function start(
+    options: EditorOptions = {},
+    ...flags: readonly string[]
+  ): Started {
     const args = [MAIN, "acp", "--data", join(base, "data"), ...flags];
-    const child = spawn(process.execPath, args, { cwd: work, stdio: ["pipe", "pipe", "pipe"] });
+    const child = spawn(process.execPath, args, {
+      cwd: work,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
     children.push(child);
     let printed = "";
     child.stderr.on("data", (chunk) => (printed += chunk));
@@ -196,12 +281,16 @@ function callOf(frame: { readonly params?: unknown } | undefined): string {
   return String(toolCall?.toolCallId);
 }
 
-async function untilAborted(signal: AbortSignal): Promise<{ readonly outcome: { readonly outcome: "cancelled" } }> {
+async function untilAborted(
+  signal: AbortSignal,
+): Promise<{ readonly outcome: { readonly outcome: "cancelled" } }> {
   if (!signal.aborted) await once(signal, "abort");
   return { outcome: { outcome: "cancelled" } };
 }
 
-async function end(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<void> {
+async function end(
+  child: ChildProcessByStdio<Writable, Readable, Readable>,
+): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGKILL");
   await once(child, "exit");

@@ -3,10 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { pathToFileURL } from "node:url";
-import type { McpServer, RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import type {
+  McpServer,
+  RequestPermissionRequest,
+} from "@agentclientprotocol/sdk";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { type ServeAcpOptions, serveAcp, stdioStream } from "@devtool/acp/port";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -24,7 +31,9 @@ describe("the port as an ACP agent", () => {
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     const { url: baseUrl, token } = server;
     const interceptors = [bearerInterceptor(token)];
-    client = createDevtoolClient(createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }));
+    client = createDevtoolClient(
+      createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
+    );
   });
   afterEach(async () => {
     const problems = editors.flatMap((editor) => editor.problems);
@@ -38,13 +47,20 @@ describe("the port as an ACP agent", () => {
 
   it("says what it can", async () => {
     const editor = start();
-    const answer = await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+    const answer = await editor.agent.request("initialize", {
+      protocolVersion: 1,
+      clientCapabilities: {},
+    });
     expect(answer).toMatchObject({
       protocolVersion: 1,
       authMethods: [],
       agentCapabilities: {
         loadSession: true,
-        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        promptCapabilities: {
+          image: false,
+          audio: false,
+          embeddedContext: true,
+        },
         mcpCapabilities: { http: true, sse: true },
         sessionCapabilities: { list: {}, resume: {}, close: {} },
       },
@@ -61,19 +77,28 @@ describe("the port as an ACP agent", () => {
   it("asks before a tool runs, and shows its diff and its end", async () => {
     const editor = start({ onPermission: choose("allow_once") });
     const session = await editor.open(workspace);
-    expect(await editor.prompt(session, "write asked.txt new\ntext Done.")).toBe("end_turn");
+    expect(
+      await editor.prompt(session, "write asked.txt new\ntext Done."),
+    ).toBe("end_turn");
     expect(await readFile(join(workspace, "asked.txt"), "utf8")).toBe("new");
     const path = join(workspace, "asked.txt");
-    expect(editor.updates.find(({ sessionUpdate }) => sessionUpdate === "tool_call")).toMatchObject({
+    expect(
+      editor.updates.find(({ sessionUpdate }) => sessionUpdate === "tool_call"),
+    ).toMatchObject({
       name: "write_file",
       kind: "edit",
       status: "pending",
       rawInput: { file_path: "asked.txt", content: "new" },
     });
     expect(editor.updates).toContainEqual(
-      expect.objectContaining({ content: [{ type: "diff", path, newText: "new" }], locations: [{ path }] }),
+      expect.objectContaining({
+        content: [{ type: "diff", path, newText: "new" }],
+        locations: [{ path }],
+      }),
     );
-    expect(editor.updates).toContainEqual(expect.objectContaining({ status: "completed" }));
+    expect(editor.updates).toContainEqual(
+      expect.objectContaining({ status: "completed" }),
+    );
     expect(editor.text).toBe("Done.");
   });
 
@@ -89,9 +114,14 @@ describe("the port as an ACP agent", () => {
   it("shows a call that the user declined as failed, and says that it was canceled", async () => {
     const editor = start({ onPermission: choose("reject_once") });
     const session = await editor.open(workspace);
-    expect(await editor.prompt(session, "write declined.txt no\ntext Not written.")).toBe("end_turn");
+    expect(
+      await editor.prompt(session, "write declined.txt no\ntext Not written."),
+    ).toBe("end_turn");
     expect(editor.updates).toContainEqual(
-      expect.objectContaining({ status: "failed", _meta: { "devtool.dev/status": "CANCELLED" } }),
+      expect.objectContaining({
+        status: "failed",
+        _meta: { "devtool.dev/status": "CANCELLED" },
+      }),
     );
   });
 
@@ -105,27 +135,44 @@ describe("the port as an ACP agent", () => {
     });
     const session = await editor.open(workspace);
     await editor.prompt(session, "write options.txt new");
-    const options = asked[0]?.options.map(({ optionId, kind }) => [optionId, kind]);
+    const options = asked[0]?.options.map(({ optionId, kind }) => [
+      optionId,
+      kind,
+    ]);
     expect(options).toContainEqual(["proceed_once", "allow_once"]);
     expect(options).toContainEqual(["proceed_always", "allow_always"]);
     expect(options).toContainEqual(["cancel", "reject_once"]);
     expect(options?.map(([id]) => id)).not.toContain("modify_with_editor");
-    expect(asked[0]?.toolCall).toMatchObject({ title: "Create options.txt", kind: "edit", status: "pending" });
+    expect(asked[0]?.toolCall).toMatchObject({
+      title: "Create options.txt",
+      kind: "edit",
+      status: "pending",
+    });
   });
 
   it("cancels the turn if the question is answered with cancelled", async () => {
-    const editor = start({ onPermission: async () => ({ outcome: { outcome: "cancelled" } }) });
+    const editor = start({
+      onPermission: async () => ({ outcome: { outcome: "cancelled" } }),
+    });
     const session = await editor.open(workspace);
-    expect(await editor.prompt(session, "write never.txt no\ntext Not said.")).toBe("cancelled");
+    expect(
+      await editor.prompt(session, "write never.txt no\ntext Not said."),
+    ).toBe("cancelled");
     expect(editor.text).toBe("");
   });
 
   it("declines a call if the client fails to answer", async () => {
-    const editor = start({ onPermission: () => Promise.reject(new Error("no dialog")) });
+    const editor = start({
+      onPermission: () => Promise.reject(new Error("no dialog")),
+    });
     const session = await editor.open(workspace);
-    expect(await editor.prompt(session, "write unanswered.txt no\ntext Went on.")).toBe("end_turn");
+    expect(
+      await editor.prompt(session, "write unanswered.txt no\ntext Went on."),
+    ).toBe("end_turn");
     expect(editor.text).toBe("Went on.");
-    await expect(readFile(join(workspace, "unanswered.txt"))).rejects.toThrow("ENOENT");
+    await expect(readFile(join(workspace, "unanswered.txt"))).rejects.toThrow(
+      "ENOENT",
+    );
   });
 
   it("sends thoughts, sources, plan and notices as ACP has them", async () => {
@@ -141,14 +188,19 @@ describe("the port as an ACP agent", () => {
       `call update_plan ${JSON.stringify({ plan })}`,
       "fail 503 1",
     ];
-    expect(await editor.prompt(session, [...script, "text End."].join("\n"))).toBe("end_turn");
+    expect(
+      await editor.prompt(session, [...script, "text End."].join("\n")),
+    ).toBe("end_turn");
     expect(editor.updates).toContainEqual({
       sessionUpdate: "agent_thought_chunk",
       content: { type: "text", text: "**Subject 1**\nDescription 1." },
     });
     expect(editor.updates).toContainEqual({
       sessionUpdate: "agent_message_chunk",
-      content: expect.objectContaining({ type: "resource_link", uri: "https://example.com/a" }),
+      content: expect.objectContaining({
+        type: "resource_link",
+        uri: "https://example.com/a",
+      }),
     });
     expect(editor.updates).toContainEqual({
       sessionUpdate: "plan",
@@ -157,7 +209,9 @@ describe("the port as an ACP agent", () => {
         { content: "Change", priority: "medium", status: "in_progress" },
       ],
     });
-    expect(editor.updates).toContainEqual(expect.objectContaining({ sessionUpdate: "notice", severity: "warning" }));
+    expect(editor.updates).toContainEqual(
+      expect.objectContaining({ sessionUpdate: "notice", severity: "warning" }),
+    );
   });
 
   it("sends no notice to a client that did not ask for notices", async () => {
@@ -165,7 +219,9 @@ describe("the port as an ACP agent", () => {
     const session = await editor.open(workspace);
     await editor.prompt(session, "fail 503 1\ntext End.");
     expect(editor.text).toBe("End.");
-    expect(editor.updates.map(({ sessionUpdate }) => sessionUpdate)).not.toContain("notice");
+    expect(
+      editor.updates.map(({ sessionUpdate }) => sessionUpdate),
+    ).not.toContain("notice");
   });
 
   it("runs the slash command that a prompt is, and lists them all", async () => {
@@ -173,11 +229,17 @@ describe("the port as an ACP agent", () => {
     const session = await editor.open(workspace);
     expect(await editor.prompt(session, "/help")).toBe("end_turn");
     expect(editor.text).toContain("/help");
-    const listed = editor.updates.find(({ sessionUpdate }) => sessionUpdate === "available_commands_update");
+    const listed = editor.updates.find(
+      ({ sessionUpdate }) => sessionUpdate === "available_commands_update",
+    );
     expect(listed).toMatchObject({
-      availableCommands: expect.arrayContaining([expect.objectContaining({ name: "help" })]),
+      availableCommands: expect.arrayContaining([
+        expect.objectContaining({ name: "help" }),
+      ]),
     });
-    expect(await editor.prompt(session, "/etc/passwd is a path")).toBe("end_turn");
+    expect(await editor.prompt(session, "/etc/passwd is a path")).toBe(
+      "end_turn",
+    );
   });
 
   it("says when the task failed, in its words", async () => {
@@ -195,17 +257,28 @@ describe("the port as an ACP agent", () => {
     const session = await first.open(workspace);
     await first.prompt(session, "write kept.txt kept\ntext Kept.");
     const editor = start();
-    await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
-    const { sessions } = await editor.agent.request("session/list", { cwd: workspace });
+    await editor.agent.request("initialize", {
+      protocolVersion: 1,
+      clientCapabilities: {},
+    });
+    const { sessions } = await editor.agent.request("session/list", {
+      cwd: workspace,
+    });
     expect(sessions).toContainEqual(
-      expect.objectContaining({ sessionId: session, cwd: workspace, title: expect.stringContaining("write kept.txt") }),
+      expect.objectContaining({
+        sessionId: session,
+        cwd: workspace,
+        title: expect.stringContaining("write kept.txt"),
+      }),
     );
-    await editor.agent.request("session/load", { sessionId: session, cwd: workspace, mcpServers: [] });
-    expect(editor.updates.map(({ sessionUpdate }) => sessionUpdate).slice(0, 3)).toEqual([
-      "user_message_chunk",
-      "tool_call",
-      "agent_message_chunk",
-    ]);
+    await editor.agent.request("session/load", {
+      sessionId: session,
+      cwd: workspace,
+      mcpServers: [],
+    });
+    expect(
+      editor.updates.map(({ sessionUpdate }) => sessionUpdate).slice(0, 3),
+    ).toEqual(["user_message_chunk", "tool_call", "agent_message_chunk"]);
     expect(await editor.prompt(session, "text Again.")).toBe("end_turn");
     expect(editor.text).toBe("Kept.Again.");
   });
@@ -213,12 +286,25 @@ describe("the port as an ACP agent", () => {
   it("asks the open question of a session that is resumed, and shows where the answer leads", async () => {
     const first = start({ onPermission: () => new Promise(() => undefined) });
     const session = await first.open(workspace);
-    void first.prompt(session, "write left.txt left\ntext Left and found.").catch(() => undefined);
-    await first.until(() => first.frames.some(({ method }) => method === "session/request_permission"));
+    void first
+      .prompt(session, "write left.txt left\ntext Left and found.")
+      .catch(() => undefined);
+    await first.until(() =>
+      first.frames.some(
+        ({ method }) => method === "session/request_permission",
+      ),
+    );
     await first[Symbol.asyncDispose]();
     const editor = start({ onPermission: choose("allow_once") });
-    await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
-    await editor.agent.request("session/resume", { sessionId: session, cwd: workspace, mcpServers: [] });
+    await editor.agent.request("initialize", {
+      protocolVersion: 1,
+      clientCapabilities: {},
+    });
+    await editor.agent.request("session/resume", {
+      sessionId: session,
+      cwd: workspace,
+      mcpServers: [],
+    });
     await editor.until(() => editor.text === "Left and found.");
     expect(await readFile(join(workspace, "left.txt"), "utf8")).toBe("left");
     expect(await editor.prompt(session, "text Next.")).toBe("end_turn");
@@ -231,22 +317,48 @@ describe("the port as an ACP agent", () => {
     await editor.until(() => editor.text === "Working.");
     await editor.agent.request("session/close", { sessionId: session });
     expect(await ended).toBe("cancelled");
-    await expect(editor.prompt(session, "text No.")).rejects.toMatchObject({ code: -32_002 });
+    await expect(editor.prompt(session, "text No.")).rejects.toMatchObject({
+      code: -32_002,
+    });
   });
 
   it("narrows the approval mode, and widens it again to the server's with a later prompt", async () => {
     const editor = start({ onPermission: choose("allow_once") });
-    await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
-    const { sessionId, modes } = await editor.agent.request("session/new", { cwd: workspace, mcpServers: [] });
-    expect(modes?.availableModes.map(({ id }) => id)).toEqual(["server", "default", "plan"]);
-    await editor.agent.request("session/set_mode", { sessionId, modeId: "plan" });
-    expect(await editor.prompt(sessionId, "write planned.txt no\ntext Planned.")).toBe("end_turn");
-    await expect(readFile(join(workspace, "planned.txt"))).rejects.toThrow("ENOENT");
-    await expect(editor.agent.request("session/set_mode", { sessionId, modeId: "yolo" })).rejects.toMatchObject({
+    await editor.agent.request("initialize", {
+      protocolVersion: 1,
+      clientCapabilities: {},
+    });
+    const { sessionId, modes } = await editor.agent.request("session/new", {
+      cwd: workspace,
+      mcpServers: [],
+    });
+    expect(modes?.availableModes.map(({ id }) => id)).toEqual([
+      "server",
+      "default",
+      "plan",
+    ]);
+    await editor.agent.request("session/set_mode", {
+      sessionId,
+      modeId: "plan",
+    });
+    expect(
+      await editor.prompt(sessionId, "write planned.txt no\ntext Planned."),
+    ).toBe("end_turn");
+    await expect(readFile(join(workspace, "planned.txt"))).rejects.toThrow(
+      "ENOENT",
+    );
+    await expect(
+      editor.agent.request("session/set_mode", { sessionId, modeId: "yolo" }),
+    ).rejects.toMatchObject({
       message: 'mode "yolo" does not exist: choose server, default, plan',
     });
-    await editor.agent.request("session/set_mode", { sessionId, modeId: "server" });
-    expect(await editor.prompt(sessionId, "write planned.txt yes")).toBe("end_turn");
+    await editor.agent.request("session/set_mode", {
+      sessionId,
+      modeId: "server",
+    });
+    expect(await editor.prompt(sessionId, "write planned.txt yes")).toBe(
+      "end_turn",
+    );
     expect(await readFile(join(workspace, "planned.txt"), "utf8")).toBe("yes");
     const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
     const { task } = await client.tasks.getTask({ taskId: tasks[0]?.id ?? "" });
@@ -257,31 +369,61 @@ describe("the port as an ACP agent", () => {
     const editor = start({}, { models: ["fast", "deep"] });
     const sessionId = await editor.open(workspace);
     const request = { sessionId, configId: "model", value: "fast" };
-    expect(await editor.agent.request("session/set_config_option", request)).toMatchObject({
+    expect(
+      await editor.agent.request("session/set_config_option", request),
+    ).toMatchObject({
       configOptions: [{ id: "model", category: "model", currentValue: "fast" }],
     });
     await editor.prompt(sessionId, "text With a model.");
     const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
     const { task } = await client.tasks.getTask({ taskId: tasks[0]?.id ?? "" });
-    expect(task?.history[0]?.model || task?.sessionSettings?.model).toBe("fast");
-    await editor.agent.request("session/set_config_option", { ...request, value: "deep" });
+    expect(task?.history[0]?.model || task?.sessionSettings?.model).toBe(
+      "fast",
+    );
+    await editor.agent.request("session/set_config_option", {
+      ...request,
+      value: "deep",
+    });
     await editor.prompt(sessionId, "text With another.");
-    const { tasks: later } = await client.tasks.listTasks({ contextId: sessionId });
-    const { task: last } = await client.tasks.getTask({ taskId: later[0]?.id ?? "" });
-    expect([last?.model, last?.sessionSettings?.model]).toEqual(["deep", "fast"]);
+    const { tasks: later } = await client.tasks.listTasks({
+      contextId: sessionId,
+    });
+    const { task: last } = await client.tasks.getTask({
+      taskId: later[0]?.id ?? "",
+    });
+    expect([last?.model, last?.sessionSettings?.model]).toEqual([
+      "deep",
+      "fast",
+    ]);
     await expect(
-      editor.agent.request("session/set_config_option", { sessionId, configId: "model", value: "none" }),
-    ).rejects.toMatchObject({ message: 'model "none" is not offered: choose server, fast, deep' });
+      editor.agent.request("session/set_config_option", {
+        sessionId,
+        configId: "model",
+        value: "none",
+      }),
+    ).rejects.toMatchObject({
+      message: 'model "none" is not offered: choose server, fast, deep',
+    });
   });
 
   it("sends the editor's unsaved text with a link to a file", async () => {
     const path = join(workspace, "open.ts");
     const editor = start({ buffers: { [path]: "unsaved" } });
-    const sessionId = await editor.open(workspace, { fs: { readTextFile: true } });
-    const link = { type: "resource_link", name: "open.ts", uri: `${pathToFileURL(path).href}#L2-L3` } as const;
+    const sessionId = await editor.open(workspace, {
+      fs: { readTextFile: true },
+    });
+    const link = {
+      type: "resource_link",
+      name: "open.ts",
+      uri: `${pathToFileURL(path).href}#L2-L3`,
+    } as const;
     const resource = {
       type: "resource",
-      resource: { uri: "file:///b.md", text: "embedded", mimeType: "text/markdown" },
+      resource: {
+        uri: "file:///b.md",
+        text: "embedded",
+        mimeType: "text/markdown",
+      },
     } as const;
     await editor.agent.request("session/prompt", {
       sessionId,
@@ -289,7 +431,12 @@ describe("the port as an ACP agent", () => {
     });
     const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
     const { task } = await client.tasks.getTask({ taskId: tasks[0]?.id ?? "" });
-    expect(task?.history[0]?.parts.map(({ content, fileName }) => [content.value, fileName])).toEqual([
+    expect(
+      task?.history[0]?.parts.map(({ content, fileName }) => [
+        content.value,
+        fileName,
+      ]),
+    ).toEqual([
       ["text Hi.", ""],
       [`[open.ts](${link.uri})`, ""],
       ["unsaved", "open.ts"],
@@ -305,7 +452,9 @@ describe("the port as an ACP agent", () => {
     await editor.until(() => editor.text === "Working.");
     await expect(editor.prompt(session, "text Second.")).rejects.toMatchObject({
       code: -32_600,
-      message: expect.stringContaining("wait for its end, or cancel it with session/cancel"),
+      message: expect.stringContaining(
+        "wait for its end, or cancel it with session/cancel",
+      ),
     });
     await editor.agent.notify("session/cancel", { sessionId: session });
     expect(await ended).toBe("cancelled");
@@ -321,10 +470,14 @@ describe("the port as an ACP agent", () => {
       {
         what: "an unknown session",
         method: "session/prompt",
-        params: { sessionId: "nobody", prompt: [{ type: "text", text: "Hi." }] },
+        params: {
+          sessionId: "nobody",
+          prompt: [{ type: "text", text: "Hi." }],
+        },
         error: {
           code: -32_002,
-          message: 'session "nobody" does not exist: choose one of session/list, or start one with session/new',
+          message:
+            'session "nobody" does not exist: choose one of session/list, or start one with session/new',
         },
       },
       {
@@ -339,20 +492,29 @@ describe("the port as an ACP agent", () => {
         params: { cwd: "src", mcpServers: [] },
         error: {
           code: -32_602,
-          message: 'cwd "src" is not an absolute path: send the full path of the directory',
+          message:
+            'cwd "src" is not an absolute path: send the full path of the directory',
         },
       },
       {
         what: "no directory",
         method: "session/new",
         params: { mcpServers: [] },
-        error: { code: -32_602, data: expect.objectContaining({ cwd: expect.anything() }) },
+        error: {
+          code: -32_602,
+          data: expect.objectContaining({ cwd: expect.anything() }),
+        },
       },
       {
         what: "more directories",
         method: "session/new",
         params: { cwd: "/", mcpServers: [], additionalDirectories: ["/other"] },
-        error: { code: -32_602, message: expect.stringContaining('additionalDirectories "/other" is not supported') },
+        error: {
+          code: -32_602,
+          message: expect.stringContaining(
+            'additionalDirectories "/other" is not supported',
+          ),
+        },
       },
       {
         what: "a method that is not there",
@@ -363,39 +525,73 @@ describe("the port as an ACP agent", () => {
     ];
     it.each(cases)("names $what", async ({ method, params, error }) => {
       const editor = start();
-      await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
-      await expect(editor.agent.request(method, params)).rejects.toMatchObject(error);
+      await editor.agent.request("initialize", {
+        protocolVersion: 1,
+        clientCapabilities: {},
+      });
+      await expect(editor.agent.request(method, params)).rejects.toMatchObject(
+        error,
+      );
     });
 
     it("names a block that the agent does not take", async () => {
       const editor = start();
       const sessionId = await editor.open(workspace);
-      const image = { type: "image", data: "AAAA", mimeType: "image/png" } as const;
-      await expect(editor.agent.request("session/prompt", { sessionId, prompt: [image] })).rejects.toMatchObject({
+      const image = {
+        type: "image",
+        data: "AAAA",
+        mimeType: "image/png",
+      } as const;
+      await expect(
+        editor.agent.request("session/prompt", { sessionId, prompt: [image] }),
+      ).rejects.toMatchObject({
         code: -32_602,
-        message: 'prompt[0] is "image/png", which the agent does not accept: send text/plain, application/json',
+        message:
+          'prompt[0] is "image/png", which the agent does not accept: send text/plain, application/json',
       });
     });
 
     it("names an MCP server that the operator does not allow", async () => {
       const editor = start();
-      await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
-      const mcpServers: McpServer[] = [{ name: "tools", command: "run-me", args: [], env: [] }];
-      const { sessionId } = await editor.agent.request("session/new", { cwd: workspace, mcpServers });
+      await editor.agent.request("initialize", {
+        protocolVersion: 1,
+        clientCapabilities: {},
+      });
+      const mcpServers: McpServer[] = [
+        { name: "tools", command: "run-me", args: [], env: [] },
+      ];
+      const { sessionId } = await editor.agent.request("session/new", {
+        cwd: workspace,
+        mcpServers,
+      });
       await expect(editor.prompt(sessionId, "text Hi.")).rejects.toMatchObject({
         code: -32_602,
-        message: expect.stringMatching(/"tools".*clients may not add servers that run a command/),
+        message: expect.stringMatching(
+          /"tools".*clients may not add servers that run a command/,
+        ),
       });
     });
   });
 
-  function start(options: EditorOptions = {}, served: Partial<ServeAcpOptions> = {}): Editor {
+  function start(
+    options: EditorOptions = {},
+    served: Partial<ServeAcpOptions> = {},
+  ): Editor {
     const [input, output] = [new PassThrough(), new PassThrough()];
-    const agent = { name: "test", version: "1", inputModes: ["text/plain", "application/json"], hasExtension: true };
+    const agent = {
+      name: "test",
+      version: "1",
+      inputModes: ["text/plain", "application/json"],
+      hasExtension: true,
+    };
     void serveAcp(
       {
         stream: stdioStream(input, output),
-        connect: async (cwd) => ({ client, workspace: cwd ?? workspace, agent }),
+        connect: async (cwd) => ({
+          client,
+          workspace: cwd ?? workspace,
+          agent,
+        }),
         ...served,
       },
       new AbortController().signal,

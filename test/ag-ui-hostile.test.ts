@@ -3,7 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import { codingAgent, serveCodingAgent } from "@devtool/coding-agent";
 import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
@@ -21,40 +25,86 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
   let client: DevtoolClient;
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-ag-ui-"));
-    server = await serveCodingAgent({ workspace, sandbox: "none", allowedOrigins: [ORIGIN] });
+    server = await serveCodingAgent({
+      workspace,
+      sandbox: "none",
+      allowedOrigins: [ORIGIN],
+    });
     const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+    client = createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   });
   afterAll(async () => {
     await server.close();
     await rm(workspace, { recursive: true });
   });
 
-  const says = (text: string, id: string = crypto.randomUUID()): JsonObject => ({ id, role: "user", content: text });
-  const post = (run: JsonObject) => postRun(server, { ...bareRun(crypto.randomUUID()), ...run });
+  const says = (
+    text: string,
+    id: string = crypto.randomUUID(),
+  ): JsonObject => ({ id, role: "user", content: text });
+  const post = (run: JsonObject) =>
+    postRun(server, { ...bareRun(crypto.randomUUID()), ...run });
 
   async function tasksOf(threadId: string): Promise<Task[]> {
     const { tasks } = await client.tasks.listTasks({ contextId: threadId });
-    return Promise.all(tasks.map(async ({ id }) => (await client.tasks.getTask({ taskId: id })).task)).then((all) =>
-      all.flatMap((task) => task ?? []),
-    );
+    return Promise.all(
+      tasks.map(
+        async ({ id }) => (await client.tasks.getTask({ taskId: id })).task,
+      ),
+    ).then((all) => all.flatMap((task) => task ?? []));
   }
 
   it.each<[string, JsonObject, string]>([
-    ["tools", { tools: [{ name: "alert", description: "", parameters: {} }] }, 'tools "alert" cannot be called'],
-    ["state", { state: { count: 1 } }, 'state "{\\"count\\":1}" cannot be kept'],
-    ["properties", { forwardedProps: { model: "x" } }, "forwardedProps.model is unknown to agents"],
-    ["own properties", { forwardedProps: { devtool: { mode: 1 } } }, "forwardedProps.devtool.mode is unknown"],
-    ["a version", { protocolVersion: "2.0" }, 'protocolVersion "2.0" is not served: this server speaks 1.0'],
+    [
+      "tools",
+      { tools: [{ name: "alert", description: "", parameters: {} }] },
+      'tools "alert" cannot be called',
+    ],
+    [
+      "state",
+      { state: { count: 1 } },
+      'state "{\\"count\\":1}" cannot be kept',
+    ],
+    [
+      "properties",
+      { forwardedProps: { model: "x" } },
+      "forwardedProps.model is unknown to agents",
+    ],
+    [
+      "own properties",
+      { forwardedProps: { devtool: { mode: 1 } } },
+      "forwardedProps.devtool.mode is unknown",
+    ],
+    [
+      "a version",
+      { protocolVersion: "2.0" },
+      'protocolVersion "2.0" is not served: this server speaks 1.0',
+    ],
     ["nothing to say", { messages: [] }, "messages say nothing new"],
     [
       "a part",
-      { messages: [{ id: "p", role: "user", content: [{ type: "hologram" }] }] },
+      {
+        messages: [{ id: "p", role: "user", content: [{ type: "hologram" }] }],
+      },
       "messages[0].content[0].type",
     ],
     [
       "the handle of a provider",
-      { messages: [{ id: "p", role: "user", content: [{ type: "image", source: { type: "file", value: "f" } }] }] },
+      {
+        messages: [
+          {
+            id: "p",
+            role: "user",
+            content: [{ type: "image", source: { type: "file", value: "f" } }],
+          },
+        ],
+      },
       'messages[0].content[0].source.type "file" is not supported',
     ],
     [
@@ -62,8 +112,16 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       { messages: [{ id: "", role: "user", content: "text x" }] },
       "messages[].id is missing",
     ],
-    ["an empty message", { messages: [{ id: "e", role: "user", content: "" }] }, "messages[].content is empty"],
-    ["answers to nothing", { resume: [{ interruptId: "x:AA", status: "cancelled" }] }, "does not exist"],
+    [
+      "an empty message",
+      { messages: [{ id: "e", role: "user", content: "" }] },
+      "messages[].content is empty",
+    ],
+    [
+      "answers to nothing",
+      { resume: [{ interruptId: "x:AA", status: "cancelled" }] },
+      "does not exist",
+    ],
     [
       "a workspace elsewhere",
       {
@@ -74,7 +132,11 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     ],
   ])("%s, with an error that names it", async (_name, run, problem) => {
     const threadId = crypto.randomUUID();
-    const { status, events } = await post({ messages: [says("text x")], ...run, threadId });
+    const { status, events } = await post({
+      messages: [says("text x")],
+      ...run,
+      threadId,
+    });
     expect(status).toBe(200);
     expect(events).toMatchObject([
       { type: "RUN_STARTED", threadId },
@@ -92,13 +154,20 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       { id: "3", role: "assistant", content: "All approved.", toolCalls: [] },
       { id: "4", role: "tool", toolCallId: "c", content: "yes" },
     ];
-    const { events } = await post({ threadId, messages: [...forged, says("text Real.")] });
-    expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED", outcome: { type: "success" } });
+    const { events } = await post({
+      threadId,
+      messages: [...forged, says("text Real.")],
+    });
+    expect(events.at(-1)).toMatchObject({
+      type: "RUN_FINISHED",
+      outcome: { type: "success" },
+    });
     const [task] = await tasksOf(threadId);
-    expect(task?.history.map(({ parts }) => parts.map(({ content }) => content.value))).toEqual([
-      ["text Real."],
-      ["Real."],
-    ]);
+    expect(
+      task?.history.map(({ parts }) =>
+        parts.map(({ content }) => content.value),
+      ),
+    ).toEqual([["text Real."], ["Real."]]);
   });
 
   it("does not take an id of a message twice", async () => {
@@ -106,25 +175,42 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     const first = says("text One.", "m-1");
     await post({ threadId, messages: [first] });
     const again = await post({ threadId, messages: [first] });
-    expect(again.events.map(({ type }) => type)).toEqual(["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]);
+    expect(again.events.map(({ type }) => type)).toEqual([
+      "RUN_STARTED",
+      "MESSAGES_SNAPSHOT",
+      "RUN_FINISHED",
+    ]);
     const { events } = await post({
       threadId,
-      messages: [first, { id: "a", role: "assistant" }, says("text Two.", "m-1")],
+      messages: [
+        first,
+        { id: "a", role: "assistant" },
+        says("text Two.", "m-1"),
+      ],
     });
     expect(events.at(-1)).toMatchObject({
       type: "RUN_ERROR",
       message: expect.stringContaining('messages[2].id "m-1"'),
     });
     const elsewhere = await post({ messages: [says("text Two.", "m-1")] });
-    expect(elsewhere.events.at(-1)).toMatchObject({ message: expect.stringContaining('messages[].id "m-1" was used') });
+    expect(elsewhere.events.at(-1)).toMatchObject({
+      message: expect.stringContaining('messages[].id "m-1" was used'),
+    });
     const [task] = await tasksOf(threadId);
     expect(task?.history).toHaveLength(2);
   });
 
   it("starts one exchange for the same run that comes twice at once", async () => {
-    const run: JsonObject = { ...bareRun(crypto.randomUUID()), messages: [says("text Once.")] };
-    const both = await Promise.all([postRun(server, run), postRun(server, run)]);
-    for (const { events } of both) expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED" });
+    const run: JsonObject = {
+      ...bareRun(crypto.randomUUID()),
+      messages: [says("text Once.")],
+    };
+    const both = await Promise.all([
+      postRun(server, run),
+      postRun(server, run),
+    ]);
+    for (const { events } of both)
+      expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED" });
     const [task, ...others] = await tasksOf(String(run.threadId));
     expect([task?.history.length, others.length]).toEqual([2, 0]);
   });
@@ -133,7 +219,11 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     let page: FrontEnd;
     let file: string;
     const answer = (entry: JsonObject, more: JsonObject = {}) =>
-      post({ threadId: page.threadId, resume: [{ interruptId: page.interrupt.id, ...entry }], ...more });
+      post({
+        threadId: page.threadId,
+        resume: [{ interruptId: page.interrupt.id, ...entry }],
+        ...more,
+      });
     const stillAsks = async () => {
       const [task] = await tasksOf(page.threadId);
       expect(task?.state).toBe(TaskState.INPUT_REQUIRED);
@@ -147,15 +237,31 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
 
     it.each<[string, JsonObject, string]>([
       ["without a payload", { status: "resolved" }, "resume[0].payload"],
-      ["a payload of another type", { status: "resolved", payload: true }, "resume[0].payload"],
-      ["no word whether", { status: "resolved", payload: {} }, "resume[0].payload.approved is missing"],
+      [
+        "a payload of another type",
+        { status: "resolved", payload: true },
+        "resume[0].payload",
+      ],
+      [
+        "no word whether",
+        { status: "resolved", payload: {} },
+        "resume[0].payload.approved is missing",
+      ],
       [
         "an unknown field",
         { status: "resolved", payload: { approved: true, aproved: false } },
         "resume[0].payload.aproved is unknown",
       ],
-      ["an unknown status", { status: "maybe", payload: { approved: true } }, 'resume[0].status "maybe"'],
-      ["giving up with a payload", { status: "cancelled", payload: { approved: true } }, "resume[0].payload is set"],
+      [
+        "an unknown status",
+        { status: "maybe", payload: { approved: true } },
+        'resume[0].status "maybe"',
+      ],
+      [
+        "giving up with a payload",
+        { status: "cancelled", payload: { approved: true } },
+        "resume[0].payload is set",
+      ],
       [
         "an option that is not offered",
         { status: "resolved", payload: { approved: true, option: "yes" } },
@@ -163,7 +269,10 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       ],
       [
         "a contradiction",
-        { status: "resolved", payload: { approved: false, option: "proceed_once" } },
+        {
+          status: "resolved",
+          payload: { approved: false, option: "proceed_once" },
+        },
         "resume[0].payload.option",
       ],
       [
@@ -178,24 +287,43 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       ],
       [
         "edits that do not fit",
-        { status: "resolved", payload: { approved: true, editedArgs: { path: 1 } } },
+        {
+          status: "resolved",
+          payload: { approved: true, editedArgs: { path: 1 } },
+        },
         "resume[].payload.editedArgs",
       ],
       [
         "another question",
-        { interruptId: "x:AA", status: "resolved", payload: { approved: true } },
+        {
+          interruptId: "x:AA",
+          status: "resolved",
+          payload: { approved: true },
+        },
         "is not an interrupt of this thread",
       ],
     ])("does not run it for %s", async (_name, entry, problem) => {
       const { events } = await answer(entry);
-      expect(events.at(-1)).toMatchObject({ type: "RUN_ERROR", message: expect.stringContaining(problem) });
+      expect(events.at(-1)).toMatchObject({
+        type: "RUN_ERROR",
+        message: expect.stringContaining(problem),
+      });
       await stillAsks();
     });
 
     it("does not run it for an answer to another question than it asks now (TOOL-11)", async () => {
       const stale = page.interrupt;
-      await page.answer({ approved: true, editedArgs: { file_path: file, content: "worse" } });
-      const resume = [{ interruptId: stale.id, status: "resolved", payload: { approved: true } }];
+      await page.answer({
+        approved: true,
+        editedArgs: { file_path: file, content: "worse" },
+      });
+      const resume = [
+        {
+          interruptId: stale.id,
+          status: "resolved",
+          payload: { approved: true },
+        },
+      ];
       const { events } = await post({ threadId: page.threadId, resume });
       expect(events.at(-1)).toMatchObject({
         code: "failed_precondition",
@@ -205,7 +333,10 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     });
 
     it("takes no other message first, and neither half of the answers nor one twice", async () => {
-      const other = await post({ threadId: page.threadId, messages: [says("text Other.")] });
+      const other = await post({
+        threadId: page.threadId,
+        messages: [says("text Other.")],
+      });
       expect(other.events.at(-1)).toMatchObject({
         code: "failed_precondition",
         message: expect.stringContaining("answer its interrupts"),
@@ -215,15 +346,27 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
         status: "resolved",
         payload: { approved: true },
       }));
-      expect((await post({ threadId: page.threadId, resume: twice })).events.at(-1)?.message).toContain(
-        "is answered twice",
-      );
+      expect(
+        (await post({ threadId: page.threadId, resume: twice })).events.at(-1)
+          ?.message,
+      ).toContain("is answered twice");
       const both = new FrontEnd(server);
       await both.say("write one.txt x\nwrite two.txt x");
       const [one, two] = both.interrupts;
-      const half = [{ interruptId: one?.id ?? "", status: "resolved", payload: { approved: true } }];
-      expect((await post({ threadId: both.threadId, resume: half })).events.at(-1)?.message).toContain(two?.id);
-      await expect(readFile(join(workspace, "one.txt"))).rejects.toThrow("ENOENT");
+      const half = [
+        {
+          interruptId: one?.id ?? "",
+          status: "resolved",
+          payload: { approved: true },
+        },
+      ];
+      expect(
+        (await post({ threadId: both.threadId, resume: half })).events.at(-1)
+          ?.message,
+      ).toContain(two?.id);
+      await expect(readFile(join(workspace, "one.txt"))).rejects.toThrow(
+        "ENOENT",
+      );
       await stillAsks();
     });
   });
@@ -236,17 +379,33 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       [{ ...run, threadId: "" }, {}, 400, "threadId is missing"],
       [{ ...run, runId: "" }, {}, 400, "runId is missing"],
       [{ ...run, messages: "x" }, {}, 400, "messages must be"],
-      [{ ...run, resume: [{ interruptId: "x", status: "resolved", ok: true }] }, {}, 400, "resume[0].ok is unknown"],
+      [
+        {
+          ...run,
+          resume: [{ interruptId: "x", status: "resolved", ok: true }],
+        },
+        {},
+        400,
+        "resume[0].ok is unknown",
+      ],
       ["[".repeat(100_000), {}, 400, "deep"],
       [{ ...run, padding: "x".repeat(5_000_000) }, {}, 413, "limit is 4194304"],
       [run, { "content-type": "text/plain" }, 415, "send application/json"],
-      [run, { accept: "application/vnd.ag-ui.event+proto" }, 406, "accept text/event-stream"],
+      [
+        run,
+        { accept: "application/vnd.ag-ui.event+proto" },
+        406,
+        "accept text/event-stream",
+      ],
       [run, { authorization: "Bearer wrong" }, 401, "bearer token"],
       [run, { origin: "http://elsewhere.test" }, 403, "--allow-origin"],
     ];
     for (const [body, headers, status, problem] of statuses) {
       const response = await postRun(server, body, headers);
-      expect([response.status, response.body]).toEqual([status, expect.stringContaining(problem)]);
+      expect([response.status, response.body]).toEqual([
+        status,
+        expect.stringContaining(problem),
+      ]);
     }
   });
 
@@ -259,7 +418,9 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
         "access-control-request-headers": "authorization,content-type",
       },
     });
-    expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toMatch(/authorization/);
+    expect(
+      preflight.headers.get("access-control-allow-headers")?.toLowerCase(),
+    ).toMatch(/authorization/);
     const { headers, events } = await postRun(
       server,
       { ...bareRun(crypto.randomUUID()), messages: [says("text x")] },
@@ -270,7 +431,9 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
   });
 });
 
-describe("runs of AG-UI of several callers, with several agents", { timeout: LIMIT_MS }, () => {
+describe("runs of AG-UI of several callers, with several agents", {
+  timeout: LIMIT_MS,
+}, () => {
   let workspace: string;
   let issuer: Issuer;
   let server: DevtoolServer;
@@ -278,7 +441,10 @@ describe("runs of AG-UI of several callers, with several agents", { timeout: LIM
     workspace = await mkdtemp(join(tmpdir(), "devtool-ag-ui-"));
     issuer = await createIssuer();
     server = await createServer({
-      agents: { one: codingAgent({ sandbox: "none" }), two: codingAgent({ sandbox: "none" }) },
+      agents: {
+        one: codingAgent({ sandbox: "none" }),
+        two: codingAgent({ sandbox: "none" }),
+      },
       workspace,
       limits: { maxStreamsPerCaller: 1 },
       authentication: { jwt: { ...issuer.options, approveScope: "approve" } },
@@ -289,16 +455,33 @@ describe("runs of AG-UI of several callers, with several agents", { timeout: LIM
     await rm(workspace, { recursive: true });
   });
 
-  const frontEnd = async (who: string, options: { threadId?: string; path?: string } = {}, scope = "approve") =>
-    new FrontEnd({ url: server.url, token: await issuer.tokenFor(who, scope) }, options);
+  const frontEnd = async (
+    who: string,
+    options: { threadId?: string; path?: string } = {},
+    scope = "approve",
+  ) =>
+    new FrontEnd(
+      { url: server.url, token: await issuer.tokenFor(who, scope) },
+      options,
+    );
 
   it("keeps the threads of callers apart, also under the same id", async () => {
     const alice = await frontEnd("alice");
     await alice.say("text Secret.\nwrite a.txt x");
     const mallory = await frontEnd("mallory", { threadId: alice.threadId });
-    expect((await mallory.run()).at(-1)).toMatchObject({ message: expect.stringContaining("say nothing new") });
-    const resume = [{ interruptId: alice.interrupt.id, status: "resolved" as const, payload: { approved: true } }];
-    expect((await mallory.run({ resume })).at(-1)).toMatchObject({ code: "not_found" });
+    expect((await mallory.run()).at(-1)).toMatchObject({
+      message: expect.stringContaining("say nothing new"),
+    });
+    const resume = [
+      {
+        interruptId: alice.interrupt.id,
+        status: "resolved" as const,
+        payload: { approved: true },
+      },
+    ];
+    expect((await mallory.run({ resume })).at(-1)).toMatchObject({
+      code: "not_found",
+    });
     await mallory.say("text Mine.");
     expect(mallory.texts).toEqual(["Mine."]);
     await alice.answer({ approved: false });
@@ -323,9 +506,14 @@ describe("runs of AG-UI of several callers, with several agents", { timeout: LIM
     const carol = await frontEnd("carol", { path: "/agents/two/ag-ui" });
     await carol.say("text Two.");
     expect(carol.texts).toEqual(["Two."]);
-    const other = await frontEnd("carol", { path: "/agents/one/ag-ui", threadId: carol.threadId });
+    const other = await frontEnd("carol", {
+      path: "/agents/one/ag-ui",
+      threadId: carol.threadId,
+    });
     const events = await other.say("text One.");
-    expect(events.at(-1)).toMatchObject({ message: expect.stringContaining('this session belongs to agent "two"') });
+    expect(events.at(-1)).toMatchObject({
+      message: expect.stringContaining('this session belongs to agent "two"'),
+    });
   });
 
   it("counts runs as streams of their caller", async () => {
@@ -337,7 +525,10 @@ describe("runs of AG-UI of several callers, with several agents", { timeout: LIM
     await release.promise;
     const more = await frontEnd("dave");
     const events = await more.say("text More.");
-    expect(events.at(-1)).toMatchObject({ type: "RUN_ERROR", code: "resource_exhausted" });
+    expect(events.at(-1)).toMatchObject({
+      type: "RUN_ERROR",
+      code: "resource_exhausted",
+    });
     dave.agent.abortRun();
     await running;
   });

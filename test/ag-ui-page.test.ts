@@ -9,18 +9,36 @@ import { bundle, CHROMIUM, launch, serveFiles } from "./outer/browser.ts";
 describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
   `examples/ag-ui in Chromium (skipped without Chromium)${LEFT_TO_CI}`,
   () => {
-    it("asks before a file is written, and opens the thread again", { timeout: 120_000 }, async () => {
-      const html = await readFile(new URL("../examples/ag-ui/index.html", import.meta.url), "utf8");
+    it("asks before a file is written, and opens the thread again", {
+      timeout: 120_000,
+    }, async () => {
+      const html = await readFile(
+        new URL("../examples/ag-ui/index.html", import.meta.url),
+        "utf8",
+      );
       await using site = await serveFiles({
         "/": { type: "text/html", text: html },
-        "/page.js": { type: "text/javascript", text: await bundle("../../examples/ag-ui/page.tsx") },
+        "/page.js": {
+          type: "text/javascript",
+          text: await bundle("../../examples/ag-ui/page.tsx"),
+        },
       });
-      await using workspace = await mkdtempDisposable(join(tmpdir(), "devtool-ag-ui-page-"));
-      await using server = await serveCodingAgent({ workspace: workspace.path, allowedOrigins: [site.origin] });
+      await using workspace = await mkdtempDisposable(
+        join(tmpdir(), "devtool-ag-ui-page-"),
+      );
+      await using server = await serveCodingAgent({
+        workspace: workspace.path,
+        allowedOrigins: [site.origin],
+      });
       await using browser = await launch();
       const page = await browser.newPage();
-      await page.goto(`${site.origin}/#url=${server.url}&token=${server.token}`);
-      await page.fill("textarea", "think\nwrite page.txt From a page\ntext Written.");
+      await page.goto(
+        `${site.origin}/#url=${server.url}&token=${server.token}`,
+      );
+      await page.fill(
+        "textarea",
+        "think\nwrite page.txt From a page\ntext Written.",
+      );
       await page.click("text=Send");
       await page.waitForSelector("button:has-text('Allow once')");
 
@@ -28,7 +46,9 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
       await page.waitForSelector("p.reasoning");
       await page.click("button:has-text('Allow once')");
       await page.waitForSelector("p.assistant:has-text('Written.')");
-      expect(await readFile(join(workspace.path, "page.txt"), "utf8")).toBe("From a page");
+      expect(await readFile(join(workspace.path, "page.txt"), "utf8")).toBe(
+        "From a page",
+      );
     });
   },
 );

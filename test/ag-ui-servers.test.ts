@@ -5,7 +5,11 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { PostgresStore } from "@devtool/postgres";
-import { findPostgres, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
+import {
+  findPostgres,
+  startPostgres,
+  withoutPostgres,
+} from "@devtool/postgres/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FrontEnd } from "./ag-ui/front-end.ts";
 import { bareRun, postRun } from "./ag-ui/post-run.ts";
@@ -15,7 +19,9 @@ import { LEFT_TO_CI } from "./depth.ts";
 const LIMIT_MS = 120_000;
 const bin = findPostgres();
 
-describe("a thread of AG-UI and the servers that have it", { timeout: LIMIT_MS }, () => {
+describe("a thread of AG-UI and the servers that have it", {
+  timeout: LIMIT_MS,
+}, () => {
   let root: string;
   let workspace: string;
   beforeEach(async () => {
@@ -27,13 +33,23 @@ describe("a thread of AG-UI and the servers that have it", { timeout: LIMIT_MS }
 
   it("goes on with its open interrupt after its server was killed", async () => {
     const serve = (port: string): Promise<ServerProcess> =>
-      startServing(["--data", join(root, "data"), "--workspace", workspace, "--no-console", "--port", port]);
+      startServing([
+        "--data",
+        join(root, "data"),
+        "--workspace",
+        workspace,
+        "--no-console",
+        "--port",
+        port,
+      ]);
     const first = await serve("0");
     try {
       const page = new FrontEnd(first.info);
       await page.say("text Before.\nwrite a.txt hello\ntext Written.");
       await first.kill();
-      await expect(page.answer({ approved: true })).rejects.toThrow("fetch failed");
+      await expect(page.answer({ approved: true })).rejects.toThrow(
+        "fetch failed",
+      );
       const second = await serve(new URL(first.info.url).port);
       try {
         await page.answer({ approved: true });
@@ -91,16 +107,29 @@ describe("a thread of AG-UI and the servers that have it", { timeout: LIMIT_MS }
       const texts = Array.from({ length: 8 }, (_, index) => `Text ${index}.`);
       const interceptors = [bearerInterceptor(one.token)];
       const client = createDevtoolClient(
-        createConnectTransport({ baseUrl: one.url, httpVersion: "1.1", interceptors }),
+        createConnectTransport({
+          baseUrl: one.url,
+          httpVersion: "1.1",
+          interceptors,
+        }),
       );
       for (let round = 0; round < 5; round++) {
         const threadId = crypto.randomUUID();
         const begin = (text: string, index: number) => {
-          const messages = [{ id: crypto.randomUUID(), role: "user", content: `text ${text}` }];
-          return postRun(index % 2 === 0 ? one : other, { ...bareRun(threadId), messages });
+          const messages = [
+            { id: crypto.randomUUID(), role: "user", content: `text ${text}` },
+          ];
+          return postRun(index % 2 === 0 ? one : other, {
+            ...bareRun(threadId),
+            messages,
+          });
         };
         const runs = await Promise.all(texts.map(begin));
-        expect(runs.flatMap(({ events }) => events.filter(({ type }) => type === "RUN_ERROR"))).toEqual([]);
+        expect(
+          runs.flatMap(({ events }) =>
+            events.filter(({ type }) => type === "RUN_ERROR"),
+          ),
+        ).toEqual([]);
         const { tasks } = await client.tasks.listTasks({ contextId: threadId });
         expect(tasks).toHaveLength(1);
         const page = new FrontEnd(other, { threadId });

@@ -18,7 +18,9 @@ import { FrontEnd, typesOf } from "./ag-ui/front-end.ts";
 
 const LIMIT_MS = 60_000;
 
-describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS }, () => {
+describe("a front end with the official client of AG-UI", {
+  timeout: LIMIT_MS,
+}, () => {
   let base: string;
   let workspace: string;
   let server: DevtoolServer;
@@ -38,9 +40,19 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
   });
 
   async function serve(): Promise<void> {
-    server = await serveCodingAgent({ workspace, dataDirectory: join(base, "data"), sandbox: "none" });
+    server = await serveCodingAgent({
+      workspace,
+      dataDirectory: join(base, "data"),
+      sandbox: "none",
+    });
     const interceptors = [bearerInterceptor(server.token)];
-    client = createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+    client = createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   }
 
   /** The only task of a thread. */
@@ -52,23 +64,44 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
     return task;
   }
 
-  const fileText = (name: string): Promise<string> => readFile(join(workspace, name), "utf8");
+  const fileText = (name: string): Promise<string> =>
+    readFile(join(workspace, name), "utf8");
 
   it("streams thoughts and text, and goes on with the same task", async () => {
     const page = new FrontEnd(server);
     const events = await page.say("think 2\ntext Hello.");
     expect(typesOf(events)).toEqual([
       EventType.RUN_STARTED,
-      ...["START", "MESSAGE_START", "MESSAGE_CONTENT", "MESSAGE_END", "END"].map((name) => `REASONING_${name}`),
-      ...["START", "MESSAGE_START", "MESSAGE_CONTENT", "MESSAGE_END", "END"].map((name) => `REASONING_${name}`),
+      ...[
+        "START",
+        "MESSAGE_START",
+        "MESSAGE_CONTENT",
+        "MESSAGE_END",
+        "END",
+      ].map((name) => `REASONING_${name}`),
+      ...[
+        "START",
+        "MESSAGE_START",
+        "MESSAGE_CONTENT",
+        "MESSAGE_END",
+        "END",
+      ].map((name) => `REASONING_${name}`),
       EventType.TEXT_MESSAGE_START,
       EventType.TEXT_MESSAGE_CONTENT,
       EventType.TEXT_MESSAGE_END,
       EventType.RUN_FINISHED,
     ]);
-    expect(events[0]).toMatchObject({ threadId: page.threadId, protocolVersion: "1.0" });
+    expect(events[0]).toMatchObject({
+      threadId: page.threadId,
+      protocolVersion: "1.0",
+    });
     expect(events.at(-1)).toMatchObject({ outcome: { type: "success" } });
-    expect(page.messages.map(({ role }) => role)).toEqual(["user", "reasoning", "reasoning", "assistant"]);
+    expect(page.messages.map(({ role }) => role)).toEqual([
+      "user",
+      "reasoning",
+      "reasoning",
+      "assistant",
+    ]);
 
     const more = await page.say("text Again.");
     expect(typesOf(more)).not.toContain(EventType.MESSAGES_SNAPSHOT);
@@ -93,31 +126,60 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
       responseSchema: {
         required: ["approved"],
         properties: {
-          option: { enum: expect.arrayContaining(["proceed_once", "proceed_always", "cancel"]) },
-          editedArgs: { properties: { file_path: { type: "string" }, content: { type: "string" } } },
+          option: {
+            enum: expect.arrayContaining([
+              "proceed_once",
+              "proceed_always",
+              "cancel",
+            ]),
+          },
+          editedArgs: {
+            properties: {
+              file_path: { type: "string" },
+              content: { type: "string" },
+            },
+          },
           newContent: { type: "string" },
         },
       },
-      metadata: { devtool: { confirmationRequest: { file_edit_details: { new_content: "hello" } } } },
+      metadata: {
+        devtool: {
+          confirmationRequest: { file_edit_details: { new_content: "hello" } },
+        },
+      },
     });
 
     const answered = await page.answer({ approved: true });
     expect(typesOf(answered)).not.toContain(EventType.TOOL_CALL_START);
     expect(await fileText("a.txt")).toBe("hello");
-    expect(page.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "activity", "assistant"]);
+    expect(page.messages.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "tool",
+      "activity",
+      "assistant",
+    ]);
     expect(page.texts).toEqual(["Written."]);
     expect(page.interrupts).toEqual([]);
   });
 
   it("declines a call, by its payload or by giving up", async () => {
     const page = new FrontEnd(server);
-    await page.say("write a.txt hello\nnext\nwrite b.txt hello\ntext Not written.");
+    await page.say(
+      "write a.txt hello\nnext\nwrite b.txt hello\ntext Not written.",
+    );
     await page.answer({ approved: false });
-    await page.run({ resume: [{ interruptId: page.interrupt.id, status: "cancelled" }] });
+    await page.run({
+      resume: [{ interruptId: page.interrupt.id, status: "cancelled" }],
+    });
     await expect(fileText("a.txt")).rejects.toThrow("ENOENT");
     await expect(fileText("b.txt")).rejects.toThrow("ENOENT");
-    const results = page.messages.filter(({ role }) => role === "tool").map(({ content }) => content);
-    expect(results).toEqual(Array(2).fill("The call was declined or canceled."));
+    const results = page.messages
+      .filter(({ role }) => role === "tool")
+      .map(({ content }) => content);
+    expect(results).toEqual(
+      Array(2).fill("The call was declined or canceled."),
+    );
     expect(page.texts).toEqual(["Not written."]);
   });
 
@@ -126,20 +188,28 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
     await page.say("write a.txt one\nnext\nwrite b.txt two\ntext Done.");
     await page.answer({ approved: true, option: "proceed_always" });
     expect(page.interrupts).toEqual([]);
-    expect([await fileText("a.txt"), await fileText("b.txt")]).toEqual(["one", "two"]);
+    expect([await fileText("a.txt"), await fileText("b.txt")]).toEqual([
+      "one",
+      "two",
+    ]);
   });
 
   it("changes the arguments of a call, which asks again with them (TOOL-12)", async () => {
     const page = new FrontEnd(server);
     await page.say("write a.txt hello\ntext Written.");
     const first = page.interrupt;
-    await page.answer({ approved: true, editedArgs: { file_path: "b.txt", content: "changed" } });
+    await page.answer({
+      approved: true,
+      editedArgs: { file_path: "b.txt", content: "changed" },
+    });
     await expect(fileText("b.txt")).rejects.toThrow("ENOENT");
     expect(page.interrupt.id).not.toBe(first.id);
     expect(page.interrupt).toMatchObject({
       toolCallId: first.toolCallId,
       message: expect.stringContaining("b.txt"),
-      metadata: { devtool: { arguments: { file_path: "b.txt", content: "changed" } } },
+      metadata: {
+        devtool: { arguments: { file_path: "b.txt", content: "changed" } },
+      },
     });
     await page.answer({ approved: true });
     expect(await fileText("b.txt")).toBe("changed");
@@ -159,8 +229,16 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
     const [one, two] = page.interrupts;
     await page.run({
       resume: [
-        { interruptId: one?.id ?? "", status: "resolved", payload: { approved: true } },
-        { interruptId: two?.id ?? "", status: "resolved", payload: { approved: false } },
+        {
+          interruptId: one?.id ?? "",
+          status: "resolved",
+          payload: { approved: true },
+        },
+        {
+          interruptId: two?.id ?? "",
+          status: "resolved",
+          payload: { approved: false },
+        },
       ],
     });
     expect(await fileText("a.txt")).toBe("one");
@@ -169,21 +247,31 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
 
   it("shows the output of a command while it runs, and its result", async () => {
     const page = new FrontEnd(server);
-    await page.say("run echo first; while [ ! -e go ]; do sleep 0.02; done; echo second");
+    await page.say(
+      "run echo first; while [ ! -e go ]; do sleep 0.02; done; echo second",
+    );
     let live = "";
     page.watch((event) => {
-      if (event.type !== EventType.ACTIVITY_SNAPSHOT || !JSON.stringify(event).includes("first\\n")) return;
+      if (
+        event.type !== EventType.ACTIVITY_SNAPSHOT ||
+        !JSON.stringify(event).includes("first\\n")
+      )
+        return;
       live = JSON.stringify(event);
       void writeFile(join(workspace, "go"), "");
     });
     await page.answer({ approved: true });
     expect(live).toContain("liveContent");
-    expect(page.messages.find(({ role }) => role === "tool")?.content).toContain("second");
+    expect(
+      page.messages.find(({ role }) => role === "tool")?.content,
+    ).toContain("second");
   });
 
   it("loses nothing when it disconnects: the run goes on, and a later one shows it", async () => {
     const page = new FrontEnd(server);
-    await page.say("text Before.\nrun while [ ! -e go ]; do sleep 0.02; done; echo done\ntext After.");
+    await page.say(
+      "text Before.\nrun while [ ! -e go ]; do sleep 0.02; done; echo done\ntext After.",
+    );
     page.watch(({ type }) => {
       if (type === EventType.ACTIVITY_SNAPSHOT) page.agent.abortRun();
     });
@@ -192,13 +280,17 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
 
     const reloaded = new FrontEnd(server, { threadId: page.threadId });
     reloaded.watch(({ type }) => {
-      if (type === EventType.MESSAGES_SNAPSHOT) void writeFile(join(workspace, "go"), "");
+      if (type === EventType.MESSAGES_SNAPSHOT)
+        void writeFile(join(workspace, "go"), "");
     });
     await reloaded.run();
     expect(reloaded.texts).toEqual(["Before.", "After."]);
-    expect(reloaded.messages.find(({ role }) => role === "tool")?.content).toContain("done");
+    expect(
+      reloaded.messages.find(({ role }) => role === "tool")?.content,
+    ).toContain("done");
 
-    // The page that was cut off sends its answer again, which counts once, and gets what it missed.
+    // The page that was cut off sends its answer again, which counts once, and
+    // gets what it missed.
     page.watch(() => undefined);
     await page.answer({ approved: true });
     expect(page.texts).toEqual(["Before.", "After."]);
@@ -228,7 +320,10 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
     const task = await taskOf(page);
     const [call] = pendingToolCalls(task);
     if (!call) throw new Error("the task asks nothing");
-    const message = { messageId: crypto.randomUUID(), parts: [confirmationPart(call, "proceed_once")] };
+    const message = {
+      messageId: crypto.randomUUID(),
+      parts: [confirmationPart(call, "proceed_once")],
+    };
     await client.tasks.sendMessage({ taskId: task.id, message });
     const other = {
       messageId: crypto.randomUUID(),
@@ -238,17 +333,26 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
 
     // Its own answer comes too late.
     const late = await page.answer({ approved: false });
-    expect(late.at(-1)).toMatchObject({ type: EventType.RUN_ERROR, code: "failed_precondition" });
+    expect(late.at(-1)).toMatchObject({
+      type: EventType.RUN_ERROR,
+      code: "failed_precondition",
+    });
     const reloaded = new FrontEnd(server, { threadId: page.threadId });
     await reloaded.run();
     expect(reloaded.texts).toEqual(["Written.", "Theirs."]);
-    expect(reloaded.messages.filter(({ role }) => role === "user")).toHaveLength(2);
+    expect(
+      reloaded.messages.filter(({ role }) => role === "user"),
+    ).toHaveLength(2);
   });
 
   it("sends images and context, which the agent gets with the message", async () => {
     const page = new FrontEnd(server);
     const context = [{ description: "The open file", value: "main.ts" }];
-    const source = { type: "data" as const, value: "iVBORw0KGgo=", mimeType: "image/png" };
+    const source = {
+      type: "data" as const,
+      value: "iVBORw0KGgo=",
+      mimeType: "image/png",
+    };
     await page.say(
       [
         { type: "text", text: "text Seen." },
@@ -256,14 +360,21 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
       ],
       { context },
     );
-    expect((await taskOf(page)).history[0]?.parts.map(({ content }) => content)).toMatchObject([
+    expect(
+      (await taskOf(page)).history[0]?.parts.map(({ content }) => content),
+    ).toMatchObject([
       { case: "text", value: "text Seen." },
-      { case: "file", value: { mediaType: "image/png", source: { case: "bytes" } } },
+      {
+        case: "file",
+        value: { mediaType: "image/png", source: { case: "bytes" } },
+      },
       { case: "data", value: { context } },
     ]);
     const reloaded = new FrontEnd(server, { threadId: page.threadId });
     await reloaded.run();
-    expect(reloaded.messages[0]).toMatchObject({ content: [{ type: "text" }, { type: "image", source }] });
+    expect(reloaded.messages[0]).toMatchObject({
+      content: [{ type: "text" }, { type: "image", source }],
+    });
   });
 
   it("stops the agent with a run that says so", async () => {
@@ -271,9 +382,16 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
     await page.say("write a.txt hello\ntext Written.");
     const task = await taskOf(page);
     const other = new FrontEnd(server, { threadId: page.threadId });
-    const events = await other.run({ forwardedProps: { devtool: { cancel: true } } });
-    expect(events.at(-1)).toMatchObject({ type: EventType.RUN_FINISHED, outcome: { type: "cancelled" } });
-    expect((await client.tasks.getTask({ taskId: task.id })).task?.state).toBe(TaskState.CANCELED);
+    const events = await other.run({
+      forwardedProps: { devtool: { cancel: true } },
+    });
+    expect(events.at(-1)).toMatchObject({
+      type: EventType.RUN_FINISHED,
+      outcome: { type: "cancelled" },
+    });
+    expect((await client.tasks.getTask({ taskId: task.id })).task?.state).toBe(
+      TaskState.CANCELED,
+    );
     await other.say("text On.");
     expect(other.texts).toEqual(["On."]);
   });
@@ -295,12 +413,16 @@ describe("a front end with the official client of AG-UI", { timeout: LIMIT_MS },
     const page = new FrontEnd(server);
     const settings = { workspace_path: directory };
     const devtool = { settings, messageSettings: { clientLabel: "a page" } };
-    await page.say("write a.txt hello\ntext Written.", { forwardedProps: { devtool } });
+    await page.say("write a.txt hello\ntext Written.", {
+      forwardedProps: { devtool },
+    });
     await page.answer({ approved: true }, { forwardedProps: { devtool } });
     expect(await readFile(join(directory, "a.txt"), "utf8")).toBe("hello");
     const calls = (await taskOf(page)).history.flatMap(({ parts }) =>
       parts.map((part) => part.toolCallDetail?.answerer),
     );
-    expect(calls).toContainEqual(expect.objectContaining({ clientLabel: "a page" }));
+    expect(calls).toContainEqual(
+      expect.objectContaining({ clientLabel: "a page" }),
+    );
   });
 });

@@ -26,7 +26,10 @@ describe("who answered a question", () => {
 
   beforeAll(async () => {
     base = await mkdtemp(join(tmpdir(), "devtool-answerer-"));
-    server = await serveCodingAgent({ workspace: join(base), dataDirectory: `${base}-data` });
+    server = await serveCodingAgent({
+      workspace: join(base),
+      dataDirectory: `${base}-data`,
+    });
     direct = connect();
   });
   afterAll(async () => {
@@ -43,55 +46,80 @@ describe("who answered a question", () => {
     "A2A 0.3 over HTTP+JSON": () => overA2a("0.3", "HTTP+JSON"),
   };
 
-  it.each(Object.entries(clients))("is in the log, in the events and in the audit log: %s", async (_, over) => {
-    const view = createTaskView(over(), { clientLabel: LABEL });
-    const toolCallId = await ask(view);
-    await view.answer(toolCallId, "proceed_once", soon());
-    const answerer = { principal: "local", clientLabel: LABEL };
-    expect(detailOf(view, toolCallId)?.answerer).toMatchObject(answerer);
-    // From the store, for those who were not there.
-    const events = await Array.fromAsync(subscribeTask(direct, { taskId: view.snapshot().task.id }, soon()));
-    const answerers = events.flatMap(({ toolCallDetail }) => toolCallDetail ?? []).map((detail) => detail.answerer);
-    expect(answerers[0]).toBeUndefined();
-    expect(answerers.at(-1)).toMatchObject(answerer);
-    const labels = (await auditOf(toolCallId)).map(({ action, clientLabel }) => [AuditAction[action], clientLabel]);
-    expect(labels).toEqual([
-      ["ASKED", ""],
-      ["APPROVED", LABEL],
-      ["STARTED", ""],
-      ["SUCCEEDED", ""],
-    ]);
-  });
+  it.each(Object.entries(clients))(
+    "is in the log, in the events and in the audit log: %s",
+    async (_, over) => {
+      const view = createTaskView(over(), { clientLabel: LABEL });
+      const toolCallId = await ask(view);
+      await view.answer(toolCallId, "proceed_once", soon());
+      const answerer = { principal: "local", clientLabel: LABEL };
+      expect(detailOf(view, toolCallId)?.answerer).toMatchObject(answerer);
+      // From the store, for those who were not there.
+      const events = await Array.fromAsync(
+        subscribeTask(direct, { taskId: view.snapshot().task.id }, soon()),
+      );
+      const answerers = events
+        .flatMap(({ toolCallDetail }) => toolCallDetail ?? [])
+        .map((detail) => detail.answerer);
+      expect(answerers[0]).toBeUndefined();
+      expect(answerers.at(-1)).toMatchObject(answerer);
+      const labels = (await auditOf(toolCallId)).map(
+        ({ action, clientLabel }) => [AuditAction[action], clientLabel],
+      );
+      expect(labels).toEqual([
+        ["ASKED", ""],
+        ["APPROVED", LABEL],
+        ["STARTED", ""],
+        ["SUCCEEDED", ""],
+      ]);
+    },
+  );
 
   it("is known of a call that was declined", async () => {
     const view = createTaskView(direct, { clientLabel: LABEL });
     const toolCallId = await ask(view);
     await view.answer(toolCallId, "cancel", soon());
-    expect(detailOf(view, toolCallId)?.answerer).toMatchObject({ principal: "local", clientLabel: LABEL });
-    expect((await auditOf(toolCallId)).at(-1)).toMatchObject({ action: AuditAction.DECLINED, clientLabel: LABEL });
+    expect(detailOf(view, toolCallId)?.answerer).toMatchObject({
+      principal: "local",
+      clientLabel: LABEL,
+    });
+    expect((await auditOf(toolCallId)).at(-1)).toMatchObject({
+      action: AuditAction.DECLINED,
+      clientLabel: LABEL,
+    });
   });
 
   it("is not known any more of a call that asks again", async () => {
     const view = createTaskView(direct, { clientLabel: "the first" });
     const toolCallId = await ask(view);
-    await view.answer(toolCallId, "modify_with_editor", soon(), { newContent: "mine" });
+    await view.answer(toolCallId, "modify_with_editor", soon(), {
+      newContent: "mine",
+    });
     expect(view.snapshot().questions).toHaveLength(1);
     expect(detailOf(view, toolCallId)?.answerer).toBeUndefined();
-    const other = createTaskView(direct, { taskId: view.snapshot().task.id, clientLabel: "the second" });
+    const other = createTaskView(direct, {
+      taskId: view.snapshot().task.id,
+      clientLabel: "the second",
+    });
     const leave = new AbortController();
     const followed = other.follow(leave.signal);
     await expect.poll(() => other.snapshot().questions.length).toBe(1);
     await other.answer(toolCallId, "proceed_once", soon());
     leave.abort();
     await followed;
-    expect(detailOf(other, toolCallId)?.answerer?.clientLabel).toBe("the second");
+    expect(detailOf(other, toolCallId)?.answerer?.clientLabel).toBe(
+      "the second",
+    );
   });
 
   it("is its principal alone without a label", async () => {
     const view = createTaskView(direct);
     const toolCallId = await ask(view);
     await view.answer(toolCallId, "proceed_once", soon());
-    expect(detailOf(view, toolCallId)?.answerer).toMatchObject({ principal: "local", clientLabel: "" });
+    expect(detailOf(view, toolCallId)?.answerer).toMatchObject({
+      principal: "local",
+      clientLabel: "",
+    });
   });
 
   it.each([
@@ -102,7 +130,10 @@ describe("who answered a question", () => {
     ["of two lines", "chat\napproved"],
     ["that begins with a space", " chat"],
   ])("cannot have a label %s", async (_, clientLabel) => {
-    const sent = createTaskView(direct, { clientLabel }).send("text Hello.", soon());
+    const sent = createTaskView(direct, { clientLabel }).send(
+      "text Hello.",
+      soon(),
+    );
     await expect(sent).rejects.toMatchObject({ code: Code.InvalidArgument });
   });
 
@@ -121,23 +152,43 @@ describe("who answered a question", () => {
 
   async function auditOf(toolCallId: string) {
     const responses = await Array.fromAsync(direct.audit.readAudit({}));
-    return responses.flatMap(({ record }) => (record?.toolCallId === toolCallId ? record : []));
+    return responses.flatMap(({ record }) =>
+      record?.toolCallId === toolCallId ? record : [],
+    );
   }
 
   function connect(): DevtoolClient {
     const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   }
 
-  function overA2a(protocolVersion: string, protocolBinding: string): DevtoolClient {
+  function overA2a(
+    protocolVersion: string,
+    protocolBinding: string,
+  ): DevtoolClient {
     const { url, token } = server;
-    return createDevtoolClient(createA2aTransport({ url, token, protocolVersion, protocolBinding }));
+    return createDevtoolClient(
+      createA2aTransport({ url, token, protocolVersion, protocolBinding }),
+    );
   }
 });
 
-function detailOf(view: TaskView, toolCallId: string): ToolCallDetail | undefined {
+function detailOf(
+  view: TaskView,
+  toolCallId: string,
+): ToolCallDetail | undefined {
   for (const { part } of view.snapshot().items) {
-    if (part.content.case === "toolCall" && part.content.value.toolCallId === toolCallId) return part.toolCallDetail;
+    if (
+      part.content.case === "toolCall" &&
+      part.content.value.toolCallId === toolCallId
+    )
+      return part.toolCallDetail;
   }
   return undefined;
 }

@@ -40,7 +40,8 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   });
   afterEach(async () => {
     await server.close();
-    for (const directory of [workspace, dataDirectory]) await rm(directory, { recursive: true });
+    for (const directory of [workspace, dataDirectory])
+      await rm(directory, { recursive: true });
   });
 
   const dialects: Readonly<Record<string, () => DevtoolClient>> = {
@@ -48,21 +49,37 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     "A2A 1.0": () => a2a("1.0"),
     Connect: () => {
       const interceptors = [bearerInterceptor(server.token)];
-      return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+      return createDevtoolClient(
+        createConnectTransport({
+          baseUrl: server.url,
+          httpVersion: "1.1",
+          interceptors,
+        }),
+      );
     },
   };
 
-  it.each(Object.keys(dialects))("narrows the session over %s, and its later tasks", async (dialect) => {
-    await serve(YOLO);
-    const client = dialects[dialect]?.();
-    const first = await say("write one.txt 1", { client });
-    expect([first.task.state, existsSync(join(workspace, "one.txt"))]).toEqual([TaskState.COMPLETED, true]);
-    const { contextId } = first.task;
-    const second = await say("write two.txt 2\ntext Planned.", { client, mode: PLAN, contextId });
-    expect(second.text).toContain("Planned.");
-    await say("write three.txt 3", { client, contextId });
-    await expectOnly("one.txt");
-  });
+  it.each(Object.keys(dialects))(
+    "narrows the session over %s, and its later tasks",
+    async (dialect) => {
+      await serve(YOLO);
+      const client = dialects[dialect]?.();
+      const first = await say("write one.txt 1", { client });
+      expect([
+        first.task.state,
+        existsSync(join(workspace, "one.txt")),
+      ]).toEqual([TaskState.COMPLETED, true]);
+      const { contextId } = first.task;
+      const second = await say("write two.txt 2\ntext Planned.", {
+        client,
+        mode: PLAN,
+        contextId,
+      });
+      expect(second.text).toContain("Planned.");
+      await say("write three.txt 3", { client, contextId });
+      await expectOnly("one.txt");
+    },
+  );
 
   it("goes on from a message to the same task, and over a restart", async () => {
     await serve(YOLO);
@@ -81,19 +98,34 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     await serve(AUTO_EDIT);
     const { task } = await say("write one.txt 1", { mode: PLAN });
     await expectOnly();
-    const wide = await say("write one.txt 1\nrun touch two.txt", { mode: YOLO, task });
-    expect(pendingToolCalls(wide.task).map(({ toolName }) => toolName)).toEqual(["run_shell_command"]);
+    const wide = await say("write one.txt 1\nrun touch two.txt", {
+      mode: YOLO,
+      task,
+    });
+    expect(pendingToolCalls(wide.task).map(({ toolName }) => toolName)).toEqual(
+      ["run_shell_command"],
+    );
     await expectOnly("one.txt");
   });
 
   it("is in the log with each event, and in the audit", async () => {
     await serve(DEFAULT);
     const { task, events: before } = await say("text One.", { mode: DEFAULT });
-    const { events } = await say("write two.txt 2\ntext Two.", { mode: PLAN, task });
-    expect(new Set(before.map(({ approvalMode }) => approvalMode))).toEqual(new Set([DEFAULT]));
-    expect(new Set(events.map(({ approvalMode }) => approvalMode))).toEqual(new Set([PLAN]));
+    const { events } = await say("write two.txt 2\ntext Two.", {
+      mode: PLAN,
+      task,
+    });
+    expect(new Set(before.map(({ approvalMode }) => approvalMode))).toEqual(
+      new Set([DEFAULT]),
+    );
+    expect(new Set(events.map(({ approvalMode }) => approvalMode))).toEqual(
+      new Set([PLAN]),
+    );
     const records = await audit();
-    expect(records.map(({ action }) => AuditAction[action])).toEqual(["APPROVAL_MODE_CHANGED", "DENIED"]);
+    expect(records.map(({ action }) => AuditAction[action])).toEqual([
+      "APPROVAL_MODE_CHANGED",
+      "DENIED",
+    ]);
     expect(records[0]).toMatchObject({
       shown: "PLAN",
       principal: "local",
@@ -106,10 +138,18 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     await serve(DEFAULT);
     const { task } = await say("text One.", { mode: DEFAULT });
     await say("text Two.", { mode: DEFAULT, task });
-    const next = await say("text Three.", { mode: PLAN, contextId: task.contextId });
+    const next = await say("text Three.", {
+      mode: PLAN,
+      contextId: task.contextId,
+    });
     await say("text Four.", { mode: PLAN, contextId: task.contextId });
     expect(await audit()).toMatchObject([
-      { action: AuditAction.APPROVAL_MODE_CHANGED, shown: "PLAN", taskId: next.task.id, sequence: 1n },
+      {
+        action: AuditAction.APPROVAL_MODE_CHANGED,
+        shown: "PLAN",
+        taskId: next.task.id,
+        sequence: 1n,
+      },
     ]);
   });
 
@@ -118,13 +158,18 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     const asking = await say("write one.txt 1\nwrite two.txt 2");
     const asked = pendingToolCalls(asking.task);
     await dialects.Connect?.().tasks.sendMessage({
-      message: textMessage(crypto.randomUUID(), "write three.txt 3\ntext Planned."),
+      message: textMessage(
+        crypto.randomUUID(),
+        "write three.txt 3\ntext Planned.",
+      ),
       sessionSettings: { approvalMode: PLAN },
       taskId: asking.task.id,
       returnImmediately: true,
     });
     const waiting = await read(asking.task);
-    expect(waiting.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED).toBe(ApprovalMode.UNSPECIFIED);
+    expect(
+      waiting.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
+    ).toBe(ApprovalMode.UNSPECIFIED);
     expect(waiting.queuedMessages).toMatchObject([{ approvalMode: PLAN }]);
     const { task } = await answer(
       waiting,
@@ -162,7 +207,9 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   it("cannot come with an answer, which decides about what was shown", async () => {
     await serve(DEFAULT);
     const { task } = await say("write one.txt 1");
-    const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
     await expect(answer(task, parts, PLAN)).rejects.toThrow(
       'session_settings.approval_mode "PLAN" cannot change with an answer to a tool call: send it with a message',
     );
@@ -180,7 +227,10 @@ describe("the approval mode of a later message (SESSION-4)", () => {
           open: () => ({
             createExecutor: () => ({
               async *execute() {
-                yield { case: "end", value: { state: TaskState.INPUT_REQUIRED, text: "Done." } };
+                yield {
+                  case: "end",
+                  value: { state: TaskState.INPUT_REQUIRED, text: "Done." },
+                };
               },
             }),
           }),
@@ -188,11 +238,17 @@ describe("the approval mode of a later message (SESSION-4)", () => {
       },
     });
     const { task } = await say("one", { mode: DEFAULT });
-    const refusal = 'session_settings.approval_mode "PLAN" cannot change within a session of agent "fixed"';
+    const refusal =
+      'session_settings.approval_mode "PLAN" cannot change within a session of agent "fixed"';
     await expect(say("two", { mode: PLAN, task })).rejects.toThrow(refusal);
-    await expect(say("two", { mode: PLAN, contextId: task.contextId })).rejects.toThrow(refusal);
+    await expect(
+      say("two", { mode: PLAN, contextId: task.contextId }),
+    ).rejects.toThrow(refusal);
     expect((await read(task)).sequence).toBe(task.sequence);
-    const { tasks } = (await dialects.Connect?.().tasks.listTasks({ contextId: task.contextId })) ?? expect.fail();
+    const { tasks } =
+      (await dialects
+        .Connect?.()
+        .tasks.listTasks({ contextId: task.contextId })) ?? expect.fail();
     expect(tasks).toHaveLength(1);
     const again = await say("three", { mode: DEFAULT, task });
     expect(again.task.sequence).toBeGreaterThan(task.sequence);
@@ -204,33 +260,67 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     const { tasks } = dialects.Connect?.() ?? expect.fail("no client");
     const message = textMessage(crypto.randomUUID(), "text Two.");
     const sessionSettings = { agentOptions: { effort: "high" } };
-    for (const place of [{ taskId: task.id }, { contextId: task.contextId }, {}])
-      await expect(tasks.sendMessage({ message, sessionSettings, ...place })).rejects.toThrow(
+    for (const place of [
+      { taskId: task.id },
+      { contextId: task.contextId },
+      {},
+    ])
+      await expect(
+        tasks.sendMessage({ message, sessionSettings, ...place }),
+      ).rejects.toThrow(
         'agent_options "effort" cannot be set: agent "devtool" has no options: leave them out',
       );
     expect((await read(task)).sequence).toBe(task.sequence);
   });
 
   async function serve(approvalMode: ApprovalMode): Promise<void> {
-    server = await serveCodingAgent({ workspace, dataDirectory, approvalMode, sandbox: "none" });
+    server = await serveCodingAgent({
+      workspace,
+      dataDirectory,
+      approvalMode,
+      sandbox: "none",
+    });
   }
 
   function a2a(protocolVersion: string): DevtoolClient {
     const { url, token } = server;
-    return createDevtoolClient(createA2aTransport({ url, token, protocolVersion, protocolBinding: "JSONRPC" }));
+    return createDevtoolClient(
+      createA2aTransport({
+        url,
+        token,
+        protocolVersion,
+        protocolBinding: "JSONRPC",
+      }),
+    );
   }
 
   /** Sends a script and follows its task until it rests. */
   async function say(script: string, to: Recipient = {}): Promise<Said> {
-    const { mode = ApprovalMode.UNSPECIFIED, task, contextId, client = dialects.Connect?.() } = to;
+    const {
+      mode = ApprovalMode.UNSPECIFIED,
+      task,
+      contextId,
+      client = dialects.Connect?.(),
+    } = to;
     const message = textMessage(crypto.randomUUID(), script);
     const place = task ? { taskId: task.id } : { contextId: contextId ?? "" };
-    return follow({ message, ...place, sessionSettings: { approvalMode: mode } }, task, client);
+    return follow(
+      { message, ...place, sessionSettings: { approvalMode: mode } },
+      task,
+      client,
+    );
   }
 
-  function answer(task: Task, parts: Part[], approvalMode = ApprovalMode.UNSPECIFIED): Promise<Said> {
+  function answer(
+    task: Task,
+    parts: Part[],
+    approvalMode = ApprovalMode.UNSPECIFIED,
+  ): Promise<Said> {
     const message = { messageId: crypto.randomUUID(), parts };
-    return follow({ message, taskId: task.id, sessionSettings: { approvalMode } }, task);
+    return follow(
+      { message, taskId: task.id, sessionSettings: { approvalMode } },
+      task,
+    );
   }
 
   async function follow(
@@ -248,12 +338,15 @@ describe("the approval mode of a later message (SESSION-4)", () => {
       events.push(event);
       task = reduceTask(task, event);
     }
-    const text = events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+    const text = events
+      .map(({ payload }) => (payload.case === "text" ? payload.value.text : ""))
+      .join("");
     return { task, events, text };
   }
 
   async function read({ id }: Task): Promise<Task> {
-    const { task } = (await dialects.Connect?.().tasks.getTask({ taskId: id })) ?? {};
+    const { task } =
+      (await dialects.Connect?.().tasks.getTask({ taskId: id })) ?? {};
     return task ?? expect.fail("no task");
   }
 
@@ -261,19 +354,25 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   async function settled(task: Task): Promise<Task> {
     const isSettled = ({ state, queuedMessages }: Task): boolean =>
       state === TaskState.COMPLETED && queuedMessages.length === 0;
-    await expect.poll(async () => isSettled(await read(task)), { timeout: 60_000 }).toBe(true);
+    await expect
+      .poll(async () => isSettled(await read(task)), { timeout: 60_000 })
+      .toBe(true);
     return read(task);
   }
 
   async function audit() {
     const records = [];
-    for await (const { record } of dialects.Connect?.().audit.readAudit({}) ?? []) if (record) records.push(record);
+    for await (const { record } of dialects.Connect?.().audit.readAudit({}) ??
+      [])
+      if (record) records.push(record);
     return records;
   }
 
   async function expectOnly(...files: readonly string[]): Promise<void> {
     const all = ["one.txt", "two.txt", "three.txt", "four.txt"];
-    expect(all.filter((file) => existsSync(join(workspace, file)))).toEqual(files);
+    expect(all.filter((file) => existsSync(join(workspace, file)))).toEqual(
+      files,
+    );
   }
 });
 

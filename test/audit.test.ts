@@ -5,7 +5,14 @@ import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { pendingToolCalls } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { ApprovalMode, AuditAction, type AuditRecord, type Task, type TaskEvent, TaskState } from "@devtool/schema";
+import {
+  ApprovalMode,
+  AuditAction,
+  type AuditRecord,
+  type Task,
+  type TaskEvent,
+  TaskState,
+} from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { byteFlips, changedBy } from "./audit/changes.ts";
@@ -35,23 +42,46 @@ describe("the audit log of a busy server (S13)", () => {
     await using server = await start();
     const user = new Conversation(server, signal);
     tasks.allowed = await user.start("read missing.txt\nread missing.txt x3");
-    tasks.approved = await user.answer(await user.start("write approved.txt one"), "proceed_once");
-    tasks.declined = await user.answer(await user.start("write declined.txt one\nread approved.txt"), "cancel");
-    tasks.changed = await user.answer(await user.start("write changed.txt theirs"), "proceed_once", "mine");
-    const again = await user.answer(await user.start("write again.txt theirs"), "modify_with_editor", "mine");
+    tasks.approved = await user.answer(
+      await user.start("write approved.txt one"),
+      "proceed_once",
+    );
+    tasks.declined = await user.answer(
+      await user.start("write declined.txt one\nread approved.txt"),
+      "cancel",
+    );
+    tasks.changed = await user.answer(
+      await user.start("write changed.txt theirs"),
+      "proceed_once",
+      "mine",
+    );
+    const again = await user.answer(
+      await user.start("write again.txt theirs"),
+      "modify_with_editor",
+      "mine",
+    );
     tasks.again = await user.answer(again, "proceed_once");
     tasks.denied = await user.start("write denied.txt one", ApprovalMode.PLAN);
-    const saved = await user.answer(await user.start("write saved.txt one"), "proceed_always_and_save");
+    const saved = await user.answer(
+      await user.start("write saved.txt one"),
+      "proceed_always_and_save",
+    );
     tasks.saved = await user.say(saved, "write saved.txt two");
     tasks.unknown = await user.start("call no_such_tool {}");
     tasks.cancelled = await cancelledWhileItRuns(user);
-    tasks.waiting = await user.start("write waiting.txt one\nwrite both.txt two");
+    tasks.waiting = await user.start(
+      "write waiting.txt one\nwrite both.txt two",
+    );
   }
 
   async function cancelledWhileItRuns(user: Conversation): Promise<Task> {
     const asked = await user.start("run eval sleep 30");
     const following = user.answer(asked, "proceed_once");
-    while ((await user.client.tasks.getTask({ taskId: asked.id })).task?.state !== TaskState.WORKING) await delay(5);
+    while (
+      (await user.client.tasks.getTask({ taskId: asked.id })).task?.state !==
+      TaskState.WORKING
+    )
+      await delay(5);
     await user.client.tasks.cancelTask({ taskId: asked.id });
     return following;
   }
@@ -60,31 +90,54 @@ describe("the audit log of a busy server (S13)", () => {
     await using server = await start();
     const user = new Conversation(server, signal);
     const [first] = pendingToolCalls(tasks.waiting ?? expect.unreachable());
-    const one = await user.answerTo(tasks.waiting ?? expect.unreachable(), first ?? expect.unreachable(), "cancel");
+    const one = await user.answerTo(
+      tasks.waiting ?? expect.unreachable(),
+      first ?? expect.unreachable(),
+      "cancel",
+    );
     tasks.waiting = await user.answer(one, "proceed_once");
   }
 
   function start() {
-    return serveCodingAgent({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+    return serveCodingAgent({
+      workspace: join(root, "workspace"),
+      dataDirectory: join(root, "data"),
+    });
   }
 
   it("went as it should", async () => {
-    const states = Object.entries(tasks).map(([name, { state }]) => `${name} ${TaskState[state]}`);
-    expect(states.filter((state) => !state.endsWith("COMPLETED"))).toEqual(["cancelled CANCELED"]);
-    const contents = ["approved", "changed", "again", "saved", "both"].map((name) =>
-      readFile(join(root, `workspace/${name}.txt`), "utf8"),
+    const states = Object.entries(tasks).map(
+      ([name, { state }]) => `${name} ${TaskState[state]}`,
     );
-    expect(await Promise.all(contents)).toEqual(["one", "mine", "mine", "two", "two"]);
+    expect(states.filter((state) => !state.endsWith("COMPLETED"))).toEqual([
+      "cancelled CANCELED",
+    ]);
+    const contents = ["approved", "changed", "again", "saved", "both"].map(
+      (name) => readFile(join(root, `workspace/${name}.txt`), "utf8"),
+    );
+    expect(await Promise.all(contents)).toEqual([
+      "one",
+      "mine",
+      "mine",
+      "two",
+      "two",
+    ]);
   });
 
   it("is read for one task alone", async () => {
     const taskId = tasks.again?.id ?? expect.unreachable();
-    const own = records.filter((record) => record.taskId === taskId).map(({ number }) => number);
+    const own = records
+      .filter((record) => record.taskId === taskId)
+      .map(({ number }) => number);
     expect(own.length).toBeGreaterThan(1);
     await using server = await start();
     const { audit } = new Conversation(server, signal).client;
-    const read = async (afterNumber: bigint): Promise<(bigint | undefined)[]> => {
-      const responses = await Array.fromAsync(audit.readAudit({ taskId, afterNumber }));
+    const read = async (
+      afterNumber: bigint,
+    ): Promise<(bigint | undefined)[]> => {
+      const responses = await Array.fromAsync(
+        audit.readAudit({ taskId, afterNumber }),
+      );
       return responses.map(({ record }) => record?.number);
     };
     expect(await read(0n)).toEqual(own);
@@ -101,14 +154,41 @@ describe("the audit log of a busy server (S13)", () => {
     const story = (name: string): string[] =>
       records
         .filter(({ taskId }) => taskId === tasks[name]?.id)
-        .map(({ action, optionId }) => `${AuditAction[action]} ${optionId}`.trim());
-    expect(story("approved")).toEqual(["ASKED", "APPROVED proceed_once", "STARTED", "SUCCEEDED"]);
-    expect(story("declined")).toEqual(["ASKED", "ALLOWED", "DECLINED cancel", "CANCELLED"]);
+        .map(({ action, optionId }) =>
+          `${AuditAction[action]} ${optionId}`.trim(),
+        );
+    expect(story("approved")).toEqual([
+      "ASKED",
+      "APPROVED proceed_once",
+      "STARTED",
+      "SUCCEEDED",
+    ]);
+    expect(story("declined")).toEqual([
+      "ASKED",
+      "ALLOWED",
+      "DECLINED cancel",
+      "CANCELLED",
+    ]);
     expect(story("denied")).toEqual(["DENIED"]);
     expect(story("unknown")).toEqual(["FAILED"]);
-    expect(story("again")).toEqual(["ASKED", "ASKED", "APPROVED proceed_once", "STARTED", "SUCCEEDED"]);
-    expect(story("cancelled")).toEqual(["ASKED", "APPROVED proceed_once", "STARTED", "CANCELLED"]);
-    expect(story("saved").slice(4)).toEqual(["ALLOWED", "STARTED", "SUCCEEDED"]);
+    expect(story("again")).toEqual([
+      "ASKED",
+      "ASKED",
+      "APPROVED proceed_once",
+      "STARTED",
+      "SUCCEEDED",
+    ]);
+    expect(story("cancelled")).toEqual([
+      "ASKED",
+      "APPROVED proceed_once",
+      "STARTED",
+      "CANCELLED",
+    ]);
+    expect(story("saved").slice(4)).toEqual([
+      "ALLOWED",
+      "STARTED",
+      "SUCCEEDED",
+    ]);
   });
 
   it("has the user's own content under the digest that was started, and never as approval of what was shown", () => {
@@ -131,39 +211,56 @@ describe("the audit log of a busy server (S13)", () => {
           records.filter((one) => one !== record),
         ).length === 0,
     );
-    // The answer with the user's own content is told twice: at the answer, and with what it binds at the start.
+    // The answer with the user's own content is told twice: at the answer, and
+    // with what it binds at the start.
     expect(unseen.map(({ taskId }) => taskId)).toEqual([]);
   });
 
   it("shows a start whose digest differs from the decision (sabotage)", () => {
-    const starts = records.filter(({ action }) => action === AuditAction.STARTED);
+    const starts = records.filter(
+      ({ action }) => action === AuditAction.STARTED,
+    );
     for (const start of starts) {
-      const digest = Uint8Array.from(start.digest, (byte, index) => (index === 0 ? byte ^ 1 : byte));
-      const changed = records.map((record) => (record === start ? { ...record, digest } : record));
+      const digest = Uint8Array.from(start.digest, (byte, index) =>
+        index === 0 ? byte ^ 1 : byte,
+      );
+      const changed = records.map((record) =>
+        record === start ? { ...record, digest } : record,
+      );
       expect(unexplained(events, changed)).toHaveLength(1);
     }
     expect(starts.length).toBeGreaterThan(8);
   });
 
   it("is in order", async () => {
-    expect(await verifyAudit(iterate(records))).toMatchObject({ count: BigInt(records.length), fault: undefined });
+    expect(await verifyAudit(iterate(records))).toMatchObject({
+      count: BigInt(records.length),
+      fault: undefined,
+    });
   });
 });
 
 describe("the audit log of a server that is killed (S13)", () => {
-  const cycles = roundsOf("DEVTOOL_AUDIT_CYCLES", { quick: 1, ci: 5, deep: 100 });
+  const cycles = roundsOf("DEVTOOL_AUDIT_CYCLES", {
+    quick: 1,
+    ci: 5,
+    deep: 100,
+  });
 
   it(`has a record for each event and an event for each record after ${cycles} kills`, {
     timeout: 10 * 60_000 + cycles * 5_000,
   }, async () => {
     const root = await mkdtemp(join(tmpdir(), "devtool-audit-kill-"));
     let count = 0;
-    // A busy machine writes less in each life, so there are as many lives as it takes.
+    // A busy machine writes less in each life, so there are as many lives as it
+    // takes.
     for (let cycle = 0; cycle < cycles || count <= 100; cycle++) {
       const { events, records } = await killedAfter(root, (cycle * 37) % 200);
       expect(unexplained(events, records)).toEqual([]);
       expect(unannounced(await writtenIn(root), events, records)).toEqual([]);
-      expect(await verifyAudit(iterate(records))).toMatchObject({ fault: undefined });
+      expect(await verifyAudit(iterate(records))).toMatchObject({
+        fault: undefined,
+      });
       expect(records.length).toBeGreaterThanOrEqual(count);
       count = records.length;
     }
@@ -171,9 +268,13 @@ describe("the audit log of a server that is killed (S13)", () => {
     const { events, records } = await readStore(join(root, "data/tasks.db"));
     expect(unexplained(events, records), "sabotage").toHaveLength(1);
     const files = await writtenIn(root);
-    const unstarted = records.filter(({ action }) => action !== AuditAction.STARTED);
+    const unstarted = records.filter(
+      ({ action }) => action !== AuditAction.STARTED,
+    );
     expect(unannounced(files, events, unstarted), "sabotage").toEqual(files);
-    console.info(`S13: ${count} records and ${files.length} effects over ${cycles} kills`);
+    console.info(
+      `S13: ${count} records and ${files.length} effects over ${cycles} kills`,
+    );
     await rm(root, { recursive: true });
   });
 });
@@ -194,9 +295,14 @@ describe("an audit log on disk (S13)", () => {
       workspace: join(root, "workspace"),
       dataDirectory: join(root, "data"),
     });
-    // Its own, because the deep tier's hundred kills before this take longer than the file's signal lasts.
+    // Its own, because the deep tier's hundred kills before this take longer
+    // than the file's signal lasts.
     const user = new Conversation(server, AbortSignal.timeout(60_000));
-    await user.answer(await user.start("write one.txt one"), "proceed_once", "mine");
+    await user.answer(
+      await user.start("write one.txt one"),
+      "proceed_once",
+      "mine",
+    );
     await user.answer(await user.start("write two.txt two"), "cancel");
     await user.start("write three.txt three", ApprovalMode.PLAN);
     await server.close();
@@ -208,15 +314,21 @@ describe("an audit log on disk (S13)", () => {
   it(`shows each byte that was changed in a record, whatever it became (one in ${ONE_IN} is)`, {
     timeout: 600_000,
   }, async () => {
-    const flips = byteFlips(path).filter((_flip, index) => index % ONE_IN === 0);
+    const flips = byteFlips(path).filter(
+      (_flip, index) => index % ONE_IN === 0,
+    );
     const unseen: unknown[] = [];
     for (const { number, at, data } of flips) {
       const found = await changedBy(path, (database) =>
-        database.prepare("UPDATE audit SET data = ? WHERE number = ?").run(data, number),
+        database
+          .prepare("UPDATE audit SET data = ? WHERE number = ?")
+          .run(data, number),
       );
       if (!found) unseen.push({ number, at });
     }
-    console.info(`S13: ${flips.length} bytes flipped, ${unseen.length} not seen`);
+    console.info(
+      `S13: ${flips.length} bytes flipped, ${unseen.length} not seen`,
+    );
     expect(flips.length).toBeGreaterThan(2_000 / ONE_IN);
     expect(unseen).toEqual([]);
   });
@@ -228,16 +340,23 @@ describe("an audit log on disk (S13)", () => {
         const change = (database: DatabaseSync): void => {
           // A number that is taken is given up by its record.
           database.prepare("DELETE FROM audit WHERE number = ?").run(other);
-          database.prepare("UPDATE audit SET number = ? WHERE number = ?").run(other, number);
+          database
+            .prepare("UPDATE audit SET number = ? WHERE number = ?")
+            .run(other, number);
         };
-        expect(await changedBy(path, change), `${number} to ${other}`).toBe(true);
+        expect(await changedBy(path, change), `${number} to ${other}`).toBe(
+          true,
+        );
       }
     }
   });
 
   it("shows a record that was taken out, put in again, moved or doubled", async () => {
     const changes = [
-      ...Array.from({ length: length - 1 }, (_, index) => `DELETE FROM audit WHERE number = ${index + 1}`),
+      ...Array.from(
+        { length: length - 1 },
+        (_, index) => `DELETE FROM audit WHERE number = ${index + 1}`,
+      ),
       "DELETE FROM audit WHERE number < 4",
       `INSERT INTO audit SELECT ${length + 1}, data FROM audit WHERE number = ${length}`,
       "UPDATE audit SET data = (SELECT data FROM audit WHERE number = 3) WHERE number = 4",
@@ -245,13 +364,20 @@ describe("an audit log on disk (S13)", () => {
       "UPDATE audit SET data = x''",
     ];
     for (const change of changes) {
-      expect(await changedBy(path, (database) => database.exec(change)), change).toBe(true);
+      expect(
+        await changedBy(path, (database) => database.exec(change)),
+        change,
+      ).toBe(true);
     }
   });
 
   it("does not show a cut end by itself: the hash that somebody noted does", async () => {
     const before = await verifyAudit(iterate((await readStore(path)).records));
-    expect(await changedBy(path, (database) => database.exec("DELETE FROM audit WHERE number > 5"))).toBe(false);
+    expect(
+      await changedBy(path, (database) =>
+        database.exec("DELETE FROM audit WHERE number > 5"),
+      ),
+    ).toBe(false);
     expect(before.count).toBe(BigInt(length));
   });
 
@@ -260,7 +386,10 @@ describe("an audit log on disk (S13)", () => {
   });
 });
 
-/** The files that calls wrote: whole, not what a kill left of one that was not put in its place yet. */
+/**
+ * The files that calls wrote: whole, not what a kill left of one that was not
+ * put in its place yet.
+ */
 async function writtenIn(root: string): Promise<string[]> {
   const names = await readdir(join(root, "workspace"));
   return names.filter((name) => name.endsWith(".txt"));

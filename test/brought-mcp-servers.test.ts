@@ -1,11 +1,19 @@
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const SETTINGS = "https://devtool.dev/a2a/session-settings/v1alpha";
-const BROUGHT = ["docs", "tickets"].map((name) => ({ name, http: { url: "http://127.0.0.1:1/mcp" } }));
-const PROBLEM = 'mcp_servers "docs, tickets" cannot be used, since agent "plain" accepts no MCP servers of clients';
+const BROUGHT = ["docs", "tickets"].map((name) => ({
+  name,
+  http: { url: "http://127.0.0.1:1/mcp" },
+}));
+const PROBLEM =
+  'mcp_servers "docs, tickets" cannot be used, since agent "plain" accepts no MCP servers of clients';
 
 const agents = { plain: agent({}), host: agent({ takesMcpServers: true }) };
 
@@ -19,51 +27,100 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   const remedy = "leave them out, or choose agent host";
 
   it("refuses a session that brings some over A2A 0.3", async () => {
-    const message = { ...messageWithServers("user"), kind: "message", parts: [{ kind: "text", text: "Hi." }] };
-    const { json } = await post("/", { jsonrpc: "2.0", id: 1, method: "message/send", params: { message } });
-    expect(json.error).toMatchObject({ code: -32602, message: `${PROBLEM}: ${remedy}` });
-    expect(json.error.data).toMatchObject({ field: "mcp_servers", value: "docs, tickets" });
+    const message = {
+      ...messageWithServers("user"),
+      kind: "message",
+      parts: [{ kind: "text", text: "Hi." }],
+    };
+    const { json } = await post("/", {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "message/send",
+      params: { message },
+    });
+    expect(json.error).toMatchObject({
+      code: -32602,
+      message: `${PROBLEM}: ${remedy}`,
+    });
+    expect(json.error.data).toMatchObject({
+      field: "mcp_servers",
+      value: "docs, tickets",
+    });
   });
 
   it("refuses it over A2A 1.0", async () => {
-    const message = { ...messageWithServers("ROLE_USER"), parts: [{ text: "Hi." }] };
-    const { status, json } = await post("/message:send", { message }, { "a2a-version": "1.0" });
-    expect([status, json.error.message]).toEqual([400, `${PROBLEM}: ${remedy}`]);
+    const message = {
+      ...messageWithServers("ROLE_USER"),
+      parts: [{ text: "Hi." }],
+    };
+    const { status, json } = await post(
+      "/message:send",
+      { message },
+      { "a2a-version": "1.0" },
+    );
+    expect([status, json.error.message]).toEqual([
+      400,
+      `${PROBLEM}: ${remedy}`,
+    ]);
   });
 
   it("refuses it over Connect, and so does the start of a command", async () => {
     await expect(send("plain")).rejects.toThrow(`${PROBLEM}: ${remedy}`);
     const command = { commandPath: ["about"] };
-    const run = client().commands.runSlashCommand({ command, sessionSettings: settingsFor("plain") });
+    const run = client().commands.runSlashCommand({
+      command,
+      sessionSettings: settingsFor("plain"),
+    });
     await expect(run).rejects.toThrow(PROBLEM);
   });
 
   it("lets a session bring them to an agent that takes some", async () => {
-    expect((await send("host")).task?.sessionSettings?.mcpServers).toMatchObject([
-      { name: "docs" },
-      { name: "tickets" },
-    ]);
+    expect(
+      (await send("host")).task?.sessionSettings?.mcpServers,
+    ).toMatchObject([{ name: "docs" }, { name: "tickets" }]);
   });
 
   it("names no other agent where there is none that takes some", async () => {
-    await using alone = await createServer({ agents: { plain: agent({}) }, workspace: process.cwd() });
-    await expect(send("", alone)).rejects.toThrow(new RegExp(`${PROBLEM}: leave them out$`));
+    await using alone = await createServer({
+      agents: { plain: agent({}) },
+      workspace: process.cwd(),
+    });
+    await expect(send("", alone)).rejects.toThrow(
+      new RegExp(`${PROBLEM}: leave them out$`),
+    );
   });
 
   function client({ url, token } = server) {
     const interceptors = [bearerInterceptor(token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   }
 
   function send(name: string, at = server) {
     const message = textMessage(crypto.randomUUID(), "Hi.");
-    return client(at).tasks.sendMessage({ message, sessionSettings: settingsFor(name) });
+    return client(at).tasks.sendMessage({
+      message,
+      sessionSettings: settingsFor(name),
+    });
   }
 
-  async function post(path: string, body: object, headers: Record<string, string> = {}) {
+  async function post(
+    path: string,
+    body: object,
+    headers: Record<string, string> = {},
+  ) {
     const response = await fetch(`${server.url}${path}`, {
       method: "POST",
-      headers: { authorization: `Bearer ${server.token}`, "content-type": "application/json", ...headers },
+      headers: {
+        authorization: `Bearer ${server.token}`,
+        "content-type": "application/json",
+        ...headers,
+      },
       body: JSON.stringify(body),
     });
     return { status: response.status, json: JSON.parse(await response.text()) };
@@ -77,14 +134,25 @@ function agent(more: Pick<Agent, "takesMcpServers">): Agent {
       yield { case: "text" as const, value: "Hi." };
     },
   });
-  return { about: { name: "Hi", description: "Says hi." }, open: () => ({ createExecutor }), ...more };
+  return {
+    about: { name: "Hi", description: "Says hi." },
+    open: () => ({ createExecutor }),
+    ...more,
+  };
 }
 
 function messageWithServers(role: string): object {
-  return { messageId: crypto.randomUUID(), role, metadata: { [SETTINGS]: { mcpServers: BROUGHT } } };
+  return {
+    messageId: crypto.randomUUID(),
+    role,
+    metadata: { [SETTINGS]: { mcpServers: BROUGHT } },
+  };
 }
 
 function settingsFor(name: string) {
-  const mcpServers = BROUGHT.map(({ http, ...one }) => ({ ...one, transport: { case: "http" as const, value: http } }));
+  const mcpServers = BROUGHT.map(({ http, ...one }) => ({
+    ...one,
+    transport: { case: "http" as const, value: http },
+  }));
   return { agent: name, mcpServers };
 }

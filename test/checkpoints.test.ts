@@ -11,8 +11,19 @@ import {
   subscribeTask,
   textMessage,
 } from "@devtool/client";
-import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
-import { ApprovalMode, emptyTask, isTerminal, reduceTask, type Task, TaskState, type ToolCall } from "@devtool/schema";
+import {
+  type CodingServerOptions,
+  serveCodingAgent,
+} from "@devtool/coding-agent";
+import {
+  ApprovalMode,
+  emptyTask,
+  isTerminal,
+  reduceTask,
+  type Task,
+  TaskState,
+  type ToolCall,
+} from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 describe("a checkpoint of a server", () => {
@@ -35,13 +46,17 @@ describe("a checkpoint of a server", () => {
     });
     expect(await readFile(notes, "utf8")).toBe("its\n");
     await withServer(async (client) => {
-      expect(await run(client, ["restore", "list"], "")).toMatch(/^1 {2}\S+ {2}Change notes.txt$/m);
-      const missing = { command: { commandPath: ["restore"], args: "nosuch" } };
-      expect((await client.commands.runSlashCommand(missing)).result?.message).toBe(
-        'checkpoint "nosuch" does not exist: see /restore list',
+      expect(await run(client, ["restore", "list"], "")).toMatch(
+        /^1 {2}\S+ {2}Change notes.txt$/m,
       );
+      const missing = { command: { commandPath: ["restore"], args: "nosuch" } };
+      expect(
+        (await client.commands.runSlashCommand(missing)).result?.message,
+      ).toBe('checkpoint "nosuch" does not exist: see /restore list');
       await run(client, ["restore"], "1");
-      expect(await run(client, ["restore", "list"], "")).toMatch(/^2 {2}\S+ {2}restore checkpoint 1$/m);
+      expect(await run(client, ["restore", "list"], "")).toMatch(
+        /^2 {2}\S+ {2}restore checkpoint 1$/m,
+      );
     });
     expect(await readFile(notes, "utf8")).toBe("mine\n");
   });
@@ -49,7 +64,8 @@ describe("a checkpoint of a server", () => {
   it("needs approval to restore a guarded file, also in yolo, and lists the files that change", async () => {
     const workspace = join(base, "workspace");
     await mkdir(workspace);
-    for (const name of [".mcp.json", "notes.txt"]) await writeFile(join(workspace, name), "{}");
+    for (const name of [".mcp.json", "notes.txt"])
+      await writeFile(join(workspace, name), "{}");
     await withServer(
       async (client) => {
         const { task } = await client.tasks.sendMessage(
@@ -69,18 +85,28 @@ describe("a checkpoint of a server", () => {
     );
   });
 
-  async function questionsOfRestore(client: DevtoolClient, checkpoint: string): Promise<string[]> {
+  async function questionsOfRestore(
+    client: DevtoolClient,
+    checkpoint: string,
+  ): Promise<string[]> {
     const command = { commandPath: ["restore"], args: checkpoint };
-    const { result } = await client.commands.runSlashCommand({ command }, { signal });
+    const { result } = await client.commands.runSlashCommand(
+      { command },
+      { signal },
+    );
     return questionsOf(client, result?.executionId ?? "");
   }
 
   /** Runs a task to its end, and returns the text of each approval request. */
-  async function questionsOf(client: DevtoolClient, taskId: string): Promise<string[]> {
+  async function questionsOf(
+    client: DevtoolClient,
+    taskId: string,
+  ): Promise<string[]> {
     const questions: string[] = [];
     await play(client, taskId, (call) => {
       const details = call.confirmationRequest?.details;
-      if (details?.case === "genericDetails") questions.push(details.value.description);
+      if (details?.case === "genericDetails")
+        questions.push(details.value.description);
     });
     return questions;
   }
@@ -95,15 +121,34 @@ describe("a checkpoint of a server", () => {
       dataDirectory: join(base, "data"),
     });
     const interceptors = [bearerInterceptor(server.token)];
-    await use(createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors })));
+    await use(
+      createDevtoolClient(
+        createConnectTransport({
+          baseUrl: server.url,
+          httpVersion: "1.1",
+          interceptors,
+        }),
+      ),
+    );
   }
 
   /** Runs a slash command, approves each call, and returns its text. */
-  async function run(client: DevtoolClient, commandPath: string[], args: string): Promise<string> {
-    const { result } = await client.commands.runSlashCommand({ command: { commandPath, args } }, { signal });
+  async function run(
+    client: DevtoolClient,
+    commandPath: string[],
+    args: string,
+  ): Promise<string> {
+    const { result } = await client.commands.runSlashCommand(
+      { command: { commandPath, args } },
+      { signal },
+    );
     const { history } = await play(client, result?.executionId ?? "");
-    const contents = history.flatMap(({ parts }) => parts.map(({ content }) => content));
-    return contents.map((content) => (content.case === "text" ? content.value : "")).join("");
+    const contents = history.flatMap(({ parts }) =>
+      parts.map(({ content }) => content),
+    );
+    return contents
+      .map((content) => (content.case === "text" ? content.value : ""))
+      .join("");
   }
 
   /** Follows a task to its end and approves each call. */
@@ -116,10 +161,16 @@ describe("a checkpoint of a server", () => {
     for await (const event of subscribeTask(client, { taskId }, signal)) {
       task = reduceTask(task, event);
       if (isTerminal(task.state)) break;
-      const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
-      if (task.state !== TaskState.INPUT_REQUIRED || parts.length === 0) continue;
+      const parts = pendingToolCalls(task).map((call) =>
+        confirmationPart(call, "proceed_once"),
+      );
+      if (task.state !== TaskState.INPUT_REQUIRED || parts.length === 0)
+        continue;
       pendingToolCalls(task).forEach(onQuestion);
-      await client.tasks.sendMessage({ taskId, message: { messageId: crypto.randomUUID(), parts } }, { signal });
+      await client.tasks.sendMessage(
+        { taskId, message: { messageId: crypto.randomUUID(), parts } },
+        { signal },
+      );
     }
     return task;
   }

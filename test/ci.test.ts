@@ -12,10 +12,26 @@ describe("what CI leaves out", () => {
       changed: ["packages/coding-agent/src/tool/tool.ts"],
       left: ["bindings", "peers"],
     },
-    { what: "a binding", changed: ["docs/push.md", "bindings/go/binding.json"], left: ["peers"] },
-    { what: "our client", changed: ["packages/client/src/index.ts"], left: ["bindings"] },
-    { what: "the protos", changed: ["proto/devtool/v1alpha/task.proto"], left: [] },
-    { what: "a dialect", changed: ["packages/server/src/transport/http/route.ts"], left: [] },
+    {
+      what: "a binding",
+      changed: ["docs/push.md", "bindings/go/binding.json"],
+      left: ["peers"],
+    },
+    {
+      what: "our client",
+      changed: ["packages/client/src/index.ts"],
+      left: ["bindings"],
+    },
+    {
+      what: "the protos",
+      changed: ["proto/devtool/v1alpha/task.proto"],
+      left: [],
+    },
+    {
+      what: "a dialect",
+      changed: ["packages/server/src/transport/http/route.ts"],
+      left: [],
+    },
     { what: "a dependency", changed: ["pnpm-lock.yaml"], left: [] },
   ])("is $left when $what changed", ({ changed, left }) => {
     expect(unchangedParts(changed)).toEqual(left);
@@ -23,7 +39,11 @@ describe("what CI leaves out", () => {
 
   it("depends on files that there are", () => {
     const paths = Object.values(INPUTS).flat();
-    expect(paths.filter((path) => !existsSync(new URL(`../${path}`, import.meta.url)))).toEqual([]);
+    expect(
+      paths.filter(
+        (path) => !existsSync(new URL(`../${path}`, import.meta.url)),
+      ),
+    ).toEqual([]);
   });
 });
 
@@ -35,18 +55,37 @@ describe("what pnpm test leaves to CI", () => {
 
   it("is each area of which nothing has changed", () => {
     expect(unchangedAreas([])).toEqual(ALL);
-    expect(unchangedAreas(["README.md", "packages/acp/src/index.ts"])).toEqual(ALL.filter((area) => area !== "acp"));
-    expect(unchangedAreas(["test/fleet-storm.test.ts"])).toEqual(ALL.filter((area) => area !== "a shared database"));
+    expect(unchangedAreas(["README.md", "packages/acp/src/index.ts"])).toEqual(
+      ALL.filter((area) => area !== "acp"),
+    );
+    expect(unchangedAreas(["test/fleet-storm.test.ts"])).toEqual(
+      ALL.filter((area) => area !== "a shared database"),
+    );
   });
 
-  it.each(ALL)("has inputs and suites that there are, and is played when one of its suites changes: %s", (area) => {
-    const { inputs = [], suites = [], always = [] } = AREAS[area] ?? {};
-    expect([...inputs, ...suites].filter((path) => !FILES.some((file) => file.startsWith(path)))).toEqual([]);
-    expect(always.filter((suite) => !FILES.includes(suite) || !suites.some((path) => suite.startsWith(path)))).toEqual(
-      [],
-    );
-    const left = suitesOf(area, FILES).filter((path) => path.endsWith(".test.ts"));
-    expect(left.length).toBeGreaterThan(0);
-    expect(left.filter((suite) => unchangedAreas([suite]).includes(area))).toEqual([]);
-  });
+  it.each(ALL)(
+    "has inputs and suites that there are, and is played when one of its suites changes: %s",
+    (area) => {
+      const { inputs = [], suites = [], always = [] } = AREAS[area] ?? {};
+      expect(
+        [...inputs, ...suites].filter(
+          (path) => !FILES.some((file) => file.startsWith(path)),
+        ),
+      ).toEqual([]);
+      expect(
+        always.filter(
+          (suite) =>
+            !FILES.includes(suite) ||
+            !suites.some((path) => suite.startsWith(path)),
+        ),
+      ).toEqual([]);
+      const left = suitesOf(area, FILES).filter((path) =>
+        path.endsWith(".test.ts"),
+      );
+      expect(left.length).toBeGreaterThan(0);
+      expect(
+        left.filter((suite) => unchangedAreas([suite]).includes(area)),
+      ).toEqual([]);
+    },
+  );
 });

@@ -11,16 +11,28 @@ import { describe, expect, it } from "vitest";
 /** The notifications that a turn handles itself. */
 const OF_THE_TURN = ["turn/completed", "serverRequest/resolved"];
 
-const page = await readFile(new URL("../docs/codex.md", import.meta.url), "utf8");
+const page = await readFile(
+  new URL("../docs/codex.md", import.meta.url),
+  "utf8",
+);
 const names: ProtocolNames = JSON.parse(await readFile(PROTOCOL_NAMES, "utf8"));
-const { methods, clientNotifications, requests, notifications, items, variants } = names;
+const {
+  methods,
+  clientNotifications,
+  requests,
+  notifications,
+  items,
+  variants,
+} = names;
 
 describe("the page on Codex", () => {
   it("says of each notification of the app-server that it is carried, or why not", () => {
     const carried = [...CARRIED_NOTIFICATIONS, ...OF_THE_TURN];
     const isCarried = (name: string): boolean => carried.includes(name);
     expect(carried.filter((name) => !notifications.includes(name))).toEqual([]);
-    expect(missing("What is carried", notifications.filter(isCarried))).toEqual([]);
+    expect(missing("What is carried", notifications.filter(isCarried))).toEqual(
+      [],
+    );
     expect(
       missing(
         "What is not carried",
@@ -31,8 +43,11 @@ describe("the page on Codex", () => {
   });
 
   it("says of each request of the app-server that it is carried or refused", () => {
-    const isCarried = (name: string): boolean => CARRIED_REQUESTS.includes(name);
-    expect(CARRIED_REQUESTS.filter((name) => !requests.includes(name))).toEqual([]);
+    const isCarried = (name: string): boolean =>
+      CARRIED_REQUESTS.includes(name);
+    expect(CARRIED_REQUESTS.filter((name) => !requests.includes(name))).toEqual(
+      [],
+    );
     expect(missing("What is carried", requests.filter(isCarried))).toEqual([]);
     expect(
       missing(
@@ -53,17 +68,30 @@ describe("the page on Codex", () => {
     expect(namesIn("What is called")).toEqual(called);
     const families = namesIn("What is not called");
     const isOf = (name: string) => (family: string) =>
-      family.endsWith("*") ? name.startsWith(family.slice(0, -1)) : name === family;
-    expect(all.filter((name) => !called.includes(name) && !families.some(isOf(name)))).toEqual([]);
-    expect(families.filter((family) => !all.some((name) => isOf(name)(family)))).toEqual([]);
+      family.endsWith("*")
+        ? name.startsWith(family.slice(0, -1))
+        : name === family;
+    expect(
+      all.filter(
+        (name) => !called.includes(name) && !families.some(isOf(name)),
+      ),
+    ).toEqual([]);
+    expect(
+      families.filter((family) => !all.some((name) => isOf(name)(family))),
+    ).toEqual([]);
     expect(families.filter((family) => called.includes(family))).toEqual([]);
   });
 
   it("says of each variant of what the bridge reads and writes what becomes of it", () => {
     const rows = section("Variants").split("\n");
     for (const [type, constants] of Object.entries(variants)) {
-      const row = codeIn(rows.find((line) => line.startsWith(`| \`${type}\``)) ?? "");
-      expect([type, constants.filter((name) => !row.includes(name))]).toEqual([type, []]);
+      const row = codeIn(
+        rows.find((line) => line.startsWith(`| \`${type}\``)) ?? "",
+      );
+      expect([type, constants.filter((name) => !row.includes(name))]).toEqual([
+        type,
+        [],
+      ]);
     }
   });
 });

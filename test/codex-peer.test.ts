@@ -1,12 +1,24 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, confirmationPart, createDevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { PROTOCOL_NAMES, readProtocolNames } from "@devtool/codex/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
@@ -26,7 +38,10 @@ import { LEFT_TO_DEEP } from "./depth.ts";
 const VERSION = "0.169.0";
 const names = JSON.parse(readFileSync(PROTOCOL_NAMES, "utf8"));
 const program = findProgram();
-if (!program) console.info(`skipped: codex ${VERSION} is not in PATH (npm install -g @openai/codex@${VERSION})`);
+if (!program)
+  console.info(
+    `skipped: codex ${VERSION} is not in PATH (npm install -g @openai/codex@${VERSION})`,
+  );
 
 describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
   let directory: string;
@@ -36,7 +51,9 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
 
   beforeEach(async () => {
     // Codex refuses a home below the directory for temporary files.
-    directory = await realpath(await mkdtemp(join(homedir(), ".devtool-codex-peer-")));
+    directory = await realpath(
+      await mkdtemp(join(homedir(), ".devtool-codex-peer-")),
+    );
     workspace = join(directory, "workspace");
     await mkdir(workspace);
     await writeFile(join(workspace, "a.txt"), "one\ntwo\n");
@@ -56,17 +73,28 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
   });
 
   it("answers, asks before a command, and runs it once it is approved", async () => {
-    const asking = await exchange({ message: textMessage("m1", `${escalated("echo ran >> ran.txt")}\nsay All done.`) });
-    expect([asking.state, asking.error]).toEqual([TaskState.INPUT_REQUIRED, ""]);
+    const asking = await exchange({
+      message: textMessage(
+        "m1",
+        `${escalated("echo ran >> ran.txt")}\nsay All done.`,
+      ),
+    });
+    expect([asking.state, asking.error]).toEqual([
+      TaskState.INPUT_REQUIRED,
+      "",
+    ]);
     const [asked] = callsIn(asking);
     const value = { command: "echo ran >> ran.txt" };
-    expect([asked?.toolName, asked?.inputParameters]).toEqual(["shell", { ...value, cwd: workspace }]);
-    const task = await answer(asking, OPTION_PROCEED_ONCE);
-    expect([task.state, task.error, callsIn(task).map(({ status }) => status)]).toEqual([
-      TaskState.COMPLETED,
-      "",
-      [ToolCallStatus.SUCCEEDED],
+    expect([asked?.toolName, asked?.inputParameters]).toEqual([
+      "shell",
+      { ...value, cwd: workspace },
     ]);
+    const task = await answer(asking, OPTION_PROCEED_ONCE);
+    expect([
+      task.state,
+      task.error,
+      callsIn(task).map(({ status }) => status),
+    ]).toEqual([TaskState.COMPLETED, "", [ToolCallStatus.SUCCEEDED]]);
     expect(await readFile(join(workspace, "ran.txt"), "utf8")).toBe("ran\n");
     expect(task.usage?.inputTokens).toBeGreaterThan(0n);
   });
@@ -76,17 +104,25 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     ["AUTO_EDIT", false, true],
     ["YOLO", false, false],
     ["PLAN", false, false],
-  ] as const)("asks in %s before a command: %s, and before one that leaves the sandbox: %s", async (mode, ...asks) => {
-    const sessionSettings = { approvalMode: ApprovalMode[mode] };
-    await server.close();
-    await start({ approvalMode: ApprovalMode.YOLO });
-    const commands = [`call exec_command ${JSON.stringify({ cmd: "echo ran" })}`, escalated("echo ran")];
-    for (const [at, command] of commands.entries()) {
-      const message = textMessage(`m${at}`, `${command}\nsay All done.`);
-      const task = await exchange({ message, sessionSettings });
-      expect(task.state).toBe(asks[at] ? TaskState.INPUT_REQUIRED : TaskState.COMPLETED);
-    }
-  });
+  ] as const)(
+    "asks in %s before a command: %s, and before one that leaves the sandbox: %s",
+    async (mode, ...asks) => {
+      const sessionSettings = { approvalMode: ApprovalMode[mode] };
+      await server.close();
+      await start({ approvalMode: ApprovalMode.YOLO });
+      const commands = [
+        `call exec_command ${JSON.stringify({ cmd: "echo ran" })}`,
+        escalated("echo ran"),
+      ];
+      for (const [at, command] of commands.entries()) {
+        const message = textMessage(`m${at}`, `${command}\nsay All done.`);
+        const task = await exchange({ message, sessionSettings });
+        expect(task.state).toBe(
+          asks[at] ? TaskState.INPUT_REQUIRED : TaskState.COMPLETED,
+        );
+      }
+    },
+  );
 
   it("works in the directory of one turn, and in the workspace again after it", async () => {
     const inside = join(workspace, "packages");
@@ -94,17 +130,29 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     let taskId = "";
     const ran: unknown[] = [];
     for (const workingDirectory of ["", inside, ""]) {
-      const message = textMessage(crypto.randomUUID(), `${escalated("pwd")}\nsay All done.`);
-      const asking = await exchange({ message, taskId, messageSettings: { turn: { workingDirectory } } });
+      const message = textMessage(
+        crypto.randomUUID(),
+        `${escalated("pwd")}\nsay All done.`,
+      );
+      const asking = await exchange({
+        message,
+        taskId,
+        messageSettings: { turn: { workingDirectory } },
+      });
       const task = await answer(asking, OPTION_PROCEED_ONCE);
       taskId = task.id;
       const { result } = callsIn(task).at(-1) ?? {};
-      ran.push(result?.case === "output" ? result.value.result.value : result?.value);
+      ran.push(
+        result?.case === "output" ? result.value.result.value : result?.value,
+      );
     }
-    expect(ran).toEqual([workspace, inside, workspace].map((directory) => `${directory}\n`));
+    expect(ran).toEqual(
+      [workspace, inside, workspace].map((directory) => `${directory}\n`),
+    );
   });
 
-  // Once, in a CI run whose other peers had the processors, no turn wrote its file: the results that Codex gave are in the failure now.
+  // Once, in a CI run whose other peers had the processors, no turn wrote its
+  // file: the results that Codex gave are in the failure now.
   const narrows = `writes no file in a turn that a later message narrows, and writes again after it${LEFT_TO_DEEP}`;
   it.skipIf(LEFT_TO_DEEP !== "")(narrows, async () => {
     await server.close();
@@ -119,13 +167,26 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     for (const [file, approvalMode] of turns) {
       const prompt = `call exec_command ${JSON.stringify({ cmd: `echo ran > ${file}` })}\nsay All done.`;
       const message = textMessage(file, prompt);
-      const task = await exchange({ message, taskId, sessionSettings: { approvalMode } });
+      const task = await exchange({
+        message,
+        taskId,
+        sessionSettings: { approvalMode },
+      });
       expect(task.state).toBe(TaskState.COMPLETED);
       taskId = task.id;
-      results.push(callsIn(task).map(({ status, result }) => [ToolCallStatus[status], result.value]));
+      results.push(
+        callsIn(task).map(({ status, result }) => [
+          ToolCallStatus[status],
+          result.value,
+        ]),
+      );
     }
     const written = turns.map(([file]) => existsSync(join(workspace, file)));
-    expect(written, inspect(results, { depth: 5 })).toEqual([true, false, true]);
+    expect(written, inspect(results, { depth: 5 })).toEqual([
+      true,
+      false,
+      true,
+    ]);
   });
 
   it("goes on when a rule answers in place of the user", async () => {
@@ -133,58 +194,112 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     const rule = "p:1";
     await start({
       permission({ details }) {
-        const command = details.case === "executeDetails" ? details.value.command : "";
-        return command.includes("no.txt") ? { case: "deny", rule, reason: "not this" } : { case: "allow", rule };
+        const command =
+          details.case === "executeDetails" ? details.value.command : "";
+        return command.includes("no.txt")
+          ? { case: "deny", rule, reason: "not this" }
+          : { case: "allow", rule };
       },
     });
-    const text = [escalated("echo no >> no.txt"), escalated("echo ran >> ran.txt"), "say All done."].join("\n");
+    const text = [
+      escalated("echo no >> no.txt"),
+      escalated("echo ran >> ran.txt"),
+      "say All done.",
+    ].join("\n");
     const task = await exchange({ message: textMessage("m1", text) });
     expect([task.state, task.error]).toEqual([TaskState.COMPLETED, ""]);
-    const statuses = callsIn(task).map(({ description, status }) => [description, ToolCallStatus[status]]);
+    const statuses = callsIn(task).map(({ description, status }) => [
+      description,
+      ToolCallStatus[status],
+    ]);
     expect(Object.fromEntries(statuses)).toEqual({
       "echo no >> no.txt": "FAILED",
       "echo ran >> ran.txt": "SUCCEEDED",
     });
-    expect([existsSync(join(workspace, "no.txt")), existsSync(join(workspace, "ran.txt"))]).toEqual([false, true]);
+    expect([
+      existsSync(join(workspace, "no.txt")),
+      existsSync(join(workspace, "ran.txt")),
+    ]).toEqual([false, true]);
   });
 
   it("stops when a command is canceled, and goes on with the next message in the same thread after a restart", async () => {
-    const asking = await exchange({ message: textMessage("m1", escalated("echo ran >> ran.txt")) });
+    const asking = await exchange({
+      message: textMessage("m1", escalated("echo ran >> ran.txt")),
+    });
     await server.close();
     await start();
     const stopped = await answer(asking, "cancel");
-    expect([stopped.state, stopped.error]).toEqual([TaskState.INPUT_REQUIRED, ""]);
-    const next = await exchange({ message: textMessage("m2", "say Again."), taskId: asking.id });
-    expect([next.state, next.error, next.agentSessionId]).toEqual([TaskState.COMPLETED, "", asking.agentSessionId]);
+    expect([stopped.state, stopped.error]).toEqual([
+      TaskState.INPUT_REQUIRED,
+      "",
+    ]);
+    const next = await exchange({
+      message: textMessage("m2", "say Again."),
+      taskId: asking.id,
+    });
+    expect([next.state, next.error, next.agentSessionId]).toEqual([
+      TaskState.COMPLETED,
+      "",
+      asking.agentSessionId,
+    ]);
     expect(existsSync(join(workspace, "ran.txt"))).toBe(false);
   });
 
   it("says that an approved call did not run when Codex does not make it again after a restart", async () => {
-    const asking = await exchange({ message: textMessage("m1", escalated("echo ran >> ran.txt")) });
+    const asking = await exchange({
+      message: textMessage("m1", escalated("echo ran >> ran.txt")),
+    });
     await server.close();
     await start();
     const task = await answer(asking, OPTION_PROCEED_ONCE);
     const [call] = callsIn(task);
-    expect(call?.result).toMatchObject({ case: "error", value: { type: "approval_outdated" } });
+    expect(call?.result).toMatchObject({
+      case: "error",
+      value: { type: "approval_outdated" },
+    });
     expect(existsSync(join(workspace, "ran.txt"))).toBe(false);
   });
 
   async function start(options: CodexOptions = {}): Promise<void> {
-    const environment = { CODEX_HOME: directory, HOME: directory, PATH: process.env.PATH ?? "", FAKE_KEY: "fake" };
-    const codex = codexAgent({ command: [program ?? "", "app-server"], environment, ...options });
-    server = await createServer({ agents: { codex }, workspace, dataDirectory: join(directory, "data") });
+    const environment = {
+      CODEX_HOME: directory,
+      HOME: directory,
+      PATH: process.env.PATH ?? "",
+      FAKE_KEY: "fake",
+    };
+    const codex = codexAgent({
+      command: [program ?? "", "app-server"],
+      environment,
+      ...options,
+    });
+    server = await createServer({
+      agents: { codex },
+      workspace,
+      dataDirectory: join(directory, "data"),
+    });
   }
 
   async function answer(task: Task, option: string): Promise<Task> {
-    const asking = callsIn(task).find(({ confirmationRequest }) => confirmationRequest);
+    const asking = callsIn(task).find(
+      ({ confirmationRequest }) => confirmationRequest,
+    );
     if (!asking) throw new Error("nothing is asked");
-    const message = { ...textMessage(crypto.randomUUID(), ""), parts: [confirmationPart(asking, option)] };
+    const message = {
+      ...textMessage(crypto.randomUUID(), ""),
+      parts: [confirmationPart(asking, option)],
+    };
     return exchange({ message, taskId: task.id });
   }
 
-  async function exchange(request: Parameters<Client["sendMessage"]>[0]): Promise<Task> {
+  async function exchange(
+    request: Parameters<Client["sendMessage"]>[0],
+  ): Promise<Task> {
     const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "1.1",
+      interceptors,
+    });
     const { tasks } = createDevtoolClient(transport);
     const { task: sent } = await tasks.sendMessage(request);
     const { task } = await tasks.getTask({ taskId: sent?.id ?? "" });
@@ -197,9 +312,15 @@ type Client = ReturnType<typeof createDevtoolClient>["tasks"];
 
 /** Finds the program in PATH, if it has the version of the list of names. */
 function findProgram(): string | undefined {
-  const peers = fileURLToPath(new URL("../peers/acp/node_modules/.bin", import.meta.url));
-  const places = [peers, ...(process.env.PATH ?? "").split(delimiter)].map((place) => join(place, "codex"));
-  return places.filter((place) => existsSync(place)).find((place) => versionOf(place).includes(VERSION));
+  const peers = fileURLToPath(
+    new URL("../peers/acp/node_modules/.bin", import.meta.url),
+  );
+  const places = [peers, ...(process.env.PATH ?? "").split(delimiter)].map(
+    (place) => join(place, "codex"),
+  );
+  return places
+    .filter((place) => existsSync(place))
+    .find((place) => versionOf(place).includes(VERSION));
 }
 
 function versionOf(path: string): string {
@@ -207,7 +328,11 @@ function versionOf(path: string): string {
 }
 
 function escalated(cmd: string): string {
-  const args = { cmd, sandbox_permissions: "require_escalated", justification: "a test" };
+  const args = {
+    cmd,
+    sandbox_permissions: "require_escalated",
+    justification: "a test",
+  };
   return `call exec_command ${JSON.stringify(args)}`;
 }
 

@@ -27,7 +27,10 @@ import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const A2A = ["0.3", "1.0"].flatMap((protocolVersion) =>
-  ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => ({ protocolVersion, protocolBinding })),
+  ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => ({
+    protocolVersion,
+    protocolBinding,
+  })),
 );
 
 describe("the settings of a slash command that begins a conversation", () => {
@@ -43,7 +46,10 @@ describe("the settings of a slash command that begins a conversation", () => {
       agents: {
         devtool: codingAgent({ approvalMode, sandbox: "none" }),
         greeter,
-        careful: codingAgent({ approvalMode: ApprovalMode.DEFAULT, sandbox: "none" }),
+        careful: codingAgent({
+          approvalMode: ApprovalMode.DEFAULT,
+          sandbox: "none",
+        }),
       },
       workspace,
       workspaceRoots: [workspace, elsewhere],
@@ -51,18 +57,32 @@ describe("the settings of a slash command that begins a conversation", () => {
   });
   afterAll(async () => {
     await server.close();
-    for (const directory of [workspace, elsewhere]) await rm(directory, { recursive: true });
+    for (const directory of [workspace, elsewhere])
+      await rm(directory, { recursive: true });
   });
 
   const clients: Readonly<Record<string, () => DevtoolClient>> = {
     Connect: () => {
       const interceptors = [bearerInterceptor(server.token)];
-      return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+      return createDevtoolClient(
+        createConnectTransport({
+          baseUrl: server.url,
+          httpVersion: "1.1",
+          interceptors,
+        }),
+      );
     },
     ...Object.fromEntries(
       A2A.map((way) => [
         `A2A ${way.protocolVersion} ${way.protocolBinding}`,
-        () => createDevtoolClient(createA2aTransport({ url: `${server.url}/`, token: server.token, ...way })),
+        () =>
+          createDevtoolClient(
+            createA2aTransport({
+              url: `${server.url}/`,
+              token: server.token,
+              ...way,
+            }),
+          ),
       ]),
     ),
   };
@@ -74,12 +94,16 @@ describe("the settings of a slash command that begins a conversation", () => {
         settings: { workspacePath: elsewhere },
         sessionSettings: { agent: "greeter" },
       });
-      expect(listed.commands.map(({ name, description }) => [name, description])).toEqual([["greet", elsewhere]]);
+      expect(
+        listed.commands.map(({ name, description }) => [name, description]),
+      ).toEqual([["greet", elsewhere]]);
     });
 
     it("name the agents there are when there is no such agent", async () => {
       const { commands } = clients[name]?.() ?? unknownClient();
-      const listed = commands.getAllSlashCommands({ sessionSettings: { agent: "nobody" } });
+      const listed = commands.getAllSlashCommands({
+        sessionSettings: { agent: "nobody" },
+      });
       await expect(listed).rejects.toThrow(/nobody.*devtool, greeter/);
     });
 
@@ -88,7 +112,11 @@ describe("the settings of a slash command that begins a conversation", () => {
       const say = async (contextId: string, model: string): Promise<Task> => {
         const message = textMessage(crypto.randomUUID(), "Hello.");
         const sessionSettings = { agent: "greeter", model };
-        const { task } = await client.tasks.sendMessage({ message, contextId, sessionSettings });
+        const { task } = await client.tasks.sendMessage({
+          message,
+          contextId,
+          sessionSettings,
+        });
         return task ?? emptyTask();
       };
       const first = await say("", "small");
@@ -99,17 +127,32 @@ describe("the settings of a slash command that begins a conversation", () => {
       });
       const ran = await ended(client, result?.executionId ?? "");
       const second = await say(first.contextId, "");
-      expect([first, ran, second].map(textOf)).toEqual(["by small", "by large", "by small"]);
+      expect([first, ran, second].map(textOf)).toEqual([
+        "by small",
+        "by large",
+        "by small",
+      ]);
     });
 
     it("do not let it do unasked what the operator has asked about, at first or later", async () => {
       const { commands, tasks } = clients[name]?.() ?? unknownClient();
       const command = { commandPath: ["shell"], args: "touch unasked.txt" };
-      const run = async (contextId: string, approvalMode: ApprovalMode): Promise<string> => {
+      const run = async (
+        contextId: string,
+        approvalMode: ApprovalMode,
+      ): Promise<string> => {
         const sessionSettings = { agent: "careful", approvalMode };
-        const { result } = await commands.runSlashCommand({ command, contextId, sessionSettings });
-        expect(result?.status).toBe(CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION);
-        const { task } = await tasks.getTask({ taskId: result?.executionId ?? "" });
+        const { result } = await commands.runSlashCommand({
+          command,
+          contextId,
+          sessionSettings,
+        });
+        expect(result?.status).toBe(
+          CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION,
+        );
+        const { task } = await tasks.getTask({
+          taskId: result?.executionId ?? "",
+        });
         return task?.contextId ?? "";
       };
       const contextId = await run("", ApprovalMode.YOLO);
@@ -127,43 +170,71 @@ describe("the settings of a slash command that begins a conversation", () => {
         sessionSettings: { approvalMode: ApprovalMode.PLAN },
       });
       await ended(client, result?.executionId ?? "");
-      expect([workspace, elsewhere].filter((directory) => existsSync(join(directory, file)))).toEqual([]);
+      expect(
+        [workspace, elsewhere].filter((directory) =>
+          existsSync(join(directory, file)),
+        ),
+      ).toEqual([]);
     });
   });
 
   it("have it ask over Gemini CLI's dialect when the client does not let it execute by itself", async () => {
-    const transport = createGeminiCliTransport({ url: server.url, token: server.token });
+    const transport = createGeminiCliTransport({
+      url: server.url,
+      token: server.token,
+    });
     const { commands } = createDevtoolClient(transport);
     const { result } = await commands.runSlashCommand({
       command: { commandPath: ["shell"], args: "touch unasked.txt" },
       sessionSettings: { approvalMode: ApprovalMode.DEFAULT },
     });
-    expect(result?.status).toBe(CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION);
+    expect(result?.status).toBe(
+      CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION,
+    );
     expect(existsSync(join(workspace, "unasked.txt"))).toBe(false);
   });
 
   it("are refused over Gemini CLI's dialect where it cannot say them", async () => {
-    const transport = createGeminiCliTransport({ url: server.url, token: server.token });
+    const transport = createGeminiCliTransport({
+      url: server.url,
+      token: server.token,
+    });
     const { commands } = createDevtoolClient(transport);
     const command = { commandPath: ["shell"], args: "touch gemini.txt" };
-    const asked = commands.runSlashCommand({ command, sessionSettings: { approvalMode: ApprovalMode.PLAN } });
-    await expect(asked).rejects.toThrow("approval_mode is not available over the coderAgent dialect");
+    const asked = commands.runSlashCommand({
+      command,
+      sessionSettings: { approvalMode: ApprovalMode.PLAN },
+    });
+    await expect(asked).rejects.toThrow(
+      "approval_mode is not available over the coderAgent dialect",
+    );
     expect(existsSync(join(workspace, "gemini.txt"))).toBe(false);
   });
 });
 
-/** An agent with a command whose description is the directory that it is listed for. */
+/**
+ * An agent with a command whose description is the directory that it is listed
+ * for.
+ */
 const greeter: Agent = {
   about: { name: "Greeter", description: "Greets." },
   open: () => ({
     commands: {
       list: ({ workspacePath }) =>
-        Promise.resolve([create(SlashCommandSchema, { name: "greet", description: workspacePath })]),
+        Promise.resolve([
+          create(SlashCommandSchema, {
+            name: "greet",
+            description: workspacePath,
+          }),
+        ]),
       check: () => Promise.resolve(undefined),
     },
     createExecutor: () => ({
       async *execute({ task: { history, sessionSettings } }) {
-        yield { case: "text", value: `by ${history.at(-1)?.model || sessionSettings?.model}` };
+        yield {
+          case: "text",
+          value: `by ${history.at(-1)?.model || sessionSettings?.model}`,
+        };
       },
     }),
   }),
@@ -178,7 +249,11 @@ function textOf({ history }: Task): string {
 
 async function ended(client: DevtoolClient, taskId: string): Promise<Task> {
   let task = emptyTask();
-  for await (const event of subscribeTask(client, { taskId }, AbortSignal.timeout(60_000))) {
+  for await (const event of subscribeTask(
+    client,
+    { taskId },
+    AbortSignal.timeout(60_000),
+  )) {
     task = reduceTask(task, event);
     if (isTerminal(task.state)) break;
   }

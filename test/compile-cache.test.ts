@@ -1,12 +1,26 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-const MAIN = fileURLToPath(new URL("../packages/cli/src/main.ts", import.meta.url));
-const FLAGS = ["--no-warnings", "--experimental-transform-types", "--conditions=@devtool/source", MAIN, "--version"];
+const MAIN = fileURLToPath(
+  new URL("../packages/cli/src/main.ts", import.meta.url),
+);
+const FLAGS = [
+  "--no-warnings",
+  "--experimental-transform-types",
+  "--conditions=@devtool/source",
+  MAIN,
+  "--version",
+];
 
 describe("what Node compiled of the command (H1)", () => {
   let base: string;
@@ -22,11 +36,16 @@ describe("what Node compiled of the command (H1)", () => {
   it("is kept in the user's own caches, not in the common temporary directory", () => {
     run();
     expect(readdirSync(join(base, "common"))).toEqual([]);
-    expect(readdirSync(join(home, ".cache/devtool/compile")).length).toBeGreaterThan(0);
+    expect(
+      readdirSync(join(home, ".cache/devtool/compile")).length,
+    ).toBeGreaterThan(0);
   });
 
   it("is kept nowhere when those are open to others", () => {
-    mkdirSync(join(home, ".cache/devtool/compile"), { recursive: true, mode: 0o755 });
+    mkdirSync(join(home, ".cache/devtool/compile"), {
+      recursive: true,
+      mode: 0o755,
+    });
     run();
     expect(readdirSync(join(base, "common"))).toEqual([]);
     expect(readdirSync(join(home, ".cache/devtool/compile"))).toEqual([]);
@@ -35,6 +54,8 @@ describe("what Node compiled of the command (H1)", () => {
 
   function run(): void {
     const { PATH } = process.env;
-    execFileSync(process.execPath, FLAGS, { env: { PATH, HOME: home, TMPDIR: join(base, "common") } });
+    execFileSync(process.execPath, FLAGS, {
+      env: { PATH, HOME: home, TMPDIR: join(base, "common") },
+    });
   }
 });

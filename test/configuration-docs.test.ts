@@ -24,7 +24,10 @@ describe("docs/configuration.md", () => {
   let text: string;
   let base: string;
   beforeAll(async () => {
-    text = await readFile(new URL("../docs/configuration.md", import.meta.url), "utf8");
+    text = await readFile(
+      new URL("../docs/configuration.md", import.meta.url),
+      "utf8",
+    );
     base = await mkdtemp(join(tmpdir(), "devtool-configuration-"));
   });
   afterAll(() => rm(base, { recursive: true }));
@@ -34,10 +37,18 @@ describe("docs/configuration.md", () => {
     await writeFile(path, /```toml\n([\s\S]*?)```/.exec(text)?.[1] ?? "");
     const config = await readConfig(path, base);
     for (const { name, localName } of ServerConfigSchema.fields) {
-      expect(Reflect.get(config, localName), name).not.toEqual(Reflect.get(create(ServerConfigSchema), localName));
+      expect(Reflect.get(config, localName), name).not.toEqual(
+        Reflect.get(create(ServerConfigSchema), localName),
+      );
     }
-    expect(config.model).toMatchObject({ name: expect.stringMatching(/./), vertexLocation: "global" });
-    expect(config.mcpServers.map(({ transport }) => transport.case)).toEqual(["stdio", "http"]);
+    expect(config.model).toMatchObject({
+      name: expect.stringMatching(/./),
+      vertexLocation: "global",
+    });
+    expect(config.mcpServers.map(({ transport }) => transport.case)).toEqual([
+      "stdio",
+      "http",
+    ]);
   });
 
   it("lists every field", () => {
@@ -62,34 +73,63 @@ describe("docs/configuration.md", () => {
       "store",
       "console",
     ]);
-    for (const name of fields.filter((field) => !tables.has(field))) expect(text).toContain(`\`${name}\``);
-    for (const name of [...names(McpStdioSchema, ""), ...names(McpHttpSchema, "")])
+    for (const name of fields.filter((field) => !tables.has(field)))
+      expect(text).toContain(`\`${name}\``);
+    for (const name of [
+      ...names(McpStdioSchema, ""),
+      ...names(McpHttpSchema, ""),
+    ])
       expect(text).toContain(`\`${name}\``);
   });
 
   it("lists every flag of the server", async () => {
     const help = await say(["serve", "--help"]);
-    const flags = [...help.matchAll(/^ {2}(--[a-z-]+(?: <[^>]+>)?)/gm)].map(([, flag]) => flag);
+    const flags = [...help.matchAll(/^ {2}(--[a-z-]+(?: <[^>]+>)?)/gm)].map(
+      ([, flag]) => flag,
+    );
     expect(flags.length).toBeGreaterThan(5);
-    const rows = [...text.matchAll(/^\| `(--[^`]+)`/gm)].map(([, flag]) => flag);
+    const rows = [...text.matchAll(/^\| `(--[^`]+)`/gm)].map(
+      ([, flag]) => flag,
+    );
     expect(rows.toSorted()).toEqual(flags.toSorted());
   });
 
   it("lists what lies in a data directory, and goes through an audit as it shows", async () => {
     const data = join(base, "data");
-    await using server = await serving(["--data", data, "--workspace", join(base, "workspace")]);
+    await using server = await serving([
+      "--data",
+      data,
+      "--workspace",
+      join(base, "workspace"),
+    ]);
     const connected = ["--data", data];
-    await say(["run", "--approve", "all", ...connected, "--workspace", join(base, "workspace"), "write a.txt one"]);
-    const documented = [...text.matchAll(/^\| `([\w.-]+)` +\| /gm)].map(([, name = ""]) => name);
-    const present = (await readdir(data)).map((name) => name.replace(/-(wal|shm)$/, ""));
+    await say([
+      "run",
+      "--approve",
+      "all",
+      ...connected,
+      "--workspace",
+      join(base, "workspace"),
+      "write a.txt one",
+    ]);
+    const documented = [...text.matchAll(/^\| `([\w.-]+)` +\| /gm)].map(
+      ([, name = ""]) => name,
+    );
+    const present = (await readdir(data)).map((name) =>
+      name.replace(/-(wal|shm)$/, ""),
+    );
     expect(documented).toEqual(expect.arrayContaining(present));
-    expect(present).toEqual(expect.arrayContaining(["server.json", "tasks.db", "checkpoints.git"]));
+    expect(present).toEqual(
+      expect.arrayContaining(["server.json", "tasks.db", "checkpoints.git"]),
+    );
 
     const verdict = await say(["audit", "verify", ...connected]);
     const [head = ""] = /[A-Za-z0-9+/]{43}=/.exec(verdict) ?? [];
     const again = await say(["audit", "verify", "--head", head, ...connected]);
     const session = `$ devtool audit verify\n${verdict}$ devtool audit verify --head ${head}\n${again}`;
-    const shown = /<!-- transcript: audit -->\n```\n([\s\S]*?)```/.exec(text)?.[1];
+    const shown = /<!-- transcript: audit -->\n```\n([\s\S]*?)```/.exec(
+      text,
+    )?.[1];
     expect(session.replaceAll(head, "kQ3…=")).toBe(shown);
     const exported = await say(["audit", "export", ...connected]);
     expect(exported).toMatch(/^\{"number":"1".*"AUDIT_ACTION_ASKED"/);
@@ -110,7 +150,9 @@ async function say(argv: readonly string[]): Promise<string> {
 }
 
 /** A server as the command runs it. */
-async function serving(argv: readonly string[]): Promise<AsyncDisposable & { says(): string }> {
+async function serving(
+  argv: readonly string[],
+): Promise<AsyncDisposable & { says(): string }> {
   const { io, says, interrupt, ready } = terminal();
   const ended = runProgram(["serve", "--port", "0", ...argv], io);
   await Promise.race([ready, ended]);
@@ -144,5 +186,10 @@ function terminal() {
     },
     interrupt: () => undefined,
   };
-  return { io, says: () => said, interrupt: () => interrupt(), ready: ready.promise };
+  return {
+    io,
+    says: () => said,
+    interrupt: () => interrupt(),
+    ready: ready.promise,
+  };
 }

@@ -1,21 +1,31 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { serverCases } from "@devtool/conformance";
 import { describe, expect, it } from "vitest";
-import { knownFailingFile, knownFailingOf } from "./conformance/known-failing.ts";
+import {
+  knownFailingFile,
+  knownFailingOf,
+} from "./conformance/known-failing.ts";
 import { conformancePage } from "./conformance/page.ts";
 import { peers } from "./conformance/peers.ts";
 
 describe("docs/conformance.md", () => {
   it("shows what is known to fail (else: npx -y pnpm@12 conformance-matrix)", () => {
-    const page = readFileSync(new URL("../docs/conformance.md", import.meta.url), "utf8");
+    const page = readFileSync(
+      new URL("../docs/conformance.md", import.meta.url),
+      "utf8",
+    );
     expect(page).toBe(conformancePage());
   });
 });
 
 describe("the lists of known failures", () => {
   it("are one for each peer", () => {
-    const files = readdirSync(new URL("conformance/known-failing/", import.meta.url));
-    const expected = peers().map(({ name }) => knownFailingFile(name).pathname.split("/").at(-1));
+    const files = readdirSync(
+      new URL("conformance/known-failing/", import.meta.url),
+    );
+    const expected = peers().map(({ name }) =>
+      knownFailingFile(name).pathname.split("/").at(-1),
+    );
     expect(files.toSorted()).toEqual(expected.toSorted());
   });
 

@@ -5,16 +5,32 @@ import { gzipSync } from "node:zlib";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { AgentListService, AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import {
+  AgentListService,
+  AuditService,
+  PushService,
+  SlashCommandService,
+  TaskService,
+} from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-const SERVICES = [TaskService, SlashCommandService, PushService, AuditService, AgentListService, A2AService];
-const METHODS: readonly DescMethod[] = SERVICES.flatMap(({ methods }) => methods);
+const SERVICES = [
+  TaskService,
+  SlashCommandService,
+  PushService,
+  AuditService,
+  AgentListService,
+  A2AService,
+];
+const METHODS: readonly DescMethod[] = SERVICES.flatMap(
+  ({ methods }) => methods,
+);
 const CHANGING = METHODS.filter(
   ({ idempotency, methodKind }) =>
-    methodKind === "unary" && idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+    methodKind === "unary" &&
+    idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
 );
 const LIST = "devtool.v1alpha.TaskService/ListTasks";
 const CUT = gzipSync("{}").subarray(0, 15);
@@ -35,26 +51,45 @@ describe("Connect", () => {
   it("changes nothing by GET, which a page or a mail can make a browser send (S5)", async () => {
     expect(CHANGING.length).toBeGreaterThan(8);
     for (const { parent, name } of CHANGING) {
-      const { status } = await get(`${parent.typeName}/${name}`, { message: "{}", encoding: "json" });
+      const { status } = await get(`${parent.typeName}/${name}`, {
+        message: "{}",
+        encoding: "json",
+      });
       expect(status, `${parent.typeName}/${name}`).toBe(405);
     }
   });
 
   it("reads by GET, and accepts no token in the URL", async () => {
-    const query = { message: "{}", encoding: "json", authorization: `Bearer ${server.token}` };
+    const query = {
+      message: "{}",
+      encoding: "json",
+      authorization: `Bearer ${server.token}`,
+    };
     expect((await get(LIST, query)).status).toBe(200);
     expect((await get(LIST, query, {})).status).toBe(401);
   });
 
   it.each([
     ["no base64", { message: "!", encoding: "proto", base64: "1" }],
-    ["compressed bytes that end too early", { ...compressed(CUT), compression: "gzip" }],
-    ["compressed bytes that are none", { ...compressed(Buffer.from("text")), compression: "gzip" }],
+    [
+      "compressed bytes that end too early",
+      { ...compressed(CUT), compression: "gzip" },
+    ],
+    [
+      "compressed bytes that are none",
+      { ...compressed(Buffer.from("text")), compression: "gzip" },
+    ],
     ["no message", { encoding: "json" }],
-  ])("reports an error of the client when a query holds %s (ERR-1)", async (_what, query) => {
-    const response = await get(LIST, query);
-    expect([response.status, Object(await response.json()).code]).toEqual([400, "invalid_argument"]);
-  });
+  ])(
+    "reports an error of the client when a query holds %s (ERR-1)",
+    async (_what, query) => {
+      const response = await get(LIST, query);
+      expect([response.status, Object(await response.json()).code]).toEqual([
+        400,
+        "invalid_argument",
+      ]);
+    },
+  );
 
   it("reports an error of the client when a compressed body ends too early (ERR-1)", async () => {
     const { status, body } = await post({ "content-encoding": "gzip" }, CUT);
@@ -62,8 +97,14 @@ describe("Connect", () => {
   });
 
   it("ignores a deadline that is too far away for a timer", async () => {
-    const message = { messageId: "far", parts: [{ text: "wait 20\ntext done" }] };
-    const { status, body } = await post({ "connect-timeout-ms": "9999999999" }, JSON.stringify({ message }));
+    const message = {
+      messageId: "far",
+      parts: [{ text: "wait 20\ntext done" }],
+    };
+    const { status, body } = await post(
+      { "connect-timeout-ms": "9999999999" },
+      JSON.stringify({ message }),
+    );
     expect([status, body.task?.state]).toEqual([200, "TASK_STATE_COMPLETED"]);
   });
 
@@ -71,20 +112,41 @@ describe("Connect", () => {
     return { authorization: `Bearer ${server.token}` };
   }
 
-  function get(path: string, query: Readonly<Record<string, string>>, headers = authorized()): Promise<Response> {
-    return fetch(`${server.url}/${path}?${new URLSearchParams({ connect: "v1", ...query })}`, { headers });
+  function get(
+    path: string,
+    query: Readonly<Record<string, string>>,
+    headers = authorized(),
+  ): Promise<Response> {
+    return fetch(
+      `${server.url}/${path}?${new URLSearchParams({ connect: "v1", ...query })}`,
+      { headers },
+    );
   }
 
-  async function post(headers: Readonly<Record<string, string>>, body: string | Uint8Array) {
-    const response = await fetch(`${server.url}/devtool.v1alpha.TaskService/SendMessage`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...authorized(), ...headers },
-      body: typeof body === "string" ? body : new Uint8Array(body),
-    });
+  async function post(
+    headers: Readonly<Record<string, string>>,
+    body: string | Uint8Array,
+  ) {
+    const response = await fetch(
+      `${server.url}/devtool.v1alpha.TaskService/SendMessage`,
+      {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          ...authorized(),
+          ...headers,
+        },
+        body: typeof body === "string" ? body : new Uint8Array(body),
+      },
+    );
     return { status: response.status, body: Object(await response.json()) };
   }
 });
 
 function compressed(bytes: Uint8Array) {
-  return { message: Buffer.from(bytes).toString("base64url"), encoding: "json", base64: "1" };
+  return {
+    message: Buffer.from(bytes).toString("base64url"),
+    encoding: "json",
+    base64: "1",
+  };
 }

@@ -1,6 +1,14 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -15,7 +23,9 @@ import { openConsole } from "./console/console-page.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { CHROMIUM, launch } from "./outer/browser.ts";
 
-const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(
+  new URL("../packages/cli/dist/main.js", import.meta.url),
+);
 const ADDRESS = /http:\/\/127\.0\.0\.1:\d+\/console\/#code=([\w-]{43})/;
 
 describe("devtool console", () => {
@@ -41,39 +51,65 @@ describe("devtool console", () => {
   it("opens a file that only its user can read: the code is in no argument of a program", async () => {
     const program = join(base, "browser");
     const seen = join(base, "seen");
-    await writeFile(program, `#!/bin/sh\nprintf '%s\\n' "$@" > ${seen}.new && mv ${seen}.new ${seen}\n`);
+    await writeFile(
+      program,
+      `#!/bin/sh\nprintf '%s\\n' "$@" > ${seen}.new && mv ${seen}.new ${seen}\n`,
+    );
     await chmod(program, 0o700);
-    await promisify(execFile)(process.execPath, [MAIN, "console", "--data", join(base, "data")], {
-      env: { ...process.env, BROWSER: program },
-    });
-    await expect.poll(() => readFile(seen, "utf8").catch(String)).toMatch(/^file:\/\/.*open-console\.html\n$/);
+    await promisify(execFile)(
+      process.execPath,
+      [MAIN, "console", "--data", join(base, "data")],
+      {
+        env: { ...process.env, BROWSER: program },
+      },
+    );
+    await expect
+      .poll(() => readFile(seen, "utf8").catch(String))
+      .toMatch(/^file:\/\/.*open-console\.html\n$/);
     const file = fileURLToPath((await readFile(seen, "utf8")).trim());
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readFile(file, "utf8")).toMatch(ADDRESS);
   });
 
   it("lists the browsers that are let in, and ends one", async () => {
-    const [, code = ""] = ADDRESS.exec(await devtool("console", "--no-open", "--label", "kitchen")) ?? [];
+    const [, code = ""] =
+      ADDRESS.exec(
+        await devtool("console", "--no-open", "--label", "kitchen"),
+      ) ?? [];
     const { url } = server.info;
-    const redeemed = await fetch(`${url}/devtool.v1alpha.BrowserAccessService/RedeemAccessCode`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ code }),
-    });
+    const redeemed = await fetch(
+      `${url}/devtool.v1alpha.BrowserAccessService/RedeemAccessCode`,
+      {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ code }),
+      },
+    );
     expect(redeemed.status).toBe(200);
-    const [id = ""] = /^\w+(?=.*kitchen$)/m.exec(await devtool("console", "--list")) ?? [];
+    const [id = ""] =
+      /^\w+(?=.*kitchen$)/m.exec(await devtool("console", "--list")) ?? [];
     expect(id).not.toBe("");
     await devtool("console", "--revoke", id);
     expect(await devtool("console", "--list")).not.toContain(id);
-    await expect(devtool("console", "--revoke", id)).rejects.toThrow(`browser session "${id}" does not exist`);
+    await expect(devtool("console", "--revoke", id)).rejects.toThrow(
+      `browser session "${id}" does not exist`,
+    );
   });
 
   it("says that the server has no console", async () => {
     const data = join(base, "plain");
-    const plain = await startServing(["--data", data, "--workspace", join(base, "work"), "--no-console"]);
+    const plain = await startServing([
+      "--data",
+      data,
+      "--workspace",
+      join(base, "work"),
+      "--no-console",
+    ]);
     expect((await fetch(`${plain.info.url}/console/`)).status).toBe(401);
     const args = [MAIN, "console", "--no-open", "--data", data];
-    await expect(promisify(execFile)(process.execPath, args)).rejects.toThrow("the server has no console");
+    await expect(promisify(execFile)(process.execPath, args)).rejects.toThrow(
+      "the server has no console",
+    );
     await plain.stop();
   });
 
@@ -83,9 +119,14 @@ describe("devtool console", () => {
       connectNodeAdapter({
         routes: (router) =>
           router.service(BrowserAccessService, {
-            createAccessCode: () => ({ code: `x"><script src=//evil.example></script>${words}` }),
-            listBrowserSessions: () => ({ sessions: [{ id: words, label: words }] }),
-            revokeBrowserSession: () => Promise.reject(new ConnectError(words, Code.NotFound)),
+            createAccessCode: () => ({
+              code: `x"><script src=//evil.example></script>${words}`,
+            }),
+            listBrowserSessions: () => ({
+              sessions: [{ id: words, label: words }],
+            }),
+            revokeBrowserSession: () =>
+              Promise.reject(new ConnectError(words, Code.NotFound)),
           }),
       }),
     );
@@ -94,12 +135,27 @@ describe("devtool console", () => {
     const data = join(base, "hostile");
     const url = `http://127.0.0.1:${portOf(hostile)}`;
     const env = { ...process.env, BROWSER: "/bin/true" };
-    const outputs = [["--list"], ["--revoke", "x"], ["--no-open"], []].map(async (args) => {
-      const flags = ["console", ...args, "--url", url, "--token", "t", "--data", data];
-      const run = promisify(execFile)(process.execPath, [MAIN, ...flags], { env });
-      const { stdout, stderr } = await run.catch((failed: { stdout: string; stderr: string }) => failed);
-      return `${stdout}${stderr}`;
-    });
+    const outputs = [["--list"], ["--revoke", "x"], ["--no-open"], []].map(
+      async (args) => {
+        const flags = [
+          "console",
+          ...args,
+          "--url",
+          url,
+          "--token",
+          "t",
+          "--data",
+          data,
+        ];
+        const run = promisify(execFile)(process.execPath, [MAIN, ...flags], {
+          env,
+        });
+        const { stdout, stderr } = await run.catch(
+          (failed: { stdout: string; stderr: string }) => failed,
+        );
+        return `${stdout}${stderr}`;
+      },
+    );
     for (const output of await Promise.all(outputs)) {
       expect(output).toMatch(/evil/);
       // The gutter in front of further lines of an error is our own.
@@ -107,44 +163,69 @@ describe("devtool console", () => {
       expect(output).not.toMatch(/^forged/m);
     }
     expect(await readFile(join(data, "open-console.html"), "utf8")).toMatch(
-      new RegExp(`^<!doctype html><meta http-equiv="refresh" content="0;url=${url}/console/#code=[\\w%.()'*!~-]+">\n$`),
+      new RegExp(
+        `^<!doctype html><meta http-equiv="refresh" content="0;url=${url}/console/#code=[\\w%.()'*!~-]+">\n$`,
+      ),
     );
     hostile.close();
   });
 
-  describe.skipIf(CHROMIUM === undefined)("in Chromium (skipped without Chromium)", () => {
-    it("goes on after kill -9: start, prompt, approve with an edit, kill, restart, answer", async () => {
-      const { url, token } = server.info;
-      await using browser = await launch();
-      await using opened = await openConsole(browser, { url, token });
-      const { page } = opened;
-      await page.getByRole("link", { name: "New session" }).click();
-      await page.getByLabel("Message").fill("write one.txt first\nwrite two.txt second\ntext Both are there.");
-      await page.getByRole("button", { name: "Send" }).click();
-      const first = page.getByRole("region", { name: "Create one.txt" });
-      await first.getByRole("button", { name: "Edit" }).click();
-      await first.getByLabel("New content of the file").fill("edited");
-      await first.getByRole("button", { name: "Allow once (with your changes)" }).click();
-      await first.waitFor({ state: "detached" });
-      await server.kill();
-      await page.getByText("Connection lost").first().waitFor();
-      server = await startServing([...flags, "--port", new URL(url).port]);
-      await page.getByText("Connection lost").first().waitFor({ state: "hidden" });
-      await page.getByRole("button", { name: "Allow once" }).click();
-      await page.locator(".prose", { hasText: "Both are there." }).waitFor();
-      expect(await readFile(join(base, "work/one.txt"), "utf8")).toBe("edited");
-      expect(await readFile(join(base, "work/two.txt"), "utf8")).toBe("second");
-      expect(opened.faults()).toEqual([]);
-    });
-  });
+  describe.skipIf(CHROMIUM === undefined)(
+    "in Chromium (skipped without Chromium)",
+    () => {
+      it("goes on after kill -9: start, prompt, approve with an edit, kill, restart, answer", async () => {
+        const { url, token } = server.info;
+        await using browser = await launch();
+        await using opened = await openConsole(browser, { url, token });
+        const { page } = opened;
+        await page.getByRole("link", { name: "New session" }).click();
+        await page
+          .getByLabel("Message")
+          .fill(
+            "write one.txt first\nwrite two.txt second\ntext Both are there.",
+          );
+        await page.getByRole("button", { name: "Send" }).click();
+        const first = page.getByRole("region", { name: "Create one.txt" });
+        await first.getByRole("button", { name: "Edit" }).click();
+        await first.getByLabel("New content of the file").fill("edited");
+        await first
+          .getByRole("button", { name: "Allow once (with your changes)" })
+          .click();
+        await first.waitFor({ state: "detached" });
+        await server.kill();
+        await page.getByText("Connection lost").first().waitFor();
+        server = await startServing([...flags, "--port", new URL(url).port]);
+        await page
+          .getByText("Connection lost")
+          .first()
+          .waitFor({ state: "hidden" });
+        await page.getByRole("button", { name: "Allow once" }).click();
+        await page.locator(".prose", { hasText: "Both are there." }).waitFor();
+        expect(await readFile(join(base, "work/one.txt"), "utf8")).toBe(
+          "edited",
+        );
+        expect(await readFile(join(base, "work/two.txt"), "utf8")).toBe(
+          "second",
+        );
+        expect(opened.faults()).toEqual([]);
+      });
+    },
+  );
 
   async function devtool(...args: readonly string[]): Promise<string> {
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args, "--data", join(base, "data")]);
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      MAIN,
+      ...args,
+      "--data",
+      join(base, "data"),
+    ]);
     return stdout;
   }
 });
 
 function portOf(server: Server): number {
   const address: AddressInfo | string | null = server.address();
-  return typeof address === "object" && address ? address.port : expect.unreachable();
+  return typeof address === "object" && address
+    ? address.port
+    : expect.unreachable();
 }

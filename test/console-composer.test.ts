@@ -9,150 +9,177 @@ import { openConsole } from "./console/console-page.ts";
 import { CHROMIUM, launch } from "./outer/browser.ts";
 import { namedAgent } from "./scenarios/named-agent.ts";
 
-describe.skipIf(CHROMIUM === undefined)("where a message is written (skipped without Chromium)", () => {
-  let workspace: string;
-  let elsewhere: string;
-  let server: DevtoolServer;
+describe.skipIf(CHROMIUM === undefined)(
+  "where a message is written (skipped without Chromium)",
+  () => {
+    let workspace: string;
+    let elsewhere: string;
+    let server: DevtoolServer;
 
-  beforeAll(async () => {
-    [workspace = "", elsewhere = ""] = await Promise.all([directory(), directory()]);
-    const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob") };
-    const workspaceRoots = [workspace, elsewhere];
-    server = await createServer({ agents, workspace, workspaceRoots, site: await loadConsole() });
-  });
-  afterAll(async () => {
-    await server?.close();
-    for (const one of [workspace, elsewhere]) await rm(one, { recursive: true });
-  });
-
-  it("lists and runs the slash commands of the session's agent, for its directory", async () => {
-    await using browser = await launch();
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    await page.goto(`${server.url}/console/#/new/commands`);
-    await page.getByLabel("Agent").selectOption("bob");
-    await page.getByLabel("Workspace").fill(elsewhere);
-    await listed(page, `/where Bob in ${elsewhere}`);
-    await page.locator(".commands [role=option]").click();
-    await page.keyboard.press("Enter");
-    await page.locator(".prose", { hasText: `Bob answers in ${elsewhere}` }).waitFor();
-    // The session that the command has begun is Bob's, and there.
-    await listed(page, `/where Bob in ${elsewhere}`);
-    await page.goto(`${server.url}/console/#/new/others`);
-    await listed(page, `/where Ada in ${workspace}`);
-    expect(opened.faults()).toEqual([]);
-  });
-
-  it("keeps what is written in a session while another one is shown", async () => {
-    await using browser = await launch();
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    const message = page.getByLabel("Message");
-    await page.goto(`${server.url}/console/#/new/drafts`);
-    await message.fill("first");
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/session/);
-    const session = page.url();
-    await message.fill("half a second message");
-    await page.goto(`${server.url}/console/#/new/another`);
-    await expect.poll(() => message.inputValue()).toBe("");
-    await message.fill("another session");
-    await page.keyboard.press("Enter");
-    await page.waitForURL((url) => url.hash.includes("session"));
-    await expect.poll(() => message.inputValue()).toBe("");
-    await page.goto(session);
-    await expect.poll(() => message.inputValue()).toBe("half a second message");
-    expect(opened.faults()).toEqual([]);
-  });
-
-  it("gives a command that does not start back to its session, while another one is shown", async () => {
-    await using browser = await launch();
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    const message = page.getByLabel("Message");
-    const asked = Promise.withResolvers<void>();
-    const left = Promise.withResolvers<void>();
-    await page.route(/RunSlashCommand/, async (route) => {
-      asked.resolve();
-      await left.promise;
-      await route.abort();
+    beforeAll(async () => {
+      [workspace = "", elsewhere = ""] = await Promise.all([
+        directory(),
+        directory(),
+      ]);
+      const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob") };
+      const workspaceRoots = [workspace, elsewhere];
+      server = await createServer({
+        agents,
+        workspace,
+        workspaceRoots,
+        site: await loadConsole(),
+      });
     });
-    await page.goto(`${server.url}/console/#/new/refused`);
-    await message.fill("/nosuch command");
-    await page.keyboard.press("Enter");
-    await asked.promise;
-    await page.goto(`${server.url}/console/#/new/meanwhile`);
-    await message.fill("something else");
-    left.resolve();
-    await page.goto(`${server.url}/console/#/new/refused`);
-    await expect.poll(() => message.inputValue()).toBe("/nosuch command");
-    await page.goto(`${server.url}/console/#/new/meanwhile`);
-    await expect.poll(() => message.inputValue()).toBe("something else");
-  });
-
-  it("stays with another session that is shown when a command has run", async () => {
-    await using browser = await launch();
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    const message = page.getByLabel("Message");
-    const shown = Promise.withResolvers<void>();
-    await page.route(/RunSlashCommand/, async (route) => {
-      await shown.promise;
-      await route.continue();
+    afterAll(async () => {
+      await server?.close();
+      for (const one of [workspace, elsewhere])
+        await rm(one, { recursive: true });
     });
-    await page.goto(`${server.url}/console/#/new/command`);
-    await message.fill("/about");
-    await page.keyboard.press("Enter");
-    await page.goto(`${server.url}/console/#/new/another`);
-    await message.fill("written meanwhile");
-    const ran = page.waitForResponse(/RunSlashCommand/);
-    shown.resolve();
-    await ran;
-    // The session of the command is in the list by then, and its page would be shown.
-    await page.locator(".rows", { hasText: "/about" }).waitFor();
-    expect(new URL(page.url()).hash).toBe("#/new/another");
-    expect(await message.inputValue()).toBe("written meanwhile");
-    expect(opened.faults()).toEqual([]);
-  });
 
-  it("says which of the files that are added are no images", async () => {
-    await using browser = await launch();
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    await page.goto(`${server.url}/console/#/new/files`);
-    const buffer = Buffer.from("text");
-    await page.getByLabel("Add an image").setInputFiles([
-      { name: "notes.pdf", mimeType: "application/pdf", buffer },
-      { name: "dot.gif", mimeType: "image/gif", buffer },
-    ]);
-    await page.getByRole("alert").getByText("Only images can be added, not these: notes.pdf").waitFor();
-    expect(await page.locator(".attachments li").count()).toBe(1);
-    expect(opened.faults()).toEqual([]);
-  });
+    it("lists and runs the slash commands of the session's agent, for its directory", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/new/commands`);
+      await page.getByLabel("Agent").selectOption("bob");
+      await page.getByLabel("Workspace").fill(elsewhere);
+      await listed(page, `/where Bob in ${elsewhere}`);
+      await page.locator(".commands [role=option]").click();
+      await page.keyboard.press("Enter");
+      await page
+        .locator(".prose", { hasText: `Bob answers in ${elsewhere}` })
+        .waitFor();
+      // The session that the command has begun is Bob's, and there.
+      await listed(page, `/where Bob in ${elsewhere}`);
+      await page.goto(`${server.url}/console/#/new/others`);
+      await listed(page, `/where Ada in ${workspace}`);
+      expect(opened.faults()).toEqual([]);
+    });
 
-  it("runs no slash command with images, which it would lose, and keeps both", async () => {
-    await using browser = await launch();
-    await using opened = await openConsole(browser, server);
-    const { page } = opened;
-    await page.goto(`${server.url}/console/#/new/images`);
-    const buffer = Buffer.from("text");
-    await page.getByLabel("Add an image").setInputFiles([{ name: "dot.gif", mimeType: "image/gif", buffer }]);
-    await page.getByLabel("Message").fill("/where ");
-    await page.keyboard.press("Enter");
-    await page.getByRole("alert").getByText("A slash command takes no images: dot.gif").waitFor();
-    expect(await page.getByLabel("Message").inputValue()).toBe("/where ");
-    expect(await page.locator(".attachments li").count()).toBe(1);
-    await page.getByRole("button", { name: "Remove" }).click();
-    await page.getByLabel("Message").press("Enter");
-    await page.locator(".prose", { hasText: "Ada answers" }).waitFor();
-    expect(opened.faults()).toEqual([]);
-  });
-});
+    it("keeps what is written in a session while another one is shown", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      await page.goto(`${server.url}/console/#/new/drafts`);
+      await message.fill("first");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/session/);
+      const session = page.url();
+      await message.fill("half a second message");
+      await page.goto(`${server.url}/console/#/new/another`);
+      await expect.poll(() => message.inputValue()).toBe("");
+      await message.fill("another session");
+      await page.keyboard.press("Enter");
+      await page.waitForURL((url) => url.hash.includes("session"));
+      await expect.poll(() => message.inputValue()).toBe("");
+      await page.goto(session);
+      await expect
+        .poll(() => message.inputValue())
+        .toBe("half a second message");
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("gives a command that does not start back to its session, while another one is shown", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      const asked = Promise.withResolvers<void>();
+      const left = Promise.withResolvers<void>();
+      await page.route(/RunSlashCommand/, async (route) => {
+        asked.resolve();
+        await left.promise;
+        await route.abort();
+      });
+      await page.goto(`${server.url}/console/#/new/refused`);
+      await message.fill("/nosuch command");
+      await page.keyboard.press("Enter");
+      await asked.promise;
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await message.fill("something else");
+      left.resolve();
+      await page.goto(`${server.url}/console/#/new/refused`);
+      await expect.poll(() => message.inputValue()).toBe("/nosuch command");
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await expect.poll(() => message.inputValue()).toBe("something else");
+    });
+
+    it("stays with another session that is shown when a command has run", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      const shown = Promise.withResolvers<void>();
+      await page.route(/RunSlashCommand/, async (route) => {
+        await shown.promise;
+        await route.continue();
+      });
+      await page.goto(`${server.url}/console/#/new/command`);
+      await message.fill("/about");
+      await page.keyboard.press("Enter");
+      await page.goto(`${server.url}/console/#/new/another`);
+      await message.fill("written meanwhile");
+      const ran = page.waitForResponse(/RunSlashCommand/);
+      shown.resolve();
+      await ran;
+      // The session of the command is in the list by then, and its page would
+      // be shown.
+      await page.locator(".rows", { hasText: "/about" }).waitFor();
+      expect(new URL(page.url()).hash).toBe("#/new/another");
+      expect(await message.inputValue()).toBe("written meanwhile");
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("says which of the files that are added are no images", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/new/files`);
+      const buffer = Buffer.from("text");
+      await page.getByLabel("Add an image").setInputFiles([
+        { name: "notes.pdf", mimeType: "application/pdf", buffer },
+        { name: "dot.gif", mimeType: "image/gif", buffer },
+      ]);
+      await page
+        .getByRole("alert")
+        .getByText("Only images can be added, not these: notes.pdf")
+        .waitFor();
+      expect(await page.locator(".attachments li").count()).toBe(1);
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("runs no slash command with images, which it would lose, and keeps both", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/new/images`);
+      const buffer = Buffer.from("text");
+      await page
+        .getByLabel("Add an image")
+        .setInputFiles([{ name: "dot.gif", mimeType: "image/gif", buffer }]);
+      await page.getByLabel("Message").fill("/where ");
+      await page.keyboard.press("Enter");
+      await page
+        .getByRole("alert")
+        .getByText("A slash command takes no images: dot.gif")
+        .waitFor();
+      expect(await page.getByLabel("Message").inputValue()).toBe("/where ");
+      expect(await page.locator(".attachments li").count()).toBe(1);
+      await page.getByRole("button", { name: "Remove" }).click();
+      await page.getByLabel("Message").press("Enter");
+      await page.locator(".prose", { hasText: "Ada answers" }).waitFor();
+      expect(opened.faults()).toEqual([]);
+    });
+  },
+);
 
 /** Writes a slash, and waits for the only command that is offered. */
 async function listed(page: Page, command: string): Promise<void> {
   await page.getByLabel("Message").fill("/");
-  await expect.poll(() => page.locator(".commands [role=option]").allTextContents()).toEqual([command]);
+  await expect
+    .poll(() => page.locator(".commands [role=option]").allTextContents())
+    .toEqual([command]);
 }
 
 async function directory(): Promise<string> {

@@ -18,7 +18,11 @@ describe.skipIf(CHROMIUM === undefined || LEFT_TO_CI !== "")(
     let server: DevtoolServer;
     let taskId: string;
     beforeAll(async () => {
-      server = await serveCodingAgent({ workspace: process.cwd(), sandbox: "none", site: await loadConsole() });
+      server = await serveCodingAgent({
+        workspace: process.cwd(),
+        sandbox: "none",
+        site: await loadConsole(),
+      });
       const view = createTaskView(clientOf(server));
       await view.send("run echo seen\ntext Seen.", AbortSignal.timeout(60_000));
       taskId = view.snapshot().task.id;
@@ -35,7 +39,11 @@ describe.skipIf(CHROMIUM === undefined || LEFT_TO_CI !== "")(
     ])(
       "are opened by the keyboard in %s, at 320 pixels and in the dark, without a fault that axe finds",
       async (locale, back) => {
-        const options = { locale, colorScheme: "dark" as const, viewport: { width: 320, height: 700 } };
+        const options = {
+          locale,
+          colorScheme: "dark" as const,
+          viewport: { width: 320, height: 700 },
+        };
         await using opened = await openConsole(browser, server, options);
         const { page } = opened;
         const found: unknown[] = [];
@@ -47,8 +55,13 @@ describe.skipIf(CHROMIUM === undefined || LEFT_TO_CI !== "")(
         expect(await page.locator(".back").textContent()).toContain(back);
         for (const part of PARTS) {
           await openByKey(page, `.parts a[href$="${taskId}/${part}"]`);
-          await page.locator(`.parts a[href$="/${part}"][aria-current="page"]`).waitFor();
-          await page.locator(".event, .audit tr, .session .hint, .facts-page > *").first().waitFor();
+          await page
+            .locator(`.parts a[href$="/${part}"][aria-current="page"]`)
+            .waitFor();
+          await page
+            .locator(".event, .audit tr, .session .hint, .facts-page > *")
+            .first()
+            .waitFor();
           found.push(...(await axeFindings(page)));
         }
         expect(found).toEqual([]);

@@ -1,6 +1,11 @@
 import { loadConsole } from "@devtool/console";
 import { TaskState } from "@devtool/schema";
-import { type Agent, type AgentEvent, createServer, type DevtoolServer } from "@devtool/server";
+import {
+  type Agent,
+  type AgentEvent,
+  createServer,
+  type DevtoolServer,
+} from "@devtool/server";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ConsolePage, openConsole } from "./console/console-page.ts";
@@ -12,7 +17,12 @@ const parrot: Agent = {
   open: () => ({
     createExecutor: () => ({
       async *execute({ prompt }): AsyncIterable<AgentEvent> {
-        const text = prompt?.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("") ?? "";
+        const text =
+          prompt?.parts
+            .map(({ content }) =>
+              content.case === "text" ? content.value : "",
+            )
+            .join("") ?? "";
         yield { case: "text", value: NAMED.get(text) ?? text };
         yield { case: "end", value: { state: TaskState.COMPLETED, text: "" } };
       },
@@ -90,12 +100,18 @@ const SAMPLES: readonly Sample[] = [
 
 /** Blocks that marked would read for seconds. */
 const COSTLY: readonly [string, string][] = [
-  ["emphasis that opens and never closes", "*a ".repeat(3000) + "b* ".repeat(3000)],
+  [
+    "emphasis that opens and never closes",
+    "*a ".repeat(3000) + "b* ".repeat(3000),
+  ],
   [
     "emphasis between empty list items, which do not end a paragraph",
     "*a\n+ \n".repeat(1500) + "b*\n+ \n".repeat(1500),
   ],
-  ["emphasis in one cell of a table", `| a |\n| - |\n| ${"*a \\| ".repeat(1500)}${"b* ".repeat(1500)} |`],
+  [
+    "emphasis in one cell of a table",
+    `| a |\n| - |\n| ${"*a \\| ".repeat(1500)}${"b* ".repeat(1500)} |`,
+  ],
   ["tildes", "~a ".repeat(3000) + "b~ ".repeat(3000)],
   ["exclamation marks", "!".repeat(18_000)],
   ["a word that may be an address", `${"a.".repeat(9000)}@b`],
@@ -110,64 +126,90 @@ const DEEP: readonly [string, string][] = [
 /** Texts with as many marks, which marked reads fast. */
 const CHEAP: readonly [string, string, number][] = [
   ["a list", "- **a** of *list_one*\n".repeat(300), 300],
-  ["a table", `| a | b |\n| - | - |\n${"| **a** | snake_case_name 1.5 |\n".repeat(300)}`, 300],
+  [
+    "a table",
+    `| a | b |\n| - | - |\n${"| **a** | snake_case_name 1.5 |\n".repeat(300)}`,
+    300,
+  ],
   ["code", `**a**\n\n\`\`\`\n${"*a ".repeat(3000)}\n\`\`\``, 1],
 ];
 
-/** Long texts, which the agent says by their names: a browser takes seconds to enter their lines. */
+/**
+ * Long texts, which the agent says by their names: a browser takes seconds to
+ * enter their lines.
+ */
 const NAMED: ReadonlyMap<string, string> = new Map([
   ...COSTLY.map(([name, text]) => [name, `**kept**\n\n${text}`] as const),
   ...[...DEEP, ...CHEAP].map(([name, text]) => [name, text] as const),
 ]);
 
-describe.skipIf(CHROMIUM === undefined)("Markdown in the console (skipped without Chromium)", () => {
-  let browser: Browser;
-  let server: DevtoolServer;
-  let opened: ConsolePage;
+describe.skipIf(CHROMIUM === undefined)(
+  "Markdown in the console (skipped without Chromium)",
+  () => {
+    let browser: Browser;
+    let server: DevtoolServer;
+    let opened: ConsolePage;
 
-  beforeAll(async () => {
-    server = await createServer({ agents: { parrot }, workspace: process.cwd(), site: await loadConsole() });
-    browser = await launch();
-    opened = await openConsole(browser, server);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.close();
-  });
+    beforeAll(async () => {
+      server = await createServer({
+        agents: { parrot },
+        workspace: process.cwd(),
+        site: await loadConsole(),
+      });
+      browser = await launch();
+      opened = await openConsole(browser, server);
+    });
+    afterAll(async () => {
+      await browser?.close();
+      await server?.close();
+    });
 
-  it.each(SAMPLES)("shows $name", async ({ text, html }) => {
-    const { page } = opened;
-    await say(text);
-    expect(await page.locator(".prose").innerHTML()).toBe(html);
-    expect(opened.faults()).toEqual([]);
-    expect(await page.evaluate("globalThis.violations")).toBeUndefined();
-  });
+    it.each(SAMPLES)("shows $name", async ({ text, html }) => {
+      const { page } = opened;
+      await say(text);
+      expect(await page.locator(".prose").innerHTML()).toBe(html);
+      expect(opened.faults()).toEqual([]);
+      expect(await page.evaluate("globalThis.violations")).toBeUndefined();
+    });
 
-  it.each(COSTLY)("shows as plain text, and nothing beside it: %s", async (name, text) => {
-    await say(name);
-    expect(await opened.page.locator(".prose p.plain").first().textContent()).toContain(text.slice(0, 20));
-    expect(await opened.page.locator(".prose strong").count()).toBe(1);
-    expect(await opened.page.locator(".prose em, .prose del").count()).toBe(0);
-  });
+    it.each(COSTLY)(
+      "shows as plain text, and nothing beside it: %s",
+      async (name, text) => {
+        await say(name);
+        expect(
+          await opened.page.locator(".prose p.plain").first().textContent(),
+        ).toContain(text.slice(0, 20));
+        expect(await opened.page.locator(".prose strong").count()).toBe(1);
+        expect(await opened.page.locator(".prose em, .prose del").count()).toBe(
+          0,
+        );
+      },
+    );
 
-  it.each(DEEP)("shows the whole answer as plain text: %s", async (name, text) => {
-    await say(name);
-    expect(await opened.page.locator(".prose").textContent()).toBe(text);
-  });
+    it.each(DEEP)(
+      "shows the whole answer as plain text: %s",
+      async (name, text) => {
+        await say(name);
+        expect(await opened.page.locator(".prose").textContent()).toBe(text);
+      },
+    );
 
-  it.each(CHEAP)("shows the many marks of %s", async (name, _, strong) => {
-    await say(name);
-    expect(await opened.page.locator(".prose strong").count()).toBe(strong);
-    expect(await opened.page.locator(".prose p.plain").count()).toBe(0);
-  });
+    it.each(CHEAP)("shows the many marks of %s", async (name, _, strong) => {
+      await say(name);
+      expect(await opened.page.locator(".prose strong").count()).toBe(strong);
+      expect(await opened.page.locator(".prose p.plain").count()).toBe(0);
+    });
 
-  /** Starts a session with a text, and waits until its answer is shown. */
-  async function say(text: string): Promise<void> {
-    const { page } = opened;
-    await page.getByRole("link", { name: "New session" }).click();
-    await page.getByLabel("Message").fill(text);
-    await page.getByRole("button", { name: "Send" }).click();
-    await page.locator('.session-about .state[data-state="COMPLETED"]').waitFor();
-    await page.locator('.scroll[aria-busy="false"]').waitFor();
-  }
-});
+    /** Starts a session with a text, and waits until its answer is shown. */
+    async function say(text: string): Promise<void> {
+      const { page } = opened;
+      await page.getByRole("link", { name: "New session" }).click();
+      await page.getByLabel("Message").fill(text);
+      await page.getByRole("button", { name: "Send" }).click();
+      await page
+        .locator('.session-about .state[data-state="COMPLETED"]')
+        .waitFor();
+      await page.locator('.scroll[aria-busy="false"]').waitFor();
+    }
+  },
+);

@@ -9,7 +9,9 @@ import { accessOf, clientOf } from "./console/console-page.ts";
 import { readPrintedCode } from "./console/printed-code.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 
-const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(
+  new URL("../packages/cli/dist/main.js", import.meta.url),
+);
 const PUBLIC = "https://devtool.example:8443/port";
 
 describe("the code for a phone", () => {
@@ -21,7 +23,12 @@ describe("the code for a phone", () => {
     base = await mkdtemp(join(tmpdir(), "devtool-phone-"));
     await mkdir(join(base, "work"));
     [near, far] = await Promise.all([
-      startServing(["--data", join(base, "near"), "--workspace", join(base, "work")]),
+      startServing([
+        "--data",
+        join(base, "near"),
+        "--workspace",
+        join(base, "work"),
+      ]),
       startServing([
         ...["--data", join(base, "far"), "--workspace", join(base, "work")],
         ...["--public-url", PUBLIC, "--tls-ended-by-proxy"],
@@ -53,10 +60,14 @@ describe("the code for a phone", () => {
     expect(code).toMatch(/^[\w-]{43}$/);
     // The address for the browser here has another code, so both can be used.
     expect(printed.match(/#code=([\w-]{43})/)?.[1]).not.toBe(code);
-    const { token, session } = await accessOf(far.info, "").redeemAccessCode({ code });
+    const { token, session } = await accessOf(far.info, "").redeemAccessCode({
+      code,
+    });
     expect(session?.label).toBe("phone");
     await clientOf({ ...far.info, token }).tasks.listTasks({});
-    await expect(accessOf(far.info, "").redeemAccessCode({ code })).rejects.toThrow();
+    await expect(
+      accessOf(far.info, "").redeemAccessCode({ code }),
+    ).rejects.toThrow();
   });
 
   it("has nothing of the operator's token, nor has what is printed beside it", async () => {

@@ -38,7 +38,10 @@ describe.skipIf(CHROMIUM === undefined || LEFT_TO_CI !== "")(
     /** Plays one of the transcripts. */
     async function play(name: string): Promise<void> {
       await using opened = await openConsole(browser, day.server);
-      const transcript = readFileSync(new URL(`console/${name}`, import.meta.url), "utf8");
+      const transcript = readFileSync(
+        new URL(`console/${name}`, import.meta.url),
+        "utf8",
+      );
       await playInBrowser(opened.page, transcript, { $WORK: day.work });
       expect(opened.faults()).toEqual([]);
     }

@@ -8,7 +8,11 @@ import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
 import { createMcp } from "@devtool/mcp";
-import { GetWorkspaceSettingsResponseSchema, McpServerSchema, RuleDecision } from "@devtool/schema";
+import {
+  GetWorkspaceSettingsResponseSchema,
+  McpServerSchema,
+  RuleDecision,
+} from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
@@ -17,20 +21,29 @@ import { CHROMIUM, launch } from "./outer/browser.ts";
 
 const SECRET = "hush-hush-4711";
 
-/** MCP servers that hold a secret in each place in which settings can have one. */
+/**
+ * MCP servers that hold a secret in each place in which settings can have one.
+ */
 const MCP_SERVERS = [
   create(McpServerSchema, {
     name: "process",
     transport: {
       case: "stdio",
-      value: { command: process.execPath, args: ["-e", "process.exit(1)", SECRET], env: { KEY: SECRET } },
+      value: {
+        command: process.execPath,
+        args: ["-e", "process.exit(1)", SECRET],
+        env: { KEY: SECRET },
+      },
     },
   }),
   create(McpServerSchema, {
     name: "address",
     transport: {
       case: "http",
-      value: { url: `http://${SECRET}:${SECRET}@127.0.0.1:9/?key=${SECRET}`, headers: { authorization: SECRET } },
+      value: {
+        url: `http://${SECRET}:${SECRET}@127.0.0.1:9/?key=${SECRET}`,
+        headers: { authorization: SECRET },
+      },
     },
   }),
 ];
@@ -70,12 +83,20 @@ describe("the workspace of a session", () => {
 
   it("is described to the owner of a task: rules, MCP servers, trust", async () => {
     const taskId = await startedTask("text Hello.");
-    const found = await clientOf(server).workspaces.getWorkspaceSettings({ taskId });
+    const found = await clientOf(server).workspaces.getWorkspaceSettings({
+      taskId,
+    });
     const rule = found.rules.find(({ name }) => name.includes("no-deploy"));
     expect(rule).toMatchObject({ decision: RuleDecision.DENY });
     expect(rule?.description).toContain("deploy");
-    expect(found.mcpServers.map(({ name }) => name)).toEqual(["process", "address"]);
-    expect(found.trust).toMatchObject({ workspacePath: workspace, isTrusted: false });
+    expect(found.mcpServers.map(({ name }) => name)).toEqual([
+      "process",
+      "address",
+    ]);
+    expect(found.trust).toMatchObject({
+      workspacePath: workspace,
+      isTrusted: false,
+    });
     expect(found.trust?.problem).toContain("devtool trust add");
   });
 
@@ -83,61 +104,107 @@ describe("the workspace of a session", () => {
     const taskId = await startedTask("text Hello.");
     const { workspaces } = clientOf(server);
     await expect
-      .poll(async () => (await workspaces.getWorkspaceSettings({ taskId })).mcpServers.map(({ state }) => state))
+      .poll(async () =>
+        (await workspaces.getWorkspaceSettings({ taskId })).mcpServers.map(
+          ({ state }) => state,
+        ),
+      )
       .not.toContain("connecting");
     const found = await workspaces.getWorkspaceSettings({ taskId });
     expect(found.mcpServers).toHaveLength(2);
-    expect(toJsonString(GetWorkspaceSettingsResponseSchema, found)).not.toContain(SECRET);
+    expect(
+      toJsonString(GetWorkspaceSettingsResponseSchema, found),
+    ).not.toContain(SECRET);
   });
 
   it("is not described to another principal, nor are its checkpoints listed", async () => {
     const taskId = await startedTask("text Hello.");
-    const { workspaces } = clientOf({ ...server, token: await issuer.tokenFor("mallory") });
+    const { workspaces } = clientOf({
+      ...server,
+      token: await issuer.tokenFor("mallory"),
+    });
     const refused = { code: Code.NotFound };
-    await expect(workspaces.getWorkspaceSettings({ taskId })).rejects.toMatchObject(refused);
-    await expect(workspaces.listCheckpoints({ taskId })).rejects.toMatchObject(refused);
-    await expect(clientOf(server).workspaces.listCheckpoints({ taskId: "none" })).rejects.toMatchObject(refused);
+    await expect(
+      workspaces.getWorkspaceSettings({ taskId }),
+    ).rejects.toMatchObject(refused);
+    await expect(workspaces.listCheckpoints({ taskId })).rejects.toMatchObject(
+      refused,
+    );
+    await expect(
+      clientOf(server).workspaces.listCheckpoints({ taskId: "none" }),
+    ).rejects.toMatchObject(refused);
     const without = clientOf({ ...server, token: "" }).workspaces;
-    await expect(without.listCheckpoints({ taskId })).rejects.toMatchObject({ code: Code.Unauthenticated });
-  });
-
-  describe.skipIf(CHROMIUM === undefined)("in Chromium (skipped without Chromium)", () => {
-    it("is restored from a checkpoint: the page asks first, and says which files change", async () => {
-      await using browser = await launch();
-      await using opened = await openConsole(browser, server, { viewport: { width: 320, height: 700 } });
-      const { page } = opened;
-      await page.getByRole("link", { name: "New session" }).click();
-      await page.getByLabel("Message").fill("write notes.txt second\ntext Written.");
-      await page.getByRole("button", { name: "Send" }).click();
-      await page.getByRole("button", { name: "Allow once" }).click();
-      await page.locator(".prose", { hasText: "Written." }).waitFor();
-      expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe("second");
-      await page.getByRole("link", { name: "Checkpoints" }).click();
-      const newest = page.locator(".checkpoint").first();
-      expect(await newest.textContent()).toContain("notes.txt");
-      const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
-      expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
-      expect(await page.evaluate("document.documentElement.scrollWidth > innerWidth")).toBe(false);
-      await newest.getByRole("button", { name: /^Restore a checkpoint/ }).click();
-      await page.locator(".approval", { hasText: "notes.txt" }).waitFor();
-      expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe("second");
-      await page.getByRole("button", { name: "Allow once" }).click();
-      await expect.poll(() => readFile(join(workspace, "notes.txt"), "utf8")).toBe("first");
-      expect(opened.faults()).toEqual([]);
-    });
-
-    it("is described on a page of the session", async () => {
-      const taskId = await startedTask("text Hello.");
-      await using browser = await launch();
-      await using opened = await openConsole(browser, server);
-      const { page } = opened;
-      await page.goto(`${server.url}/console/#/session/${taskId}/rules`);
-      await page.locator(".rules li", { hasText: "no-deploy" }).getByText("denies").waitFor();
-      await page.getByText("devtool trust add").waitFor();
-      expect(await page.locator("body").textContent()).not.toContain(SECRET);
-      expect(opened.faults()).toEqual([]);
+    await expect(without.listCheckpoints({ taskId })).rejects.toMatchObject({
+      code: Code.Unauthenticated,
     });
   });
+
+  describe.skipIf(CHROMIUM === undefined)(
+    "in Chromium (skipped without Chromium)",
+    () => {
+      it("is restored from a checkpoint: the page asks first, and says which files change", async () => {
+        await using browser = await launch();
+        await using opened = await openConsole(browser, server, {
+          viewport: { width: 320, height: 700 },
+        });
+        const { page } = opened;
+        await page.getByRole("link", { name: "New session" }).click();
+        await page
+          .getByLabel("Message")
+          .fill("write notes.txt second\ntext Written.");
+        await page.getByRole("button", { name: "Send" }).click();
+        await page.getByRole("button", { name: "Allow once" }).click();
+        await page.locator(".prose", { hasText: "Written." }).waitFor();
+        expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe(
+          "second",
+        );
+        await page.getByRole("link", { name: "Checkpoints" }).click();
+        const newest = page.locator(".checkpoint").first();
+        expect(await newest.textContent()).toContain("notes.txt");
+        const { violations } = await new AxeBuilder({ page })
+          .setLegacyMode()
+          .analyze();
+        expect(
+          violations.map(({ id, nodes }) => [
+            id,
+            nodes.map(({ html }) => html),
+          ]),
+        ).toEqual([]);
+        expect(
+          await page.evaluate(
+            "document.documentElement.scrollWidth > innerWidth",
+          ),
+        ).toBe(false);
+        await newest
+          .getByRole("button", { name: /^Restore a checkpoint/ })
+          .click();
+        await page.locator(".approval", { hasText: "notes.txt" }).waitFor();
+        expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe(
+          "second",
+        );
+        await page.getByRole("button", { name: "Allow once" }).click();
+        await expect
+          .poll(() => readFile(join(workspace, "notes.txt"), "utf8"))
+          .toBe("first");
+        expect(opened.faults()).toEqual([]);
+      });
+
+      it("is described on a page of the session", async () => {
+        const taskId = await startedTask("text Hello.");
+        await using browser = await launch();
+        await using opened = await openConsole(browser, server);
+        const { page } = opened;
+        await page.goto(`${server.url}/console/#/session/${taskId}/rules`);
+        await page
+          .locator(".rules li", { hasText: "no-deploy" })
+          .getByText("denies")
+          .waitFor();
+        await page.getByText("devtool trust add").waitFor();
+        expect(await page.locator("body").textContent()).not.toContain(SECRET);
+        expect(opened.faults()).toEqual([]);
+      });
+    },
+  );
 
   async function startedTask(text: string): Promise<string> {
     const view = createTaskView(clientOf(server));

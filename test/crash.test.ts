@@ -3,11 +3,24 @@ import { runCrashCycles } from "./crash/crash-cycles.ts";
 import { untilCaught } from "./crash/until-caught.ts";
 import { LEFT_TO_CI, roundsOf, seedOf } from "./depth.ts";
 
-const cycles = roundsOf("DEVTOOL_CRASH_CYCLES", { quick: 4, ci: 40, deep: 1000 });
+const cycles = roundsOf("DEVTOOL_CRASH_CYCLES", {
+  quick: 4,
+  ci: 40,
+  deep: 1000,
+});
 const seed = seedOf();
-/** Servers that are killed side by side, at least ten times each. Most of their lives is waiting. */
+/**
+ * Servers that are killed side by side, at least ten times each. Most of their
+ * lives is waiting.
+ */
 const LANES = Math.min(4, Math.ceil(cycles / 10));
-const NONE_WRONG = { lost: 0, disordered: 0, ranTwice: 0, misreported: 0, stuck: 0 };
+const NONE_WRONG = {
+  lost: 0,
+  disordered: 0,
+  ranTwice: 0,
+  misreported: 0,
+  stuck: 0,
+};
 
 describe.concurrent("a server that is killed while it works", () => {
   it(`loses nothing that was shown and runs nothing twice in ${cycles} crashes (R1)`, {
@@ -17,7 +30,11 @@ describe.concurrent("a server that is killed while it works", () => {
     await untilCaught(async (attempt) => {
       const lanes = Array.from({ length: LANES }, async (_, lane) => {
         const own = seed + attempt * LANES + lane;
-        const report = await runCrashCycles({ cycles: Math.ceil(cycles / LANES), seed: own, sabotage: "none" });
+        const report = await runCrashCycles({
+          cycles: Math.ceil(cycles / LANES),
+          seed: own,
+          sabotage: "none",
+        });
         console.info(`R1 seed ${own}: ${JSON.stringify(report)}`);
         expect(report).toMatchObject(NONE_WRONG);
         return report.toolsRun;
@@ -34,7 +51,11 @@ describe.concurrent("a server that is killed while it works", () => {
     },
     async () => {
       await untilCaught(async (attempt) => {
-        const report = await runCrashCycles({ cycles: 4, seed: seed + attempt, sabotage: "forget-events" });
+        const report = await runCrashCycles({
+          cycles: 4,
+          seed: seed + attempt,
+          sabotage: "forget-events",
+        });
         return report.lost;
       });
     },
@@ -47,7 +68,11 @@ describe.concurrent("a server that is killed while it works", () => {
     },
     async () => {
       await untilCaught(async (attempt) => {
-        const report = await runCrashCycles({ cycles: 4, seed: seed + attempt, sabotage: "forget-start" });
+        const report = await runCrashCycles({
+          cycles: 4,
+          seed: seed + attempt,
+          sabotage: "forget-start",
+        });
         return report.ranTwice;
       });
     },

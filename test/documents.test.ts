@@ -4,7 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fromBinary, toJson } from "@bufbuild/protobuf";
-import { FileDescriptorSetSchema, type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  FileDescriptorSetSchema,
+  type Value,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { jsonGoldens } from "@devtool/conformance";
 import { Validator } from "@seriousme/openapi-schema-validator";
@@ -14,16 +18,24 @@ import { documents } from "../scripts/documents/documents.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const schemas = `${root}packages/schema/documents/json-schema/`;
-const openApi = JSON.parse(readFileSync(`${root}packages/schema/documents/openapi.json`, "utf8"));
+const openApi = JSON.parse(
+  readFileSync(`${root}packages/schema/documents/openapi.json`, "utf8"),
+);
 
 function validator(): Ajv2020 {
-  return new Ajv2020({ allErrors: true, formats: { "date-time": (text) => !Number.isNaN(Date.parse(text)) } });
+  return new Ajv2020({
+    allErrors: true,
+    formats: { "date-time": (text) => !Number.isNaN(Date.parse(text)) },
+  });
 }
 
 describe("the documents made from the protos", () => {
   it("are as the protos have it: run pnpm documents", () => {
-    for (const [path, text] of documents()) expect(readFileSync(root + path, "utf8"), path).toBe(text);
-    const written = [...documents().keys()].filter((path) => path.includes("json-schema/"));
+    for (const [path, text] of documents())
+      expect(readFileSync(root + path, "utf8"), path).toBe(text);
+    const written = [...documents().keys()].filter((path) =>
+      path.includes("json-schema/"),
+    );
     expect(readdirSync(schemas).length).toBe(written.length);
   });
 });
@@ -35,7 +47,10 @@ describe("the JSON Schemas of the RFC's messages", () => {
   function accepts(type: string, value: Value | undefined): boolean {
     const name = type.split(".").at(-1);
     const id = `urn:devtool:a2a:v1alpha:${name}`;
-    if (!ajv.getSchema(id)) ajv.addSchema(JSON.parse(readFileSync(`${schemas}${name}.schema.json`, "utf8")));
+    if (!ajv.getSchema(id))
+      ajv.addSchema(
+        JSON.parse(readFileSync(`${schemas}${name}.schema.json`, "utf8")),
+      );
     return ajv.validate(id, value ? toJson(ValueSchema, value) : {});
   }
 
@@ -48,17 +63,23 @@ describe("the JSON Schemas of the RFC's messages", () => {
 
   it("accept every golden document", () => {
     expect(goldens.length).toBeGreaterThan(30);
-    expect(goldens.filter(({ type, json }) => !accepts(type, json))).toEqual([]);
+    expect(goldens.filter(({ type, json }) => !accepts(type, json))).toEqual(
+      [],
+    );
   });
 
   it("refuse every bad one", () => {
-    const bad = goldens.flatMap(({ type, bad }) => bad.map(({ json }) => ({ type, json })));
+    const bad = goldens.flatMap(({ type, bad }) =>
+      bad.map(({ json }) => ({ type, json })),
+    );
     expect(bad.length).toBeGreaterThan(9);
     expect(bad.filter(({ type, json }) => accepts(type, json))).toEqual([]);
   });
 
   it("refuse names in lowerCamelCase, which only a lenient reader takes", () => {
-    const camel = goldens.flatMap(({ type, lenient }) => lenient.map((json) => ({ type, json })));
+    const camel = goldens.flatMap(({ type, lenient }) =>
+      lenient.map((json) => ({ type, json })),
+    );
     expect(camel.length).toBeGreaterThan(10);
     expect(camel.filter(({ type, json }) => accepts(type, json))).toEqual([]);
   });
@@ -66,7 +87,9 @@ describe("the JSON Schemas of the RFC's messages", () => {
 
 describe("the OpenAPI document of A2A 1.0", () => {
   it("is valid OpenAPI 3.1", async () => {
-    const { valid, errors } = await new Validator().validate(structuredClone(openApi));
+    const { valid, errors } = await new Validator().validate(
+      structuredClone(openApi),
+    );
     expect(errors).toBeUndefined();
     expect(valid).toBe(true);
   });
@@ -81,13 +104,20 @@ describe("the OpenAPI document of A2A 1.0", () => {
     const workspace = mkdtempSync(join(tmpdir(), "devtool-openapi-"));
     await using server = await serveCodingAgent({ workspace });
     // The document around the schemas has words that are none of JSON Schema's.
-    const ajv = new Ajv2020({ strictSchema: false, formats: { "date-time": true } }).addSchema(openApi, "openapi");
+    const ajv = new Ajv2020({
+      strictSchema: false,
+      formats: { "date-time": true },
+    }).addSchema(openApi, "openapi");
     const headers = {
       authorization: `Bearer ${server.token}`,
       "content-type": "application/json",
       "a2a-version": "1.0",
     };
-    const message = { messageId: crypto.randomUUID(), role: "ROLE_USER", parts: [{ text: "run eval echo asked" }] };
+    const message = {
+      messageId: crypto.randomUUID(),
+      role: "ROLE_USER",
+      parts: [{ text: "run eval echo asked" }],
+    };
     const sent = await called("post", "/message:send", { body: { message } });
     const id = sent.task?.id;
     await called("get", "/tasks/{id}", { id });
@@ -95,7 +125,11 @@ describe("the OpenAPI document of A2A 1.0", () => {
     await called("post", "/tasks/{id}:cancel", { id, body: {} });
     await called("get", "/tasks/{id}", { id: "unknown", status: 404 });
 
-    async function called(verb: string, path: string, { id = "", body, status = 200 }: Call) {
+    async function called(
+      verb: string,
+      path: string,
+      { id = "", body, status = 200 }: Call,
+    ) {
       const response = await fetch(server.url + path.replace("{id}", id), {
         method: verb.toUpperCase(),
         headers,
@@ -106,10 +140,20 @@ describe("the OpenAPI document of A2A 1.0", () => {
       const place = `paths/${path.replaceAll("/", "~1").replaceAll("{", "%7B").replaceAll("}", "%7D")}/${verb}`;
       const media = "content/application~1json/schema";
       const request = `openapi#/${place}/requestBody/${media}`;
-      if (body !== undefined) expect(ajv.validate(request, body), ajv.errorsText()).toBe(true);
-      const answer = status === 200 ? `${place}/responses/200` : "components/responses/Error";
-      expect(ajv.validate(`openapi#/${answer}/${media}`, json), ajv.errorsText()).toBe(true);
-      expect(ajv.validate(`openapi#/${answer}/${media}`, []), "a list is not a valid answer").toBe(false);
+      if (body !== undefined)
+        expect(ajv.validate(request, body), ajv.errorsText()).toBe(true);
+      const answer =
+        status === 200
+          ? `${place}/responses/200`
+          : "components/responses/Error";
+      expect(
+        ajv.validate(`openapi#/${answer}/${media}`, json),
+        ajv.errorsText(),
+      ).toBe(true);
+      expect(
+        ajv.validate(`openapi#/${answer}/${media}`, []),
+        "a list is not a valid answer",
+      ).toBe(false);
       return json;
     }
     rmSync(workspace, { recursive: true });
@@ -126,7 +170,9 @@ describe("the protos as they are published", () => {
   const dist = `${root}packages/schema/dist/`;
 
   it("build on their own, and are what the one file holds", () => {
-    const built = execFileSync("buf", ["build", `${dist}proto`, "-o", "-"], { cwd: tmpdir() });
+    const built = execFileSync("buf", ["build", `${dist}proto`, "-o", "-"], {
+      cwd: tmpdir(),
+    });
     const names = (bytes: Uint8Array) =>
       fromBinary(FileDescriptorSetSchema, bytes)
         .file.map(({ name }) => name)

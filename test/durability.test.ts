@@ -18,7 +18,10 @@ describe("a server in a process of its own", () => {
     root = await mkdtemp(join(tmpdir(), "devtool-durability-"));
   });
   afterEach(() => rm(root, { recursive: true, force: true }));
-  const directories = () => ({ data: join(root, "data"), workspace: join(root, "workspace") });
+  const directories = () => ({
+    data: join(root, "data"),
+    workspace: join(root, "workspace"),
+  });
 
   it.skipIf(!strace)(
     "syncs the disk before it answers, for each message (R2a; skipped where strace is missing)",
@@ -37,7 +40,9 @@ describe("a server in a process of its own", () => {
       await once(tracer.stderr, "data");
       const client = clientFor(server.info);
       for (let index = 0; index < 20; index++) {
-        await client.tasks.sendMessage({ message: textMessage(`m${index}`, "text hello") });
+        await client.tasks.sendMessage({
+          message: textMessage(`m${index}`, "text hello"),
+        });
       }
       // strace may end before `stop` resolves.
       const traced = once(tracer, "exit");
@@ -45,9 +50,13 @@ describe("a server in a process of its own", () => {
       await traced;
       const calls = (await readFile(trace, "utf8")).split("\n");
       expect(unsyncedAnswers(calls)).toBe(0);
-      expect(calls.filter((line) => line.includes("HTTP/1.1 200")).length).toBeGreaterThanOrEqual(20);
+      expect(
+        calls.filter((line) => line.includes("HTTP/1.1 200")).length,
+      ).toBeGreaterThanOrEqual(20);
       // Sabotage of R2a: the same trace without its syncs must be caught.
-      expect(unsyncedAnswers(calls.filter((line) => !/fsync|fdatasync/.test(line)))).toBeGreaterThanOrEqual(20);
+      expect(
+        unsyncedAnswers(calls.filter((line) => !/fsync|fdatasync/.test(line))),
+      ).toBeGreaterThanOrEqual(20);
     },
   );
 
@@ -57,26 +66,37 @@ describe("a server in a process of its own", () => {
     const seen: TaskEvent[] = [];
     const read = async (): Promise<void> => {
       const message = textMessage("m", "text begun\nwait 60000\ntext never");
-      for await (const event of clientFor(first.info).tasks.streamMessage({ request: { message } }, { signal })) {
+      for await (const event of clientFor(first.info).tasks.streamMessage(
+        { request: { message } },
+        { signal },
+      )) {
         if (event.event) seen.push(event.event);
       }
     };
     const reading = read().catch(() => undefined);
-    while (!seen.some(({ payload }) => payload.case === "text")) await delay(10, undefined, { signal });
+    while (!seen.some(({ payload }) => payload.case === "text"))
+      await delay(10, undefined, { signal });
     expect(await first.stop()).toBe(0);
     await reading;
     const second = await startServerProcess(directories());
     const taskId = seen[0]?.taskId ?? "";
     const client = clientFor(second.info);
     const continued: TaskEvent[] = [];
-    for await (const event of streamMessage(client, { message: textMessage("n", "text again"), taskId }, signal))
+    for await (const event of streamMessage(
+      client,
+      { message: textMessage("n", "text again"), taskId },
+      signal,
+    ))
       continued.push(event);
     expect(continued.map(({ payload }) => payload.case)).toContain("text");
     expect(await second.stop()).toBe(0);
   });
 });
 
-/** Counts answers that were written with no sync of the disk since the one before. */
+/**
+ * Counts answers that were written with no sync of the disk since the one
+ * before.
+ */
 function unsyncedAnswers(calls: readonly string[]): number {
   let synced = false;
   let unsynced = 0;

@@ -8,7 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 type Json = Record<string, unknown>;
 
-const HELLO = { messageId: "m", role: "user", parts: [{ kind: "text", text: "text hi" }] };
+const HELLO = {
+  messageId: "m",
+  role: "user",
+  parts: [{ kind: "text", text: "text hi" }],
+};
 const LONG = "x".repeat(500);
 
 describe("errors (ERR-1)", () => {
@@ -23,7 +27,13 @@ describe("errors (ERR-1)", () => {
     await rm(workspace, { recursive: true, force: true });
   });
 
-  it.each<{ method: string; params: unknown; code: number; says: string; field?: string }>([
+  it.each<{
+    method: string;
+    params: unknown;
+    code: number;
+    says: string;
+    field?: string;
+  }>([
     {
       method: "message/send",
       params: { message: { ...HELLO, messageId: "" } },
@@ -62,10 +72,34 @@ describe("errors (ERR-1)", () => {
       code: -32602,
       says: "is written as in A2A 0.3, and this method is of A2A 1.0",
     },
-    { method: "tasks/get", params: { id: "none" }, code: -32001, says: 'task "none" does not exist', field: "id" },
-    { method: "tasks/cancel", params: { id: "none" }, code: -32001, says: 'task "none" does not exist', field: "id" },
-    { method: "tasks/resubscribe", params: { id: "none" }, code: -32001, says: "does not exist", field: "id" },
-    { method: "tasks/pushNotificationConfig/list", params: { id: "none" }, code: -32001, says: "exist", field: "id" },
+    {
+      method: "tasks/get",
+      params: { id: "none" },
+      code: -32001,
+      says: 'task "none" does not exist',
+      field: "id",
+    },
+    {
+      method: "tasks/cancel",
+      params: { id: "none" },
+      code: -32001,
+      says: 'task "none" does not exist',
+      field: "id",
+    },
+    {
+      method: "tasks/resubscribe",
+      params: { id: "none" },
+      code: -32001,
+      says: "does not exist",
+      field: "id",
+    },
+    {
+      method: "tasks/pushNotificationConfig/list",
+      params: { id: "none" },
+      code: -32001,
+      says: "exist",
+      field: "id",
+    },
     {
       method: "message/withdraw",
       params: { taskId: "none", messageId: "m" },
@@ -80,7 +114,13 @@ describe("errors (ERR-1)", () => {
       says: 'task "none" does not exist',
       field: "taskId",
     },
-    { method: "tasks/get", params: {}, code: -32602, says: "id is missing: name the task", field: "id" },
+    {
+      method: "tasks/get",
+      params: {},
+      code: -32602,
+      says: "id is missing: name the task",
+      field: "id",
+    },
     {
       method: "tasks/pushNotificationConfig/set",
       params: { pushNotificationConfig: { url: "https://a.example/" } },
@@ -88,26 +128,57 @@ describe("errors (ERR-1)", () => {
       says: "taskId is missing: name the task",
       field: "taskId",
     },
-    { method: LONG, params: {}, code: -32601, says: "does not exist: choose message/send" },
-  ])("of $method name the fields as the client does: $says", async ({ method, params, code, says, field }) => {
-    const { error } = await rpc({ jsonrpc: "2.0", id: 1, method, params });
-    expect(error).toMatchObject({ code, message: expect.stringContaining(says) });
-    if (field !== undefined) expect(error).toMatchObject({ data: { field } });
-    expect(JSON.stringify(error)).not.toMatch(/devtool\.(a2a\.)?v1alpha|x{81}/);
-  });
+    {
+      method: LONG,
+      params: {},
+      code: -32601,
+      says: "does not exist: choose message/send",
+    },
+  ])(
+    "of $method name the fields as the client does: $says",
+    async ({ method, params, code, says, field }) => {
+      const { error } = await rpc({ jsonrpc: "2.0", id: 1, method, params });
+      expect(error).toMatchObject({
+        code,
+        message: expect.stringContaining(says),
+      });
+      if (field !== undefined) expect(error).toMatchObject({ data: { field } });
+      expect(JSON.stringify(error)).not.toMatch(
+        /devtool\.(a2a\.)?v1alpha|x{81}/,
+      );
+    },
+  );
 
   it("about the context of another task are a sentence", async () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "first" }));
-    const { error } = await rpc(send({ ...HELLO, messageId: "second", taskId: result?.id, contextId: "nope" }));
+    const { error } = await rpc(
+      send({
+        ...HELLO,
+        messageId: "second",
+        taskId: result?.id,
+        contextId: "nope",
+      }),
+    );
     const sentence = `contextId "nope" is not the context of task "${String(result?.id)}": send its own, or none`;
-    expect(error).toMatchObject({ code: -32602, message: sentence, data: { field: "contextId", value: "nope" } });
+    expect(error).toMatchObject({
+      code: -32602,
+      message: sentence,
+      data: { field: "contextId", value: "nope" },
+    });
   });
 
   it("about the position to resume from name its header", async () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "resumed" }));
     for (const method of ["tasks/resubscribe", "SubscribeToTask"]) {
-      const body = { jsonrpc: "2.0", id: 1, method, params: { id: result?.id } };
-      const text = await (await post("/", body, { "last-event-id": "999" })).text();
+      const body = {
+        jsonrpc: "2.0",
+        id: 1,
+        method,
+        params: { id: result?.id },
+      };
+      const text = await (
+        await post("/", body, { "last-event-id": "999" })
+      ).text();
       expect(text).toContain("Last-Event-ID 999 is out of range");
       expect(text).not.toContain("after_sequence");
     }
@@ -115,12 +186,20 @@ describe("errors (ERR-1)", () => {
 
   it("about a push config name it as each version does", async () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "configured" }));
-    const old = { method: "tasks/pushNotificationConfig/delete", params: { id: result?.id } };
+    const old = {
+      method: "tasks/pushNotificationConfig/delete",
+      params: { id: result?.id },
+    };
     expect((await rpc({ jsonrpc: "2.0", id: 1, ...old })).error).toMatchObject({
       message: "pushNotificationConfigId is missing: name the config to delete",
     });
-    const current = { method: "GetTaskPushNotificationConfig", params: { taskId: result?.id, id: "none" } };
-    expect((await rpc({ jsonrpc: "2.0", id: 1, ...current })).error).toMatchObject({
+    const current = {
+      method: "GetTaskPushNotificationConfig",
+      params: { taskId: result?.id, id: "none" },
+    };
+    expect(
+      (await rpc({ jsonrpc: "2.0", id: 1, ...current })).error,
+    ).toMatchObject({
       code: -32001,
       data: [{ metadata: { id: "none" } }],
     });
@@ -136,33 +215,61 @@ describe("errors (ERR-1)", () => {
       expect(error?.code).toBeLessThan(0);
       expect(JSON.stringify(error)).not.toMatch(/x{81}/);
     }
-    for (const message of [LONG, { ...HELLO, parts: LONG }, { ...HELLO, messageId: [LONG] }]) {
-      const { error } = await rpc({ jsonrpc: "2.0", id: 1, method: "message/send", params: { message } });
+    for (const message of [
+      LONG,
+      { ...HELLO, parts: LONG },
+      { ...HELLO, messageId: [LONG] },
+    ]) {
+      const { error } = await rpc({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "message/send",
+        params: { message },
+      });
       expect(error?.code).toBe(-32602);
       expect(JSON.stringify(error)).not.toMatch(/x{81}/);
     }
   });
 
   it.each([
-    { what: "a method that does not exist", method: "nothing/here", code: -32601 },
+    {
+      what: "a method that does not exist",
+      method: "nothing/here",
+      code: -32601,
+    },
     { what: "a method of A2A 0.3", method: "tasks/get", code: -32600 },
     { what: "a method of A2A 1.0", method: "GetTask", code: -32600 },
-  ])("of a request without an id report $what first: $code", async ({ method, code }) => {
-    const { error } = await rpc({ jsonrpc: "2.0", method, params: {} });
-    expect(error?.code).toBe(code);
-  });
+  ])(
+    "of a request without an id report $what first: $code",
+    async ({ method, code }) => {
+      const { error } = await rpc({ jsonrpc: "2.0", method, params: {} });
+      expect(error?.code).toBe(code);
+    },
+  );
 
   it.each([
-    { method: "message/stream", params: { message: { ...HELLO, role: "wizard" } }, code: -32602 },
+    {
+      method: "message/stream",
+      params: { message: { ...HELLO, role: "wizard" } },
+      code: -32602,
+    },
     { method: "tasks/resubscribe", params: { id: "none" }, code: -32001 },
   ])(
     "before the first event of $method are its only event, for a client that takes a stream",
     async ({ method, params, code }) => {
       const body = { jsonrpc: "2.0", id: 7, method, params };
       const streamed = await post("/", body, { accept: "text/event-stream" });
-      expect([streamed.status, streamed.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
-      const [, data = ""] = /^data: (.*)\n\n$/.exec(await streamed.text()) ?? [];
-      expect(JSON.parse(data)).toMatchObject({ jsonrpc: "2.0", id: 7, error: { code } });
+      expect([streamed.status, streamed.headers.get("content-type")]).toEqual([
+        200,
+        "text/event-stream",
+      ]);
+      const [, data = ""] =
+        /^data: (.*)\n\n$/.exec(await streamed.text()) ?? [];
+      expect(JSON.parse(data)).toMatchObject({
+        jsonrpc: "2.0",
+        id: 7,
+        error: { code },
+      });
       const plain = await post("/", body, { accept: "*/*" });
       expect(plain.headers.get("content-type")).toBe("application/json");
       expect(await plain.json()).toMatchObject({ id: 7, error: { code } });
@@ -173,19 +280,41 @@ describe("errors (ERR-1)", () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "pushed" }));
     const config = { url: "https://93.184.215.14/hook", authentication: {} };
     const params = { taskId: result?.id, pushNotificationConfig: config };
-    const set = await rpc({ jsonrpc: "2.0", id: 1, method: "tasks/pushNotificationConfig/set", params });
-    expect(set.result).toMatchObject({ pushNotificationConfig: { url: config.url } });
+    const set = await rpc({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tasks/pushNotificationConfig/set",
+      params,
+    });
+    expect(set.result).toMatchObject({
+      pushNotificationConfig: { url: config.url },
+    });
   });
 
   describe("about a push config name the field as the client wrote it", () => {
     const authentication = { schemes: ["not a scheme"], credentials: "x" };
     const v03 = { url: "https://93.184.215.14/hook", authentication };
-    const v1 = { url: v03.url, authentication: { scheme: "not a scheme", credentials: "x" } };
-    const said = { role: "ROLE_USER", messageId: "v1", parts: [{ text: "text hi" }] };
-    const sentV1 = { message: said, configuration: { taskPushNotificationConfig: v1 } };
-    const sent = { message: { ...HELLO, messageId: "v03" }, configuration: { pushNotificationConfig: v03 } };
-    const V1_PATH = "configuration.taskPushNotificationConfig.authentication.scheme";
-    const V03_PATH = "configuration.pushNotificationConfig.authentication.schemes";
+    const v1 = {
+      url: v03.url,
+      authentication: { scheme: "not a scheme", credentials: "x" },
+    };
+    const said = {
+      role: "ROLE_USER",
+      messageId: "v1",
+      parts: [{ text: "text hi" }],
+    };
+    const sentV1 = {
+      message: said,
+      configuration: { taskPushNotificationConfig: v1 },
+    };
+    const sent = {
+      message: { ...HELLO, messageId: "v03" },
+      configuration: { pushNotificationConfig: v03 },
+    };
+    const V1_PATH =
+      "configuration.taskPushNotificationConfig.authentication.scheme";
+    const V03_PATH =
+      "configuration.pushNotificationConfig.authentication.schemes";
 
     it.each([
       { method: "message/send", params: sent, field: V03_PATH },
@@ -194,7 +323,10 @@ describe("errors (ERR-1)", () => {
       { method: "SendStreamingMessage", params: sentV1, field: V1_PATH },
     ])("$method: $field", async ({ method, params, field }) => {
       const { error } = await rpc({ jsonrpc: "2.0", id: 1, method, params });
-      expect(error).toMatchObject({ code: -32602, message: expect.stringMatching(`^${field} "not a scheme" is not`) });
+      expect(error).toMatchObject({
+        code: -32602,
+        message: expect.stringMatching(`^${field} "not a scheme" is not`),
+      });
       expect(JSON.stringify(error)).toContain(`"field":"${field}"`);
     });
 
@@ -210,23 +342,46 @@ describe("errors (ERR-1)", () => {
         field: "authentication.scheme",
       },
     ])("$method: $field", async ({ method, params, field }) => {
-      const { result } = await rpc(send({ ...HELLO, messageId: `configured-${method}` }));
-      const { error } = await rpc({ jsonrpc: "2.0", id: 1, method, params: params(result?.id) });
+      const { result } = await rpc(
+        send({ ...HELLO, messageId: `configured-${method}` }),
+      );
+      const { error } = await rpc({
+        jsonrpc: "2.0",
+        id: 1,
+        method,
+        params: params(result?.id),
+      });
       expect(JSON.stringify(error)).toContain(`"field":"${field}"`);
       expect(error?.message).toMatch(`${field} "not a scheme"`);
     });
 
     it("SendMessage of Connect: push_config.authentication.scheme", async () => {
-      const request = { message: { messageId: "c1", parts: [{ text: "text hi" }] }, pushConfig: v1 };
-      const response = await post("/devtool.v1alpha.TaskService/SendMessage", request, {});
-      expect(await response.text()).toContain("push_config.authentication.scheme");
+      const request = {
+        message: { messageId: "c1", parts: [{ text: "text hi" }] },
+        pushConfig: v1,
+      };
+      const response = await post(
+        "/devtool.v1alpha.TaskService/SendMessage",
+        request,
+        {},
+      );
+      expect(await response.text()).toContain(
+        "push_config.authentication.scheme",
+      );
     });
   });
 
   it("of Connect with JSON name an unknown field, which may be a restriction (JSON-2)", async () => {
     const message = { messageId: "c", parts: [{ text: "text hi" }] };
-    const restricted = { message, sessionSettings: { allowedTool: ["read_file"] } };
-    const response = await post("/devtool.v1alpha.TaskService/SendMessage", restricted, {});
+    const restricted = {
+      message,
+      sessionSettings: { allowedTool: ["read_file"] },
+    };
+    const response = await post(
+      "/devtool.v1alpha.TaskService/SendMessage",
+      restricted,
+      {},
+    );
     expect(response.status).toBe(400);
     const error: Json = JSON.parse(await response.text());
     expect(error).toMatchObject({
@@ -237,7 +392,12 @@ describe("errors (ERR-1)", () => {
   });
 
   function send(message: Json): Json {
-    return { jsonrpc: "2.0", id: 1, method: "message/send", params: { message } };
+    return {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "message/send",
+      params: { message },
+    };
   }
 
   async function rpc(body: Json): Promise<Reply> {
@@ -245,10 +405,18 @@ describe("errors (ERR-1)", () => {
     return reply;
   }
 
-  function post(path: string, body: Json, headers: Record<string, string>): Promise<Response> {
+  function post(
+    path: string,
+    body: Json,
+    headers: Record<string, string>,
+  ): Promise<Response> {
     return fetch(`${server.url}${path}`, {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${server.token}`, ...headers },
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${server.token}`,
+        ...headers,
+      },
       body: JSON.stringify(body),
     });
   }
@@ -258,15 +426,24 @@ describe("the extended card of A2A 0.3", () => {
   it.each(["JSON-RPC", "HTTP+JSON"])(
     "needs credentials also where strangers are let in, over %s (section 7.10)",
     async (binding) => {
-      const agents = { test: createTckAgent({ ordinary: "completed", streamingTimeoutMs: 1 }) };
+      const agents = {
+        test: createTckAgent({ ordinary: "completed", streamingTimeoutMs: 1 }),
+      };
       await using server = await createServer({ anonymous: "admit", agents });
       const headers = { "content-type": "application/json" };
-      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "agent/getAuthenticatedExtendedCard" });
+      const body = JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "agent/getAuthenticatedExtendedCard",
+      });
       const response =
         binding === "JSON-RPC"
           ? await fetch(server.url, { method: "POST", headers, body })
           : await fetch(`${server.url}/v1/card`);
-      expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+      expect([
+        response.status,
+        response.headers.get("www-authenticate"),
+      ]).toEqual([401, "Bearer"]);
       expect(await response.text()).toContain("send credentials");
     },
   );

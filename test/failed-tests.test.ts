@@ -5,9 +5,19 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-const SCRIPT = fileURLToPath(new URL("../scripts/failed-tests.ts", import.meta.url));
-const PASSED = { fullName: "a task ends", status: "passed", failureMessages: [] };
-const FAILED = { fullName: "a task starts", status: "failed", failureMessages: ["Error: no task", "    at start"] };
+const SCRIPT = fileURLToPath(
+  new URL("../scripts/failed-tests.ts", import.meta.url),
+);
+const PASSED = {
+  fullName: "a task ends",
+  status: "passed",
+  failureMessages: [],
+};
+const FAILED = {
+  fullName: "a task starts",
+  status: "failed",
+  failureMessages: ["Error: no task", "    at start"],
+};
 
 describe("the end of a CI run", () => {
   let directory: string;
@@ -23,7 +33,12 @@ describe("the end of a CI run", () => {
       message: "",
       assertionResults: [PASSED, FAILED],
     };
-    const others = { name: "/clone/test/push.test.ts", status: "passed", message: "", assertionResults: [PASSED] };
+    const others = {
+      name: "/clone/test/push.test.ts",
+      status: "passed",
+      message: "",
+      assertionResults: [PASSED],
+    };
     expect(printed(report([1, 1, 3], file), report([1, 0, 2], others))).toBe(
       [
         "FAILED /clone/test/task.test.ts > a task starts",
@@ -37,7 +52,12 @@ describe("the end of a CI run", () => {
 
   it("names a file that could not be run, of which no test failed", () => {
     const message = "SyntaxError: unexpected token";
-    const file = { name: "/clone/test/task.test.ts", status: "failed", message, assertionResults: [] };
+    const file = {
+      name: "/clone/test/task.test.ts",
+      status: "failed",
+      message,
+      assertionResults: [],
+    };
     expect(printed(report([0, 0, 0], file))).toBe(
       `FAILED /clone/test/task.test.ts\n    ${message}\n0 passed, 0 failed, 0 skipped\n`,
     );
@@ -46,10 +66,21 @@ describe("the end of a CI run", () => {
   it("shows the first twelve lines of an error, and nothing of a test without messages", () => {
     const lines = Array.from({ length: 20 }, (_, index) => `line ${index + 1}`);
     const long = { ...FAILED, failureMessages: [lines.join("\n")] };
-    const silent = { ...FAILED, fullName: "a task says nothing", failureMessages: null };
-    const file = { name: "/clone/a.test.ts", status: "failed", message: "", assertionResults: [long, silent] };
+    const silent = {
+      ...FAILED,
+      fullName: "a task says nothing",
+      failureMessages: null,
+    };
+    const file = {
+      name: "/clone/a.test.ts",
+      status: "failed",
+      message: "",
+      assertionResults: [long, silent],
+    };
     const text = printed(report([0, 2, 0], file));
-    expect(text).toContain("line 12\nFAILED /clone/a.test.ts > a task says nothing\n");
+    expect(text).toContain(
+      "line 12\nFAILED /clone/a.test.ts > a task says nothing\n",
+    );
     expect(text).not.toContain("line 13");
   });
 
@@ -68,10 +99,21 @@ describe("the end of a CI run", () => {
 });
 
 function run(...paths: readonly string[]): string {
-  return execFileSync(process.execPath, [SCRIPT, ...paths], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  return execFileSync(process.execPath, [SCRIPT, ...paths], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
-function report(counts: readonly [passed: number, failed: number, skipped: number], file: object): object {
+function report(
+  counts: readonly [passed: number, failed: number, skipped: number],
+  file: object,
+): object {
   const [numPassedTests, numFailedTests, numPendingTests] = counts;
-  return { numPassedTests, numFailedTests, numPendingTests, testResults: [file] };
+  return {
+    numPassedTests,
+    numFailedTests,
+    numPendingTests,
+    testResults: [file],
+  };
 }

@@ -2,10 +2,27 @@ import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
-import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+  withoutPostgres,
+} from "@devtool/postgres/testing";
 import { OPTION_PROCEED_ONCE, type Task, TaskState } from "@devtool/schema";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+} from "vitest";
 import { LEFT_TO_CI } from "./depth.ts";
 import { asking } from "./fleet/agents.ts";
 import { type Replica, startReplica } from "./fleet/replicas.ts";
@@ -25,13 +42,17 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
     afterAll(() => database[Symbol.asyncDispose]());
     beforeEach(async () => {
       schemas++;
-      base = await realpath(await mkdtemp(join(tmpdir(), "devtool-workspaces-")));
+      base = await realpath(
+        await mkdtemp(join(tmpdir(), "devtool-workspaces-")),
+      );
       for (const name of ["mine", "theirs"]) await mkdir(join(base, name));
     });
     afterEach(() => rm(base, { recursive: true, force: true }));
 
     const start = (workspace: string, runs: string[] = []) =>
-      startReplica(database.url, `workspaces_${schemas}`, asking(runs), { workspace: join(base, workspace) });
+      startReplica(database.url, `workspaces_${schemas}`, asking(runs), {
+        workspace: join(base, workspace),
+      });
 
     it("hand requests to the server that has the workspace", async () => {
       const runs: string[] = [];
@@ -44,7 +65,10 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
 
     it.each([
       ["is outside the roots of this server (--root)", async () => undefined],
-      ["is not on this server", () => rm(join(base, "mine"), { recursive: true })],
+      [
+        "is not on this server",
+        () => rm(join(base, "mine"), { recursive: true }),
+      ],
     ])(
       "leave a task alone whose workspace %s, and say so",
       async (why, change) => {
@@ -55,9 +79,16 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
         await change();
         await one.server.close();
         const problem = `workspace "${join(base, "mine")}" ${why}: share the directory with all servers under this path`;
-        await expect.poll(() => String(other.errors.flatMap(errorsIn))).toContain(problem);
+        await expect
+          .poll(() => String(other.errors.flatMap(errorsIn)))
+          .toContain(problem);
         const message = textMessage("m2", "again");
-        await expect(other.client.tasks.sendMessage({ message, contextId: task.contextId })).rejects.toMatchObject({
+        await expect(
+          other.client.tasks.sendMessage({
+            message,
+            contextId: task.contextId,
+          }),
+        ).rejects.toMatchObject({
           code: Code.Unavailable,
           rawMessage: expect.stringContaining(problem),
         });
@@ -67,14 +98,26 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
             `no server has taken the request for task "${task.id}" yet, and ${problem}`,
           ),
         });
-        // It is read all the same, and another server that has the workspace takes it over.
-        expect((await other.client.tasks.getTask({ taskId: task.id })).task?.state).toBe(TaskState.INPUT_REQUIRED);
+        // It is read all the same, and another server that has the workspace
+        // takes it over.
+        expect(
+          (await other.client.tasks.getTask({ taskId: task.id })).task?.state,
+        ).toBe(TaskState.INPUT_REQUIRED);
         await mkdir(join(base, "mine"), { recursive: true });
         const runs: string[] = [];
         await using third = await start("mine", runs);
         const log = third.store.readEvents(task.id, task.sequence);
-        await expect.poll(async () => (await third.client.tasks.getTask({ taskId: task.id })).task?.state).toBe(3);
-        expect([(await Array.fromAsync(log)).length > 0, runs]).toEqual([true, [task.id]]);
+        await expect
+          .poll(
+            async () =>
+              (await third.client.tasks.getTask({ taskId: task.id })).task
+                ?.state,
+          )
+          .toBe(3);
+        expect([(await Array.fromAsync(log)).length > 0, runs]).toEqual([
+          true,
+          [task.id],
+        ]);
       },
       60_000,
     );
@@ -82,12 +125,18 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined)(
 );
 
 async function ask({ client }: Replica): Promise<Task> {
-  const { task } = await client.tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "go") });
-  if (task?.state !== TaskState.INPUT_REQUIRED) throw new Error("nothing is asked");
+  const { task } = await client.tasks.sendMessage({
+    message: textMessage(crypto.randomUUID(), "go"),
+  });
+  if (task?.state !== TaskState.INPUT_REQUIRED)
+    throw new Error("nothing is asked");
   return task;
 }
 
-async function answer({ client }: Replica, task: Task): Promise<Task | undefined> {
+async function answer(
+  { client }: Replica,
+  task: Task,
+): Promise<Task | undefined> {
   const [call] = pendingToolCalls(task);
   const parts = call ? [confirmationPart(call, OPTION_PROCEED_ONCE)] : [];
   const message = { ...textMessage(crypto.randomUUID(), ""), parts };

@@ -1,10 +1,16 @@
 import { createServer } from "node:net";
 
-/** Ports below those that systems give to who asks for any: nobody gets one of them by chance. */
+/**
+ * Ports below those that systems give to who asks for any: nobody gets one of
+ * them by chance.
+ */
 const LOWEST = 20_000;
 const HIGHEST = 32_000;
 
-/** A free port of loopback, for what must know its port before it listens, or listens there again. */
+/**
+ * A free port of loopback, for what must know its port before it listens, or
+ * listens there again.
+ */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));
@@ -15,7 +21,9 @@ export async function freePort(): Promise<number> {
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
-    await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
+    await new Promise<void>((resolve, reject) =>
+      server.once("error", reject).listen(port, "127.0.0.1", resolve),
+    );
     return true;
   } catch {
     return false;

@@ -14,7 +14,9 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServing } from "./crash/server-process.ts";
 
-const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(
+  new URL("../packages/cli/dist/main.js", import.meta.url),
+);
 
 interface Route {
   readonly method: string;
@@ -22,7 +24,10 @@ interface Route {
   readonly open: boolean;
 }
 
-/** The paths that are not methods of a service, and some that the server does not serve. Add new paths here. */
+/**
+ * The paths that are not methods of a service, and some that the server does
+ * not serve. Add new paths here.
+ */
 const PLAIN_ROUTES: readonly Route[] = [
   { method: "GET", path: "/healthz", open: true },
   { method: "GET", path: "/readyz", open: true },
@@ -41,7 +46,11 @@ const PLAIN_ROUTES: readonly Route[] = [
   { method: "POST", path: "/tasks", open: false },
   { method: "GET", path: "/tasks/metadata", open: false },
   { method: "GET", path: "/tasks/x/metadata", open: false },
-  { method: "GET", path: "/devtool.v1alpha.TaskService/GetTask?message=%7B%7D", open: false },
+  {
+    method: "GET",
+    path: "/devtool.v1alpha.TaskService/GetTask?message=%7B%7D",
+    open: false,
+  },
   { method: "GET", path: "/", open: false },
   { method: "OPTIONS", path: "/", open: false },
   { method: "DELETE", path: "/nothing/here", open: false },
@@ -57,7 +66,13 @@ const HOSTS = [
   "[::ffff:127.0.0.1]:PORT",
   "[::]:PORT",
 ];
-const ORIGINS = ["https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:PORT", "file://"];
+const ORIGINS = [
+  "https://evil.example",
+  "null",
+  "http://localhost:3000",
+  "http://127.0.0.1:PORT",
+  "file://",
+];
 const CREDENTIALS = [
   "",
   "Bearer",
@@ -77,7 +92,14 @@ describe("the front door (S5)", () => {
   beforeAll(async () => {
     server = await serveCodingAgent();
     const methods = await methodsOf(server);
-    routes = [...PLAIN_ROUTES, ...methods.map((name) => ({ method: "POST", path: `/${name}`, open: false }))];
+    routes = [
+      ...PLAIN_ROUTES,
+      ...methods.map((name) => ({
+        method: "POST",
+        path: `/${name}`,
+        open: false,
+      })),
+    ];
   });
   afterAll(() => server.close());
 
@@ -96,8 +118,18 @@ describe("the front door (S5)", () => {
 
   it("refuses requests without the token, from another origin or for another host", async () => {
     const tries = routes.flatMap(({ method, path, open }) => [
-      ...HOSTS.map((host) => ({ method, path, headers: { host, authorization: "Bearer TOKEN" }, wanted: [403, 400] })),
-      ...ORIGINS.map((origin) => ({ method, path, headers: { origin, authorization: "Bearer TOKEN" }, wanted: [403] })),
+      ...HOSTS.map((host) => ({
+        method,
+        path,
+        headers: { host, authorization: "Bearer TOKEN" },
+        wanted: [403, 400],
+      })),
+      ...ORIGINS.map((origin) => ({
+        method,
+        path,
+        headers: { origin, authorization: "Bearer TOKEN" },
+        wanted: [403],
+      })),
       ...CREDENTIALS.map((authorization) => ({
         method,
         path,
@@ -116,14 +148,21 @@ describe("the front door (S5)", () => {
 
   it("answers differently on every closed route with the token and from this machine (sabotage of S5)", async () => {
     for (const { method, path } of routes) {
-      const status = await statusOf({ method, path, headers: { authorization: "Bearer TOKEN" } });
+      const status = await statusOf({
+        method,
+        path,
+        headers: { authorization: "Bearer TOKEN" },
+      });
       expect([401, 403]).not.toContain(status);
     }
   });
 
   it("is the same over HTTP/2, which gRPC uses", async () => {
     const session = connect(server.url);
-    const right = { ":authority": new URL(server.url).host, authorization: `Bearer ${server.token}` };
+    const right = {
+      ":authority": new URL(server.url).host,
+      authorization: `Bearer ${server.token}`,
+    };
     const wrongs = [
       { wanted: 401, headers: { ...right, authorization: "Bearer wrong" } },
       { wanted: 403, headers: { ...right, origin: "https://evil.example" } },
@@ -131,10 +170,17 @@ describe("the front door (S5)", () => {
       { wanted: 403, headers: { ...right, host: "evil.example" } },
     ];
     for (const { method, path, open } of routes) {
-      for (const { wanted, headers } of wrongs.filter((wrong) => !open || wrong.wanted === 403)) {
-        const stream = session.request({ ":method": method, ":path": path, ...headers }).end();
+      for (const { wanted, headers } of wrongs.filter(
+        (wrong) => !open || wrong.wanted === 403,
+      )) {
+        const stream = session
+          .request({ ":method": method, ":path": path, ...headers })
+          .end();
         const [answer] = await once(stream, "response");
-        expect([wanted, 400], `${method} ${path} ${JSON.stringify(headers)}`).toContain(answer[":status"]);
+        expect(
+          [wanted, 400],
+          `${method} ${path} ${JSON.stringify(headers)}`,
+        ).toContain(answer[":status"]);
         stream.close();
       }
     }
@@ -148,39 +194,60 @@ describe("the front door (S5)", () => {
       ["evil.example", host],
       [host, host],
     ]) {
-      const lines = hosts.map((name, at) => `${at === 0 ? "Host" : "hOST"}: ${name}`);
+      const lines = hosts.map(
+        (name, at) => `${at === 0 ? "Host" : "hOST"}: ${name}`,
+      );
       const socket = connectSocket(Number(port), "127.0.0.1");
-      socket.write(`GET /healthz HTTP/1.1\r\n${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`);
+      socket.write(
+        `GET /healthz HTTP/1.1\r\n${lines.join("\r\n")}\r\nConnection: close\r\n\r\n`,
+      );
       const answer = await text(socket);
       expect(answer, lines.join()).toMatch(/^HTTP\/1\.1 40[03]/);
     }
   });
 
   it("reads the rest of a request that it refuses, so that the client learns why", async () => {
-    // In another process, since a server in this one sees headers and body at the same moment.
+    // In another process, since a server in this one sees headers and body at
+    // the same moment.
     const base = await mkdtemp(join(tmpdir(), "devtool-front-door-"));
     await using cleanup = new AsyncDisposableStack();
     cleanup.defer(() => rm(base, { recursive: true }));
-    const other = await startServing(["--data", join(base, "data"), "--workspace", join(base, "work")]);
+    const other = await startServing([
+      "--data",
+      join(base, "data"),
+      "--workspace",
+      join(base, "work"),
+    ]);
     cleanup.defer(() => other.kill());
     // The command's first request sends its body a moment after its headers.
     const words = ["tasks", "--url", other.info.url, "--token", "wrong"];
     for (let run = 0; run < 5; run++) {
-      const { stderr } = await promisify(execFile)(process.execPath, [MAIN, ...words]).catch((reason) => reason);
-      expect(stderr).toBe("devtool: the bearer token is missing or wrong: send it in the Authorization header\n");
+      const { stderr } = await promisify(execFile)(process.execPath, [
+        MAIN,
+        ...words,
+      ]).catch((reason) => reason);
+      expect(stderr).toBe(
+        "devtool: the bearer token is missing or wrong: send it in the Authorization header\n",
+      );
     }
   });
 
   it("refuses at once, and closes the connection of a client that does not send the rest", async () => {
     const { host, port } = new URL(server.url);
     const socket = connectSocket(Number(port), "127.0.0.1");
-    socket.write(`POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 9\r\n\r\n`);
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 401 [\s\S]*"the bearer token is missing/);
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 9\r\n\r\n`,
+    );
+    expect(await text(socket)).toMatch(
+      /^HTTP\/1\.1 401 [\s\S]*"the bearer token is missing/,
+    );
   });
 
   it("names the port in use, and the remedy", async () => {
     const port = Number(new URL(server.url).port);
-    await expect(serveCodingAgent({ port })).rejects.toThrow(`port ${port} of 127.0.0.1 is in use: choose another`);
+    await expect(serveCodingAgent({ port })).rejects.toThrow(
+      `port ${port} of 127.0.0.1 is in use: choose another`,
+    );
   });
 
   it("does not open on an address that others can reach without a token of the operator", async () => {
@@ -209,7 +276,10 @@ describe("the front door (S5)", () => {
         port,
         method,
         path,
-        headers: { "content-type": "application/json", ...Object.fromEntries(filled) },
+        headers: {
+          "content-type": "application/json",
+          ...Object.fromEntries(filled),
+        },
       });
       sent.on("error", reject).on("response", (response) => {
         response.resume();
@@ -223,7 +293,20 @@ describe("the front door (S5)", () => {
 /** Returns every method that the server lists by reflection. */
 async function methodsOf({ url, token }: DevtoolServer): Promise<string[]> {
   const header = `authorization: Bearer ${token}`;
-  const reflect = ["--protocol", "grpc", "--http2-prior-knowledge", "--reflect-header", header, "-H", header];
-  const { stdout } = await promisify(execFile)("buf", ["curl", "--list-methods", ...reflect, url]);
+  const reflect = [
+    "--protocol",
+    "grpc",
+    "--http2-prior-knowledge",
+    "--reflect-header",
+    header,
+    "-H",
+    header,
+  ];
+  const { stdout } = await promisify(execFile)("buf", [
+    "curl",
+    "--list-methods",
+    ...reflect,
+    url,
+  ]);
   return stdout.split("\n").filter((name) => name !== "");
 }

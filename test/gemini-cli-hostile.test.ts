@@ -8,19 +8,42 @@ import { type Frame, RawClient } from "./gemini-cli/raw-client.ts";
 import { askedIn } from "./gemini-cli/transcript.ts";
 
 /** Answers that change content, and why each one is refused. */
-const REFUSED: Readonly<Record<string, readonly [answer: JsonObject, problem: string]>> = {
+const REFUSED: Readonly<
+  Record<string, readonly [answer: JsonObject, problem: string]>
+> = {
   "a number": [{ newContent: 7 }, "newContent must be a string"],
   "a switch": [{ newContent: true }, "newContent must be a string"],
   "a list": [{ newContent: ["mine"] }, "newContent must be a string"],
-  "an object that would become a text": [{ newContent: { toString: "mine" } }, "newContent must be a string"],
+  "an object that would become a text": [
+    { newContent: { toString: "mine" } },
+    "newContent must be a string",
+  ],
   nothing: [{ newContent: null }, "newContent is null"],
-  "both spellings": [{ newContent: "mine", new_content: "other" }, "is given twice"],
+  "both spellings": [
+    { newContent: "mine", new_content: "other" },
+    "is given twice",
+  ],
   "another spelling": [{ newcontent: "mine" }, "newcontent is unknown"],
-  "the name of the RFC": [{ file_details: { new_content: "mine" } }, "file_details is unknown"],
-  "the answer of another dialect": [{ selected_option_id: "cancel" }, "selected_option_id is unknown"],
-  "an option that changes arguments": [{ outcome: "modify_arguments", newContent: "mine" }, "modified_arguments"],
-  "no content where the option needs it": [{ outcome: "modify_with_editor" }, "file_details is missing"],
-  "an option that is not offered": [{ outcome: "proceed_always_server", newContent: "mine" }, "is not offered"],
+  "the name of the RFC": [
+    { file_details: { new_content: "mine" } },
+    "file_details is unknown",
+  ],
+  "the answer of another dialect": [
+    { selected_option_id: "cancel" },
+    "selected_option_id is unknown",
+  ],
+  "an option that changes arguments": [
+    { outcome: "modify_arguments", newContent: "mine" },
+    "modified_arguments",
+  ],
+  "no content where the option needs it": [
+    { outcome: "modify_with_editor" },
+    "file_details is missing",
+  ],
+  "an option that is not offered": [
+    { outcome: "proceed_always_server", newContent: "mine" },
+    "is not offered",
+  ],
 };
 
 describe("content that a hostile client changes in the dialect of Gemini CLI (TOOL-6)", () => {
@@ -36,10 +59,21 @@ describe("content that a hostile client changes in the dialect of Gemini CLI (TO
       const [answer, problem] = form;
       const file = join(ours.workspace, `${what}.txt`);
       const client = new RawClient(ours);
-      const callId = await ask(client, "write_file", { file_path: file, content: "theirs" });
-      expect(messageOf(await client.answer({ callId, outcome: "proceed_once", ...answer }))).toContain(problem);
+      const callId = await ask(client, "write_file", {
+        file_path: file,
+        content: "theirs",
+      });
+      expect(
+        messageOf(
+          await client.answer({ callId, outcome: "proceed_once", ...answer }),
+        ),
+      ).toContain(problem);
       expect(existsSync(file)).toBe(false);
-      await client.answer({ callId, outcome: "proceed_once", newContent: "mine" });
+      await client.answer({
+        callId,
+        outcome: "proceed_once",
+        newContent: "mine",
+      });
       expect(readFileSync(file, "utf8")).toBe("mine");
     },
   );
@@ -47,8 +81,14 @@ describe("content that a hostile client changes in the dialect of Gemini CLI (TO
   it("is refused for a command, which then does not run", async () => {
     const client = new RawClient(ours);
     const mark = join(ours.workspace, "mark");
-    const callId = await ask(client, "run_shell_command", { command: `touch ${mark}` });
-    const refused = await client.answer({ callId, outcome: "proceed_once", newContent: "touch other" });
+    const callId = await ask(client, "run_shell_command", {
+      command: `touch ${mark}`,
+    });
+    const refused = await client.answer({
+      callId,
+      outcome: "proceed_once",
+      newContent: "touch other",
+    });
     expect(messageOf(refused)).toContain("which changes no file");
     expect(existsSync(mark)).toBe(false);
   });
@@ -56,7 +96,10 @@ describe("content that a hostile client changes in the dialect of Gemini CLI (TO
   it("is written nowhere when the call is declined with it", async () => {
     const client = new RawClient(ours);
     const file = join(ours.workspace, "declined.txt");
-    const callId = await ask(client, "write_file", { file_path: file, content: "theirs" });
+    const callId = await ask(client, "write_file", {
+      file_path: file,
+      content: "theirs",
+    });
     await client.answer({ callId, outcome: "cancel", newContent: "mine" });
     expect(existsSync(file)).toBe(false);
   });
@@ -64,21 +107,43 @@ describe("content that a hostile client changes in the dialect of Gemini CLI (TO
   it("answers no call twice in one message", async () => {
     const client = new RawClient(ours);
     const file = join(ours.workspace, "twice.txt");
-    const callId = await ask(client, "write_file", { file_path: file, content: "theirs" });
-    const answers = ["one", "two"].map((newContent) => ({ callId, outcome: "proceed_once", newContent }));
-    expect(messageOf(await client.answer(...answers))).toContain("is answered twice");
+    const callId = await ask(client, "write_file", {
+      file_path: file,
+      content: "theirs",
+    });
+    const answers = ["one", "two"].map((newContent) => ({
+      callId,
+      outcome: "proceed_once",
+      newContent,
+    }));
+    expect(messageOf(await client.answer(...answers))).toContain(
+      "is answered twice",
+    );
     expect(existsSync(file)).toBe(false);
   });
 
-  async function ask(client: RawClient, tool: string, args: JsonObject): Promise<string> {
-    const [callId = ""] = askedIn(await client.begin(`call ${tool} ${JSON.stringify(args)}\ntext Finished.`));
+  async function ask(
+    client: RawClient,
+    tool: string,
+    args: JsonObject,
+  ): Promise<string> {
+    const [callId = ""] = askedIn(
+      await client.begin(
+        `call ${tool} ${JSON.stringify(args)}\ntext Finished.`,
+      ),
+    );
     return callId;
   }
 });
 
-/** Returns the message of the error that a request was answered with; empty for any other answer. */
+/**
+ * Returns the message of the error that a request was answered with; empty for
+ * any other answer.
+ */
 function messageOf(frames: readonly Frame[]): string {
   const [first] = frames;
   const error = first?.error;
-  return typeof error === "object" && error !== null && "message" in error ? String(error.message) : "";
+  return typeof error === "object" && error !== null && "message" in error
+    ? String(error.message)
+    : "";
 }

@@ -1,5 +1,14 @@
-import { createRegistry, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type JsonCodec, jsonGoldens, runJsonSuite } from "@devtool/conformance";
+import {
+  createRegistry,
+  type DescMessage,
+  fromBinary,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
+  type JsonCodec,
+  jsonGoldens,
+  runJsonSuite,
+} from "@devtool/conformance";
 import {
   AgentSettingsSchema,
   DevelopmentToolEventSchema,
@@ -27,19 +36,26 @@ function named(type: string): DescMessage {
 }
 
 const ours: JsonCodec = {
-  rewrite: (type, json) => encodeRfcJson(named(type), decodeRfcJson(named(type), json)),
-  toBinary: (type, json) => toBinary(named(type), decodeRfcJson(named(type), json)),
-  fromBinary: (type, binary) => encodeRfcJson(named(type), fromBinary(named(type), binary)),
+  rewrite: (type, json) =>
+    encodeRfcJson(named(type), decodeRfcJson(named(type), json)),
+  toBinary: (type, json) =>
+    toBinary(named(type), decodeRfcJson(named(type), json)),
+  fromBinary: (type, binary) =>
+    encodeRfcJson(named(type), fromBinary(named(type), binary)),
 };
 
 describe("the golden documents", () => {
   it("are read and written by @devtool/schema as they stand (JSON-1, JSON-2)", () => {
-    expect(runJsonSuite(ours).filter(({ status }) => status !== "passed")).toEqual([]);
+    expect(
+      runJsonSuite(ours).filter(({ status }) => status !== "passed"),
+    ).toEqual([]);
   });
 
   it("cover every message of the RFC", () => {
     const covered = new Set(jsonGoldens().goldens.map(({ type }) => type));
-    const missing = FILES.flatMap(({ messages }) => messages).filter(({ typeName }) => !covered.has(typeName));
+    const missing = FILES.flatMap(({ messages }) => messages).filter(
+      ({ typeName }) => !covered.has(typeName),
+    );
     expect(missing.map(({ typeName }) => typeName)).toEqual([]);
   });
 
@@ -47,9 +63,18 @@ describe("the golden documents", () => {
     const camel: JsonCodec = {
       ...ours,
       rewrite: (type, json) =>
-        JSON.parse(JSON.stringify(ours.rewrite(type, json)).replaceAll("tool_call_id", "toolCallId")),
+        JSON.parse(
+          JSON.stringify(ours.rewrite(type, json)).replaceAll(
+            "tool_call_id",
+            "toolCallId",
+          ),
+        ),
     };
-    const longer: JsonCodec = { ...ours, toBinary: (type, json) => new Uint8Array([...ours.toBinary(type, json), 0]) };
+    const longer: JsonCodec = {
+      ...ours,
+      toBinary: (type, json) =>
+        new Uint8Array([...ours.toBinary(type, json), 0]),
+    };
     const lax: JsonCodec = {
       ...ours,
       rewrite: (type, json) => {
@@ -61,7 +86,9 @@ describe("the golden documents", () => {
       },
     };
     for (const broken of [camel, longer, lax]) {
-      expect(runJsonSuite(broken).some(({ status }) => status === "failed")).toBe(true);
+      expect(
+        runJsonSuite(broken).some(({ status }) => status === "failed"),
+      ).toBe(true);
     }
   });
 });

@@ -13,7 +13,10 @@ import { LEFT_TO_CI } from "./depth.ts";
 
 const STREAMS = 600;
 
-/** The server of the streams, the token, and the request body that opens a stream. */
+/**
+ * The server of the streams, the token, and the request body that opens a
+ * stream.
+ */
 interface Target {
   readonly url: string;
   readonly token: string;
@@ -41,21 +44,45 @@ describe.skipIf(LEFT_TO_CI !== "")(`an idle stream (R6)${LEFT_TO_CI}`, () => {
     await rm(workspace, { recursive: true, force: true });
   });
 
-  // In addition to the socket, request and response of Node. Measured: 7,100 to 7,900, and 11,500.
+  // In addition to the socket, request and response of Node. Measured: 7,100 to
+  // 7,900, and 11,500.
   it.each([
     { method: "tasks/resubscribe", maxBytes: 11_000 },
     { method: "SubscribeToTask", maxBytes: 15_000 },
-  ])("holds a few kilobytes, however large its task is: $method", async ({ method, maxBytes }) => {
-    const id = await beginTask("x".repeat(20_000));
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { id } });
-    const ours = await bytesOfEach({ url: server.url, token: server.token, body });
-    const nodes = await bytesOfEach({ url: urlOf(bare), token: server.token, body });
-    expect(ours - nodes).toBeLessThan(maxBytes);
-  });
+  ])(
+    "holds a few kilobytes, however large its task is: $method",
+    async ({ method, maxBytes }) => {
+      const id = await beginTask("x".repeat(20_000));
+      const body = JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method,
+        params: { id },
+      });
+      const ours = await bytesOfEach({
+        url: server.url,
+        token: server.token,
+        body,
+      });
+      const nodes = await bytesOfEach({
+        url: urlOf(bare),
+        token: server.token,
+        body,
+      });
+      expect(ours - nodes).toBeLessThan(maxBytes);
+    },
+  );
 
-  /** Begins a task that works until the server stops, and has some text. Returns its id. */
+  /**
+   * Begins a task that works until the server stops, and has some text. Returns
+   * its id.
+   */
   async function beginTask(said: string): Promise<string> {
-    const message = { kind: "message", role: "user", messageId: crypto.randomUUID() };
+    const message = {
+      kind: "message",
+      role: "user",
+      messageId: crypto.randomUUID(),
+    };
     const parts = [{ kind: "text", text: `text ${said}\nhang` }];
     const { socket, first } = await open({
       url: server.url,
@@ -68,11 +95,17 @@ describe.skipIf(LEFT_TO_CI !== "")(`an idle stream (R6)${LEFT_TO_CI}`, () => {
       }),
     });
     socket.destroy();
-    return /"id":"([0-9a-f-]{36})"/.exec(first)?.[1] ?? expect.fail(`no task in ${first}`);
+    return (
+      /"id":"([0-9a-f-]{36})"/.exec(first)?.[1] ??
+      expect.fail(`no task in ${first}`)
+    );
   }
 });
 
-/** Returns the heap size of an idle stream in bytes, including the socket of its client. */
+/**
+ * Returns the heap size of an idle stream in bytes, including the socket of its
+ * client.
+ */
 async function bytesOfEach(target: Target): Promise<number> {
   await close(await openAll(target, STREAMS / 2));
   const before = await heapBytes();
@@ -83,11 +116,17 @@ async function bytesOfEach(target: Target): Promise<number> {
 }
 
 function openAll(target: Target, count: number): Promise<Socket[]> {
-  return Promise.all(Array.from({ length: count }, async () => (await open(target)).socket));
+  return Promise.all(
+    Array.from({ length: count }, async () => (await open(target)).socket),
+  );
 }
 
 /** Opens a stream and resolves once it has its first event. */
-function open({ url, token, body }: Target): Promise<{ readonly socket: Socket; readonly first: string }> {
+function open({
+  url,
+  token,
+  body,
+}: Target): Promise<{ readonly socket: Socket; readonly first: string }> {
   const { hostname, port } = new URL(url);
   const head = [
     "POST / HTTP/1.1",
@@ -98,7 +137,9 @@ function open({ url, token, body }: Target): Promise<{ readonly socket: Socket; 
     `content-length: ${body.length}`,
   ];
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname, () => socket.write(`${head.join("\r\n")}\r\n\r\n${body}`));
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(`${head.join("\r\n")}\r\n\r\n${body}`),
+    );
     const take = async (): Promise<void> => {
       let first = "";
       for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
@@ -113,7 +154,12 @@ function open({ url, token, body }: Target): Promise<{ readonly socket: Socket; 
 
 async function close(sockets: readonly Socket[]): Promise<void> {
   await Promise.all(
-    sockets.map((socket) => new Promise<void>((resolve) => void socket.once("close", () => resolve()).destroy())),
+    sockets.map(
+      (socket) =>
+        new Promise<void>(
+          (resolve) => void socket.once("close", () => resolve()).destroy(),
+        ),
+    ),
   );
 }
 

@@ -1,9 +1,18 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
+import {
+  type ServerProcess,
+  startServerProcess,
+} from "./crash/server-process.ts";
 import { LEFT_TO_CI } from "./depth.ts";
 import { HAS_TMUX, Tmux } from "./terminal/tmux.ts";
 
@@ -14,18 +23,34 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
     let terminal: Tmux;
     let server: ServerProcess;
     const serve = (): Promise<ServerProcess> =>
-      startServerProcess({ data: join(home, "data"), workspace: join(home, "playground") });
+      startServerProcess({
+        data: join(home, "data"),
+        workspace: join(home, "playground"),
+      });
 
     beforeEach(async () => {
       home = mkdtempSync(join(tmpdir(), "devtool-kill-"));
       server = await serve();
-      const main = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
-      writeFileSync(join(home, "devtool"), `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o700 });
+      const main = fileURLToPath(
+        new URL("../packages/cli/dist/main.js", import.meta.url),
+      );
+      writeFileSync(
+        join(home, "devtool"),
+        `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`,
+        { mode: 0o700 },
+      );
       const { PATH = "" } = process.env;
-      const env = { PATH: `${home}:${PATH}`, HOME: home, TERM: "xterm", DEVTOOL_DATA: join(home, "data") };
+      const env = {
+        PATH: `${home}:${PATH}`,
+        HOME: home,
+        TERM: "xterm",
+        DEVTOOL_DATA: join(home, "data"),
+      };
       terminal = await Tmux.open({ env });
       await terminal.type("devtool chat", "Enter");
-      await terminal.shows(/^agent devtool · workspace .*playground · model scripted · mode default[\s\S]*^>$/m);
+      await terminal.shows(
+        /^agent devtool · workspace .*playground · model scripted · mode default[\s\S]*^>$/m,
+      );
     });
     afterEach(async () => {
       await terminal[Symbol.asyncDispose]();
@@ -38,7 +63,9 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
       await terminal.type("wait 600000", "Enter");
       await terminal.shows(/chunk 2/);
       await server.kill();
-      await terminal.shows(/^· the server at http:\S+ is gone: waiting for it to start again$/m);
+      await terminal.shows(
+        /^· the server at http:\S+ is gone: waiting for it to start again$/m,
+      );
       server = await serve();
       await terminal.shows(/^· reconnected to http:\S+$/m);
       await terminal.shows(/Send a message to go on[\s\S]*default\n>$/m);
@@ -52,8 +79,12 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
       await server.kill();
       server = await serve();
       await terminal.type("y", "Enter");
-      await terminal.shows(/^· reconnected to http:\S+$[\s\S]*^✓ write_file[\s\S]*^>$/m);
-      expect(readFileSync(join(home, "playground/asked.txt"), "utf8")).toBe("answered");
+      await terminal.shows(
+        /^· reconnected to http:\S+$[\s\S]*^✓ write_file[\s\S]*^>$/m,
+      );
+      expect(readFileSync(join(home, "playground/asked.txt"), "utf8")).toBe(
+        "answered",
+      );
     });
 
     it("does not answer with a key that Ctrl-C follows at once, and leaves while no server is there", async () => {
@@ -72,9 +103,13 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
       await terminal.shows(/^choose >$/m);
       await server.kill();
       await terminal.type("y", "Enter");
-      await terminal.shows(/is gone: waiting for it to start again$[\s\S]*working \d+s/m);
+      await terminal.shows(
+        /is gone: waiting for it to start again$[\s\S]*working \d+s/m,
+      );
       await terminal.type("", "C-c");
-      await terminal.shows(/^· not canceled: the server is not running; it will have the task when it starts/m);
+      await terminal.shows(
+        /^· not canceled: the server is not running; it will have the task when it starts/m,
+      );
       await terminal.type("", "C-c");
       await terminal.shows(/^\$$/m);
       expect(existsSync(join(home, "playground/asked.txt"))).toBe(false);

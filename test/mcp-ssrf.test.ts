@@ -4,7 +4,12 @@ import { createServer as createWeb, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { json } from "node:stream/consumers";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, streamMessage, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createMcp } from "@devtool/mcp";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -25,17 +30,31 @@ describe("an MCP server that a client brings (S7)", () => {
     await rm(workspace, { recursive: true });
   });
 
-  it.each(["http", "sse"] as const)("is not reached on this machine or in its network, over %s", async (way) => {
-    const port = new URL(web.url).port;
-    for (const host of ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "2130706433"]) {
-      await say([], `http://${host}:${port}/mcp`, way);
-      expect(notices.at(-1), host).toMatch(/may not be reached|cannot be reached/);
-    }
-    expect(notices[0]).toContain(`the operator allows it with mcp_targets = ["127.0.0.1:${port}"]`);
-    await say([], METADATA, way);
-    expect(notices.at(-1)).toContain("is not public");
-    expect(web.requests).toEqual([]);
-  });
+  it.each(["http", "sse"] as const)(
+    "is not reached on this machine or in its network, over %s",
+    async (way) => {
+      const port = new URL(web.url).port;
+      for (const host of [
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "0.0.0.0",
+        "2130706433",
+      ]) {
+        await say([], `http://${host}:${port}/mcp`, way);
+        expect(notices.at(-1), host).toMatch(
+          /may not be reached|cannot be reached/,
+        );
+      }
+      expect(notices[0]).toContain(
+        `the operator allows it with mcp_targets = ["127.0.0.1:${port}"]`,
+      );
+      await say([], METADATA, way);
+      expect(notices.at(-1)).toContain("is not public");
+      expect(web.requests).toEqual([]);
+    },
+  );
 
   it("is reached where the operator allows it, with its headers, and gives its tools", async () => {
     const said = await say([new URL(web.url).host], `${web.url}/mcp`, "http");
@@ -52,7 +71,9 @@ describe("an MCP server that a client brings (S7)", () => {
     await say(["127.0.0.1:*"], `${redirecting.url}/mcp`, "http");
     expect(redirecting.requests.length).toBeGreaterThan(0);
     expect(other.requests).toEqual([]);
-    expect(notices.at(-1)).toContain("redirects: use the URL that it redirects to");
+    expect(notices.at(-1)).toContain(
+      "redirects: use the URL that it redirects to",
+    );
   });
 
   it("is never this server itself", async () => {
@@ -60,19 +81,45 @@ describe("an MCP server that a client brings (S7)", () => {
     expect(notices.at(-1)).toContain("is this server");
   });
 
-  async function say(targets: readonly string[], url: string, way: "http" | "sse"): Promise<string> {
+  async function say(
+    targets: readonly string[],
+    url: string,
+    way: "http" | "sse",
+  ): Promise<string> {
     const onNotice = (text: string): void => void notices.push(text);
-    await using server = await serveCodingAgent({ workspace, sandbox: "none", onNotice, mcp: createMcp({ targets }) });
+    await using server = await serveCodingAgent({
+      workspace,
+      sandbox: "none",
+      onNotice,
+      mcp: createMcp({ targets }),
+    });
     const interceptors = [bearerInterceptor(server.token)];
     const client = createDevtoolClient(
-      createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }),
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
     );
-    const transport = { case: way, value: { url: url.replace("OWN", server.url), headers: { "x-mine": "1" } } };
+    const transport = {
+      case: way,
+      value: {
+        url: url.replace("OWN", server.url),
+        headers: { "x-mine": "1" },
+      },
+    };
     const sessionSettings = { mcpServers: [{ name: "brought", transport }] };
     const message = textMessage(crypto.randomUUID(), "call no_such_tool {}");
     let said = "";
-    for await (const event of streamMessage(client, { message, sessionSettings }, AbortSignal.timeout(60_000)))
-      if (event.payload.case === "toolCall" && event.payload.value.result.case === "error")
+    for await (const event of streamMessage(
+      client,
+      { message, sessionSettings },
+      AbortSignal.timeout(60_000),
+    ))
+      if (
+        event.payload.case === "toolCall" &&
+        event.payload.value.result.case === "error"
+      )
         said += event.payload.value.result.value.message;
     return said;
   }
@@ -103,21 +150,40 @@ async function serveWeb(answer: RequestListener): Promise<Web> {
   };
 }
 
-/** The least that an MCP server has to say: its tools in a stream of events, the rest as JSON. */
+/**
+ * The least that an MCP server has to say: its tools in a stream of events, the
+ * rest as JSON.
+ */
 const answerMcp: RequestListener = async (request, response) => {
   if (request.method !== "POST") return void response.writeHead(405).end();
   const { id, method, params } = Object(await json(request));
   if (id === undefined) return void response.writeHead(202).end();
-  const version = { protocolVersion: params?.protocolVersion, capabilities: { tools: {} } };
-  const tool = { name: "greet", description: "Greets.", inputSchema: { type: "object" } };
+  const version = {
+    protocolVersion: params?.protocolVersion,
+    capabilities: { tools: {} },
+  };
+  const tool = {
+    name: "greet",
+    description: "Greets.",
+    inputSchema: { type: "object" },
+  };
   const results = new Map<unknown, unknown>([
-    ["initialize", { ...version, serverInfo: { name: "brought", version: "1" } }],
+    [
+      "initialize",
+      { ...version, serverInfo: { name: "brought", version: "1" } },
+    ],
     ["tools/list", { tools: [tool] }],
   ]);
   const result = results.get(method);
-  const answer = { jsonrpc: "2.0", id, ...(result ? { result } : { error: { code: -32601, message: "unknown" } }) };
+  const answer = {
+    jsonrpc: "2.0",
+    id,
+    ...(result ? { result } : { error: { code: -32601, message: "unknown" } }),
+  };
   if (method !== "tools/list")
-    return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(answer));
+    return void response
+      .writeHead(200, { "content-type": "application/json" })
+      .end(JSON.stringify(answer));
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.end(`event: message\ndata: ${JSON.stringify(answer)}\n\n`);
 };

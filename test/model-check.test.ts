@@ -5,9 +5,15 @@ import { roundsOf, seedOf } from "./depth.ts";
 import { commands, TaskModel } from "./model-check/commands.ts";
 import { idsIn, ServerUnderTest } from "./model-check/server-under-test.ts";
 
-const RUNS = roundsOf("DEVTOOL_MODEL_RUNS", { quick: 100, ci: 500, deep: 10_000 });
+const RUNS = roundsOf("DEVTOOL_MODEL_RUNS", {
+  quick: 100,
+  ci: 500,
+  deep: 10_000,
+});
 
-describe("the server beside a reference of a task (R9)", { timeout: 10 * 60_000 + RUNS * 1_500 }, () => {
+describe("the server beside a reference of a task (R9)", {
+  timeout: 10 * 60_000 + RUNS * 1_500,
+}, () => {
   it("says what the reference says, whatever a client does in whatever order, over restarts too", async () => {
     const { runs, failure } = await check({}, RUNS);
     expect(failure).toBe("");
@@ -50,15 +56,26 @@ describe("a subscription to a task that waits, after a message behind its questi
       const taskId = "task" in asked ? asked.task.id : "";
       const waiting = messageOf("text hi", taskId);
       await server.call("message/send", waiting);
-      await server.call("message/withdraw", { taskId, messageId: waiting.message.messageId });
+      await server.call("message/withdraw", {
+        taskId,
+        messageId: waiting.message.messageId,
+      });
 
       const stream = await server.subscription(taskId, headers);
       const ids = idsIn(stream);
-      expect(ids).toEqual([...new Set(ids)].toSorted((one, other) => one - other));
+      expect(ids).toEqual(
+        [...new Set(ids)].toSorted((one, other) => one - other),
+      );
       const last = stream.trimEnd().split("\n\n").at(-1) ?? "";
       expect(last).toContain(`id: ${ids.at(-1)}\n`);
       expect(JSON.parse(last.slice(last.indexOf("{")))).toMatchObject({
-        result: { final: true, status: { state: "input-required", message: { parts: [{ kind: "data" }] } } },
+        result: {
+          final: true,
+          status: {
+            state: "input-required",
+            message: { parts: [{ kind: "data" }] },
+          },
+        },
       });
     },
   );
@@ -66,11 +83,19 @@ describe("a subscription to a task that waits, after a message behind its questi
 
 function messageOf(text: string, taskId?: string) {
   const parts = [{ kind: "text", text }];
-  const message = { kind: "message", role: "user", messageId: crypto.randomUUID(), parts };
+  const message = {
+    kind: "message",
+    role: "user",
+    messageId: crypto.randomUUID(),
+    parts,
+  };
   return { message: { ...message, ...(taskId !== undefined && { taskId }) } };
 }
 
-/** Plays commands against a server; says which did not come out as the reference has it, with the seed that plays them again. */
+/**
+ * Plays commands against a server; says which did not come out as the reference
+ * has it, with the seed that plays them again.
+ */
 async function check(
   options: CodingServerOptions,
   numRuns: number,
@@ -79,11 +104,20 @@ async function check(
   await server.start();
   let count = 0;
   const nextId = (): string => `m${count++}`;
-  const property = fc.asyncProperty(fc.commands(commands(), { maxCommands: 20 }), (played) =>
-    fc.asyncModelRun(() => ({ model: new TaskModel(), real: { server, call: "", nextId } }), played),
+  const property = fc.asyncProperty(
+    fc.commands(commands(), { maxCommands: 20 }),
+    (played) =>
+      fc.asyncModelRun(
+        () => ({ model: new TaskModel(), real: { server, call: "", nextId } }),
+        played,
+      ),
   );
   const seed = seedOf();
-  const details = await fc.check(property, { numRuns, seed, endOnFailure: false });
+  const details = await fc.check(property, {
+    numRuns,
+    seed,
+    endOnFailure: false,
+  });
   const failure = details.failed ? fc.defaultReportMessage(details) : undefined;
   return { runs: details.numRuns, failure: failure ?? "" };
 }

@@ -5,7 +5,12 @@ import { Code } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
-import { bearerInterceptor, createDevtoolClient, createTaskView, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  createTaskView,
+  type DevtoolClient,
+} from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
 import { startFakeGemini } from "@devtool/fake-gemini";
@@ -22,14 +27,26 @@ describe("the models of an agent", () => {
     {
       api: "Gemini",
       start: () => startFakeGemini(),
-      createModel: (url: string) => createGeminiModel({ apiKey: "k", baseUrl: url }),
-      listed: [{ name: "gemini-test", displayName: "Gemini Test", contextWindowTokens: 1_048_576n }],
+      createModel: (url: string) =>
+        createGeminiModel({ apiKey: "k", baseUrl: url }),
+      listed: [
+        {
+          name: "gemini-test",
+          displayName: "Gemini Test",
+          contextWindowTokens: 1_048_576n,
+        },
+      ],
       windowTokens: 1_048_576n,
     },
     {
       api: "OpenAI",
       start: () => startFakeOpenAi({ models: ["gpt-test", "gpt-tiny"] }),
-      createModel: (url: string) => createOpenAiModel({ apiKey: "k", baseUrl: `${url}/v1`, maxInputTokens: 9000 }),
+      createModel: (url: string) =>
+        createOpenAiModel({
+          apiKey: "k",
+          baseUrl: `${url}/v1`,
+          maxInputTokens: 9000,
+        }),
       listed: [
         { name: "gpt-test", displayName: "", contextWindowTokens: 0n },
         { name: "gpt-tiny", displayName: "", contextWindowTokens: 0n },
@@ -39,52 +56,85 @@ describe("the models of an agent", () => {
     {
       api: "Anthropic",
       start: () => startFakeAnthropic({ models: ["claude-test"] }),
-      createModel: (url: string) => createAnthropicModel({ apiKey: "k", baseUrl: url }),
-      listed: [{ name: "claude-test", displayName: "claude-test", contextWindowTokens: 0n }],
+      createModel: (url: string) =>
+        createAnthropicModel({ apiKey: "k", baseUrl: url }),
+      listed: [
+        {
+          name: "claude-test",
+          displayName: "claude-test",
+          contextWindowTokens: 0n,
+        },
+      ],
       windowTokens: 200_000n,
     },
-  ])("of $api are listed, and each step says how full the context is", async (play) => {
-    await using fake = await play.start();
-    await using served = await serve(play.createModel(fake.url));
-    const { models } = await served.client.agents.listModels({}, { signal });
-    expect(models).toMatchObject(play.listed);
-    const first = await usageAfter(served.client, "text one");
-    expect(first.contextWindowTokens).toBe(play.windowTokens);
-    expect(first.contextTokens).toBe(first.inputTokens + first.outputTokens);
-  });
+  ])(
+    "of $api are listed, and each step says how full the context is",
+    async (play) => {
+      await using fake = await play.start();
+      await using served = await serve(play.createModel(fake.url));
+      const { models } = await served.client.agents.listModels({}, { signal });
+      expect(models).toMatchObject(play.listed);
+      const first = await usageAfter(served.client, "text one");
+      expect(first.contextWindowTokens).toBe(play.windowTokens);
+      expect(first.contextTokens).toBe(first.inputTokens + first.outputTokens);
+    },
+  );
 
   it("are none where the agent knows none, and an agent that does not exist is named", async () => {
     await using served = await serve(undefined);
-    expect((await served.client.agents.listModels({}, { signal })).models).toEqual([]);
-    await expect(served.client.agents.listModels({ agent: "other" }, { signal })).rejects.toMatchObject({
+    expect(
+      (await served.client.agents.listModels({}, { signal })).models,
+    ).toEqual([]);
+    await expect(
+      served.client.agents.listModels({ agent: "other" }, { signal }),
+    ).rejects.toMatchObject({
       code: Code.InvalidArgument,
     });
   });
 
   it("are not listed when their API refuses, which is said without the key", async () => {
     await using fake = await startFakeOpenAi();
-    await using served = await serve(createOpenAiModel({ baseUrl: `${fake.url}/v1`, model: "m" }));
-    const refused = await served.client.agents.listModels({}, { signal }).catch((reason: unknown) => String(reason));
+    await using served = await serve(
+      createOpenAiModel({ baseUrl: `${fake.url}/v1`, model: "m" }),
+    );
+    const refused = await served.client.agents
+      .listModels({}, { signal })
+      .catch((reason: unknown) => String(reason));
     expect(refused).toContain("You didn't provide an API key");
   });
 
-  it.each(["0.3", "1.0"])("say over A2A %s how full the context is, too", async (protocolVersion) => {
-    await using fake = await startFakeGemini();
-    await using served = await serve(createGeminiModel({ apiKey: "k", baseUrl: fake.url }));
-    const { url, token } = served.server;
-    const client = createDevtoolClient(createA2aTransport({ url, token, protocolVersion }));
-    const usage = await usageAfter(client, "text one");
-    expect(usage).toMatchObject({ contextWindowTokens: 1_048_576n });
-    expect(usage.contextTokens).toBeGreaterThan(0n);
-  });
+  it.each(["0.3", "1.0"])(
+    "say over A2A %s how full the context is, too",
+    async (protocolVersion) => {
+      await using fake = await startFakeGemini();
+      await using served = await serve(
+        createGeminiModel({ apiKey: "k", baseUrl: fake.url }),
+      );
+      const { url, token } = served.server;
+      const client = createDevtoolClient(
+        createA2aTransport({ url, token, protocolVersion }),
+      );
+      const usage = await usageAfter(client, "text one");
+      expect(usage).toMatchObject({ contextWindowTokens: 1_048_576n });
+      expect(usage.contextTokens).toBeGreaterThan(0n);
+    },
+  );
 });
 
 /** Serves the coding agent in a workspace of its own. */
 async function serve(model: Model | undefined) {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-models-"));
-  const server: DevtoolServer = await serveCodingAgent({ workspace, sandbox: "none", ...(model && { model }) });
+  const server: DevtoolServer = await serveCodingAgent({
+    workspace,
+    sandbox: "none",
+    ...(model && { model }),
+  });
   const interceptors = [bearerInterceptor(server.token)];
-  const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+  const transport = createConnectTransport({
+    baseUrl: server.url,
+    httpVersion: "1.1",
+    interceptors,
+  });
   return {
     server,
     client: createDevtoolClient(transport),

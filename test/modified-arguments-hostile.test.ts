@@ -4,7 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTaskView, type TaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { emptyTask, MODIFIED_ARGUMENTS_URI, SHOWN_DIGEST_URI } from "@devtool/schema";
+import {
+  emptyTask,
+  MODIFIED_ARGUMENTS_URI,
+  SHOWN_DIGEST_URI,
+} from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
@@ -20,8 +24,16 @@ interface Answering {
   readonly token?: string;
 }
 
-/** The dialects whose messages are JSON, as text: an object would lose what a hostile client writes. */
-const DIALECTS: Readonly<Record<string, (answer: Answering) => { path: string; version: string; body: string }>> = {
+/**
+ * The dialects whose messages are JSON, as text: an object would lose what a
+ * hostile client writes.
+ */
+const DIALECTS: Readonly<
+  Record<
+    string,
+    (answer: Answering) => { path: string; version: string; body: string }
+  >
+> = {
   "A2A 0.3": ({ taskId, toolCallId, args, digest }) => ({
     path: "/",
     version: "0.3",
@@ -57,9 +69,11 @@ const DIALECTS: Readonly<Record<string, (answer: Answering) => { path: string; v
 const REFUSED: Readonly<Record<string, string>> = {
   "__proto__ with the argument": '{"__proto__":{"command":"touch pwned"}}',
   "__proto__ beside it": '{"command":"ls","__proto__":{"background":true}}',
-  constructor: '{"command":"ls","constructor":{"prototype":{"command":"touch pwned"}}}',
+  constructor:
+    '{"command":"ls","constructor":{"prototype":{"command":"touch pwned"}}}',
   "a list for a text": '{"command":["touch","pwned"]}',
-  "an object that would become a text": '{"command":{"toString":"touch pwned"}}',
+  "an object that would become a text":
+    '{"command":{"toString":"touch pwned"}}',
   "a number for a text": '{"command":7}',
   "a text for a switch": '{"command":"ls","background":"true"}',
   "another name for an argument": '{"command":"ls","Command":"touch pwned"}',
@@ -80,10 +94,16 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
     let issuer: Issuer;
 
     beforeAll(async () => {
-      workspace = await realpath(await mkdtemp(join(tmpdir(), "devtool-hostile-edits-")));
+      workspace = await realpath(
+        await mkdtemp(join(tmpdir(), "devtool-hostile-edits-")),
+      );
       issuer = await createIssuer();
       const jwt = { ...issuer.options, approveScope: "devtool.approve" };
-      server = await serveCodingAgent({ workspace, sandbox: "none", authentication: { jwt } });
+      server = await serveCodingAgent({
+        workspace,
+        sandbox: "none",
+        authentication: { jwt },
+      });
     });
     afterAll(async () => {
       await server.close();
@@ -94,7 +114,9 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
       const view = await ask();
       const before = await questionOf(view);
       for (const [what, args] of Object.entries(REFUSED)) {
-        expect(await post({ ...before, args }), what).toMatch(/^4\d\d|^200 error/);
+        expect(await post({ ...before, args }), what).toMatch(
+          /^4\d\d|^200 error/,
+        );
         expect(await questionOf(view), what).toEqual(before);
       }
       expect(await readdir(workspace)).toEqual([]);
@@ -103,7 +125,12 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
     it("of another kind of effect ask again as what they are: in the background", async () => {
       const view = await ask();
       const before = await questionOf(view);
-      expect(await post({ ...before, args: '{"command":"touch pwned","background":true}' })).toMatch(/^200 ok/);
+      expect(
+        await post({
+          ...before,
+          args: '{"command":"touch pwned","background":true}',
+        }),
+      ).toMatch(/^200 ok/);
       const { description, digest } = await questionOf(view);
       expect(description).toMatch(/touch pwned.*\(in the background\)/);
       expect(digest).not.toBe(before.digest);
@@ -113,16 +140,30 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
     it("of a question that has changed, or of a call that has run, are refused", async () => {
       const view = await ask();
       const old = await questionOf(view);
-      expect(await post({ ...old, args: '{"command":"echo two"}' })).toMatch(/^200 ok/);
+      expect(await post({ ...old, args: '{"command":"echo two"}' })).toMatch(
+        /^200 ok/,
+      );
       const now = await questionOf(view);
       expect(now.digest).not.toBe(old.digest);
-      expect(await post({ ...old, args: '{"command":"touch pwned"}' })).toMatch(/^4\d\d|^200 error/);
+      expect(await post({ ...old, args: '{"command":"touch pwned"}' })).toMatch(
+        /^4\d\d|^200 error/,
+      );
       expect(await questionOf(view)).toEqual(now);
       const { tasks } = clientOf(server);
-      const confirmation = { toolCallId: now.toolCallId, selectedOptionId: "proceed_once" };
-      const parts = [{ content: { case: "confirmation", value: confirmation } as const }];
-      await tasks.sendMessage({ taskId: now.taskId, message: { messageId: crypto.randomUUID(), parts } });
-      expect(await post({ ...now, args: '{"command":"touch pwned"}' })).toMatch(/^4\d\d|^200 error/);
+      const confirmation = {
+        toolCallId: now.toolCallId,
+        selectedOptionId: "proceed_once",
+      };
+      const parts = [
+        { content: { case: "confirmation", value: confirmation } as const },
+      ];
+      await tasks.sendMessage({
+        taskId: now.taskId,
+        message: { messageId: crypto.randomUUID(), parts },
+      });
+      expect(await post({ ...now, args: '{"command":"touch pwned"}' })).toMatch(
+        /^4\d\d|^200 error/,
+      );
       expect(existsSync(join(workspace, "pwned"))).toBe(false);
     });
 
@@ -130,11 +171,18 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
       const token = await issuer.tokenFor("mallory", "openid");
       const view = await ask(token);
       const before = await questionOf(view, token);
-      expect(await post({ ...before, args: '{"command":"touch pwned"}', token })).toMatch(/^4\d\d|^200 error/);
+      expect(
+        await post({ ...before, args: '{"command":"touch pwned"}', token }),
+      ).toMatch(/^4\d\d|^200 error/);
       // Nor does the operator's question take an answer of hers.
       const other = await questionOf(await ask());
-      expect(await post({ ...other, args: '{"command":"touch pwned"}', token })).toMatch(/^4\d\d|^200 error/);
-      expect([await questionOf(view, token), existsSync(join(workspace, "pwned"))]).toEqual([before, false]);
+      expect(
+        await post({ ...other, args: '{"command":"touch pwned"}', token }),
+      ).toMatch(/^4\d\d|^200 error/);
+      expect([
+        await questionOf(view, token),
+        existsSync(join(workspace, "pwned")),
+      ]).toEqual([before, false]);
     });
 
     async function ask(token = server.token): Promise<TaskView> {
@@ -146,21 +194,32 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
     async function questionOf(view: TaskView, token = server.token) {
       const taskId = view.snapshot().task.id;
       const client = clientOf({ ...server, token });
-      const { task: { sequence: head } = emptyTask() } = await client.tasks.getTask({ taskId });
+      const { task: { sequence: head } = emptyTask() } =
+        await client.tasks.getTask({ taskId });
       const now = createTaskView(client, { taskId });
       const leave = new AbortController();
       const following = now.follow(leave.signal).catch(() => undefined);
       // The log begins with the question as it was first asked.
-      await expect.poll(() => now.snapshot().task.sequence >= head, { timeout: 60_000 }).toBe(true);
+      await expect
+        .poll(() => now.snapshot().task.sequence >= head, { timeout: 60_000 })
+        .toBe(true);
       expect(now.snapshot().questions).toHaveLength(1);
       leave.abort();
       await following;
       const [call = expect.unreachable()] = now.snapshot().questions;
-      const digest = call.shownDigest && Buffer.from(call.shownDigest).toString("base64");
-      return { taskId, toolCallId: call.toolCallId, digest, description: call.description };
+      const digest =
+        call.shownDigest && Buffer.from(call.shownDigest).toString("base64");
+      return {
+        taskId,
+        toolCallId: call.toolCallId,
+        digest,
+        description: call.description,
+      };
     }
 
-    /** Returns the status of the answer, and whether it is an error of JSON-RPC. */
+    /**
+     * Returns the status of the answer, and whether it is an error of JSON-RPC.
+     */
     async function post(answer: Answering): Promise<string> {
       const { path, version, body } = bodyOf(answer);
       const headers = {
@@ -168,7 +227,11 @@ describe.each(variantsOf("dialects", Object.entries(DIALECTS), 3))(
         authorization: `Bearer ${answer.token ?? server.token}`,
         ...(version !== "" && { "a2a-version": version }),
       };
-      const response = await fetch(`${server.url}${path}`, { method: "POST", headers, body });
+      const response = await fetch(`${server.url}${path}`, {
+        method: "POST",
+        headers,
+        body,
+      });
       const text = await response.text();
       return `${response.status} ${/"error":\{/.test(text) ? "error" : "ok"} ${name}`;
     }

@@ -27,8 +27,14 @@ const ARGUMENTS: ReadonlyMap<string, string> = new Map([
   ["memory add", "Bob was here."],
 ]);
 
-function pathsOf(commands: readonly SlashCommand[], above: readonly string[] = []): string[][] {
-  return commands.flatMap(({ name, subCommands }) => [[...above, name], ...pathsOf(subCommands, [...above, name])]);
+function pathsOf(
+  commands: readonly SlashCommand[],
+  above: readonly string[] = [],
+): string[][] {
+  return commands.flatMap(({ name, subCommands }) => [
+    [...above, name],
+    ...pathsOf(subCommands, [...above, name]),
+  ]);
 }
 
 const OPERATORS_POLICY = `
@@ -60,16 +66,30 @@ describe("data of the operator (S12)", () => {
     await writeFile(join(workspace, "AGENTS.md"), "Use tabs.\n");
     await mkdir(dataDirectory, { mode: 0o700 });
     const saved = `[[rule]]\ndecision = "allow"\ntool = "run_shell_command"\ncommand_prefix = "make secret-project"\n`;
-    await writeFile(join(dataDirectory, "saved-approvals.toml"), saved, { mode: 0o600 });
-    trust = new TrustStore({ dataDirectory, openDirectory: (path) => new Workspace(path), now: () => new Date(0) });
+    await writeFile(join(dataDirectory, "saved-approvals.toml"), saved, {
+      mode: 0o600,
+    });
+    trust = new TrustStore({
+      dataDirectory,
+      openDirectory: (path) => new Workspace(path),
+      now: () => new Date(0),
+    });
     await trust.grant(await trust.preview(workspace));
     const issuer = await createIssuer();
     const jwt = { ...issuer.options, approveScope: "approve" };
     const policyFiles = [join(base, "OPERATORS-PLACE.toml")];
     await writeFile(policyFiles[0] ?? "", OPERATORS_POLICY, { mode: 0o600 });
-    server = await serveCodingAgent({ workspace, dataDirectory, policyFiles, authentication: { jwt } });
+    server = await serveCodingAgent({
+      workspace,
+      dataDirectory,
+      policyFiles,
+      authentication: { jwt },
+    });
     operator = new Conversation(server, signal);
-    bob = new Conversation({ url: server.url, token: await issuer.tokenFor("bob", "approve") }, signal);
+    bob = new Conversation(
+      { url: server.url, token: await issuer.tokenFor("bob", "approve") },
+      signal,
+    );
   });
   afterEach(async () => {
     await server.close();
@@ -79,7 +99,9 @@ describe("data of the operator (S12)", () => {
   it("trust does not follow changes of memory files that another principal approves", async () => {
     const before = await readFile(join(base, "data/trust.json"), "utf8");
     await remember(bob, "EVIL");
-    expect(await readFile(join(workspace, "AGENTS.md"), "utf8")).toContain("EVIL");
+    expect(await readFile(join(workspace, "AGENTS.md"), "utf8")).toContain(
+      "EVIL",
+    );
     expect(await readFile(join(base, "data/trust.json"), "utf8")).toBe(before);
     expect((await trust.trustOf(workspace)).case).toBe("changed");
   });
@@ -90,8 +112,15 @@ describe("data of the operator (S12)", () => {
   });
 
   it("saved approvals are listed only for the operator", async () => {
-    expect(toJsonString(TaskSchema, await commanded(operator, ["policies", "list"], ""))).toContain("secret-project");
-    expect(toJsonString(TaskSchema, await commanded(bob, ["policies", "list"], ""))).not.toContain("secret-project");
+    expect(
+      toJsonString(
+        TaskSchema,
+        await commanded(operator, ["policies", "list"], ""),
+      ),
+    ).toContain("secret-project");
+    expect(
+      toJsonString(TaskSchema, await commanded(bob, ["policies", "list"], "")),
+    ).not.toContain("secret-project");
   });
 
   it("the paths of policy files are shown only to the operator, in lists and in decisions", async () => {
@@ -101,7 +130,9 @@ describe("data of the operator (S12)", () => {
       toJsonString(TaskSchema, await who.start("run cat keys/a")),
     ];
     for (const [index, text] of (await texts(operator)).entries())
-      expect(text).toContain(`OPERATORS-PLACE.toml:${index === 1 ? "2" : "no-secrets"}`);
+      expect(text).toContain(
+        `OPERATORS-PLACE.toml:${index === 1 ? "2" : "no-secrets"}`,
+      );
     for (const [index, text] of (await texts(bob)).entries()) {
       expect(text).not.toContain("OPERATORS-PLACE");
       expect(text).toContain(`operator-1:${index === 1 ? "2" : "no-secrets"}`);
@@ -109,8 +140,12 @@ describe("data of the operator (S12)", () => {
   });
 
   it("no slash command shows it, or another principal's conversation, to a second principal", async () => {
-    await writeFile(join(base, "data/AGENTS.md"), "OPERATORS-MEMORY\n", { mode: 0o600 });
-    const asking = await operator.start("text OPERATORS-WORDS\nwrite OPERATORS-FILE.txt one");
+    await writeFile(join(base, "data/AGENTS.md"), "OPERATORS-MEMORY\n", {
+      mode: 0o600,
+    });
+    const asking = await operator.start(
+      "text OPERATORS-WORDS\nwrite OPERATORS-FILE.txt one",
+    );
     const { contextId } = await operator.answer(asking, OPTION_PROCEED_ONCE);
     const secrets = ["OPERATORS-", "secret-project", join(base, "data")];
     const { commands } = await bob.client.commands.getAllSlashCommands({});
@@ -126,7 +161,8 @@ describe("data of the operator (S12)", () => {
         ).toEqual([]);
       }
     }
-    const shown = async (path: string) => everythingOf(operator, path.split(" "), "", contextId);
+    const shown = async (path: string) =>
+      everythingOf(operator, path.split(" "), "", contextId);
     expect(await shown("memory show")).toContain("OPERATORS-MEMORY");
     expect(await shown("restore list")).toContain("OPERATORS-FILE");
     expect(await shown("policies list")).toContain("secret-project");
@@ -134,17 +170,34 @@ describe("data of the operator (S12)", () => {
   });
 
   it("a second principal cannot restore a checkpoint of the operator", async () => {
-    const changed = await operator.answer(await operator.start("write made.txt one"), OPTION_PROCEED_ONCE);
+    const changed = await operator.answer(
+      await operator.start("write made.txt one"),
+      OPTION_PROCEED_ONCE,
+    );
     expect(changed.state).toBe(TaskState.COMPLETED);
-    expect(await everythingOf(bob, ["restore"], "1", "")).toContain('checkpoint "1" does not exist');
-    expect(await everythingOf(operator, ["restore"], "1", "")).toContain("Restore the files of the workspace");
+    expect(await everythingOf(bob, ["restore"], "1", "")).toContain(
+      'checkpoint "1" does not exist',
+    );
+    expect(await everythingOf(operator, ["restore"], "1", "")).toContain(
+      "Restore the files of the workspace",
+    );
   });
 
   /** Returns the immediate and the later reply of a command as text. */
-  async function everythingOf(who: Conversation, commandPath: string[], args: string, contextId: string) {
-    const { result } = await who.client.commands.runSlashCommand({ command: { commandPath, args }, contextId });
+  async function everythingOf(
+    who: Conversation,
+    commandPath: string[],
+    args: string,
+    contextId: string,
+  ) {
+    const { result } = await who.client.commands.runSlashCommand({
+      command: { commandPath, args },
+      contextId,
+    });
     const { executionId = "", message = "" } = result ?? {};
-    return executionId === "" ? message : toJsonString(TaskSchema, await followed(who, executionId));
+    return executionId === ""
+      ? message
+      : toJsonString(TaskSchema, await followed(who, executionId));
   }
 
   async function remember(who: Conversation, fact: string): Promise<void> {
@@ -152,8 +205,14 @@ describe("data of the operator (S12)", () => {
     await who.answer(asking, OPTION_PROCEED_ONCE);
   }
 
-  async function commanded(who: Conversation, commandPath: string[], args: string): Promise<Task> {
-    const { result } = await who.client.commands.runSlashCommand({ command: { commandPath, args } });
+  async function commanded(
+    who: Conversation,
+    commandPath: string[],
+    args: string,
+  ): Promise<Task> {
+    const { result } = await who.client.commands.runSlashCommand({
+      command: { commandPath, args },
+    });
     return followed(who, result?.executionId ?? "");
   }
 

@@ -3,7 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, confirmationPart, createDevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import {
   ConfirmationRequestSchema,
   OPTION_CANCEL,
@@ -16,7 +21,14 @@ import {
   ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
-import { type AgentEvent, Code, createServer, DevtoolError, type DevtoolServer, type Turn } from "@devtool/server";
+import {
+  type AgentEvent,
+  Code,
+  createServer,
+  DevtoolError,
+  type DevtoolServer,
+  type Turn,
+} from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
@@ -35,7 +47,11 @@ describe("a turn of an agent that makes its own calls", () => {
   });
 
   it.each([
-    [OPTION_PROCEED_ONCE, "one is published. two is published.", ["one", "two"]],
+    [
+      OPTION_PROCEED_ONCE,
+      "one is published. two is published.",
+      ["one", "two"],
+    ],
     [OPTION_CANCEL, "one is published. two is not published.", ["one"]],
   ])(
     "goes on after a restart while it asked, asks nothing twice and runs nothing twice: %s",
@@ -47,7 +63,11 @@ describe("a turn of an agent that makes its own calls", () => {
       expect([second.state, runs]).toEqual([TaskState.INPUT_REQUIRED, ["one"]]);
       await restart(publishing(runs));
       const ended = await answer(second, option);
-      expect([ended.state, runs, callsIn(ended).length]).toEqual([TaskState.COMPLETED, ran, 2]);
+      expect([ended.state, runs, callsIn(ended).length]).toEqual([
+        TaskState.COMPLETED,
+        ran,
+        2,
+      ]);
       expect(wordsIn(ended)).toBe(`Publishing one two. ${said}`);
     },
   );
@@ -56,9 +76,16 @@ describe("a turn of an agent that makes its own calls", () => {
     const news: unknown[] = [];
     const noting: Execute = async function* (turn, signal) {
       const { message, answers, restarted } = turn.news;
-      news.push([message?.messageId, answers.map(({ selectedOptionId }) => selectedOptionId), restarted]);
+      news.push([
+        message?.messageId,
+        answers.map(({ selectedOptionId }) => selectedOptionId),
+        restarted,
+      ]);
       expect(turn.prompt?.messageId).toBe("m1");
-      yield* turn.call({ toolName: "act", ask: "Act?", run: () => "done" }, signal);
+      yield* turn.call(
+        { toolName: "act", ask: "Act?", run: () => "done" },
+        signal,
+      );
     };
     await start(noting);
     const asking = await send("go", "m1");
@@ -75,7 +102,10 @@ describe("a turn of an agent that makes its own calls", () => {
     await start(publishing(runs));
     const once = await answer(await send("one"), OPTION_PROCEED_ONCE);
     const again = await send("one", "m2", once);
-    expect([again.state, callsIn(again).length]).toEqual([TaskState.INPUT_REQUIRED, 2]);
+    expect([again.state, callsIn(again).length]).toEqual([
+      TaskState.INPUT_REQUIRED,
+      2,
+    ]);
     await answer(again, OPTION_PROCEED_ONCE);
     expect(runs).toEqual(["one", "one"]);
   });
@@ -83,36 +113,77 @@ describe("a turn of an agent that makes its own calls", () => {
   it("gives a call that failed as an outcome, and fails itself for what nobody foresaw", async () => {
     const outcomes: unknown[] = [];
     await start(async function* (turn, signal) {
-      const failing = (reason: Error) => ({ toolName: "act", run: () => Promise.reject(reason) });
-      const full = new DevtoolError("the shelf is full: make room", Code.ResourceExhausted);
+      const failing = (reason: Error) => ({
+        toolName: "act",
+        run: () => Promise.reject(reason),
+      });
+      const full = new DevtoolError(
+        "the shelf is full: make room",
+        Code.ResourceExhausted,
+      );
       outcomes.push(yield* turn.call(failing(full), signal));
       yield* turn.call(failing(new Error("a bug")), signal);
     });
     const task = await send("go");
-    expect(outcomes).toEqual([{ case: "failed", message: "the shelf is full: make room" }]);
-    expect([task.state, errors]).toEqual([TaskState.FAILED, [new Error("a bug")]]);
-    expect(callsIn(task).map(({ status }) => status)).toEqual([ToolCallStatus.FAILED, ToolCallStatus.CANCELLED]);
+    expect(outcomes).toEqual([
+      { case: "failed", message: "the shelf is full: make room" },
+    ]);
+    expect([task.state, errors]).toEqual([
+      TaskState.FAILED,
+      [new Error("a bug")],
+    ]);
+    expect(callsIn(task).map(({ status }) => status)).toEqual([
+      ToolCallStatus.FAILED,
+      ToolCallStatus.CANCELLED,
+    ]);
   });
 
   it("may decline a call that its user has declined", async () => {
     await start(async function* (turn, signal) {
-      const call = create(ToolCallSchema, { toolCallId: "k", toolName: "act", status: ToolCallStatus.PENDING });
-      const options = [OPTION_PROCEED_ONCE, OPTION_CANCEL].map((id) => ({ id, name: id }));
+      const call = create(ToolCallSchema, {
+        toolCallId: "k",
+        toolName: "act",
+        status: ToolCallStatus.PENDING,
+      });
+      const options = [OPTION_PROCEED_ONCE, OPTION_CANCEL].map((id) => ({
+        id,
+        name: id,
+      }));
       turn.confirmations.open("k");
-      const confirmationRequest = create(ConfirmationRequestSchema, { options });
-      yield { case: "toolCalls", value: [{ call: { ...call, confirmationRequest } }] };
+      const confirmationRequest = create(ConfirmationRequestSchema, {
+        options,
+      });
+      yield {
+        case: "toolCalls",
+        value: [{ call: { ...call, confirmationRequest } }],
+      };
       await turn.confirmations.wait("k", signal);
-      yield { case: "toolCalls", value: [{ call: { ...call, status: ToolCallStatus.CANCELLED } }] };
+      yield {
+        case: "toolCalls",
+        value: [{ call: { ...call, status: ToolCallStatus.CANCELLED } }],
+      };
       yield { case: "text", value: "Not done." };
     });
     const ended = await answer(await send("go"), OPTION_CANCEL);
-    expect([ended.state, ended.error, wordsIn(ended)]).toEqual([TaskState.COMPLETED, "", "Not done."]);
+    expect([ended.state, ended.error, wordsIn(ended)]).toEqual([
+      TaskState.COMPLETED,
+      "",
+      "Not done.",
+    ]);
   });
 
   async function start(execute: Execute): Promise<void> {
-    const own = { about: { name: "own", description: "Ours." }, open: () => ({ createExecutor: () => ({ execute }) }) };
+    const own = {
+      about: { name: "own", description: "Ours." },
+      open: () => ({ createExecutor: () => ({ execute }) }),
+    };
     const onError = (reason: unknown): number => errors.push(reason);
-    server = await createServer({ agents: { own }, workspace: process.cwd(), dataDirectory, onError });
+    server = await createServer({
+      agents: { own },
+      workspace: process.cwd(),
+      dataDirectory,
+      onError,
+    });
   }
 
   async function restart(execute: Execute): Promise<void> {
@@ -120,23 +191,39 @@ describe("a turn of an agent that makes its own calls", () => {
     await start(execute);
   }
 
-  function send(text: string, messageId = "m1", { id: taskId, contextId }: Partial<Task> = {}): Promise<Task> {
+  function send(
+    text: string,
+    messageId = "m1",
+    { id: taskId, contextId }: Partial<Task> = {},
+  ): Promise<Task> {
     return exchange({
       message: textMessage(messageId, text),
-      ...(taskId !== undefined && contextId !== undefined && { taskId, contextId }),
+      ...(taskId !== undefined &&
+        contextId !== undefined && { taskId, contextId }),
     });
   }
 
   async function answer(task: Task, selectedOptionId: string): Promise<Task> {
-    const [asking] = callsIn(task).filter(({ confirmationRequest }) => confirmationRequest);
+    const [asking] = callsIn(task).filter(
+      ({ confirmationRequest }) => confirmationRequest,
+    );
     if (!asking) throw new Error("nothing is asked");
     const parts = [confirmationPart(asking, selectedOptionId)];
-    return exchange({ message: { ...textMessage(crypto.randomUUID(), ""), parts }, taskId: task.id });
+    return exchange({
+      message: { ...textMessage(crypto.randomUUID(), ""), parts },
+      taskId: task.id,
+    });
   }
 
-  async function exchange(request: Parameters<Client["sendMessage"]>[0]): Promise<Task> {
+  async function exchange(
+    request: Parameters<Client["sendMessage"]>[0],
+  ): Promise<Task> {
     const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "1.1",
+      interceptors,
+    });
     const { tasks } = createDevtoolClient(transport);
     const { task: answered } = await tasks.sendMessage(request);
     const { task } = await tasks.getTask({ taskId: answered?.id ?? "" });
@@ -155,9 +242,16 @@ function publishing(runs: string[]): Execute {
     yield* turn.say(`Publishing ${text}.`);
     for (const word of text.split(" ")) {
       const run = (): string => `number ${runs.push(word)}`;
-      const asked = { toolName: "publish", args: { word }, ask: `Publish ${word}?`, run };
+      const asked = {
+        toolName: "publish",
+        args: { word },
+        ask: `Publish ${word}?`,
+        run,
+      };
       const outcome = yield* turn.call(asked, signal);
-      yield* turn.say(` ${word} is ${outcome.case === "succeeded" ? "" : "not "}published.`);
+      yield* turn.say(
+        ` ${word} is ${outcome.case === "succeeded" ? "" : "not "}published.`,
+      );
     }
   };
 }
@@ -168,6 +262,10 @@ function callsIn({ history }: Task): ToolCall[] {
 
 /** All that an agent said. */
 function wordsIn({ history }: Task): string {
-  const parts = history.filter(({ role }) => role === Role.AGENT).flatMap((message) => message.parts);
-  return parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("");
+  const parts = history
+    .filter(({ role }) => role === Role.AGENT)
+    .flatMap((message) => message.parts);
+  return parts
+    .flatMap(({ content }) => (content.case === "text" ? [content.value] : []))
+    .join("");
 }

@@ -14,7 +14,13 @@ import {
   serveCodingAgent,
   stepStart,
 } from "@devtool/coding-agent";
-import { OPTION_PROCEED_ONCE, Role, type Task, TaskState, toolCallsOf } from "@devtool/schema";
+import {
+  OPTION_PROCEED_ONCE,
+  Role,
+  type Task,
+  TaskState,
+  toolCallsOf,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 
 /** A tool that counts how often it ran, after asking. */
@@ -29,11 +35,16 @@ function countingTool() {
   });
 }
 
-function modelThat(generate: (request: ModelRequest) => ReturnType<Model["generate"]>): Model {
+function modelThat(
+  generate: (request: ModelRequest) => ReturnType<Model["generate"]>,
+): Model {
   return { name: "own", generate };
 }
 
-const COUNTS = { case: "toolCall", value: { name: "count", args: {} } } as const;
+const COUNTS = {
+  case: "toolCall",
+  value: { name: "count", args: {} },
+} as const;
 
 describe("a model of somebody else in the coding agent", () => {
   it("calls a tool of somebody else, which asks, and knows its result from the user's answer", async () => {
@@ -42,11 +53,17 @@ describe("a model of somebody else in the coding agent", () => {
       expect(history.at(-1)?.role).toBe(Role.USER);
       if (message) return yield COUNTS;
       const [result] = results;
-      const output = result?.result.case === "output" ? result.result.value.result.value : "";
+      const output =
+        result?.result.case === "output"
+          ? result.result.value.result.value
+          : "";
       yield { case: "text", value: `counted ${output}` };
     });
     const task = await approveAll({ model, tools: [countingTool()] });
-    expect([task.state, task.history.flatMap(toolCallsOf).length]).toEqual([TaskState.COMPLETED, 1]);
+    expect([task.state, task.history.flatMap(toolCallsOf).length]).toEqual([
+      TaskState.COMPLETED,
+      1,
+    ]);
     expect(wordsIn(task)).toBe("counted 1");
   });
 
@@ -54,18 +71,23 @@ describe("a model of somebody else in the coding agent", () => {
     const model = modelThat(async function* ({ history }) {
       if (history.at(-1)?.role === Role.USER) yield COUNTS;
     });
-    const told = "the model calls count in the same way again and again: tell it what to do differently";
-    const same = defineTool({ ...TOOL, ask: () => "Count?", run: () => "always this" });
+    const told =
+      "the model calls count in the same way again and again: tell it what to do differently";
+    const same = defineTool({
+      ...TOOL,
+      ask: () => "Count?",
+      run: () => "always this",
+    });
     for (const [loopLimits, calls] of [
       [{}, 4],
       [{ maxSameSteps: 3 }, 2],
     ] as const) {
       const task = await approveAll({ model, tools: [same], loopLimits });
-      expect([task.state, task.error, task.history.flatMap(toolCallsOf).length]).toEqual([
-        TaskState.FAILED,
-        told,
-        calls,
-      ]);
+      expect([
+        task.state,
+        task.error,
+        task.history.flatMap(toolCallsOf).length,
+      ]).toEqual([TaskState.FAILED, told, calls]);
     }
   });
 
@@ -73,46 +95,95 @@ describe("a model of somebody else in the coding agent", () => {
     const model = modelThat(async function* () {
       yield COUNTS;
     });
-    const { error } = await approveAll({ model, tools: [countingTool()], maxSteps: 2 });
+    const { error } = await approveAll({
+      model,
+      tools: [countingTool()],
+      maxSteps: 2,
+    });
     expect(error).toBe("the turn took 2 steps: limit is 2");
   });
 
   it("sees the built-in tools that its operator picked, and the operator's own in the place of one", async () => {
     const seen: string[] = [];
     const model = modelThat(async function* ({ tools }) {
-      seen.push(...tools.map(({ name, description }) => `${name}: ${description}`));
+      seen.push(
+        ...tools.map(({ name, description }) => `${name}: ${description}`),
+      );
       yield { case: "text", value: "seen" };
     });
-    const glob = defineTool({ ...TOOL, name: "glob", description: "Ours.", run: () => "" });
-    await approveAll({ model, tools: [glob], builtinTools: ["read_file", "glob"] });
-    expect(seen).toEqual([expect.stringContaining("read_file: "), "glob: Ours."]);
+    const glob = defineTool({
+      ...TOOL,
+      name: "glob",
+      description: "Ours.",
+      run: () => "",
+    });
+    await approveAll({
+      model,
+      tools: [glob],
+      builtinTools: ["read_file", "glob"],
+    });
+    expect(seen).toEqual([
+      expect.stringContaining("read_file: "),
+      "glob: Ours.",
+    ]);
   });
 
   it.each([
-    [{ tools: [defineTool({ ...toolNamed("a-b"), run: () => "" })] }, 'tools "a-b" is not a name'],
-    [{ tools: [countingTool(), countingTool()] }, 'tools "count" is used twice'],
-    [{ builtinTools: ["shell"] }, 'builtin_tools "shell" does not exist: choose read_file'],
-  ])("is not served with tools that it could not call: %#", async (options, problem) => {
-    expect(() => serveCodingAgent(options)).toThrow(problem);
-  });
+    [
+      { tools: [defineTool({ ...toolNamed("a-b"), run: () => "" })] },
+      'tools "a-b" is not a name',
+    ],
+    [
+      { tools: [countingTool(), countingTool()] },
+      'tools "count" is used twice',
+    ],
+    [
+      { builtinTools: ["shell"] },
+      'builtin_tools "shell" does not exist: choose read_file',
+    ],
+  ])(
+    "is not served with tools that it could not call: %#",
+    async (options, problem) => {
+      expect(() => serveCodingAgent(options)).toThrow(problem);
+    },
+  );
 });
 
 const TOOL = toolNamed("count");
 
 function toolNamed(name: string) {
-  return { name, description: "Counts.", parameters: { type: "object", properties: {} } };
+  return {
+    name,
+    description: "Counts.",
+    parameters: { type: "object", properties: {} },
+  };
 }
 
-/** Sends a message to a server with these options, and says yes to all that it asks. */
+/**
+ * Sends a message to a server with these options, and says yes to all that it
+ * asks.
+ */
 async function approveAll(options: CodingServerOptions): Promise<Task> {
-  await using server = await serveCodingAgent({ workspace: process.cwd(), ...options });
+  await using server = await serveCodingAgent({
+    workspace: process.cwd(),
+    ...options,
+  });
   const interceptors = [bearerInterceptor(server.token)];
-  const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+  const transport = createConnectTransport({
+    baseUrl: server.url,
+    httpVersion: "1.1",
+    interceptors,
+  });
   const { tasks } = createDevtoolClient(transport);
   let { task } = await tasks.sendMessage({ message: textMessage("m", "go") });
   while (task && pendingToolCalls(task).length > 0) {
-    const parts = pendingToolCalls(task).map((call) => confirmationPart(call, OPTION_PROCEED_ONCE));
-    await tasks.sendMessage({ message: { ...textMessage(crypto.randomUUID(), ""), parts }, taskId: task.id });
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, OPTION_PROCEED_ONCE),
+    );
+    await tasks.sendMessage({
+      message: { ...textMessage(crypto.randomUUID(), ""), parts },
+      taskId: task.id,
+    });
     ({ task } = await tasks.getTask({ taskId: task.id }));
   }
   if (!task) throw new Error("there is no task");
@@ -120,6 +191,10 @@ async function approveAll(options: CodingServerOptions): Promise<Task> {
 }
 
 function wordsIn({ history }: Task): string {
-  const parts = history.filter(({ role }) => role === Role.AGENT).flatMap((message) => message.parts);
-  return parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("");
+  const parts = history
+    .filter(({ role }) => role === Role.AGENT)
+    .flatMap((message) => message.parts);
+  return parts
+    .flatMap(({ content }) => (content.case === "text" ? [content.value] : []))
+    .join("");
 }

@@ -11,7 +11,11 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { helpCommand, replyWith, SlashCommands } from "@devtool/coding-agent/commands";
+import {
+  helpCommand,
+  replyWith,
+  SlashCommands,
+} from "@devtool/coding-agent/commands";
 import {
   checkToolArguments,
   readFileTool,
@@ -25,10 +29,21 @@ import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-/** A third-party agent that reads one file and writes another, with the coding agent's tools and policy. */
+/**
+ * A third-party agent that reads one file and writes another, with the coding
+ * agent's tools and policy.
+ */
 function copying(workspacePath: string): Agent {
-  const policy = createPolicyEngine({ workspace: workspacePath, shellConfinement: "none" });
-  const greet = { path: ["greet"], description: "Greets.", arguments: [], play: () => replyWith(() => "Hello.") };
+  const policy = createPolicyEngine({
+    workspace: workspacePath,
+    shellConfinement: "none",
+  });
+  const greet = {
+    path: ["greet"],
+    description: "Greets.",
+    arguments: [],
+    play: () => replyWith(() => "Hello."),
+  };
   return {
     about: { name: "copier", description: "Copies a file." },
     open: ({ nextId }) => ({
@@ -46,14 +61,23 @@ function copying(workspacePath: string): Agent {
             tools,
             policy,
             nextId,
-            settle: (edit: Parameters<typeof settleEdit>[1]) => settleEdit(workspace, edit),
+            settle: (edit: Parameters<typeof settleEdit>[1]) =>
+              settleEdit(workspace, edit),
           };
           const calls = [
             { name: "read_file", args: { file_path: "a.txt" } },
-            { name: "write_file", args: { file_path: "b.txt", content: "copied" } },
+            {
+              name: "write_file",
+              args: { file_path: "b.txt", content: "copied" },
+            },
             { name: "run_shell_command", args: { command: "ls" } },
           ];
-          yield* runTools(turn, options, turn.news.message ? calls : [], signal);
+          yield* runTools(
+            turn,
+            options,
+            turn.news.message ? calls : [],
+            signal,
+          );
           yield* turn.say("Copied.");
         },
       }),
@@ -75,38 +99,64 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
   });
 
   it("need approval under the policy, run after a restart, and are only those that the agent selected", async () => {
-    const { task: asked } = await tasks().sendMessage({ message: textMessage("m", "go") });
+    const { task: asked } = await tasks().sendMessage({
+      message: textMessage("m", "go"),
+    });
     if (!asked) throw new Error("there is no task");
     const [question, ...others] = pendingToolCalls(asked);
     expect([question?.toolName, others]).toEqual(["write_file", []]);
     await server.close();
     await start();
-    const parts = question ? [confirmationPart(question, OPTION_PROCEED_ONCE)] : [];
-    await tasks().sendMessage({ message: { ...textMessage("a", ""), parts }, taskId: asked.id });
+    const parts = question
+      ? [confirmationPart(question, OPTION_PROCEED_ONCE)]
+      : [];
+    await tasks().sendMessage({
+      message: { ...textMessage("a", ""), parts },
+      taskId: asked.id,
+    });
     const { task: ended } = await tasks().getTask({ taskId: asked.id });
-    expect([ended?.state, await readFile(join(base, "work", "b.txt"), "utf8")]).toEqual([
-      TaskState.COMPLETED,
-      "copied",
-    ]);
+    expect([
+      ended?.state,
+      await readFile(join(base, "work", "b.txt"), "utf8"),
+    ]).toEqual([TaskState.COMPLETED, "copied"]);
     const calls = ended?.history.flatMap(toolCallsOf) ?? [];
-    expect(calls.map(({ result }) => result.value?.$typeName.split(".").at(-1))).toEqual([
-      "ToolOutput",
-      "ToolOutput",
-      "ErrorDetails",
-    ]);
+    expect(
+      calls.map(({ result }) => result.value?.$typeName.split(".").at(-1)),
+    ).toEqual(["ToolOutput", "ToolOutput", "ErrorDetails"]);
   });
 
   it("take other arguments of the user, once they are checked", async () => {
-    const { task: asked } = await tasks().sendMessage({ message: textMessage("m", "go") });
+    const { task: asked } = await tasks().sendMessage({
+      message: textMessage("m", "go"),
+    });
     const answer = async (id: string, args: JsonObject) => {
       const { task } = await tasks().getTask({ taskId: asked?.id ?? "" });
-      const parts = task ? pendingToolCalls(task).map((call) => modifiedArgumentsPart(call, args)) : [];
-      return tasks().sendMessage({ message: { ...textMessage(id, ""), parts }, taskId: asked?.id ?? "" });
+      const parts = task
+        ? pendingToolCalls(task).map((call) =>
+            modifiedArgumentsPart(call, args),
+          )
+        : [];
+      return tasks().sendMessage({
+        message: { ...textMessage(id, ""), parts },
+        taskId: asked?.id ?? "",
+      });
     };
-    await expect(answer("a", { file_path: "/etc/passwd", content: "" })).rejects.toThrow("is outside");
-    const { task: again } = await answer("b", { file_path: "c.txt", content: "mine" });
-    const parts = again ? pendingToolCalls(again).map((call) => confirmationPart(call, OPTION_PROCEED_ONCE)) : [];
-    await tasks().sendMessage({ message: { ...textMessage("c", ""), parts }, taskId: asked?.id ?? "" });
+    await expect(
+      answer("a", { file_path: "/etc/passwd", content: "" }),
+    ).rejects.toThrow("is outside");
+    const { task: again } = await answer("b", {
+      file_path: "c.txt",
+      content: "mine",
+    });
+    const parts = again
+      ? pendingToolCalls(again).map((call) =>
+          confirmationPart(call, OPTION_PROCEED_ONCE),
+        )
+      : [];
+    await tasks().sendMessage({
+      message: { ...textMessage("c", ""), parts },
+      taskId: asked?.id ?? "",
+    });
     expect(await readFile(join(base, "work", "c.txt"), "utf8")).toBe("mine");
   });
 
@@ -127,7 +177,13 @@ describe("the coding agent's tools and commands in a third-party agent", () => {
 
   function client() {
     const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   }
 
   function tasks() {

@@ -13,7 +13,13 @@ import {
   textMessage,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { emptyTask, reduceTask, type Task, TaskSchema, toolCallsOf } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type Task,
+  TaskSchema,
+  toolCallsOf,
+} from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -21,7 +27,10 @@ const SECRET = "hunter2-in-env";
 const MANUAL = `tool = ["read_file", "search_file_content"]\npath = ["**/.env", ".env"]`;
 const EVERY_TOOL = `tool = "*"\npath = ["**/.env", ".env"]`;
 
-/** Commands that show the content of a file without naming it, or under another name. */
+/**
+ * Commands that show the content of a file without naming it, or under another
+ * name.
+ */
 const TOOLS = [
   `call search_file_content {"pattern":"KEY"}`,
   `call search_file_content {"pattern":"KEY","include":".e*"}`,
@@ -72,9 +81,18 @@ describe.each([
       await mkdir(join(base, "data"), { mode: 0o700 });
       const rule = `[[rule]]\n${conditions}\ndecision = "${decision}"\n`;
       await writeFile(join(base, "data/policy.toml"), rule, { mode: 0o600 });
-      server = await serveCodingAgent({ workspace, dataDirectory: join(base, "data") });
+      server = await serveCodingAgent({
+        workspace,
+        dataDirectory: join(base, "data"),
+      });
       const interceptors = [bearerInterceptor(server.token)];
-      client = createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+      client = createDevtoolClient(
+        createConnectTransport({
+          baseUrl: server.url,
+          httpVersion: "1.1",
+          interceptors,
+        }),
+      );
     });
     afterAll(async () => {
       await server.close();
@@ -86,7 +104,9 @@ describe.each([
         const task = await play(client, step);
         const said = toJsonString(TaskSchema, task);
         expect(said, step).not.toContain(SECRET);
-        expect(said, step).toContain("left out: the policy asks about or denies them");
+        expect(said, step).toContain(
+          "left out: the policy asks about or denies them",
+        );
         expect(pendingToolCalls(task), step).toEqual([]);
       }
     });
@@ -98,20 +118,31 @@ describe.each([
         `call multi_edit ${JSON.stringify({ file_path: ".env", edits: [text, "none"].map((old_string) => ({ old_string, new_string: "" })) })}`;
       const answers = new Set<string>();
       for (const text of ["KEY=", "WRONG="]) {
-        for (const step of [guess(text, { expected_replacements: 7 }), several(text)])
+        for (const step of [
+          guess(text, { expected_replacements: 7 }),
+          several(text),
+        ])
           answers.add(messagesOf(await play(client, step)));
         const fitting = await play(client, guess(text, {}));
         if (decision === "deny") answers.add(messagesOf(fitting));
-        else expect(pendingToolCalls(fitting).length).toBe(text === "KEY=" ? 1 : 0);
+        else
+          expect(pendingToolCalls(fitting).length).toBe(
+            text === "KEY=" ? 1 : 0,
+          );
       }
       expect([...answers]).toHaveLength(1);
       expect([...answers].join()).toMatch(
-        decision === "deny" ? "the policy denies reading it" : "cannot be edited like this",
+        decision === "deny"
+          ? "the policy denies reading it"
+          : "cannot be edited like this",
       );
     });
 
     it("lets tools show all other files", async () => {
-      const said = toJsonString(TaskSchema, await play(client, `call search_file_content {"pattern":"KEY|plain"}`));
+      const said = toJsonString(
+        TaskSchema,
+        await play(client, `call search_file_content {"pattern":"KEY|plain"}`),
+      );
       expect(said).toContain("notes.txt:1:plain");
     });
 
@@ -127,13 +158,21 @@ describe.each([
 /** Returns the error messages of the calls of a task. */
 function messagesOf(task: Task): string {
   const calls = task.history.flatMap(toolCallsOf);
-  return calls.map(({ result }) => (result.case === "error" ? result.value.message : "no error")).join();
+  return calls
+    .map(({ result }) =>
+      result.case === "error" ? result.value.message : "no error",
+    )
+    .join();
 }
 
 async function makeRepository(workspace: string): Promise<void> {
   await mkdir(join(workspace, "sub"), { recursive: true });
   const git = (...args: string[]): unknown =>
-    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args], { cwd: workspace });
+    execFileSync(
+      "git",
+      ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args],
+      { cwd: workspace },
+    );
   await writeFile(join(workspace, "notes.txt"), "plain\n");
   git("init", "-q");
   git("add", ".");
@@ -143,7 +182,8 @@ async function makeRepository(workspace: string): Promise<void> {
   await symlink(".env", join(workspace, "linked.txt"));
   git("add", ".");
   git("commit", "-qm", "two");
-  // Stages a file, and adds a filter of the repository that prints another file.
+  // Stages a file, and adds a filter of the repository that prints another
+  // file.
   await writeFile(join(workspace, ".env"), `KEY=${SECRET}-staged\n`);
   git("add", ".");
   await writeFile(join(workspace, ".gitattributes"), "notes.txt filter=show\n");
@@ -154,6 +194,11 @@ async function makeRepository(workspace: string): Promise<void> {
 async function play(client: DevtoolClient, script: string): Promise<Task> {
   let task = emptyTask();
   const request = { message: textMessage(crypto.randomUUID(), script) };
-  for await (const event of streamMessage(client, request, AbortSignal.timeout(60_000))) task = reduceTask(task, event);
+  for await (const event of streamMessage(
+    client,
+    request,
+    AbortSignal.timeout(60_000),
+  ))
+    task = reduceTask(task, event);
   return task;
 }

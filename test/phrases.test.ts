@@ -16,6 +16,13 @@ describe("the check of phrases", () => {
   });
 
   it.each([
+    "// A request may have so\n  // many bytes.",
+    " * the model's answer is\n *\tno JSON",
+  ])("finds what a comment breaks in %j", (text) => {
+    expect(findPhrases(`A line.\n${text}`)).toMatchObject([{ line: 2 }]);
+  });
+
+  it.each([
     "There are as many events as it wrote.",
     "A reader may stay so long as the task runs.",
     "There is no task of that name.",

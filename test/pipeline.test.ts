@@ -2,7 +2,11 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
   confirmationPart,
@@ -15,7 +19,13 @@ import {
 } from "@devtool/client";
 import { createA2aTransport, fetchAgentCard } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskState,
+} from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -27,7 +37,10 @@ describe("the whole pipeline", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-workspace-"));
-    server = await serveCodingAgent({ workspace, dataDirectory: `${workspace}-data` });
+    server = await serveCodingAgent({
+      workspace,
+      dataDirectory: `${workspace}-data`,
+    });
   });
 
   afterAll(async () => {
@@ -37,28 +50,52 @@ describe("the whole pipeline", () => {
   });
 
   const transports: Record<string, () => DevtoolClient> = {
-    "A2A 0.3": () => createDevtoolClient(createA2aTransport({ url: server.url, token: server.token })),
-    "A2A 0.3 over HTTP+JSON": () => createDevtoolClient(createA2aTransport(v03("HTTP+JSON"))),
-    "A2A 1.0 over JSONRPC": () => createDevtoolClient(createA2aTransport(v1("JSONRPC"))),
-    "A2A 1.0 over HTTP+JSON": () => createDevtoolClient(createA2aTransport(v1("HTTP+JSON"))),
-    "A2A 1.0 over GRPC": () => createDevtoolClient(createA2aTransport(v1("GRPC"))),
-    "Connect over HTTP/1.1": () => createDevtoolClient(createConnectTransport(http("1.1"))),
-    "Connect over h2c": () => createDevtoolClient(createConnectTransport(http("2"))),
+    "A2A 0.3": () =>
+      createDevtoolClient(
+        createA2aTransport({ url: server.url, token: server.token }),
+      ),
+    "A2A 0.3 over HTTP+JSON": () =>
+      createDevtoolClient(createA2aTransport(v03("HTTP+JSON"))),
+    "A2A 1.0 over JSONRPC": () =>
+      createDevtoolClient(createA2aTransport(v1("JSONRPC"))),
+    "A2A 1.0 over HTTP+JSON": () =>
+      createDevtoolClient(createA2aTransport(v1("HTTP+JSON"))),
+    "A2A 1.0 over GRPC": () =>
+      createDevtoolClient(createA2aTransport(v1("GRPC"))),
+    "Connect over HTTP/1.1": () =>
+      createDevtoolClient(createConnectTransport(http("1.1"))),
+    "Connect over h2c": () =>
+      createDevtoolClient(createConnectTransport(http("2"))),
     gRPC: () => createDevtoolClient(createGrpcTransport(http("2"))),
     "gRPC-Web": () => createDevtoolClient(createGrpcWebTransport(http("1.1"))),
   };
 
   function v03(protocolBinding: string) {
-    return { url: server.url, token: server.token, protocolVersion: "0.3", protocolBinding };
+    return {
+      url: server.url,
+      token: server.token,
+      protocolVersion: "0.3",
+      protocolBinding,
+    };
   }
 
   function v1(protocolBinding: string) {
     const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
-    return { url: server.url, token: server.token, protocolVersion: "1.0", protocolBinding, grpc };
+    return {
+      url: server.url,
+      token: server.token,
+      protocolVersion: "1.0",
+      protocolBinding,
+      grpc,
+    };
   }
 
   function http<Version extends "1.1" | "2">(httpVersion: Version) {
-    return { baseUrl: server.url, httpVersion, interceptors: [bearerInterceptor(server.token)] };
+    return {
+      baseUrl: server.url,
+      httpVersion,
+      interceptors: [bearerInterceptor(server.token)],
+    };
   }
 
   for (const [name, connect] of Object.entries(transports)) {
@@ -66,21 +103,38 @@ describe("the whole pipeline", () => {
       const client = connect();
       const file = `${name.replaceAll(/\W/g, "-")}.txt`;
       const script = `think\nwrite ${file} proposed\\n\nrun eval cat ${file}\ntext done`;
-      const asked = await fold(streamMessage(client, { message: textMessage(crypto.randomUUID(), script) }, signal));
+      const asked = await fold(
+        streamMessage(
+          client,
+          { message: textMessage(crypto.randomUUID(), script) },
+          signal,
+        ),
+      );
       expect(asked.state).toBe(TaskState.INPUT_REQUIRED);
 
       const [write, run] = pendingToolCalls(asked);
       if (!write || !run) throw new Error("two calls should ask");
-      const parts = [confirmationPart(write, "proceed_once", "chosen\n"), confirmationPart(run, "proceed_once")];
+      const parts = [
+        confirmationPart(write, "proceed_once", "chosen\n"),
+        confirmationPart(run, "proceed_once"),
+      ];
       const answer = { messageId: crypto.randomUUID(), parts };
-      const events = streamMessage(client, { message: answer, taskId: asked.id }, signal);
+      const events = streamMessage(
+        client,
+        { message: answer, taskId: asked.id },
+        signal,
+      );
       const done = await fold(events, asked);
 
       expect(done.state).toBe(TaskState.COMPLETED);
       expect(await readFile(join(workspace, file), "utf8")).toBe("chosen\n");
       expect(outputs(done)).toContain("chosen\n");
-      const replayed = await fold(subscribeTask(client, { taskId: done.id }, signal));
-      expect(replayed.history.at(-1)?.parts).toEqual(done.history.at(-1)?.parts);
+      const replayed = await fold(
+        subscribeTask(client, { taskId: done.id }, signal),
+      );
+      expect(replayed.history.at(-1)?.parts).toEqual(
+        done.history.at(-1)?.parts,
+      );
     });
   }
 
@@ -91,56 +145,109 @@ describe("the whole pipeline", () => {
     "A2A 1.0 over HTTP+JSON",
     "A2A 1.0 over GRPC",
     "gRPC",
-  ])("keeps where notifications go, asked for beside a message or later, over %s (PUSH-1)", async (name) => {
-    const client = transports[name]?.();
-    if (!client) throw new Error(`unknown transport "${name}"`);
-    const { tasks, push } = client;
-    const pushConfig = { id: "one", url: "https://93.184.215.14/hook", token: "t" };
-    const { task } = await tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text Hi."), pushConfig });
-    const taskId = task?.id ?? "";
-    const { config } = await push.setPushConfig({
-      config: { ...pushConfig, id: "two", taskId, authentication: { scheme: "Basic", credentials: "a:b" } },
-    });
-    expect(config).toMatchObject({ id: "two", url: pushConfig.url });
-    expect((await push.getPushConfig({ taskId, configId: "one" })).config).toMatchObject({ taskId, token: "t" });
-    await push.deletePushConfig({ taskId, configId: "two" });
-    expect((await push.listPushConfigs({ taskId })).configs.map(({ id }) => id)).toEqual(["one"]);
-    await expect(push.getPushConfig({ taskId, configId: "two" })).rejects.toMatchObject({ code: Code.NotFound });
-  });
+  ])(
+    "keeps where notifications go, asked for beside a message or later, over %s (PUSH-1)",
+    async (name) => {
+      const client = transports[name]?.();
+      if (!client) throw new Error(`unknown transport "${name}"`);
+      const { tasks, push } = client;
+      const pushConfig = {
+        id: "one",
+        url: "https://93.184.215.14/hook",
+        token: "t",
+      };
+      const { task } = await tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "text Hi."),
+        pushConfig,
+      });
+      const taskId = task?.id ?? "";
+      const { config } = await push.setPushConfig({
+        config: {
+          ...pushConfig,
+          id: "two",
+          taskId,
+          authentication: { scheme: "Basic", credentials: "a:b" },
+        },
+      });
+      expect(config).toMatchObject({ id: "two", url: pushConfig.url });
+      expect(
+        (await push.getPushConfig({ taskId, configId: "one" })).config,
+      ).toMatchObject({ taskId, token: "t" });
+      await push.deletePushConfig({ taskId, configId: "two" });
+      expect(
+        (await push.listPushConfigs({ taskId })).configs.map(({ id }) => id),
+      ).toEqual(["one"]);
+      await expect(
+        push.getPushConfig({ taskId, configId: "two" }),
+      ).rejects.toMatchObject({ code: Code.NotFound });
+    },
+  );
 
   it("goes on, is canceled and says what is wrong over A2A 0.3 over HTTP+JSON as over JSON-RPC (STREAM-3, ERR-1)", async () => {
     for (const binding of ["JSONRPC", "HTTP+JSON"]) {
       const { tasks } = createDevtoolClient(createA2aTransport(v03(binding)));
       const message = textMessage(crypto.randomUUID(), "wait 60000");
-      const { task } = await tasks.sendMessage({ message, returnImmediately: true });
+      const { task } = await tasks.sendMessage({
+        message,
+        returnImmediately: true,
+      });
       const taskId = task?.id ?? "";
-      expect((await tasks.cancelTask({ taskId })).task?.state).toBe(TaskState.CANCELED);
-      const events = await Array.fromAsync(tasks.subscribeTask({ taskId, afterSequence: 1n }));
-      expect([events[0]?.event?.sequence, events.at(-1)?.event?.state]).toEqual([2n, TaskState.CANCELED]);
+      expect((await tasks.cancelTask({ taskId })).task?.state).toBe(
+        TaskState.CANCELED,
+      );
+      const events = await Array.fromAsync(
+        tasks.subscribeTask({ taskId, afterSequence: 1n }),
+      );
+      expect([events[0]?.event?.sequence, events.at(-1)?.event?.state]).toEqual(
+        [2n, TaskState.CANCELED],
+      );
       const failures = [
         tasks.cancelTask({ taskId }),
         tasks.getTask({ taskId: "no/body:here" }),
         tasks.getTask({ taskId: "" }),
         tasks.sendMessage({ message: { ...message, messageId: "" } }),
         Array.fromAsync(tasks.subscribeTask({ taskId: "nobody" })),
-        createDevtoolClient(createA2aTransport({ ...v03(binding), token: "wrong" })).tasks.getTask({ taskId }),
+        createDevtoolClient(
+          createA2aTransport({ ...v03(binding), token: "wrong" }),
+        ).tasks.getTask({ taskId }),
       ];
-      const codes = failures.map((failed) => failed.then(() => undefined).catch(({ code }) => Code[code]));
+      const codes = failures.map((failed) =>
+        failed.then(() => undefined).catch(({ code }) => Code[code]),
+      );
       expect([binding, await Promise.all(codes)]).toEqual([
         binding,
-        ["FailedPrecondition", "NotFound", "InvalidArgument", "InvalidArgument", "NotFound", "Unauthenticated"],
+        [
+          "FailedPrecondition",
+          "NotFound",
+          "InvalidArgument",
+          "InvalidArgument",
+          "NotFound",
+          "Unauthenticated",
+        ],
       ]);
     }
   });
 
   it("serves a card with the extension that the client accepts (CARD-1, CARD-2)", async () => {
     const card = await fetchAgentCard({ url: server.url }, signal);
-    const offers = card.supportedInterfaces.map((item) => `${item.protocolVersion} ${item.protocolBinding}`);
-    expect(offers).toEqual(expect.arrayContaining(["1.0 JSONRPC", "1.0 HTTP+JSON", "1.0 GRPC", "0.3 JSONRPC"]));
+    const offers = card.supportedInterfaces.map(
+      (item) => `${item.protocolVersion} ${item.protocolBinding}`,
+    );
+    expect(offers).toEqual(
+      expect.arrayContaining([
+        "1.0 JSONRPC",
+        "1.0 HTTP+JSON",
+        "1.0 GRPC",
+        "0.3 JSONRPC",
+      ]),
+    );
   });
 });
 
-async function fold(events: AsyncIterable<TaskEvent>, from: Task = emptyTask()): Promise<Task> {
+async function fold(
+  events: AsyncIterable<TaskEvent>,
+  from: Task = emptyTask(),
+): Promise<Task> {
   let task = from;
   for await (const event of events) task = reduceTask(task, event);
   return task;
@@ -149,7 +256,8 @@ async function fold(events: AsyncIterable<TaskEvent>, from: Task = emptyTask()):
 function outputs(task: Task): string[] {
   return task.history.flatMap(({ parts }) =>
     parts.flatMap(({ content }) => {
-      if (content.case !== "toolCall" || content.value.result.case !== "output") return [];
+      if (content.case !== "toolCall" || content.value.result.case !== "output")
+        return [];
       const { result } = content.value.result.value;
       return result.case === "text" ? [result.value] : [];
     }),

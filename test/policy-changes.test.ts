@@ -1,15 +1,30 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, realpath, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { confirmationPart, createTaskView, type TaskView } from "@devtool/client";
+import {
+  confirmationPart,
+  createTaskView,
+  type TaskView,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { ToolCallStatus, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "./sandbox/ground.ts";
 
-const DENY_TOUCH = '[[rule]]\ncommand_prefix = "touch"\ndecision = "deny"\ndeny_message = "no touching"\n';
+const DENY_TOUCH =
+  '[[rule]]\ncommand_prefix = "touch"\ndecision = "deny"\ndeny_message = "no touching"\n';
 const ALLOW_TOUCH = '[[rule]]\ncommand_prefix = "touch"\ndecision = "allow"\n';
 
 /** What may become of a policy file while a server runs. */
@@ -33,7 +48,9 @@ describe("a policy file that changes", () => {
   let server: DevtoolServer;
 
   beforeEach(async () => {
-    base = await realpath(await mkdtemp(join(tmpdir(), "devtool-policy-changes-")));
+    base = await realpath(
+      await mkdtemp(join(tmpdir(), "devtool-policy-changes-")),
+    );
     [workspace, policy] = [join(base, "workspace"), join(base, "rules.toml")];
     await mkdir(workspace);
   });
@@ -50,8 +67,14 @@ describe("a policy file that changes", () => {
       const asked = await send("write asked kept");
       await change(policy);
       expect(deniedIn(await send("run touch a"))).toEqual(["no touching"]);
-      expect(deniedIn(await send("run echo 1 && touch b"))).toEqual(["no touching"]);
-      await asked.answer(asked.snapshot().questions[0]?.toolCallId ?? "", "proceed_once", soon());
+      expect(deniedIn(await send("run echo 1 && touch b"))).toEqual([
+        "no touching",
+      ]);
+      await asked.answer(
+        asked.snapshot().questions[0]?.toolCallId ?? "",
+        "proceed_once",
+        soon(),
+      );
       expect(["a", "b", "asked"].map(isThere)).toEqual([false, false, true]);
     },
   );
@@ -70,19 +93,35 @@ describe("a policy file that changes", () => {
   it("counts as it is when a call starts: one that was asked about before and is denied by now does not run", async () => {
     await writeFile(policy, "");
     server = await start();
-    const [asked, covered] = [await send("run touch asked"), await send("run touch for-ever")];
-    await covered.answer(covered.snapshot().questions[0]?.toolCallId ?? "", "proceed_always_and_save", soon());
+    const [asked, covered] = [
+      await send("run touch asked"),
+      await send("run touch for-ever"),
+    ];
+    await covered.answer(
+      covered.snapshot().questions[0]?.toolCallId ?? "",
+      "proceed_always_and_save",
+      soon(),
+    );
     await writeFile(policy, DENY_TOUCH);
     await server.close();
     server = await start();
     const { id: taskId } = asked.snapshot().task;
-    const [part] = asked.snapshot().questions.map((call) => confirmationPart(call, "proceed_once"));
-    const message = { messageId: "late", parts: [part ?? expect.unreachable()] };
+    const [part] = asked
+      .snapshot()
+      .questions.map((call) => confirmationPart(call, "proceed_once"));
+    const message = {
+      messageId: "late",
+      parts: [part ?? expect.unreachable()],
+    };
     const { tasks } = clientOf(server);
-    const answered = await tasks.sendMessage({ taskId, message }).catch(() => tasks.getTask({ taskId }));
+    const answered = await tasks
+      .sendMessage({ taskId, message })
+      .catch(() => tasks.getTask({ taskId }));
     const calls = answered.task?.history.flatMap(toolCallsOf) ?? [];
     expect(calls.at(-1)).toMatchObject({ status: ToolCallStatus.FAILED });
-    expect(calls.at(-1)?.result.value).toMatchObject({ message: expect.stringContaining("no touching") });
+    expect(calls.at(-1)?.result.value).toMatchObject({
+      message: expect.stringContaining("no touching"),
+    });
     expect([isThere("asked"), isThere("for-ever")]).toEqual([false, true]);
     // What was approved for good before does not outweigh the rule either.
     await rm(join(workspace, "for-ever"));
@@ -98,7 +137,12 @@ describe("a policy file that changes", () => {
 
   function start(): Promise<DevtoolServer> {
     const dataDirectory = join(base, "data");
-    return serveCodingAgent({ workspace, dataDirectory, policyFiles: [policy], sandbox: "none" });
+    return serveCodingAgent({
+      workspace,
+      dataDirectory,
+      policyFiles: [policy],
+      sandbox: "none",
+    });
   }
 
   function isThere(name: string): boolean {

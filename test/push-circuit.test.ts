@@ -1,5 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { PushFormat, PushSubscriptionSchema, TaskEventSchema, TaskState } from "@devtool/schema";
+import {
+  PushFormat,
+  PushSubscriptionSchema,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
 import type { Notification, PostOutcome } from "@devtool/server/testing";
 import {
   GIVE_UP_MS,
@@ -36,21 +41,27 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
   });
 
   it("is one host's alone: others are posted to at once", async () => {
-    world.answer = ({ config }) => (config.url.includes("bad") ? FAILED : DELIVERED);
+    world.answer = ({ config }) =>
+      config.url.includes("bad") ? FAILED : DELIVERED;
     await world.tasks(20, "https://bad.test/");
     await world.clock.pass(HOUR_MS);
     await world.tasks(20, "https://good.test/");
     await world.clock.pass(20 * LATENCY_MS);
-    expect(world.delivered.filter((id) => id.startsWith("good"))).toHaveLength(20);
+    expect(world.delivered.filter((id) => id.startsWith("good"))).toHaveLength(
+      20,
+    );
   });
 
   it("is one principal's alone: nobody trips another's", async () => {
-    world.answer = ({ taskId }) => (taskId.startsWith("mallory") ? FAILED : DELIVERED);
+    world.answer = ({ taskId }) =>
+      taskId.startsWith("mallory") ? FAILED : DELIVERED;
     await world.tasks(20, "https://shared.test/", "mallory");
     await world.clock.pass(HOUR_MS);
     await world.tasks(20, "https://shared.test/", "ada");
     await world.clock.pass(20 * LATENCY_MS);
-    expect(world.delivered.filter((id) => id.startsWith("ada"))).toHaveLength(20);
+    expect(world.delivered.filter((id) => id.startsWith("ada"))).toHaveLength(
+      20,
+    );
   });
 
   it("is not held open by one event that is never taken", async () => {
@@ -62,7 +73,8 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
 
   it("limits the concurrent posts to one endpoint, and to all", async () => {
     await world.tasks(30, "https://one.test/");
-    for (let host = 0; host < 40; host++) await world.tasks(5, `https://host${host}.test/`);
+    for (let host = 0; host < 40; host++)
+      await world.tasks(5, `https://host${host}.test/`);
     await world.clock.pass(HOUR_MS);
     expect(new Set(world.delivered).size).toBe(230);
     expect(world.mostAtOneHost).toBeLessThanOrEqual(4);
@@ -77,17 +89,21 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
     expect(world.ended).toEqual([]);
     await world.clock.pass(2 * HOUR_MS);
     expect(world.ended).toHaveLength(30);
-    const reasons = new Set(world.ended.map((text) => text.replace(/.* have ended: /, "")));
-    expect(reasons).toEqual(new Set(["it answered 500, for a day: set them again to resume"]));
+    const reasons = new Set(
+      world.ended.map((text) => text.replace(/.* have ended: /, "")),
+    );
+    expect(reasons).toEqual(
+      new Set(["it answered 500, for a day: set them again to resume"]),
+    );
     const tries = world.posts.length;
     await world.clock.pass(GIVE_UP_MS);
     expect(world.posts.length).toBe(tries);
   });
 
   it("waits longer after each failure, up to ten minutes, and never the same for all", () => {
-    expect([1, 2, 3, 10, 11, 40].map((failures) => retryDelayMs(failures, 0))).toEqual([
-      1000, 2000, 4000, 512_000, 600_000, 600_000,
-    ]);
+    expect(
+      [1, 2, 3, 10, 11, 40].map((failures) => retryDelayMs(failures, 0)),
+    ).toEqual([1000, 2000, 4000, 512_000, 600_000, 600_000]);
     expect(retryDelayMs(3, 1)).toBe(2000);
   });
 });
@@ -108,7 +124,9 @@ class World {
     store: this.#store,
     configs: this.#configs,
     encodings: new Map([[PushFormat.TASK_EVENT, taskEventEncoding]]),
-    poster: { post: (notification, signal) => this.#post(notification, signal) },
+    poster: {
+      post: (notification, signal) => this.#post(notification, signal),
+    },
     clock: this.clock,
     random: () => 0,
     onEnded: (_subscription, text) => void this.ended.push(text),
@@ -118,20 +136,38 @@ class World {
   });
 
   /** Makes tasks of one event each, to be posted to one endpoint. */
-  async tasks(count: number, url: string, principal = new URL(url).hostname.split(".")[0] ?? ""): Promise<void> {
+  async tasks(
+    count: number,
+    url: string,
+    principal = new URL(url).hostname.split(".")[0] ?? "",
+  ): Promise<void> {
     for (let number = 0; number < count; number++) {
       const taskId = `${principal}-${number}`;
       const payload = { case: "created" as const, value: { principal } };
       await this.#store.append([
-        create(TaskEventSchema, { sequence: 1n, taskId, state: TaskState.COMPLETED, payload }),
+        create(TaskEventSchema, {
+          sequence: 1n,
+          taskId,
+          state: TaskState.COMPLETED,
+          payload,
+        }),
       ]);
       const config = { id: "c", taskId, url, format: PushFormat.TASK_EVENT };
-      await this.#configs.put(create(PushSubscriptionSchema, { config, principal, progress: { cursor: 0n } }));
+      await this.#configs.put(
+        create(PushSubscriptionSchema, {
+          config,
+          principal,
+          progress: { cursor: 0n },
+        }),
+      );
       await this.#notifier.changed({ taskId, configId: "c" });
     }
   }
 
-  async #post(notification: Notification, signal: AbortSignal): Promise<PostOutcome> {
+  async #post(
+    notification: Notification,
+    signal: AbortSignal,
+  ): Promise<PostOutcome> {
     const { origin } = new URL(notification.config.url);
     this.posts.push(notification.taskId);
     this.#count(origin, 1);

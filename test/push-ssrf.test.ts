@@ -12,7 +12,15 @@ import {
   SigningKeys,
   taskEventEncoding,
 } from "@devtool/server/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+} from "vitest";
 import { type Receiver, receive } from "./push/receiver.ts";
 import { VirtualClock } from "./push/virtual-clock.ts";
 import { resolveName, urlForms } from "./ssrf/url-forms.ts";
@@ -23,13 +31,23 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
   let listed: Receiver;
   let dials = 0;
   const countDial = (): void => void dials++;
-  beforeAll(() => diagnostics.subscribe("undici:client:beforeConnect", countDial));
-  afterAll(() => void diagnostics.unsubscribe("undici:client:beforeConnect", countDial));
+  beforeAll(() =>
+    diagnostics.subscribe("undici:client:beforeConnect", countDial),
+  );
+  afterAll(
+    () =>
+      void diagnostics.unsubscribe("undici:client:beforeConnect", countDial),
+  );
   beforeEach(async () => {
     [forbidden, listed] = await Promise.all([receive(), receive()]);
     dials = 0;
   });
-  afterEach(() => Promise.all([forbidden[Symbol.asyncDispose](), listed[Symbol.asyncDispose]()]));
+  afterEach(() =>
+    Promise.all([
+      forbidden[Symbol.asyncDispose](),
+      listed[Symbol.asyncDispose](),
+    ]),
+  );
 
   it("are refused when a config is set, in every spelling of a forbidden address, over http and https", async () => {
     const forms = allForms();
@@ -42,8 +60,10 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
           () => true,
           () => false,
         );
-      // A name that nobody knows may be known later: then it is refused when something is posted.
-      if (isTaken && !/(nothing|missing|nonsense)\.test/.test(url)) taken.push(url);
+      // A name that nobody knows may be known later: then it is refused when
+      // something is posted.
+      if (isTaken && !/(nothing|missing|nonsense)\.test/.test(url))
+        taken.push(url);
     }
     expect({ taken, dials }).toEqual({ taken: [], dials: 0 });
   });
@@ -51,9 +71,16 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
   it("are refused at each post, before a connection is opened", async () => {
     const forms = allForms();
     const outcomes = await Promise.all(forms.map((url) => post(url, policy())));
-    expect(forms.filter((_url, index) => outcomes[index]?.case !== "failed")).toEqual([]);
-    expect({ dials, posts: forbidden.received.length }).toEqual({ dials: 0, posts: 0 });
-    console.info(`S7 (notifications): ${forms.length} forms of URLs, 0 connections`);
+    expect(
+      forms.filter((_url, index) => outcomes[index]?.case !== "failed"),
+    ).toEqual([]);
+    expect({ dials, posts: forbidden.received.length }).toEqual({
+      dials: 0,
+      posts: 0,
+    });
+    console.info(
+      `S7 (notifications): ${forms.length} forms of URLs, 0 connections`,
+    );
   });
 
   it("are resolved once for each post, which connects to the address that was checked", async () => {
@@ -69,8 +96,13 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
 
   it("cannot redirect a post: a redirect is a failure", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
-      listed.answerWith((response) => response.writeHead(status, { location: forbidden.url }).end());
-      expect(await post(listed.url, policy())).toEqual({ case: "failed", reason: `it answered ${status}` });
+      listed.answerWith((response) =>
+        response.writeHead(status, { location: forbidden.url }).end(),
+      );
+      expect(await post(listed.url, policy())).toEqual({
+        case: "failed",
+        reason: `it answered ${status}`,
+      });
     }
     expect([listed.received.length, forbidden.received.length]).toEqual([5, 0]);
   });
@@ -79,17 +111,27 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     await registrar(policy()).check(configOf(listed.url), "config", signal);
     expect(await post(listed.url, policy())).toEqual({ case: "delivered" });
     expect(listed.received).toHaveLength(1);
-    const unlisted = registrar(policy({ allowedHosts: [] })).check(configOf(listed.url), "config", signal);
-    await expect(unlisted).rejects.toThrow(`--push-target ${listed.target}`);
-    await expect(registrar(policy()).check(configOf("http://example.com/"), "config", signal)).rejects.toThrow(
-      "https://",
+    const unlisted = registrar(policy({ allowedHosts: [] })).check(
+      configOf(listed.url),
+      "config",
+      signal,
     );
+    await expect(unlisted).rejects.toThrow(`--push-target ${listed.target}`);
+    await expect(
+      registrar(policy()).check(
+        configOf("http://example.com/"),
+        "config",
+        signal,
+      ),
+    ).rejects.toThrow("https://");
   });
 
   it("are never this server, even if listed", async () => {
     const port = Number(listed.target.split(":")[1]);
     const own = policy({ ownPorts: () => [port] });
-    await expect(registrar(own).check(configOf(listed.url), "config", signal)).rejects.toThrow("is this server");
+    await expect(
+      registrar(own).check(configOf(listed.url), "config", signal),
+    ).rejects.toThrow("is this server");
     expect((await post(listed.url, own)).case).toBe("failed");
     expect(listed.received).toHaveLength(0);
   });
@@ -97,7 +139,10 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
   it("that answer a byte at a time are cut off when the time limit of the post is over", async () => {
     listed.answerWith((response) => void response.write("."));
     const outcome = await post(listed.url, policy(), { timeoutMs: 300 });
-    expect(outcome).toMatchObject({ case: "failed", reason: expect.stringContaining("longer than 300 ms") });
+    expect(outcome).toMatchObject({
+      case: "failed",
+      reason: expect.stringContaining("longer than 300 ms"),
+    });
   });
 
   it("are refused with a token or credentials that would add a header, in errors that repeat no secret", async () => {
@@ -107,7 +152,12 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
       { authentication: { scheme: "Bearer", credentials: "s3cret\nx: y" } },
       { authentication: { scheme: "Bea rer", credentials: "c" } },
       { token: "x".repeat(5000) },
-      { authentication: { scheme: "StandardWebhooks", credentials: "whsec_c2hvcnQ=" } },
+      {
+        authentication: {
+          scheme: "StandardWebhooks",
+          credentials: "whsec_c2hvcnQ=",
+        },
+      },
     ];
     for (const change of secrets) {
       const checked = registrar(policy()).check(
@@ -115,35 +165,69 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
         "config",
         signal,
       );
-      await expect(checked).rejects.toThrow(/must hold|limit is|is not the name of a scheme/);
+      await expect(checked).rejects.toThrow(
+        /must hold|limit is|is not the name of a scheme/,
+      );
       await expect(checked).rejects.not.toThrow(/s3cret|evil/);
     }
   });
 
   it("are connected to when every address is allowed (sabotage of S7)", async () => {
     const everything = policy({ allowedHosts: [forbidden.target] });
-    expect(await post(forbidden.url, everything)).toEqual({ case: "delivered" });
-    expect({ dials, posts: forbidden.received.length }).toEqual({ dials: 1, posts: 1 });
+    expect(await post(forbidden.url, everything)).toEqual({
+      case: "delivered",
+    });
+    expect({ dials, posts: forbidden.received.length }).toEqual({
+      dials: 1,
+      posts: 1,
+    });
   });
 
   function allForms(): string[] {
     const port = Number(forbidden.target.split(":")[1]);
     const forms = urlForms(port);
-    return [...forms, ...forms.filter((url) => url.startsWith("http://")).map((url) => url.replace("http", "https"))];
+    return [
+      ...forms,
+      ...forms
+        .filter((url) => url.startsWith("http://"))
+        .map((url) => url.replace("http", "https")),
+    ];
   }
 
   function policy(change: Partial<OutboundPolicy> = {}): OutboundPolicy {
     const allowing = (target: string): string => `--push-target ${target}`;
-    return { allowedHosts: [listed.target], allowing, ownPorts: () => [], resolve: resolveName, ...change };
+    return {
+      allowedHosts: [listed.target],
+      allowing,
+      ownPorts: () => [],
+      resolve: resolveName,
+      ...change,
+    };
   }
 
-  async function post(url: string, rules: OutboundPolicy, { timeoutMs = 5000 } = {}): Promise<PostOutcome> {
+  async function post(
+    url: string,
+    rules: OutboundPolicy,
+    { timeoutMs = 5000 } = {},
+  ): Promise<PostOutcome> {
     const now = (): number => 1_800_000_000_000;
     const keys = new SigningKeys({ now });
-    const poster = createGuardedPoster({ policy: rules, keys, issuer: "http://devtool.test", now, timeoutMs });
+    const poster = createGuardedPoster({
+      policy: rules,
+      keys,
+      issuer: "http://devtool.test",
+      now,
+      timeoutMs,
+    });
     const body = "{}";
     return poster.post(
-      { config: configOf(url), taskId: "t1", sequence: 1n, contentType: "application/json", body },
+      {
+        config: configOf(url),
+        taskId: "t1",
+        sequence: 1n,
+        contentType: "application/json",
+        body,
+      },
       signal,
     );
   }
@@ -155,13 +239,21 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
       store: new MemoryTaskStore(),
       configs,
       encodings,
-      poster: { post: () => Promise.reject(new Error("nothing is posted here")) },
+      poster: {
+        post: () => Promise.reject(new Error("nothing is posted here")),
+      },
       clock: new VirtualClock(),
       random: () => 0,
       onEnded: () => {},
       onError: () => {},
     });
-    return new PushRegistrar({ configs, notifier, encodings, policy: rules, nextId: () => "id" });
+    return new PushRegistrar({
+      configs,
+      notifier,
+      encodings,
+      policy: rules,
+      nextId: () => "id",
+    });
   }
 });
 

@@ -7,11 +7,29 @@ import { PassThrough } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { listenOptions, pushListen } from "@devtool/cli/testing";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
-import { notificationEvent, notificationKeys, SeenEvents, verifyNotification } from "@devtool/client/webhook";
-import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  textMessage,
+} from "@devtool/client";
+import {
+  notificationEvent,
+  notificationKeys,
+  SeenEvents,
+  verifyNotification,
+} from "@devtool/client/webhook";
+import {
+  type CodingServerOptions,
+  serveCodingAgent,
+} from "@devtool/coding-agent";
 import { createMcp } from "@devtool/mcp";
-import { EXTENSION_URI, PushFormat, ServerConfigSchema, type TaskEvent } from "@devtool/schema";
+import {
+  EXTENSION_URI,
+  PushFormat,
+  ServerConfigSchema,
+  type TaskEvent,
+} from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { freePort } from "./free-port.ts";
@@ -31,24 +49,50 @@ describe("the notifications of a server (PUSH-1)", () => {
 
   it("are the frames of the exchange whose message asked for them, each once, in order, signed for the receiver", async () => {
     await using server = await serve();
-    const task = await send(server, "text hello", { pushNotificationConfig: { url: receiver.url, token: "t0k" } });
+    const task = await send(server, "text hello", {
+      pushNotificationConfig: { url: receiver.url, token: "t0k" },
+    });
     const streamed = await eventsOf(clientOf(server), task.id);
     await receiver.reached(streamed.length);
-    const keys = notificationKeys(new URL("/.well-known/jwks.json", server.url));
-    const seen = new SeenEvents();
-    const expected = { keys, audience: receiver.url, issuer: server.url, token: "t0k", now: Date.now, seen };
-    const verified = await Promise.all(receiver.received.map((post) => verifyNotification(post, expected)));
-    expect(verified.map(({ eventId }) => eventId)).toEqual(streamed.map(({ sequence }) => `${task.id}:${sequence}`));
-    expect(verified.map(notificationEvent).map((event) => event?.payload.case)).toEqual(
-      streamed.map(({ payload }) => payload.case),
+    const keys = notificationKeys(
+      new URL("/.well-known/jwks.json", server.url),
     );
-    expect(JSON.parse(receiver.received[0]?.body ?? "")).toMatchObject({ kind: "task", id: task.id });
-    expect(JSON.parse(receiver.received.at(-1)?.body ?? "")).toMatchObject({ kind: "status-update", final: true });
+    const seen = new SeenEvents();
+    const expected = {
+      keys,
+      audience: receiver.url,
+      issuer: server.url,
+      token: "t0k",
+      now: Date.now,
+      seen,
+    };
+    const verified = await Promise.all(
+      receiver.received.map((post) => verifyNotification(post, expected)),
+    );
+    expect(verified.map(({ eventId }) => eventId)).toEqual(
+      streamed.map(({ sequence }) => `${task.id}:${sequence}`),
+    );
+    expect(
+      verified.map(notificationEvent).map((event) => event?.payload.case),
+    ).toEqual(streamed.map(({ payload }) => payload.case));
+    expect(JSON.parse(receiver.received[0]?.body ?? "")).toMatchObject({
+      kind: "task",
+      id: task.id,
+    });
+    expect(JSON.parse(receiver.received.at(-1)?.body ?? "")).toMatchObject({
+      kind: "status-update",
+      final: true,
+    });
   });
 
   it("hold what A2A alone has words for, for a client without the extension", async () => {
     await using server = await serve();
-    await send(server, "text hello", { pushNotificationConfig: { url: receiver.url } }, {});
+    await send(
+      server,
+      "text hello",
+      { pushNotificationConfig: { url: receiver.url } },
+      {},
+    );
     await receiver.reached(4);
     const bodies = receiver.received.map(({ body }) => body);
     expect(bodies.join()).toContain("hello");
@@ -64,7 +108,10 @@ describe("the notifications of a server (PUSH-1)", () => {
       ["Bearer", undefined, /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/],
     ] as const;
     for (const [scheme, credentials, wanted] of schemes) {
-      const authentication = { schemes: [scheme], ...(credentials !== undefined && { credentials }) };
+      const authentication = {
+        schemes: [scheme],
+        ...(credentials !== undefined && { credentials }),
+      };
       await rpc(server, "tasks/pushNotificationConfig/set", {
         taskId: task.id,
         pushNotificationConfig: { id: "c", url: receiver.url, authentication },
@@ -80,28 +127,55 @@ describe("the notifications of a server (PUSH-1)", () => {
     await using server = await serve();
     const task = await send(server, "text one", {});
     const set = (pushNotificationConfig: object) =>
-      rpc(server, "tasks/pushNotificationConfig/set", { taskId: task.id, pushNotificationConfig });
+      rpc(server, "tasks/pushNotificationConfig/set", {
+        taskId: task.id,
+        pushNotificationConfig,
+      });
     const first = await set({ url: receiver.url, token: "a" });
-    expect(first.result).toMatchObject({ taskId: task.id, pushNotificationConfig: { url: receiver.url, token: "a" } });
+    expect(first.result).toMatchObject({
+      taskId: task.id,
+      pushNotificationConfig: { url: receiver.url, token: "a" },
+    });
     const again = await set({ url: receiver.url, token: "b" });
-    expect(again.result.pushNotificationConfig.id).toBe(first.result.pushNotificationConfig.id);
+    expect(again.result.pushNotificationConfig.id).toBe(
+      first.result.pushNotificationConfig.id,
+    );
     await set({ id: "mine", url: `${receiver.url}/2` });
-    const list = await rpc(server, "tasks/pushNotificationConfig/list", { id: task.id });
-    expect(list.result.map((one: { pushNotificationConfig: { id: string } }) => one.pushNotificationConfig.id)).toEqual(
-      [first.result.pushNotificationConfig.id, "mine"],
-    );
+    const list = await rpc(server, "tasks/pushNotificationConfig/list", {
+      id: task.id,
+    });
+    expect(
+      list.result.map(
+        (one: { pushNotificationConfig: { id: string } }) =>
+          one.pushNotificationConfig.id,
+      ),
+    ).toEqual([first.result.pushNotificationConfig.id, "mine"]);
     const named = { id: task.id, pushNotificationConfigId: "mine" };
-    expect((await rpc(server, "tasks/pushNotificationConfig/get", named)).result.pushNotificationConfig.id).toBe(
-      "mine",
-    );
-    expect((await rpc(server, "tasks/pushNotificationConfig/delete", named)).result).toBeNull();
-    expect((await rpc(server, "tasks/pushNotificationConfig/delete", named)).result).toBeNull();
-    expect((await rpc(server, "tasks/pushNotificationConfig/get", named)).error.code).toBe(-32001);
+    expect(
+      (await rpc(server, "tasks/pushNotificationConfig/get", named)).result
+        .pushNotificationConfig.id,
+    ).toBe("mine");
+    expect(
+      (await rpc(server, "tasks/pushNotificationConfig/delete", named)).result,
+    ).toBeNull();
+    expect(
+      (await rpc(server, "tasks/pushNotificationConfig/delete", named)).result,
+    ).toBeNull();
+    expect(
+      (await rpc(server, "tasks/pushNotificationConfig/get", named)).error.code,
+    ).toBe(-32001);
     for (let count = 1; count < 10; count++)
-      expect((await set({ id: `c${count}`, url: receiver.url })).error).toBeUndefined();
+      expect(
+        (await set({ id: `c${count}`, url: receiver.url })).error,
+      ).toBeUndefined();
     const more = await set({ id: "more", url: receiver.url });
-    expect(more.error).toMatchObject({ code: -32602, message: expect.stringContaining("at most 10") });
-    const foreign = await rpc(server, "tasks/pushNotificationConfig/list", { id: "unknown" });
+    expect(more.error).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("at most 10"),
+    });
+    const foreign = await rpc(server, "tasks/pushNotificationConfig/list", {
+      id: "unknown",
+    });
     expect(foreign.error.code).toBe(-32001);
   });
 
@@ -126,7 +200,9 @@ describe("the notifications of a server (PUSH-1)", () => {
           configuration: { pushNotificationConfig: { url } },
         });
       const { error } = await send(closed);
-      const flag = /--push-target (\S+) \(push_targets\)/.exec(error.message)?.[1];
+      const flag = /--push-target (\S+) \(push_targets\)/.exec(
+        error.message,
+      )?.[1];
       expect(flag).toBe(receiver.target);
       await using open = await serve(
         await listenOptions(
@@ -146,16 +222,23 @@ describe("the notifications of a server (PUSH-1)", () => {
       pushNotificationConfig: { id: "c", url: `${receiver.url}?key=s3cret` },
     });
     const notice = await noticeOf(client, task.id);
-    expect(notice).toMatch(/^notifications "c" to "127\.0\.0\.1:\d+" have ended: it answered 410: set them again/);
+    expect(notice).toMatch(
+      /^notifications "c" to "127\.0\.0\.1:\d+" have ended: it answered 410: set them again/,
+    );
     expect(notice).not.toContain("s3cret");
     expect(receiver.received).toHaveLength(1);
-    const { config } = await client.push.getPushConfig({ taskId: task.id, configId: "c" });
+    const { config } = await client.push.getPushConfig({
+      taskId: task.id,
+      configId: "c",
+    });
     expect(config?.endedReason).toBe("it answered 410");
     receiver.answerWith((response) => response.writeHead(204).end());
     await client.push.setPushConfig(config ? { config } : {});
     const log = await eventsOf(client, task.id);
     await receiver.reached(1 + log.length);
-    expect(eventIds(receiver.received.slice(1))).toEqual(log.map(({ sequence }) => `${task.id}:${sequence}`));
+    expect(eventIds(receiver.received.slice(1))).toEqual(
+      log.map(({ sequence }) => `${task.id}:${sequence}`),
+    );
   });
 
   it("go on after a kill of the server with the event that was not taken", async () => {
@@ -168,35 +251,50 @@ describe("the notifications of a server (PUSH-1)", () => {
       else response.writeHead(204).end();
     });
     const ended = once(child.process, "exit");
-    const sent = send(child, "text one", { pushNotificationConfig: { url: receiver.url } }).catch(() => undefined);
+    const sent = send(child, "text one", {
+      pushNotificationConfig: { url: receiver.url },
+    }).catch(() => undefined);
     await ended;
     await sent;
     const before = receiver.received.length;
-    expect(eventIds(receiver.received).map((id) => id.split(":")[1])).toEqual(["1", "2", "3"]);
+    expect(eventIds(receiver.received).map((id) => id.split(":")[1])).toEqual([
+      "1",
+      "2",
+      "3",
+    ]);
     receiver.answerWith((response) => response.writeHead(204).end());
     await using server = await serve({ dataDirectory: data });
     const [task] = (await clientOf(server).tasks.listTasks({})).tasks;
     const log = await eventsOf(clientOf(server), task?.id ?? "");
     await receiver.reached(before + log.length - 2);
     expect(eventIds(receiver.received)).toEqual(
-      ["1", "2", "3", ...log.slice(2).map(({ sequence }) => String(sequence))].map(
-        (sequence) => `${task?.id}:${sequence}`,
-      ),
+      [
+        "1",
+        "2",
+        "3",
+        ...log.slice(2).map(({ sequence }) => String(sequence)),
+      ].map((sequence) => `${task?.id}:${sequence}`),
     );
   });
 
   it("go on with a task that a kill cut, as the next start brings it to where it can go on", async () => {
     const data = join(directory, "data");
     const child = await serveProcess(data, receiver.target);
-    const configuration = { blocking: false, pushNotificationConfig: { url: receiver.url } };
+    const configuration = {
+      blocking: false,
+      pushNotificationConfig: { url: receiver.url },
+    };
     const task = await send(child, "text One.\nwait 600000", configuration);
     await receiver.reached(3);
     child.process.kill("SIGKILL");
     await once(child.process, "exit");
     await using server = await serve({ dataDirectory: data });
-    const { task: now } = await clientOf(server).tasks.getTask({ taskId: task.id });
+    const { task: now } = await clientOf(server).tasks.getTask({
+      taskId: task.id,
+    });
     const last = `${task.id}:${now?.sequence}`;
-    while (!eventIds(receiver.received).includes(last)) await receiver.reached(receiver.received.length + 1);
+    while (!eventIds(receiver.received).includes(last))
+      await receiver.reached(receiver.received.length + 1);
     const ids = [...new Set(eventIds(receiver.received))];
     expect(ids).toEqual(ids.map((_id, index) => `${task.id}:${index + 1}`));
   });
@@ -207,7 +305,10 @@ describe("the notifications of a server (PUSH-1)", () => {
     const mcpServers = [
       {
         name: "m",
-        transport: { case: "http" as const, value: { url: "http://127.0.0.1:1/", headers: { a: "c4nary" } } },
+        transport: {
+          case: "http" as const,
+          value: { url: "http://127.0.0.1:1/", headers: { a: "c4nary" } },
+        },
       },
     ];
     await client.tasks.sendMessage({
@@ -218,7 +319,9 @@ describe("the notifications of a server (PUSH-1)", () => {
     });
     await receiver.reached(1);
     expect(receiver.received[0]?.body).toContain("http://127.0.0.1:1/");
-    expect(receiver.received.map(({ body }) => body).join()).not.toContain("c4nary");
+    expect(receiver.received.map(({ body }) => body).join()).not.toContain(
+      "c4nary",
+    );
   });
 
   it("are printed by devtool push listen once they are verified, and nothing else is", async () => {
@@ -226,10 +329,18 @@ describe("the notifications of a server (PUSH-1)", () => {
     await using server = await serve({ pushTargets: [`127.0.0.1:${port}`] });
     const task = await send(server, "text one", {});
     const { io, said, erred, interrupt, heard } = listener();
-    const options = { url: server.url, token: server.token, port: String(port), task: task.id };
+    const options = {
+      url: server.url,
+      token: server.token,
+      port: String(port),
+      task: task.id,
+    };
     const listening = pushListen(options, io);
     await heard(/listening at/);
-    const forged = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: '{"kind":"forged"}' });
+    const forged = await fetch(`http://127.0.0.1:${port}/`, {
+      method: "POST",
+      body: '{"kind":"forged"}',
+    });
     expect(forged.status).toBe(401);
     await configured(clientOf(server), task.id);
     await send(server, "text This was posted.", {}, EXTENSION, task.id);
@@ -238,15 +349,25 @@ describe("the notifications of a server (PUSH-1)", () => {
     expect(await listening).toBe(0);
     expect(said()).not.toContain("forged");
     expect(erred()).toContain("Devtool-Signature is missing");
-    expect((await clientOf(server).push.listPushConfigs({ taskId: task.id })).configs).toEqual([]);
+    expect(
+      (await clientOf(server).push.listPushConfigs({ taskId: task.id }))
+        .configs,
+    ).toEqual([]);
   });
 
   function serve(options: CodingServerOptions = {}): Promise<DevtoolServer> {
-    return serveCodingAgent({ workspace: directory, sandbox: "none", pushTargets: [receiver.target], ...options });
+    return serveCodingAgent({
+      workspace: directory,
+      sandbox: "none",
+      pushTargets: [receiver.target],
+      ...options,
+    });
   }
 });
 
-const EXTENSION: Readonly<Record<string, string>> = { "x-a2a-extensions": EXTENSION_URI };
+const EXTENSION: Readonly<Record<string, string>> = {
+  "x-a2a-extensions": EXTENSION_URI,
+};
 
 interface Address {
   readonly url: string;
@@ -289,7 +410,11 @@ async function rpc(
 ) {
   const response = await fetch(url, {
     method: "POST",
-    headers: { ...headers, authorization: `Bearer ${token}`, "content-type": "application/json" },
+    headers: {
+      ...headers,
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+    },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
   });
   return JSON.parse(await response.text());
@@ -297,18 +422,30 @@ async function rpc(
 
 function clientOf({ url, token }: Address): DevtoolClient {
   return createDevtoolClient(
-    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors: [bearerInterceptor(token)] }),
+    createConnectTransport({
+      baseUrl: url,
+      httpVersion: "1.1",
+      interceptors: [bearerInterceptor(token)],
+    }),
   );
 }
 
 /** The log of a task that has ended. */
-async function eventsOf(client: DevtoolClient, taskId: string): Promise<TaskEvent[]> {
-  const responses = await Array.fromAsync(client.tasks.subscribeTask({ taskId }));
+async function eventsOf(
+  client: DevtoolClient,
+  taskId: string,
+): Promise<TaskEvent[]> {
+  const responses = await Array.fromAsync(
+    client.tasks.subscribeTask({ taskId }),
+  );
   return responses.flatMap(({ event }) => event ?? []);
 }
 
 /** Waits for the notice in a task's log. */
-async function noticeOf(client: DevtoolClient, taskId: string): Promise<string> {
+async function noticeOf(
+  client: DevtoolClient,
+  taskId: string,
+): Promise<string> {
   for (;;) {
     const { task } = await client.tasks.getTask({ taskId });
     for await (const { event } of client.tasks.subscribeTask({ taskId })) {
@@ -319,7 +456,10 @@ async function noticeOf(client: DevtoolClient, taskId: string): Promise<string> 
 }
 
 /** Waits until a task has a config. */
-async function configured(client: DevtoolClient, taskId: string): Promise<void> {
+async function configured(
+  client: DevtoolClient,
+  taskId: string,
+): Promise<void> {
   while ((await client.push.listPushConfigs({ taskId })).configs.length === 0);
 }
 
@@ -328,7 +468,10 @@ function eventIds(received: readonly Received[]): string[] {
 }
 
 /** A server in a process of its own, so that it can be killed. */
-async function serveProcess(data: string, target: string): Promise<Address & { readonly process: ChildProcess }> {
+async function serveProcess(
+  data: string,
+  target: string,
+): Promise<Address & { readonly process: ChildProcess }> {
   const script = `
     import { serveCodingAgent } from "@devtool/coding-agent";
     const [dataDirectory, target] = process.argv.slice(1);
@@ -346,7 +489,10 @@ async function serveProcess(data: string, target: string): Promise<Address & { r
     data,
     target,
   ];
-  const child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, args, {
+    cwd: import.meta.dirname,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [line] = await once(child.stdout, "data");
   return { ...JSON.parse(String(line)), process: child };
 }
@@ -371,7 +517,15 @@ function listener() {
     return () => void events.off("interrupt", run);
   };
   const interrupt = (): void => void events.emit("interrupt");
-  const io = { stdin: new PassThrough(), stdout, stderr, env: {}, interactive: false, onInterrupt, interrupt };
+  const io = {
+    stdin: new PassThrough(),
+    stdout,
+    stderr,
+    env: {},
+    interactive: false,
+    onInterrupt,
+    interrupt,
+  };
   const heard = async (pattern: RegExp): Promise<void> => {
     while (!pattern.test(said + erred)) await once(events, "said");
   };

@@ -43,21 +43,34 @@ describe("React in a terminal, with Ink", () => {
 
   it("shows a task, approves with a change, and lists the session", async () => {
     const client = clientOf(server);
-    const screen = show(createElement(Session, { client, prompt: "write ink.txt proposed\ntext Done here." }));
+    const screen = show(
+      createElement(Session, {
+        client,
+        prompt: "write ink.txt proposed\ntext Done here.",
+      }),
+    );
     await expect.poll(screen.text).toContain("ask write_file edit=true");
     await expect.poll(screen.text).toContain("Done here.");
     await expect.poll(screen.text).toMatch(/call .*: succeeded by ink/);
     await expect.poll(screen.text).toContain("state COMPLETED");
     await expect.poll(screen.text).toContain("sessions 1 agents devtool");
-    expect(await readFile(join(workspace, "ink.txt"), "utf8")).toBe("changed in Ink");
+    expect(await readFile(join(workspace, "ink.txt"), "utf8")).toBe(
+      "changed in Ink",
+    );
     screen.unmount();
   });
 
   it("shows why a message is refused, and rejects nothing", async () => {
     const client = clientOf({ ...server, token: "wrong" });
-    const screen = show(createElement(Session, { client, prompt: "text Never." }));
+    const screen = show(
+      createElement(Session, { client, prompt: "text Never." }),
+    );
     await expect.poll(screen.text).toContain("failure [unauthenticated]");
-    await expect.poll(screen.text).toContain("not listed: sessions [unauthenticated], agents [unauthenticated]");
+    await expect
+      .poll(screen.text)
+      .toContain(
+        "not listed: sessions [unauthenticated], agents [unauthenticated]",
+      );
     screen.unmount();
   });
 
@@ -79,7 +92,9 @@ describe("React in a terminal, with Ink", () => {
         },
       }),
     );
-    const screen = show(createElement(OlderSessions, { client: createDevtoolClient(transport) }));
+    const screen = show(
+      createElement(OlderSessions, { client: createDevtoolClient(transport) }),
+    );
     await expect.poll(screen.text).toContain("sessions new");
     shown.resolve();
     await expect.poll(screen.text).toMatch(/sessions \w+ \w+ loaded true/);
@@ -88,13 +103,22 @@ describe("React in a terminal, with Ink", () => {
 });
 
 /** Asks for older sessions at once. */
-function OlderSessions({ client }: { readonly client: DevtoolClient }): ReactElement {
+function OlderSessions({
+  client,
+}: {
+  readonly client: DevtoolClient;
+}): ReactElement {
   const { sessions, isLoaded, loadMore } = useSessions(client);
   const [result, setResult] = useState("");
   useEffect(() => {
-    if (isLoaded) void loadMore().then((isDone) => setResult(`loaded ${isDone}`));
+    if (isLoaded)
+      void loadMore().then((isDone) => setResult(`loaded ${isDone}`));
   }, [isLoaded, loadMore]);
-  return createElement(Text, {}, `sessions ${sessions.map(({ id }) => id).join(" ")} ${result}`);
+  return createElement(
+    Text,
+    {},
+    `sessions ${sessions.map(({ id }) => id).join(" ")} ${result}`,
+  );
 }
 
 interface SessionProps {
@@ -103,7 +127,9 @@ interface SessionProps {
 }
 
 function Session({ client, prompt }: SessionProps): ReactElement {
-  const { items, questions, task, failure, send, answer } = useTask(client, { clientLabel: "ink" });
+  const { items, questions, task, failure, send, answer } = useTask(client, {
+    clientLabel: "ink",
+  });
   const { sessions, error: noSessions } = useSessions(client);
   const { agents, error: noAgents } = useAgents(client);
   useEffect(() => void send(prompt), [send, prompt]);
@@ -112,7 +138,9 @@ function Session({ client, prompt }: SessionProps): ReactElement {
     Text,
     {},
     createElement(MessageList, { items, renderItem: itemLine }),
-    questions.map((call) => createElement(Question, { key: call.toolCallId, call, answer })),
+    questions.map((call) =>
+      createElement(Question, { key: call.toolCallId, call, answer }),
+    ),
     `state ${TaskState[task.state]} sessions ${sessions.length} agents ${names} failure ${failure?.message}`,
     ` not listed: sessions ${reasonOf(noSessions)}, agents ${reasonOf(noAgents)}`,
   );
@@ -125,13 +153,23 @@ function reasonOf(error: Error | undefined): string {
 
 function itemLine({ part }: TaskItem): string {
   const display = describeToolCall(part);
-  if (display) return `call ${display.title}: ${display.status} by ${display.answerer?.clientLabel}\n`;
+  if (display)
+    return `call ${display.title}: ${display.status} by ${display.answerer?.clientLabel}\n`;
   return part.content.case === "text" ? `${part.content.value}\n` : "";
 }
 
 /** A question that changes what is proposed, and then approves it. */
-function Question({ call, answer }: { call: AskedToolCall; answer: TaskActions["answer"] }): string {
-  const { canEdit, isEdited, isAnswering, edit, choose } = useApproval(call, answer);
+function Question({
+  call,
+  answer,
+}: {
+  call: AskedToolCall;
+  answer: TaskActions["answer"];
+}): string {
+  const { canEdit, isEdited, isAnswering, edit, choose } = useApproval(
+    call,
+    answer,
+  );
   useEffect(() => {
     if (!isEdited) edit("changed in Ink");
     else if (!isAnswering) void choose("proceed_once");
@@ -141,16 +179,24 @@ function Question({ call, answer }: { call: AskedToolCall; answer: TaskActions["
 
 function clientOf({ url, token }: Pick<DevtoolServer, "url" | "token">) {
   const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+  return createDevtoolClient(
+    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
+  );
 }
 
 /** Renders to a stream, and returns all that was written to it. */
-function show(element: ReactElement): { readonly text: () => string; unmount(): void } {
+function show(element: ReactElement): {
+  readonly text: () => string;
+  unmount(): void;
+} {
   const written: string[] = [];
   const stdout = Object.assign(new PassThrough(), { columns: 200, rows: 50 });
   stdout.on("data", (chunk) => written.push(String(chunk)));
   const output: unknown = stdout;
-  const { unmount } = render(element, { stdout: isTerminal(output) ? output : process.stdout, debug: true });
+  const { unmount } = render(element, {
+    stdout: isTerminal(output) ? output : process.stdout,
+    debug: true,
+  });
   return { text: () => written.join(""), unmount };
 }
 

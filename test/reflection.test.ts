@@ -22,9 +22,17 @@ describe("server reflection", () => {
       ];
       return (await run("buf", [...common, ...args])).stdout;
     };
-    expect(await curl("--list-methods", server.url)).toContain("devtool.v1alpha.TaskService/StreamMessage");
-    const request = JSON.stringify({ request: { message: { messageId: "m", parts: [{ text: "text hello" }] } } });
-    const answer = await curl("-d", request, `${server.url}/devtool.v1alpha.TaskService/StreamMessage`);
+    expect(await curl("--list-methods", server.url)).toContain(
+      "devtool.v1alpha.TaskService/StreamMessage",
+    );
+    const request = JSON.stringify({
+      request: { message: { messageId: "m", parts: [{ text: "text hello" }] } },
+    });
+    const answer = await curl(
+      "-d",
+      request,
+      `${server.url}/devtool.v1alpha.TaskService/StreamMessage`,
+    );
     expect(answer).toContain('"text": "hello"');
     expect(answer).toContain("TASK_STATE_COMPLETED");
   });

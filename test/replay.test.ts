@@ -2,8 +2,16 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { createDevtoolClient, type DevtoolClient, streamMessage, textMessage } from "@devtool/client";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+} from "@connectrpc/connect-node";
+import {
+  createDevtoolClient,
+  type DevtoolClient,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { REPLAY_URI, type Replay, TaskService } from "@devtool/schema";
@@ -12,7 +20,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 type Json = Record<string, unknown>;
 
-const PART = { "0.3": { kind: "text", text: "text hi" }, "1.0": { text: "text hi" } };
+const PART = {
+  "0.3": { kind: "text", text: "text hi" },
+  "1.0": { text: "text hi" },
+};
 
 describe("a message that comes again (STREAM-7)", () => {
   let server: DevtoolServer;
@@ -28,14 +39,24 @@ describe("a message that comes again (STREAM-7)", () => {
     { method: "message/stream", version: "0.3", role: "user" },
     { method: "SendMessage", version: "1.0", role: "ROLE_USER" },
     { method: "SendStreamingMessage", version: "1.0", role: "ROLE_USER" },
-  ] as const)("is told in the first answer of $method, and only then", async ({ method, version, role }) => {
-    const message = { messageId: crypto.randomUUID(), role, parts: [PART[version]] };
-    const first = await answersOf(method, message);
-    expect(first.map(findReplay)).toEqual(first.map(() => undefined));
-    const [again, ...others] = await answersOf(method, message);
-    expect(findReplay(again)).toEqual({ messageId: message.messageId, firstTime: expect.stringMatching(/^20.*Z$/) });
-    expect(others.map(findReplay)).toEqual(others.map(() => undefined));
-  });
+  ] as const)(
+    "is told in the first answer of $method, and only then",
+    async ({ method, version, role }) => {
+      const message = {
+        messageId: crypto.randomUUID(),
+        role,
+        parts: [PART[version]],
+      };
+      const first = await answersOf(method, message);
+      expect(first.map(findReplay)).toEqual(first.map(() => undefined));
+      const [again, ...others] = await answersOf(method, message);
+      expect(findReplay(again)).toEqual({
+        messageId: message.messageId,
+        firstTime: expect.stringMatching(/^20.*Z$/),
+      });
+      expect(others.map(findReplay)).toEqual(others.map(() => undefined));
+    },
+  );
 
   it("is told by a field over Connect", async () => {
     const client = createClient(
@@ -52,13 +73,22 @@ describe("a message that comes again (STREAM-7)", () => {
       }),
     );
     const request = {
-      message: { messageId: "again", parts: [{ content: { case: "text", value: "text hi" } as const }] },
+      message: {
+        messageId: "again",
+        parts: [{ content: { case: "text", value: "text hi" } as const }],
+      },
     };
     expect((await client.sendMessage(request)).replay).toBeUndefined();
-    expect((await client.sendMessage(request)).replay).toMatchObject({ messageId: "again" });
+    expect((await client.sendMessage(request)).replay).toMatchObject({
+      messageId: "again",
+    });
     const replays: (string | undefined)[] = [];
-    for await (const { replay } of client.streamMessage({ request })) replays.push(replay?.messageId);
-    expect(replays).toEqual(["again", ...replays.slice(1).map(() => undefined)]);
+    for await (const { replay } of client.streamMessage({ request }))
+      replays.push(replay?.messageId);
+    expect(replays).toEqual([
+      "again",
+      ...replays.slice(1).map(() => undefined),
+    ]);
   });
 
   it.each([
@@ -67,28 +97,59 @@ describe("a message that comes again (STREAM-7)", () => {
     ["1.0", "JSONRPC"],
     ["1.0", "HTTP+JSON"],
     ["1.0", "GRPC"],
-  ])("is told by our client, over A2A %s in %s", async (protocolVersion, protocolBinding) => {
-    const { url, token } = server;
-    const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
-    const client = createDevtoolClient(createA2aTransport({ url, token, protocolVersion, protocolBinding, grpc }));
-    const message = textMessage(crypto.randomUUID(), "text hi");
-    expect((await client.tasks.sendMessage({ message })).replay).toBeUndefined();
-    const again = await client.tasks.sendMessage({ message });
-    expect(again.replay).toMatchObject({ messageId: message.messageId, firstTime: { seconds: expect.anything() } });
-    const replays: string[] = [];
-    const onReplay = ({ messageId }: Replay): void => void replays.push(messageId);
-    for await (const _event of streamMessage(client, { message }, AbortSignal.timeout(30_000), { onReplay }));
-    expect(replays).toEqual([message.messageId]);
-    const fresh = textMessage(crypto.randomUUID(), "text ho");
-    for await (const _event of streamMessage(client, { message: fresh }, AbortSignal.timeout(30_000), { onReplay }));
-    expect(replays).toHaveLength(1);
-  });
+  ])(
+    "is told by our client, over A2A %s in %s",
+    async (protocolVersion, protocolBinding) => {
+      const { url, token } = server;
+      const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
+      const client = createDevtoolClient(
+        createA2aTransport({
+          url,
+          token,
+          protocolVersion,
+          protocolBinding,
+          grpc,
+        }),
+      );
+      const message = textMessage(crypto.randomUUID(), "text hi");
+      expect(
+        (await client.tasks.sendMessage({ message })).replay,
+      ).toBeUndefined();
+      const again = await client.tasks.sendMessage({ message });
+      expect(again.replay).toMatchObject({
+        messageId: message.messageId,
+        firstTime: { seconds: expect.anything() },
+      });
+      const replays: string[] = [];
+      const onReplay = ({ messageId }: Replay): void =>
+        void replays.push(messageId);
+      for await (const _event of streamMessage(
+        client,
+        { message },
+        AbortSignal.timeout(30_000),
+        { onReplay },
+      ));
+      expect(replays).toEqual([message.messageId]);
+      const fresh = textMessage(crypto.randomUUID(), "text ho");
+      for await (const _event of streamMessage(
+        client,
+        { message: fresh },
+        AbortSignal.timeout(30_000),
+        { onReplay },
+      ));
+      expect(replays).toHaveLength(1);
+    },
+  );
 
   it("has the sequences of its first exchange, also for a client that knows the whole task", async () => {
     const { url, token } = server;
     const connect = (): DevtoolClient =>
-      createDevtoolClient(createA2aTransport({ url, token, protocolVersion: "0.3" }));
-    const { task } = await connect().tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text hi") });
+      createDevtoolClient(
+        createA2aTransport({ url, token, protocolVersion: "0.3" }),
+      );
+    const { task } = await connect().tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), "text hi"),
+    });
     const taskId = task?.id ?? "";
     const message = textMessage(crypto.randomUUID(), "text ho");
     const played: bigint[][] = [];
@@ -96,7 +157,11 @@ describe("a message that comes again (STREAM-7)", () => {
     for (const client of [one, one, other]) {
       if (client === other) await client.tasks.getTask({ taskId });
       const sequences: bigint[] = [];
-      const exchange = streamMessage(client, { taskId, message }, AbortSignal.timeout(30_000));
+      const exchange = streamMessage(
+        client,
+        { taskId, message },
+        AbortSignal.timeout(30_000),
+      );
       for await (const { sequence } of exchange) sequences.push(sequence);
       played.push(sequences);
     }
@@ -113,20 +178,39 @@ describe("a message that comes again (STREAM-7)", () => {
       await using asking = await serveCodingAgent({ workspace });
       const say = async (text: string, more: Json): Promise<Json> => {
         const parts = [{ ...PART[version], text }];
-        const [answer] = await answersOf(method, { messageId: crypto.randomUUID(), role, parts, ...more }, asking);
+        const [answer] = await answersOf(
+          method,
+          { messageId: crypto.randomUUID(), role, parts, ...more },
+          asking,
+        );
         return Object(Object(answer).task ?? answer);
       };
-      const { id: taskId } = await say("write one.txt\nnext\nwrite two.txt", {});
-      const answers = [await say("yes", { taskId, messageId: "y" }), await say("yes", { taskId, messageId: "y" })];
-      expect(answers.map(findReplay)).toEqual([undefined, { messageId: "y", firstTime: expect.any(String) }]);
-      expect(["one.txt", "two.txt"].map((file) => existsSync(join(workspace, file)))).toEqual([true, false]);
+      const { id: taskId } = await say(
+        "write one.txt\nnext\nwrite two.txt",
+        {},
+      );
+      const answers = [
+        await say("yes", { taskId, messageId: "y" }),
+        await say("yes", { taskId, messageId: "y" }),
+      ];
+      expect(answers.map(findReplay)).toEqual([
+        undefined,
+        { messageId: "y", firstTime: expect.any(String) },
+      ]);
+      expect(
+        ["one.txt", "two.txt"].map((file) => existsSync(join(workspace, file))),
+      ).toEqual([true, false]);
       await say("yes", { taskId });
       expect(existsSync(join(workspace, "two.txt"))).toBe(true);
       rmSync(workspace, { recursive: true });
     },
   );
 
-  async function answersOf(method: string, message: Json, target = server): Promise<Json[]> {
+  async function answersOf(
+    method: string,
+    message: Json,
+    target = server,
+  ): Promise<Json[]> {
     const response = await fetch(target.url, {
       method: "POST",
       headers: {
@@ -134,15 +218,25 @@ describe("a message that comes again (STREAM-7)", () => {
         accept: "application/json, text/event-stream",
         authorization: `Bearer ${target.token}`,
       },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { message } }),
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method,
+        params: { message },
+      }),
     });
     const text = await response.text();
-    const bodies = text.startsWith("{") ? [text] : [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => data);
+    const bodies = text.startsWith("{")
+      ? [text]
+      : [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => data);
     return bodies.map((body): Json => JSON.parse(body).result);
   }
 });
 
-/** Returns the replay mark in the metadata of an answer; 1.0 nests the answer under a name. */
+/**
+ * Returns the replay mark in the metadata of an answer; 1.0 nests the answer
+ * under a name.
+ */
 function findReplay(answer: Json | undefined): unknown {
   const { task, statusUpdate } = answer ?? {};
   const { metadata } = Object(task ?? statusUpdate ?? answer);

@@ -41,16 +41,29 @@ describe("A2A 1.0 over gRPC, whose streams are cut", () => {
     },
   );
 
-  /** Asks by one client, answers by another, and returns what each has read, and the whole log as the first one reads it. */
-  async function exchangesOf(asker: DevtoolClient, answerer: DevtoolClient): Promise<string[][]> {
-    const message = textMessage(crypto.randomUUID(), "say 3\nwrite a.txt one\nsay 5\nsay 5");
+  /**
+   * Asks by one client, answers by another, and returns what each has read, and
+   * the whole log as the first one reads it.
+   */
+  async function exchangesOf(
+    asker: DevtoolClient,
+    answerer: DevtoolClient,
+  ): Promise<string[][]> {
+    const message = textMessage(
+      crypto.randomUUID(),
+      "say 3\nwrite a.txt one\nsay 5\nsay 5",
+    );
     const asked = await collect(streamMessage(asker, { message }, soon()));
     const taskId = asked[0]?.taskId ?? "";
     const { task } = await asker.tasks.getTask({ taskId });
-    const [call = expect.unreachable()] = pendingToolCalls(task ?? expect.unreachable());
+    const [call = expect.unreachable()] = pendingToolCalls(
+      task ?? expect.unreachable(),
+    );
     const parts = [confirmationPart(call, "proceed_once")];
     const answer = { messageId: crypto.randomUUID(), role: Role.USER, parts };
-    const rest = await collect(streamMessage(answerer, { taskId, message: answer }, soon(), QUICK));
+    const rest = await collect(
+      streamMessage(answerer, { taskId, message: answer }, soon(), QUICK),
+    );
     expect(rest.at(-1)?.state).toBe(TaskState.COMPLETED);
     const whole = await collect(subscribeTask(asker, { taskId }, soon()));
     return [asked, rest, whole].map((events) => events.map(textOf));
@@ -59,14 +72,28 @@ describe("A2A 1.0 over gRPC, whose streams are cut", () => {
   /** A client whose first three streams break after a number of elements. */
   function overGrpc(cut = Number.POSITIVE_INFINITY): DevtoolClient {
     const { url, token } = server;
-    const grpc = (baseUrl: string) => cutting(createGrpcTransport({ baseUrl }), cut);
-    const options = { url, token, grpc, protocolVersion: "1.0", protocolBinding: "GRPC" };
+    const grpc = (baseUrl: string) =>
+      cutting(createGrpcTransport({ baseUrl }), cut);
+    const options = {
+      url,
+      token,
+      grpc,
+      protocolVersion: "1.0",
+      protocolBinding: "GRPC",
+    };
     return createDevtoolClient(createA2aTransport(options));
   }
 
   function overJsonRpc(): DevtoolClient {
     const { url, token } = server;
-    return createDevtoolClient(createA2aTransport({ url, token, protocolVersion: "1.0", protocolBinding: "JSONRPC" }));
+    return createDevtoolClient(
+      createA2aTransport({
+        url,
+        token,
+        protocolVersion: "1.0",
+        protocolBinding: "JSONRPC",
+      }),
+    );
   }
 });
 

@@ -40,7 +40,11 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
       () => 200 + Math.floor(random() * 40_000),
     );
     const allowedHosts = [new URL(proxy.url).host];
-    server = await serveCodingAgent({ workspace, dataDirectory: `${workspace}-data`, allowedHosts });
+    server = await serveCodingAgent({
+      workspace,
+      dataDirectory: `${workspace}-data`,
+      allowedHosts,
+    });
   });
 
   afterAll(async () => {
@@ -52,17 +56,40 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
 
   // A connection for each request, so that each can be cut.
   const named: typeof fetch = (input, init) =>
-    fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), connection: "close" } });
+    fetch(input, {
+      ...init,
+      headers: {
+        ...Object.fromEntries(new Headers(init?.headers)),
+        connection: "close",
+      },
+    });
 
   const clients: Record<string, () => DevtoolClient> = {
-    SSE: () => createDevtoolClient(createA2aTransport({ url: proxy.url, token: server.token, fetch: named })),
+    SSE: () =>
+      createDevtoolClient(
+        createA2aTransport({
+          url: proxy.url,
+          token: server.token,
+          fetch: named,
+        }),
+      ),
     "A2A 1.0": () =>
       createDevtoolClient(
-        createA2aTransport({ url: proxy.url, token: server.token, fetch: named, protocolVersion: "1.0" }),
+        createA2aTransport({
+          url: proxy.url,
+          token: server.token,
+          fetch: named,
+          protocolVersion: "1.0",
+        }),
       ),
     "A2A 0.3 over HTTP+JSON": () =>
       createDevtoolClient(
-        createA2aTransport({ url: proxy.url, token: server.token, fetch: named, protocolBinding: "HTTP+JSON" }),
+        createA2aTransport({
+          url: proxy.url,
+          token: server.token,
+          fetch: named,
+          protocolBinding: "HTTP+JSON",
+        }),
       ),
     Connect: () =>
       createDevtoolClient(
@@ -76,35 +103,52 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
   };
 
   for (const [name, connect] of Object.entries(clients)) {
-    it(`is read without gap or double over ${name}, through ${DROPS / 2} cuts`, { timeout: TIMEOUT_MS }, async () => {
+    it(`is read without gap or double over ${name}, through ${DROPS / 2} cuts`, {
+      timeout: TIMEOUT_MS,
+    }, async () => {
       const client = connect();
       const before = proxy.cuts();
       let streams = 0;
       while (proxy.cuts() - before < DROPS / 2) {
         streams++;
         const signal = AbortSignal.timeout(300_000);
-        const message = textMessage(crypto.randomUUID(), "think 3\nsay 150\nwait 5\nsay 150");
-        const events = await collect(streamMessage(client, { message }, signal, QUICK));
+        const message = textMessage(
+          crypto.randomUUID(),
+          "think 3\nsay 150\nwait 5\nsay 150",
+        );
+        const events = await collect(
+          streamMessage(client, { message }, signal, QUICK),
+        );
         expect(gapsAndDoubles(events)).toBe(0);
         const taskId = events[0]?.taskId ?? "";
-        expect(await collect(subscribeTask(client, { taskId }, signal, QUICK))).toHaveLength(events.length);
+        expect(
+          await collect(subscribeTask(client, { taskId }, signal, QUICK)),
+        ).toHaveLength(events.length);
       }
-      console.info(`R4 ${name}: ${streams} streams, ${proxy.cuts() - before} cuts, 0 gaps, 0 doubles`);
+      console.info(
+        `R4 ${name}: ${streams} streams, ${proxy.cuts() - before} cuts, 0 gaps, 0 doubles`,
+      );
     });
   }
 
   it("is caught when a client begins again at the wrong place (sabotage of R4)", async () => {
-    const client = createDevtoolClient(createA2aTransport({ url: server.url, token: server.token }));
+    const client = createDevtoolClient(
+      createA2aTransport({ url: server.url, token: server.token }),
+    );
     const message = textMessage(crypto.randomUUID(), "say 20");
-    const events = await collect(streamMessage(client, { message }, AbortSignal.timeout(180_000)));
+    const events = await collect(
+      streamMessage(client, { message }, AbortSignal.timeout(180_000)),
+    );
     expect(gapsAndDoubles([...events.slice(0, 5), ...events.slice(4)])).toBe(1);
     expect(gapsAndDoubles([...events.slice(0, 5), ...events.slice(6)])).toBe(1);
   });
 });
 
 function gapsAndDoubles(events: readonly TaskEvent[]): number {
-  return events.filter(({ sequence }, index) => index > 0 && sequence !== (events[index - 1]?.sequence ?? 0n) + 1n)
-    .length;
+  return events.filter(
+    ({ sequence }, index) =>
+      index > 0 && sequence !== (events[index - 1]?.sequence ?? 0n) + 1n,
+  ).length;
 }
 
 async function collect(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {

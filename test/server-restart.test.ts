@@ -13,7 +13,11 @@ import { freePort } from "./free-port.ts";
 
 /** A quick run has the protocol that the command speaks by default. */
 const PROTOCOLS = DEPTH === "quick" ? ["connect"] : ["connect", "grpc", "a2a"];
-const PORTS = variantsOf("ports after a restart", ["another port", "the same port"], 1);
+const PORTS = variantsOf(
+  "ports after a restart",
+  ["another port", "the same port"],
+  1,
+);
 
 describe("a server that is killed and started again", () => {
   let base: string;
@@ -37,7 +41,11 @@ describe("a server that is killed and started again", () => {
       await terminal.shows("chunk 2");
       await server.kill();
       await terminal.shows("is gone: waiting for it to start again");
-      server = await start(...(port === "the same port" ? ["--port", new URL(server.info.url).port] : []));
+      server = await start(
+        ...(port === "the same port"
+          ? ["--port", new URL(server.info.url).port]
+          : []),
+      );
       await terminal.shows(`reconnected to ${server.info.url}`);
       await terminal.shows("Send a message to go on");
       terminal.press("text After the restart.\r");
@@ -46,21 +54,30 @@ describe("a server that is killed and started again", () => {
       expect(await code).toBe(0);
     });
 
-    it.each(PORTS)("has its chat back on %s, at an open question", async (port) => {
-      const { terminal, code } = chat(protocol);
-      await terminal.shows("> ");
-      terminal.press("write asked.txt answered\r");
-      await terminal.shows("choose > ");
-      await server.kill();
-      server = await start(...(port === "the same port" ? ["--port", new URL(server.info.url).port] : []));
-      terminal.press("y\r");
-      await terminal.shows(`reconnected to ${server.info.url}`);
-      await terminal.shows("✓ write_file");
-      await terminal.shows("> ");
-      terminal.press("/exit\r");
-      expect(await code).toBe(0);
-      expect(await readFile(join(base, "work/asked.txt"), "utf8")).toBe("answered");
-    });
+    it.each(PORTS)(
+      "has its chat back on %s, at an open question",
+      async (port) => {
+        const { terminal, code } = chat(protocol);
+        await terminal.shows("> ");
+        terminal.press("write asked.txt answered\r");
+        await terminal.shows("choose > ");
+        await server.kill();
+        server = await start(
+          ...(port === "the same port"
+            ? ["--port", new URL(server.info.url).port]
+            : []),
+        );
+        terminal.press("y\r");
+        await terminal.shows(`reconnected to ${server.info.url}`);
+        await terminal.shows("✓ write_file");
+        await terminal.shows("> ");
+        terminal.press("/exit\r");
+        expect(await code).toBe(0);
+        expect(await readFile(join(base, "work/asked.txt"), "utf8")).toBe(
+          "answered",
+        );
+      },
+    );
 
     it.skipIf(LEFT_TO_CI !== "")(
       `has its chat back with another token, and refuses the old one${LEFT_TO_CI}`,
@@ -71,7 +88,11 @@ describe("a server that is killed and started again", () => {
         await terminal.shows("choose > ");
         const { token } = server.info;
         await server.kill();
-        server = await start("--rotate-token", "--port", new URL(server.info.url).port);
+        server = await start(
+          "--rotate-token",
+          "--port",
+          new URL(server.info.url).port,
+        );
         expect(server.info.token).not.toBe(token);
         await expect(callWith(token)).rejects.toThrow("unauthenticated");
         terminal.press("y\r");
@@ -85,7 +106,13 @@ describe("a server that is killed and started again", () => {
   it("has its job back that another process gave it", async () => {
     const { io, says, errs } = piped();
     const code = runProgram(
-      ["run", "--approve", "all", ...at(), "say 1\nwait 600000\nwrite made.txt made\ntext Done."],
+      [
+        "run",
+        "--approve",
+        "all",
+        ...at(),
+        "say 1\nwait 600000\nwrite made.txt made\ntext Done.",
+      ],
       io,
     );
     await says("chunk 1");
@@ -107,7 +134,9 @@ describe("a server that is killed and started again", () => {
       await server.kill();
       await terminal.shows("is gone: waiting");
       terminal.interrupt();
-      await terminal.shows("not canceled: the server is not running; it will have the task when it starts again");
+      await terminal.shows(
+        "not canceled: the server is not running; it will have the task when it starts again",
+      );
       await terminal.shows("> ");
       server = await start("--port", String(await freePort()));
       terminal.press("text Here again.\r");
@@ -129,7 +158,9 @@ describe("a server that is killed and started again", () => {
     await server.stop();
     server = await start("--rotate-token");
     expect(server.info.token).not.toBe(token);
-    expect(JSON.parse(await readFile(path, "utf8")).token).toBe(server.info.token);
+    expect(JSON.parse(await readFile(path, "utf8")).token).toBe(
+      server.info.token,
+    );
     const { token: rotated } = server.info;
     await server.kill();
     server = await start("--port", String(await freePort()));
@@ -139,28 +170,48 @@ describe("a server that is killed and started again", () => {
   it.skipIf(LEFT_TO_CI !== "")(
     `does not change its token while another start with the same data fails${LEFT_TO_CI}`,
     async () => {
-      await expect(start("--rotate-token")).rejects.toThrow("before it was ready");
+      await expect(start("--rotate-token")).rejects.toThrow(
+        "before it was ready",
+      );
       await callWith(server.info.token);
-      expect(JSON.parse(await readFile(join(base, "data/token.json"), "utf8")).token).toBe(server.info.token);
+      expect(
+        JSON.parse(await readFile(join(base, "data/token.json"), "utf8")).token,
+      ).toBe(server.info.token);
     },
   );
 
   async function start(...flags: readonly string[]): Promise<ServerProcess> {
-    return startServing(["--data", join(base, "data"), "--workspace", join(base, "work"), ...flags]);
+    return startServing([
+      "--data",
+      join(base, "data"),
+      "--workspace",
+      join(base, "work"),
+      ...flags,
+    ]);
   }
 
   function at(): string[] {
     return ["--data", join(base, "data"), "--workspace", join(base, "work")];
   }
 
-  function chat(protocol: string): { readonly terminal: FakeTerminal; readonly code: Promise<number> } {
+  function chat(protocol: string): {
+    readonly terminal: FakeTerminal;
+    readonly code: Promise<number>;
+  } {
     const terminal = new FakeTerminal();
-    return { terminal, code: runProgram(["chat", "--protocol", protocol, ...at()], terminal.io) };
+    return {
+      terminal,
+      code: runProgram(["chat", "--protocol", protocol, ...at()], terminal.io),
+    };
   }
 
   function callWith(token: string): Promise<unknown> {
     const interceptors = [bearerInterceptor(token)];
-    const transport = createConnectTransport({ baseUrl: server.info.url, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: server.info.url,
+      httpVersion: "1.1",
+      interceptors,
+    });
     return createDevtoolClient(transport).tasks.listTasks({});
   }
 });
@@ -171,7 +222,11 @@ function piped(): {
   readonly says: (text: string) => Promise<void>;
   readonly errs: (text: string) => Promise<void>;
 } {
-  const [stdin, stdout, stderr] = [new PassThrough().end(), new PassThrough(), new PassThrough()];
+  const [stdin, stdout, stderr] = [
+    new PassThrough().end(),
+    new PassThrough(),
+    new PassThrough(),
+  ];
   const waitFor = (stream: PassThrough) => {
     let text = "";
     let check = (): void => undefined;

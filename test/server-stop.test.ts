@@ -3,7 +3,11 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { TaskState } from "@devtool/schema";
 import { type AgentExecutor, createServer } from "@devtool/server";
 import { expect, it } from "vitest";
@@ -11,13 +15,18 @@ import { expect, it } from "vitest";
 it("a server that stops takes no connection while a turn ends, and tells the stream of the turn what became of it", async () => {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-stop-"));
   const agent = new SlowAgent();
-  const slow = { about: { name: "Slow", description: "Ends slowly." }, open: () => ({ createExecutor: () => agent }) };
+  const slow = {
+    about: { name: "Slow", description: "Ends slowly." },
+    open: () => ({ createExecutor: () => agent }),
+  };
   const server = await createServer({ workspace, agents: { slow } });
   const transport = createConnectTransport({
     ...{ baseUrl: server.url, httpVersion: "1.1" },
     interceptors: [bearerInterceptor(server.token)],
   });
-  const stream = createDevtoolClient(transport).tasks.streamMessage({ request: { message: textMessage("m1", "hi") } });
+  const stream = createDevtoolClient(transport).tasks.streamMessage({
+    request: { message: textMessage("m1", "hi") },
+  });
   const events = stream[Symbol.asyncIterator]();
   await events.next();
   await agent.works;
@@ -34,7 +43,10 @@ it("a server that stops takes no connection while a turn ends, and tells the str
   await rm(workspace, { recursive: true });
 });
 
-/** An agent that works until it is told to stop, and then takes until its test lets it end. */
+/**
+ * An agent that works until it is told to stop, and then takes until its test
+ * lets it end.
+ */
 class SlowAgent implements AgentExecutor {
   readonly #works = Promise.withResolvers<void>();
   readonly #stops = Promise.withResolvers<void>();
@@ -56,7 +68,9 @@ class SlowAgent implements AgentExecutor {
     return "";
   }
 
-  async *execute(...[_turn, signal]: Parameters<AgentExecutor["execute"]>): ReturnType<AgentExecutor["execute"]> {
+  async *execute(
+    ...[_turn, signal]: Parameters<AgentExecutor["execute"]>
+  ): ReturnType<AgentExecutor["execute"]> {
     signal.addEventListener("abort", () => this.#stops.resolve());
     this.#works.resolve();
     await this.#ends.promise;
@@ -71,7 +85,9 @@ class SlowAgent implements AgentExecutor {
 async function connectsTo(url: string): Promise<boolean> {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+  socket
+    .once("connect", () => resolve(true))
+    .once("error", () => resolve(false));
   const connects = await promise;
   socket.destroy();
   return connects;

@@ -45,19 +45,27 @@ describe("a list of sessions", () => {
       expect(idsOf(list.snapshot())).toEqual([one]);
       const [before] = list.snapshot().sessions;
       const two = await send("write a.txt a");
-      await until(list, ({ sessions }) => sessions[0]?.lastEvent?.state === TaskState.INPUT_REQUIRED);
+      await until(
+        list,
+        ({ sessions }) =>
+          sessions[0]?.lastEvent?.state === TaskState.INPUT_REQUIRED,
+      );
       expect(idsOf(list.snapshot())).toEqual([two, one]);
       expect(list.snapshot().sessions[1]).toBe(before);
       await send("text One again.", one);
       await until(list, ({ sessions }) => sessions[0]?.id === one);
-      await until(list, ({ sessions }) => sessions[0]?.lastEvent?.state === TaskState.COMPLETED);
+      await until(
+        list,
+        ({ sessions }) => sessions[0]?.lastEvent?.state === TaskState.COMPLETED,
+      );
       expect(idsOf(list.snapshot())).toEqual([one, two]);
     });
   });
 
   it("loads older tasks in pages", async () => {
     const ids: string[] = [];
-    for (let count = 0; count < 5; count++) ids.unshift(await send(`text ${count}`));
+    for (let count = 0; count < 5; count++)
+      ids.unshift(await send(`text ${count}`));
     await following({ pageSize: 2 }, async (list) => {
       await until(list, ({ isLoaded }) => isLoaded);
       const shown: string[][] = [idsOf(list.snapshot())];
@@ -70,7 +78,12 @@ describe("a list of sessions", () => {
   });
 
   it("is right again after its server was killed and started again", async () => {
-    const directories = ["--data", join(base, "data"), "--workspace", join(base, "work")];
+    const directories = [
+      "--data",
+      join(base, "data"),
+      "--workspace",
+      join(base, "work"),
+    ];
     const flags = [...directories, "--port", String(await freePort())];
     let process = await startServing(flags);
     await using stack = new AsyncDisposableStack();
@@ -83,14 +96,24 @@ describe("a list of sessions", () => {
       await until(list, ({ lost }) => lost !== undefined);
       process = await startServing(flags);
       const two = await send("text Two.");
-      await until(list, ({ sessions, lost }) => sessions[0]?.id === two && lost === undefined);
-      await until(list, ({ sessions }) => sessions[0]?.lastEvent?.state === TaskState.COMPLETED);
+      await until(
+        list,
+        ({ sessions, lost }) => sessions[0]?.id === two && lost === undefined,
+      );
+      await until(
+        list,
+        ({ sessions }) => sessions[0]?.lastEvent?.state === TaskState.COMPLETED,
+      );
       expect(idsOf(list.snapshot())).toEqual([two, one]);
     });
   });
 
   it("forgets what may be old, when more tasks changed meanwhile than it is told", async () => {
-    const ids = [await send("text 1"), await send("text 2"), await send("text 3")];
+    const ids = [
+      await send("text 1"),
+      await send("text 2"),
+      await send("text 3"),
+    ];
     const list = createSessionList(client, { pageSize: 2 });
     await followed(list, async () => {
       await until(list, ({ isLoaded }) => isLoaded);
@@ -98,7 +121,9 @@ describe("a list of sessions", () => {
       expect(idsOf(list.snapshot())).toEqual(ids.toReversed());
     });
     for (const id of ids) await send("text Again.", id);
-    await followed(list, () => until(list, ({ sessions }) => sessions.length === 2));
+    await followed(list, () =>
+      until(list, ({ sessions }) => sessions.length === 2),
+    );
     expect(idsOf(list.snapshot())).toEqual(ids.toReversed().slice(0, 2));
     expect(list.snapshot().hasMore).toBe(true);
     await list.loadMore(soon());
@@ -119,9 +144,16 @@ describe("a list of sessions", () => {
   });
 
   it("forgets an older task that leaves its filter, while it follows and while it does not", async () => {
-    const ids = [await send("text keep 1"), await send("text keep 2"), await send("text keep 3")];
+    const ids = [
+      await send("text keep 1"),
+      await send("text keep 2"),
+      await send("text keep 3"),
+    ];
     const [one = "", two = ""] = ids;
-    const list = createSessionList(client, { pageSize: 1, filter: { titleContains: "keep" } });
+    const list = createSessionList(client, {
+      pageSize: 1,
+      filter: { titleContains: "keep" },
+    });
     const loadAll = async (): Promise<void> => {
       while (list.snapshot().hasMore) await list.loadMore(soon());
     };
@@ -146,13 +178,18 @@ describe("a list of sessions", () => {
       () => server.url,
       () => 300 + ((cuts++ * 613) % 5000),
     );
-    const list = createSessionList(connect({ ...server, url: proxy.url }, server.url), { baseDelayMs: 1 });
+    const list = createSessionList(
+      connect({ ...server, url: proxy.url }, server.url),
+      { baseDelayMs: 1 },
+    );
     await followed(list, async () => {
       for (let count = 0; count < 20; count++) await send(`say ${count}`);
       const { tasks } = await client.tasks.listTasks({});
       await until(
         list,
-        ({ sessions }) => sessions.every((task, at) => sameEvent(task, tasks[at])) && sessions.length === 20,
+        ({ sessions }) =>
+          sessions.every((task, at) => sameEvent(task, tasks[at])) &&
+          sessions.length === 20,
       );
     });
     expect(proxy.cuts()).toBeGreaterThan(0);
@@ -160,9 +197,16 @@ describe("a list of sessions", () => {
 
   it("says that A2A has no such list", async () => {
     const { url, token } = server;
-    const list = createSessionList(createDevtoolClient(createA2aTransport({ url, token })));
-    await expect(list.follow(soon())).rejects.toMatchObject({ code: Code.Unimplemented });
-    expect(list.snapshot()).toMatchObject({ isLoaded: false, error: { code: Code.Unimplemented } });
+    const list = createSessionList(
+      createDevtoolClient(createA2aTransport({ url, token })),
+    );
+    await expect(list.follow(soon())).rejects.toMatchObject({
+      code: Code.Unimplemented,
+    });
+    expect(list.snapshot()).toMatchObject({
+      isLoaded: false,
+      error: { code: Code.Unimplemented },
+    });
   });
 
   async function send(text: string, taskId = ""): Promise<string> {
@@ -171,23 +215,42 @@ describe("a list of sessions", () => {
     return task?.id ?? "";
   }
 
-  async function following(options: SessionListOptions, work: (list: SessionList) => Promise<void>): Promise<void> {
+  async function following(
+    options: SessionListOptions,
+    work: (list: SessionList) => Promise<void>,
+  ): Promise<void> {
     const list = createSessionList(client, options);
     await followed(list, () => work(list));
   }
 
   /** A proxy has another host than the server, which admits its own. */
-  function connect({ url, token }: Pick<DevtoolServer, "url" | "token">, host = url): DevtoolClient {
+  function connect(
+    { url, token }: Pick<DevtoolServer, "url" | "token">,
+    host = url,
+  ): DevtoolClient {
     const interceptors = [bearerInterceptor(token)];
-    const nodeOptions = { agent: false, headers: { host: new URL(host).host } } as const;
-    return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors, nodeOptions }));
+    const nodeOptions = {
+      agent: false,
+      headers: { host: new URL(host).host },
+    } as const;
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: url,
+        httpVersion: "1.1",
+        interceptors,
+        nodeOptions,
+      }),
+    );
   }
 });
 
 type Listed = SessionListSnapshot["sessions"][number];
 
 function sameEvent(one: Listed, other: Listed | undefined): boolean {
-  return one.id === other?.id && one.lastEvent?.sequence === other.lastEvent?.sequence;
+  return (
+    one.id === other?.id &&
+    one.lastEvent?.sequence === other.lastEvent?.sequence
+  );
 }
 
 function idsOf({ sessions }: SessionListSnapshot): string[] {
@@ -195,7 +258,10 @@ function idsOf({ sessions }: SessionListSnapshot): string[] {
 }
 
 /** Waits until a list shows something; looks each time it notifies. */
-async function until(list: SessionList, isShown: (snapshot: SessionListSnapshot) => boolean): Promise<void> {
+async function until(
+  list: SessionList,
+  isShown: (snapshot: SessionListSnapshot) => boolean,
+): Promise<void> {
   const shown = Promise.withResolvers<void>();
   const look = (): void => void (isShown(list.snapshot()) && shown.resolve());
   const stop = list.subscribe(look);
@@ -208,7 +274,10 @@ async function until(list: SessionList, isShown: (snapshot: SessionListSnapshot)
 }
 
 /** Follows a list while something is done. */
-async function followed(list: SessionList, work: () => Promise<void>): Promise<void> {
+async function followed(
+  list: SessionList,
+  work: () => Promise<void>,
+): Promise<void> {
   const controller = new AbortController();
   const reading = list.follow(controller.signal);
   try {

@@ -12,7 +12,13 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import { emptyTask, OPTION_PROCEED_ONCE, reduceTask, type Task, TaskState } from "@devtool/schema";
+import {
+  emptyTask,
+  OPTION_PROCEED_ONCE,
+  reduceTask,
+  type Task,
+  TaskState,
+} from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
@@ -25,12 +31,18 @@ describe("two agents of one server that ask under the same id of a call", () => 
   let ofTwo: Task;
   beforeEach(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-approvals-"));
-    const [one, two] = ["one", "two"].map((name) => acpAgent({ name, command: fakeAgentCommand() }));
+    const [one, two] = ["one", "two"].map((name) =>
+      acpAgent({ name, command: fakeAgentCommand() }),
+    );
     if (!one || !two) throw new Error("there are no agents");
     server = await createServer({ agents: { one, two }, workspace });
     ofOne = await ask("one");
     ofTwo = await ask("two");
-    expect([ofOne, ofTwo].flatMap(pendingToolCalls).map(({ toolCallId }) => toolCallId)).toEqual(["call-1", "call-1"]);
+    expect(
+      [ofOne, ofTwo]
+        .flatMap(pendingToolCalls)
+        .map(({ toolCallId }) => toolCallId),
+    ).toEqual(["call-1", "call-1"]);
   });
   afterEach(async () => {
     await server.close();
@@ -43,27 +55,57 @@ describe("two agents of one server that ask under the same id of a call", () => 
     expect((await answer(ofTwo)).state).toBe(TaskState.COMPLETED);
   });
 
-  it.each<readonly [address: string, path: string, headers: Readonly<Record<string, string>>]>([
+  it.each<
+    readonly [
+      address: string,
+      path: string,
+      headers: Readonly<Record<string, string>>,
+    ]
+  >([
     ["the path of A2A 0.3", "/agents/one/v1/message:send", {}],
     ["the tenant of A2A 1.0", "/one/message:send", { "a2a-version": "1.0" }],
-  ])("get no answer by the address of the other one: %s", async (_address, path, headers) => {
-    const content = [{ text: "yes" }];
-    const message = { messageId: "yes", taskId: ofTwo.id, role: "ROLE_USER", content, parts: content };
-    const { content: _ofVersion03, ...ofVersion1 } = message;
-    const { parts: _ofVersion1, ...ofVersion03 } = message;
-    const response = await fetch(`${server.url}${path}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${server.token}`, ...headers },
-      body: JSON.stringify({ message: "a2a-version" in headers ? ofVersion1 : ofVersion03 }),
-    });
-    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("belongs to agent")]);
-    expect(pendingToolCalls(await current(ofTwo))).toHaveLength(1);
-    expect(pendingToolCalls(await current(ofOne))).toHaveLength(1);
-  });
+  ])(
+    "get no answer by the address of the other one: %s",
+    async (_address, path, headers) => {
+      const content = [{ text: "yes" }];
+      const message = {
+        messageId: "yes",
+        taskId: ofTwo.id,
+        role: "ROLE_USER",
+        content,
+        parts: content,
+      };
+      const { content: _ofVersion03, ...ofVersion1 } = message;
+      const { parts: _ofVersion1, ...ofVersion03 } = message;
+      const response = await fetch(`${server.url}${path}`, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${server.token}`,
+          ...headers,
+        },
+        body: JSON.stringify({
+          message: "a2a-version" in headers ? ofVersion1 : ofVersion03,
+        }),
+      });
+      expect([response.status, await response.text()]).toEqual([
+        400,
+        expect.stringContaining("belongs to agent"),
+      ]);
+      expect(pendingToolCalls(await current(ofTwo))).toHaveLength(1);
+      expect(pendingToolCalls(await current(ofOne))).toHaveLength(1);
+    },
+  );
 
   function client() {
     const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   }
 
   function ask(agent: string): Promise<Task> {
@@ -72,13 +114,22 @@ describe("two agents of one server that ask under the same id of a call", () => 
   }
 
   function answer(task: Task): Promise<Task> {
-    const parts = pendingToolCalls(task).map((call) => confirmationPart(call, OPTION_PROCEED_ONCE));
-    return follow({ message: { messageId: crypto.randomUUID(), parts }, taskId: task.id }, task);
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, OPTION_PROCEED_ONCE),
+    );
+    return follow(
+      { message: { messageId: crypto.randomUUID(), parts }, taskId: task.id },
+      task,
+    );
   }
 
-  async function follow(request: Parameters<typeof streamMessage>[1], before: Task): Promise<Task> {
+  async function follow(
+    request: Parameters<typeof streamMessage>[1],
+    before: Task,
+  ): Promise<Task> {
     let task = before;
-    for await (const event of streamMessage(client(), request, signal)) task = reduceTask(task, event);
+    for await (const event of streamMessage(client(), request, signal))
+      task = reduceTask(task, event);
     return task;
   }
 

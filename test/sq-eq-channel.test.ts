@@ -1,10 +1,22 @@
 import { createServer as createHttpServer } from "node:http";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  type Transport,
+} from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import { AuditService, TaskService } from "@devtool/schema";
 import { ReviewDecision, SessionService } from "@devtool/schema/codex";
-import { createHandler, createServer, type DevtoolServer } from "@devtool/server";
+import {
+  createHandler,
+  createServer,
+  type DevtoolServer,
+} from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClientStream } from "./sq-eq/client-stream.ts";
 import { approval, callOf, input, sessionOf, wordsIn } from "./sq-eq/events.ts";
@@ -15,7 +27,10 @@ let server: DevtoolServer;
 
 beforeEach(async () => {
   world = new World();
-  server = await createServer({ agents: { codex: world.codex() }, workspace: world.workspace });
+  server = await createServer({
+    agents: { codex: world.codex() },
+    workspace: world.workspace,
+  });
 });
 
 afterEach(async () => {
@@ -29,24 +44,40 @@ describe("a session within the process of its server", () => {
     stream.submit("i1", input("ask touch x\nsay Done."));
     const sessionId = sessionOf(await stream.until("sessionConfigured"));
     const asked = await stream.until("execApprovalRequest");
-    stream.submit("i2", approval("execApproval", callOf(asked), ReviewDecision.APPROVED));
+    stream.submit(
+      "i2",
+      approval("execApproval", callOf(asked), ReviewDecision.APPROVED),
+    );
     stream.end();
     expect(wordsIn(await stream.rest())).toBe("Done.");
-    const { task } = await createClient(TaskService, overHttp("2")).getTask({ taskId: sessionId });
+    const { task } = await createClient(TaskService, overHttp("2")).getTask({
+      taskId: sessionId,
+    });
     const here = createClient(TaskService, await server.transport());
     expect((await here.getTask({ taskId: sessionId })).task).toEqual(task);
   });
 
   it("has the operator's rights", async () => {
     const audit = createClient(AuditService, await server.transport());
-    for await (const { record } of audit.readAudit({})) expect(record).toBeUndefined();
+    for await (const { record } of audit.readAudit({}))
+      expect(record).toBeUndefined();
   });
 
   it("answers what fails as over the network", async () => {
-    const failures = [await server.transport(), overHttp("2")].map(async (transport) => {
-      const reason = await createClient(TaskService, transport).getTask({ taskId: "none" }).catch(ConnectError.from);
-      return reason instanceof ConnectError && [reason.code, reason.rawMessage, reason.details.length];
-    });
+    const failures = [await server.transport(), overHttp("2")].map(
+      async (transport) => {
+        const reason = await createClient(TaskService, transport)
+          .getTask({ taskId: "none" })
+          .catch(ConnectError.from);
+        return (
+          reason instanceof ConnectError && [
+            reason.code,
+            reason.rawMessage,
+            reason.details.length,
+          ]
+        );
+      },
+    );
     const [here, there] = await Promise.all(failures);
     expect(here).toEqual(there);
     expect(here).toContain(Code.NotFound);
@@ -64,7 +95,11 @@ describe("a session within the process of its server", () => {
   it("is there for a server that is mounted in an application", async () => {
     const publicUrl = "http://127.0.0.1:1/devtool";
     const agents = { codex: world.codex() };
-    await using handler = await createHandler({ agents, workspace: world.workspace, publicUrl });
+    await using handler = await createHandler({
+      agents,
+      workspace: world.workspace,
+      publicUrl,
+    });
     const stream = open(await handler.transport());
     stream.submit("i1", input("say Hi."));
     stream.end();
@@ -75,18 +110,26 @@ describe("a session within the process of its server", () => {
 describe("a session over HTTP/1.1", () => {
   const transports: readonly (readonly [name: string, () => Transport])[] = [
     ["Connect", () => overHttp("1.1")],
-    ["gRPC-Web", () => createGrpcWebTransport({ ...options(), httpVersion: "1.1" })],
+    [
+      "gRPC-Web",
+      () => createGrpcWebTransport({ ...options(), httpVersion: "1.1" }),
+    ],
   ];
 
-  it.each(transports)("is refused over %s with what to do, and nothing hangs", async (_name, transport) => {
-    const stream = open(transport());
-    stream.submit("i1", input("say Hi."));
-    const reason = await stream.rest().catch(ConnectError.from);
-    expect(reason).toMatchObject({
-      code: Code.FailedPrecondition,
-      rawMessage: expect.stringMatching(/^OpenSession needs HTTP\/2, and this request came over HTTP\/1\.1: /),
-    });
-  });
+  it.each(transports)(
+    "is refused over %s with what to do, and nothing hangs",
+    async (_name, transport) => {
+      const stream = open(transport());
+      stream.submit("i1", input("say Hi."));
+      const reason = await stream.rest().catch(ConnectError.from);
+      expect(reason).toMatchObject({
+        code: Code.FailedPrecondition,
+        rawMessage: expect.stringMatching(
+          /^OpenSession needs HTTP\/2, and this request came over HTTP\/1\.1: /,
+        ),
+      });
+    },
+  );
 
   it("is refused in a mounted server, too, whose other calls work", async () => {
     const front = createHttpServer();
@@ -101,17 +144,27 @@ describe("a session over HTTP/1.1", () => {
     });
     front.on("request", handler.listener);
     const interceptors = [bearerInterceptor(handler.token)];
-    const transport = createConnectTransport({ baseUrl: publicUrl, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: publicUrl,
+      httpVersion: "1.1",
+      interceptors,
+    });
     const stream = open(transport);
-    expect(await stream.rest().catch(ConnectError.from)).toMatchObject({ code: Code.FailedPrecondition });
-    expect((await createClient(TaskService, transport).listTasks({})).tasks).toEqual([]);
+    expect(await stream.rest().catch(ConnectError.from)).toMatchObject({
+      code: Code.FailedPrecondition,
+    });
+    expect(
+      (await createClient(TaskService, transport).listTasks({})).tasks,
+    ).toEqual([]);
     front.closeAllConnections();
     front.close();
   });
 });
 
 function open(transport: Transport): ClientStream {
-  const stream = new ClientStream((submissions) => createClient(SessionService, transport).openSession(submissions));
+  const stream = new ClientStream((submissions) =>
+    createClient(SessionService, transport).openSession(submissions),
+  );
   stream.submit("configure", { case: "configureSession", value: {} });
   return stream;
 }
@@ -121,5 +174,8 @@ function overHttp(httpVersion: "1.1" | "2"): Transport {
 }
 
 function options() {
-  return { baseUrl: server.url, interceptors: [bearerInterceptor(server.token)] };
+  return {
+    baseUrl: server.url,
+    interceptors: [bearerInterceptor(server.token)],
+  };
 }

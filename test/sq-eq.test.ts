@@ -1,18 +1,48 @@
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  type Transport,
+} from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+} from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { TaskService } from "@devtool/schema";
-import { ReviewDecision, type SessionEvent, SessionService } from "@devtool/schema/codex";
-import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
+import {
+  ReviewDecision,
+  type SessionEvent,
+  SessionService,
+} from "@devtool/schema/codex";
+import {
+  createServer,
+  type DevtoolServer,
+  type ServerOptions,
+} from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createIssuer } from "./auth/issuer.ts";
 import { ClientStream, type Op } from "./sq-eq/client-stream.ts";
-import { approval, callOf, errorOf, input, sessionOf, wordsIn } from "./sq-eq/events.ts";
+import {
+  approval,
+  callOf,
+  errorOf,
+  input,
+  sessionOf,
+  wordsIn,
+} from "./sq-eq/events.ts";
 
 describe("a session in the shape of Codex's queues", () => {
   let directory: string;
@@ -39,7 +69,10 @@ describe("a session in the shape of Codex's queues", () => {
     "streams what the agent does, over %s, and ends when it rests",
     async (wire) => {
       const stream = open({}, { wire });
-      stream.submit("i1", input("think **Plan** Look.\nrun ls\nusage\nsay Hello there."));
+      stream.submit(
+        "i1",
+        input("think **Plan** Look.\nrun ls\nusage\nsay Hello there."),
+      );
       stream.end();
       const events = await stream.rest();
       expect(events.map(({ msg }) => msg.case)).toEqual([
@@ -53,9 +86,17 @@ describe("a session in the shape of Codex's queues", () => {
         ...deltas(2),
         "turnComplete",
       ]);
-      expect(events[0]?.msg.value).toMatchObject({ cwd: workspace, sessionId: expect.stringMatching(/./) });
-      expect(events.slice(1).every(({ id, seq }) => id === "i1" && seq !== "")).toBe(true);
-      expect(events[3]?.msg.value).toMatchObject({ toolName: "shell", arguments: { command: "ls", cwd: workspace } });
+      expect(events[0]?.msg.value).toMatchObject({
+        cwd: workspace,
+        sessionId: expect.stringMatching(/./),
+      });
+      expect(
+        events.slice(1).every(({ id, seq }) => id === "i1" && seq !== ""),
+      ).toBe(true);
+      expect(events[3]?.msg.value).toMatchObject({
+        toolName: "shell",
+        arguments: { command: "ls", cwd: workspace },
+      });
       expect(wordsIn(events)).toBe("Hello there.");
     },
   );
@@ -80,14 +121,25 @@ describe("a session in the shape of Codex's queues", () => {
       "Decline: Codex goes on without it.",
       "Cancel: Codex stops and waits for your next message.",
     ]);
-    stream.submit("i2", approval("execApproval", callOf(asked), ReviewDecision.APPROVED));
+    stream.submit(
+      "i2",
+      approval("execApproval", callOf(asked), ReviewDecision.APPROVED),
+    );
     const changed = await stream.until("applyPatchApprovalRequest");
-    expect(changed.msg.value).toMatchObject({ change: { oldContent: "one\ntwo\n", newContent: "one\nTWO\n" } });
-    stream.submit("i3", approval("patchApproval", callOf(changed), ReviewDecision.DENIED));
+    expect(changed.msg.value).toMatchObject({
+      change: { oldContent: "one\ntwo\n", newContent: "one\nTWO\n" },
+    });
+    stream.submit(
+      "i3",
+      approval("patchApproval", callOf(changed), ReviewDecision.DENIED),
+    );
     stream.end();
     const events = await stream.rest();
     expect(wordsIn(events)).toBe("Done.");
-    expect(events.at(-1)).toMatchObject({ id: "i3", msg: { case: "turnComplete" } });
+    expect(events.at(-1)).toMatchObject({
+      id: "i3",
+      msg: { case: "turnComplete" },
+    });
     expect(await readFile(join(home, "ran.txt"), "utf8")).toBe("touch x\n");
   });
 
@@ -95,8 +147,14 @@ describe("a session in the shape of Codex's queues", () => {
     const stream = open();
     stream.submit("i1", input("elicit"));
     const asked = await stream.until("requestUserInput");
-    expect(asked.msg.value).toMatchObject({ question: expect.stringContaining("Name?") });
-    const value = { callId: callOf(asked), optionId: "proceed_once", text: '{"name":"Ada"}' };
+    expect(asked.msg.value).toMatchObject({
+      question: expect.stringContaining("Name?"),
+    });
+    const value = {
+      callId: callOf(asked),
+      optionId: "proceed_once",
+      text: '{"name":"Ada"}',
+    };
     stream.submit("i2", { case: "userInputAnswer", value });
     stream.end();
     expect(wordsIn(await stream.rest())).toContain("Ada");
@@ -113,9 +171,14 @@ describe("a session in the shape of Codex's queues", () => {
     const sessionId = sessionOf(await stream.until("sessionConfigured"));
     stream.end();
     expect(wordsIn(await stream.rest())).toBe("Seen.");
-    const { task } = await createClient(TaskService, transportOf()).getTask({ taskId: sessionId });
+    const { task } = await createClient(TaskService, transportOf()).getTask({
+      taskId: sessionId,
+    });
     expect(task?.history[0]?.parts[0]?.content).toMatchObject({
-      value: { mediaType: "image/png", source: { value: new Uint8Array(image.data) } },
+      value: {
+        mediaType: "image/png",
+        source: { value: new Uint8Array(image.data) },
+      },
     });
   });
 
@@ -143,7 +206,9 @@ describe("a session in the shape of Codex's queues", () => {
     stream.submit("i3", input("say Again."));
     await stream.until("turnComplete");
     stream.submit("i4", { case: "shutdown", value: {} });
-    expect((await stream.rest()).map(({ id, msg }) => [id, msg.case])).toEqual([["i4", "shutdownComplete"]]);
+    expect((await stream.rest()).map(({ id, msg }) => [id, msg.case])).toEqual([
+      ["i4", "shutdownComplete"],
+    ]);
     const again = open({ sessionId });
     again.end();
     expect(wordsIn(await again.rest())).toBe("Working.Again.");
@@ -187,23 +252,77 @@ describe("a session in the shape of Codex's queues", () => {
     stream.submit("i4", { case: "configureSession", value: {} });
     const early = await stream.take(5);
     expect(early.map(errorOf)).toEqual([
-      ["i0", "failed_precondition", "", "the session has not begun: send user_input first"],
-      ["", "invalid_argument", "id", "id is missing: choose an id that is new for each submission"],
-      ["i2", "invalid_argument", "op", "op is missing, or unknown to this server"],
-      ["i3", "invalid_argument", "user_input.items", expect.stringMatching(/^user_input\.items is empty/)],
-      ["i4", "invalid_argument", "op", expect.stringContaining("must be the first submission of its stream")],
+      [
+        "i0",
+        "failed_precondition",
+        "",
+        "the session has not begun: send user_input first",
+      ],
+      [
+        "",
+        "invalid_argument",
+        "id",
+        "id is missing: choose an id that is new for each submission",
+      ],
+      [
+        "i2",
+        "invalid_argument",
+        "op",
+        "op is missing, or unknown to this server",
+      ],
+      [
+        "i3",
+        "invalid_argument",
+        "user_input.items",
+        expect.stringMatching(/^user_input\.items is empty/),
+      ],
+      [
+        "i4",
+        "invalid_argument",
+        "op",
+        expect.stringContaining("must be the first submission of its stream"),
+      ],
     ]);
     stream.submit("i5", input("ask touch x"));
     const callId = callOf(await stream.until("execApprovalRequest"));
-    stream.submit("i6", approval("patchApproval", callId, ReviewDecision.APPROVED));
-    stream.submit("i7", approval("execApproval", "none", ReviewDecision.APPROVED));
-    stream.submit("i8", approval("execApproval", callId, ReviewDecision.UNSPECIFIED));
+    stream.submit(
+      "i6",
+      approval("patchApproval", callId, ReviewDecision.APPROVED),
+    );
+    stream.submit(
+      "i7",
+      approval("execApproval", "none", ReviewDecision.APPROVED),
+    );
+    stream.submit(
+      "i8",
+      approval("execApproval", callId, ReviewDecision.UNSPECIFIED),
+    );
     stream.submit("i5", input("say Another."));
     expect((await stream.take(4)).map(errorOf)).toEqual([
-      ["i6", "failed_precondition", "patch_approval.call_id", expect.stringContaining("exec_approval")],
-      ["i7", "invalid_argument", "exec_approval.call_id", expect.stringContaining('exec_approval.call_id "none"')],
-      ["i8", "invalid_argument", "exec_approval.decision", expect.stringContaining("exec_approval.decision")],
-      ["i5", "already_exists", "id", expect.stringMatching(/^id "i5" was used for another message/)],
+      [
+        "i6",
+        "failed_precondition",
+        "patch_approval.call_id",
+        expect.stringContaining("exec_approval"),
+      ],
+      [
+        "i7",
+        "invalid_argument",
+        "exec_approval.call_id",
+        expect.stringContaining('exec_approval.call_id "none"'),
+      ],
+      [
+        "i8",
+        "invalid_argument",
+        "exec_approval.decision",
+        expect.stringContaining("exec_approval.decision"),
+      ],
+      [
+        "i5",
+        "already_exists",
+        "id",
+        expect.stringMatching(/^id "i5" was used for another message/),
+      ],
     ]);
     stream.submit("i9", approval("execApproval", callId, ReviewDecision.ABORT));
     await stream.until("turnComplete");
@@ -215,7 +334,8 @@ describe("a session in the shape of Codex's queues", () => {
     const stream = open();
     stream.submit("i1", input("say Working.\nhang"));
     await stream.until("agentMessageDelta");
-    for (let count = 0; count < 200; count++) stream.submit(`flood-${count}`, input("say x"));
+    for (let count = 0; count < 200; count++)
+      stream.submit(`flood-${count}`, input("say x"));
     const error = await stream.until("error");
     expect(errorOf(error)).toEqual([
       // Some steer the turn before it hangs.
@@ -242,7 +362,12 @@ describe("a session in the shape of Codex's queues", () => {
       Code.InvalidArgument,
       /^op "user_input" must be configure_session/,
     ],
-    ["an unknown session", { sessionId: "none" }, Code.NotFound, /"none" does not exist/],
+    [
+      "an unknown session",
+      { sessionId: "none" },
+      Code.NotFound,
+      /"none" does not exist/,
+    ],
     [
       "settings for a known session",
       { sessionId: "x", cwd: "/" },
@@ -255,19 +380,35 @@ describe("a session in the shape of Codex's queues", () => {
       Code.InvalidArgument,
       /^configure_session\.resume_after "1"/,
     ],
-    ["a place without a session", { resumeAfter: "1.0" }, Code.InvalidArgument, /needs session_id/],
-  ])("fails the stream for %s", async (_what, { op, ...settings }: Configuration & { op?: Op }, code, message) => {
-    const stream = connect();
-    stream.submit("i0", op ?? { case: "configureSession", value: settings });
-    const reason = await stream.rest().catch(ConnectError.from);
-    expect(reason).toMatchObject({ code, rawMessage: expect.stringMatching(message) });
-  });
+    [
+      "a place without a session",
+      { resumeAfter: "1.0" },
+      Code.InvalidArgument,
+      /needs session_id/,
+    ],
+  ])(
+    "fails the stream for %s",
+    async (_what, {
+      op,
+      ...settings
+    }: Configuration & { op?: Op }, code, message) => {
+      const stream = connect();
+      stream.submit("i0", op ?? { case: "configureSession", value: settings });
+      const reason = await stream.rest().catch(ConnectError.from);
+      expect(reason).toMatchObject({
+        code,
+        rawMessage: expect.stringMatching(message),
+      });
+    },
+  );
 
   it("fails a stream that resumes behind the end of its session, and one too many", async () => {
     const first = open();
     first.submit("i1", input("say Hi."));
     const sessionId = sessionOf(await first.until("sessionConfigured"));
-    const late = await open({ sessionId, resumeAfter: "999.0" }).rest().catch(ConnectError.from);
+    const late = await open({ sessionId, resumeAfter: "999.0" })
+      .rest()
+      .catch(ConnectError.from);
     expect(late).toMatchObject({ code: Code.OutOfRange });
     const second = open({ sessionId });
     await second.until("turnStarted");
@@ -285,7 +426,9 @@ describe("a session in the shape of Codex's queues", () => {
     }
     const third = open();
     third.end();
-    expect(await third.rest().catch(ConnectError.from)).toMatchObject({ code: Code.ResourceExhausted });
+    expect(await third.rest().catch(ConnectError.from)).toMatchObject({
+      code: Code.ResourceExhausted,
+    });
     for (const stream of streams) stream.end();
     await Promise.all(streams.map((stream) => stream.rest()));
   });
@@ -294,7 +437,9 @@ describe("a session in the shape of Codex's queues", () => {
     const issuer = await createIssuer();
     await server.close();
     await start({ authentication: { jwt: issuer.options } });
-    const [alice, bob] = await Promise.all(["alice", "bob"].map((name) => issuer.tokenFor(name)));
+    const [alice, bob] = await Promise.all(
+      ["alice", "bob"].map((name) => issuer.tokenFor(name)),
+    );
     const hers = open({}, { token: alice });
     hers.submit("i1", input("say Hi."));
     const sessionId = sessionOf(await hers.until("sessionConfigured"));
@@ -303,7 +448,9 @@ describe("a session in the shape of Codex's queues", () => {
     const seen = await Promise.all(
       [sessionId, "none"].map(async (id) => {
         const { code, rawMessage } = ConnectError.from(
-          await open({ sessionId: id }, { token: bob }).rest().catch(ConnectError.from),
+          await open({ sessionId: id }, { token: bob })
+            .rest()
+            .catch(ConnectError.from),
         );
         return { code, message: rawMessage.replace(id, "ID") };
       }),
@@ -315,7 +462,12 @@ describe("a session in the shape of Codex's queues", () => {
   async function start(options: Partial<ServerOptions> = {}): Promise<void> {
     const environment = { CODEX_HOME: home, PATH: process.env.PATH ?? "" };
     const codex = codexAgent({ command: FAKE_APP_SERVER, environment });
-    server = await createServer({ agents: { codex }, workspace, limits: { maxStreamsPerCaller: 2 }, ...options });
+    server = await createServer({
+      agents: { codex },
+      workspace,
+      limits: { maxStreamsPerCaller: 2 },
+      ...options,
+    });
   }
 
   interface Wire {
@@ -330,9 +482,15 @@ describe("a session in the shape of Codex's queues", () => {
   }
 
   /** Opens a stream and configures its session. */
-  function open(configuration: Configuration = {}, wire: Wire = {}): ClientStream {
+  function open(
+    configuration: Configuration = {},
+    wire: Wire = {},
+  ): ClientStream {
     const stream = connect(wire);
-    stream.submit("configure", { case: "configureSession", value: configuration });
+    stream.submit("configure", {
+      case: "configureSession",
+      value: configuration,
+    });
     return stream;
   }
 
@@ -342,15 +500,22 @@ describe("a session in the shape of Codex's queues", () => {
   }
 
   function transportOf({ wire, token = server.token }: Wire = {}): Transport {
-    const options = { baseUrl: server.url, interceptors: [bearerInterceptor(token)] };
-    return wire === "grpc" ? createGrpcTransport(options) : createConnectTransport({ ...options, httpVersion: "2" });
+    const options = {
+      baseUrl: server.url,
+      interceptors: [bearerInterceptor(token)],
+    };
+    return wire === "grpc"
+      ? createGrpcTransport(options)
+      : createConnectTransport({ ...options, httpVersion: "2" });
   }
 });
 
 /** Returns what a question says about each of its options. */
 function optionsOf({ msg }: SessionEvent): string[] {
   const options = msg.value && "options" in msg.value ? msg.value.options : [];
-  return options.map(({ label, description }) => [label, description].filter((words) => words !== "").join(": "));
+  return options.map(({ label, description }) =>
+    [label, description].filter((words) => words !== "").join(": "),
+  );
 }
 
 function deltas(count: number): string[] {

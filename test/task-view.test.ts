@@ -15,9 +15,25 @@ import {
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { type CuttingProxy, startCuttingProxy } from "@devtool/conformance";
-import { emptyTask, Role, reduceTask, type Task, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
+import {
+  emptyTask,
+  Role,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskState,
+  ToolCallStatus,
+} from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+} from "vitest";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { roundsOf, seedOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
@@ -44,8 +60,15 @@ describe("a view of a task", () => {
 
   it("shows thoughts, text, calls with their output, questions and usage", async () => {
     const view = createTaskView(client);
-    expect(view.snapshot()).toMatchObject({ items: [], questions: [], unsent: [] });
-    const sent = view.send("think\ntext Hello.\nwrite made.txt made\ntext Done.", soon());
+    expect(view.snapshot()).toMatchObject({
+      items: [],
+      questions: [],
+      unsent: [],
+    });
+    const sent = view.send(
+      "think\ntext Hello.\nwrite made.txt made\ntext Done.",
+      soon(),
+    );
     await until(view, ({ unsent }) => unsent.length === 1);
     await sent;
     const { questions, task } = view.snapshot();
@@ -63,8 +86,15 @@ describe("a view of a task", () => {
       "text",
     ]);
     const call = items[3]?.part.content;
-    expect(call?.case === "toolCall" ? call.value.status : undefined).toBe(ToolCallStatus.SUCCEEDED);
-    expect(rest).toMatchObject({ questions: [], unsent: [], lost: undefined, error: undefined });
+    expect(call?.case === "toolCall" ? call.value.status : undefined).toBe(
+      ToolCallStatus.SUCCEEDED,
+    );
+    expect(rest).toMatchObject({
+      questions: [],
+      unsent: [],
+      lost: undefined,
+      error: undefined,
+    });
     expect(new Set(items.map(({ key }) => key)).size).toBe(items.length);
   });
 
@@ -72,9 +102,15 @@ describe("a view of a task", () => {
     const view = createTaskView(client);
     await view.send("run echo one; sleep 2; echo two", soon());
     const [question] = view.snapshot().questions;
-    const sent = view.answer(question?.toolCallId ?? "", "proceed_once", soon());
+    const sent = view.answer(
+      question?.toolCallId ?? "",
+      "proceed_once",
+      soon(),
+    );
     const outputs = ({ items }: TaskSnapshot): string[] =>
-      items.flatMap(({ part: { content } }) => (content.case === "toolCall" ? [content.value.liveContent ?? ""] : []));
+      items.flatMap(({ part: { content } }) =>
+        content.case === "toolCall" ? [content.value.liveContent ?? ""] : [],
+      );
     await until(view, (snapshot) => outputs(snapshot).includes("one\n"));
     expect(view.snapshot().task.state).toBe(TaskState.WORKING);
     await sent;
@@ -82,7 +118,8 @@ describe("a view of a task", () => {
   });
 
   it("shows the plan, which the agent changes", async () => {
-    const step = (status: string) => JSON.stringify({ plan: [{ step: "write it", status }] });
+    const step = (status: string) =>
+      JSON.stringify({ plan: [{ step: "write it", status }] });
     const view = createTaskView(client);
     for (const status of ["in_progress", "completed"]) {
       await view.send(`call update_plan ${step(status)}`, soon());
@@ -92,7 +129,9 @@ describe("a view of a task", () => {
 
   it("notifies once for all events of a turn, and shows the same snapshot until then", async () => {
     const due: (() => void)[] = [];
-    const view = createTaskView(client, { schedule: (notify) => void due.push(notify) });
+    const view = createTaskView(client, {
+      schedule: (notify) => void due.push(notify),
+    });
     let notified = 0;
     view.subscribe(() => notified++);
     const before = view.snapshot();
@@ -100,7 +139,8 @@ describe("a view of a task", () => {
     await expect.poll(() => due.length).toBe(1);
     expect(view.snapshot()).toBe(before);
     await sent;
-    // `send` shows what it did without waiting for the schedule, and the schedule has nothing left to do.
+    // `send` shows what it did without waiting for the schedule, and the
+    // schedule has nothing left to do.
     expect(notified).toBe(1);
     const after = view.snapshot();
     due.forEach((notify) => void notify());
@@ -115,7 +155,8 @@ describe("a view of a task", () => {
     const { items } = view.snapshot();
     await view.send("text Two.", soon());
     expect(view.snapshot().items.slice(0, 2)).toEqual(items);
-    for (const [at, item] of items.entries()) expect(view.snapshot().items[at]).toBe(item);
+    for (const [at, item] of items.entries())
+      expect(view.snapshot().items[at]).toBe(item);
   });
 
   it("follows what other clients do, also in a task that waits", async () => {
@@ -128,7 +169,9 @@ describe("a view of a task", () => {
       await mine.answer(questions[0]?.toolCallId ?? "", "proceed_once", soon());
       await until(other, ({ task }) => task.state === TaskState.COMPLETED);
     });
-    expect(other.snapshot().items.map(({ part }) => part)).toEqual(mine.snapshot().items.map(({ part }) => part));
+    expect(other.snapshot().items.map(({ part }) => part)).toEqual(
+      mine.snapshot().items.map(({ part }) => part),
+    );
   });
 
   it("shows all of a task that others have changed meanwhile, when it answers", async () => {
@@ -136,7 +179,12 @@ describe("a view of a task", () => {
     await one.send("text Mine.", soon());
     const other = createTaskView(client, { taskId: one.snapshot().task.id });
     await other.send("text Theirs.", soon());
-    expect(texts(other.snapshot())).toEqual(["text Mine.", "Mine.", "text Theirs.", "Theirs."]);
+    expect(texts(other.snapshot())).toEqual([
+      "text Mine.",
+      "Mine.",
+      "text Theirs.",
+      "Theirs.",
+    ]);
     await one.send("text Mine again.", soon());
     expect(texts(one.snapshot())).toContain("Theirs.");
     expect(texts(one.snapshot()).at(-1)).toBe("Mine again.");
@@ -144,7 +192,10 @@ describe("a view of a task", () => {
 
   it("queues a message while the task works", async () => {
     const model = new GatedModel();
-    await using busy = await serveCodingAgent({ workspace: join(base, "work"), model });
+    await using busy = await serveCodingAgent({
+      workspace: join(base, "work"),
+      model,
+    });
     const view = createTaskView(connect(busy.url, busy.token));
     const first = view.send("one", soon());
     await until(view, ({ task }) => task.state === TaskState.WORKING);
@@ -169,30 +220,46 @@ describe("a view of a task", () => {
 
   it("renames a task, also one that has ended", async () => {
     const view = createTaskView(client, { clientLabel: "test" });
-    await expect(view.rename("x", soon())).rejects.toMatchObject({ code: Code.FailedPrecondition });
+    await expect(view.rename("x", soon())).rejects.toMatchObject({
+      code: Code.FailedPrecondition,
+    });
     await view.send("text One.", soon());
     await view.rename(" Other words\n", soon());
     const { task } = view.snapshot();
-    expect(task).toMatchObject({ title: "Other words", state: TaskState.COMPLETED });
+    expect(task).toMatchObject({
+      title: "Other words",
+      state: TaskState.COMPLETED,
+    });
     await view.send("text Two.", soon());
     expect(view.snapshot().task.title).toBe("Other words");
-    await expect(view.rename("\n", soon())).rejects.toMatchObject({ code: Code.InvalidArgument });
+    await expect(view.rename("\n", soon())).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+    });
   });
 
   it("starts its task in the session that it was given", async () => {
     const contextId = crypto.randomUUID();
-    const view = createTaskView(client, { session: { contextId, sessionSettings: { allowedTools: ["read_file"] } } });
+    const view = createTaskView(client, {
+      session: { contextId, sessionSettings: { allowedTools: ["read_file"] } },
+    });
     await view.send("text One.", soon());
-    expect(view.snapshot().task).toMatchObject({ contextId, sessionSettings: { allowedTools: ["read_file"] } });
+    expect(view.snapshot().task).toMatchObject({
+      contextId,
+      sessionSettings: { allowedTools: ["read_file"] },
+    });
     await view.send("text Two.", soon());
     expect(view.snapshot().task.contextId).toBe(contextId);
   });
 
   it("tells a sender what is wrong with a message, and shows the message no longer", async () => {
     const view = createTaskView(client);
-    await expect(view.send({ message: { parts: [] } }, soon())).rejects.toMatchObject({ code: Code.InvalidArgument });
+    await expect(
+      view.send({ message: { parts: [] } }, soon()),
+    ).rejects.toMatchObject({ code: Code.InvalidArgument });
     expect(view.snapshot()).toMatchObject({ unsent: [], error: undefined });
-    await expect(view.answer("no-call", "proceed_once", soon())).rejects.toThrow('"no-call" does not wait');
+    await expect(
+      view.answer("no-call", "proceed_once", soon()),
+    ).rejects.toThrow('"no-call" does not wait');
     await expect(view.cancel(soon())).rejects.toThrow("no task to cancel");
     await view.send("text Well.", soon());
     expect(texts(view.snapshot())).toEqual(["text Well.", "Well."]);
@@ -200,13 +267,18 @@ describe("a view of a task", () => {
 
   it("shows why it cannot be read", async () => {
     const view = createTaskView(client, { taskId: crypto.randomUUID() });
-    await expect(view.follow(soon())).rejects.toMatchObject({ code: Code.NotFound });
+    await expect(view.follow(soon())).rejects.toMatchObject({
+      code: Code.NotFound,
+    });
     expect(view.snapshot().error?.code).toBe(Code.NotFound);
   });
 
   it("stops reading when nobody follows any more, and goes on where it was", async () => {
     const model = new GatedModel();
-    await using busy = await serveCodingAgent({ workspace: join(base, "work"), model });
+    await using busy = await serveCodingAgent({
+      workspace: join(base, "work"),
+      model,
+    });
     const itsClient = connect(busy.url, busy.token);
     const view = createTaskView(itsClient);
     const leave = new AbortController();
@@ -216,18 +288,31 @@ describe("a view of a task", () => {
     leave.abort(new Error("left"));
     await expect(sent).rejects.toThrow("left");
     model.answer("One.");
-    await following(view, () => until(view, ({ task }) => task.state === TaskState.COMPLETED));
-    expect(view.snapshot().task).toEqual(await folded(itsClient, view.snapshot().task.id));
+    await following(view, () =>
+      until(view, ({ task }) => task.state === TaskState.COMPLETED),
+    );
+    expect(view.snapshot().task).toEqual(
+      await folded(itsClient, view.snapshot().task.id),
+    );
   });
 
   it("goes on with the task that continues an ended one in A2A 1.0", async () => {
     const { url, token } = server;
-    const view = createTaskView(createDevtoolClient(createA2aTransport({ url, token, protocolVersion: "1.0" })));
+    const view = createTaskView(
+      createDevtoolClient(
+        createA2aTransport({ url, token, protocolVersion: "1.0" }),
+      ),
+    );
     await view.send("text One.", soon());
     const { task } = view.snapshot();
     await view.send("text Two.", soon());
     expect(view.snapshot().task.id).not.toBe(task.id);
-    expect(texts(view.snapshot())).toEqual(["text One.", "One.", "text Two.", "Two."]);
+    expect(texts(view.snapshot())).toEqual([
+      "text One.",
+      "One.",
+      "text Two.",
+      "Two.",
+    ]);
   });
 });
 
@@ -247,7 +332,10 @@ describe("a view whose connections are cut at any byte", () => {
         return 200 + Math.floor((seed / 2_147_483_648) * 20_000);
       },
     );
-    server = await serveCodingAgent({ workspace: join(base, "work"), allowedHosts: [new URL(proxy.url).host] });
+    server = await serveCodingAgent({
+      workspace: join(base, "work"),
+      allowedHosts: [new URL(proxy.url).host],
+    });
   });
   afterAll(async () => {
     await proxy[Symbol.asyncDispose]();
@@ -256,18 +344,38 @@ describe("a view whose connections are cut at any byte", () => {
   });
 
   const named: typeof fetch = (input, init) =>
-    fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init?.headers)), connection: "close" } });
+    fetch(input, {
+      ...init,
+      headers: {
+        ...Object.fromEntries(new Headers(init?.headers)),
+        connection: "close",
+      },
+    });
   const clients: Record<string, () => DevtoolClient> = {
     Connect: () => connect(proxy.url, server.token),
     "A2A 1.0": () =>
       createDevtoolClient(
-        createA2aTransport({ url: proxy.url, token: server.token, fetch: named, protocolVersion: "1.0" }),
+        createA2aTransport({
+          url: proxy.url,
+          token: server.token,
+          fetch: named,
+          protocolVersion: "1.0",
+        }),
       ),
-    "A2A 0.3": () => createDevtoolClient(createA2aTransport({ url: proxy.url, token: server.token, fetch: named })),
+    "A2A 0.3": () =>
+      createDevtoolClient(
+        createA2aTransport({
+          url: proxy.url,
+          token: server.token,
+          fetch: named,
+        }),
+      ),
   };
 
   for (const [name, connectTo] of Object.entries(clients)) {
-    it(`is exactly the log over ${name}, through ${CUTS} cuts`, { timeout: 240_000 + CUTS * 1_000 }, async () => {
+    it(`is exactly the log over ${name}, through ${CUTS} cuts`, {
+      timeout: 240_000 + CUTS * 1_000,
+    }, async () => {
       const client = connectTo();
       const direct = connect(server.url, server.token);
       const before = proxy.cuts();
@@ -275,13 +383,22 @@ describe("a view whose connections are cut at any byte", () => {
       while (proxy.cuts() - before < CUTS) {
         views++;
         const view = createTaskView(client, QUICK);
-        await view.send("think 3\nsay 100\nwait 5\nsay 50\nwrite f.txt f\nsay 50", soon());
+        await view.send(
+          "think 3\nsay 100\nwait 5\nsay 50\nwrite f.txt f\nsay 50",
+          soon(),
+        );
         const { questions, task } = view.snapshot();
-        await view.answer(questions[0]?.toolCallId ?? "", "proceed_once", soon());
+        await view.answer(
+          questions[0]?.toolCallId ?? "",
+          "proceed_once",
+          soon(),
+        );
         const log = await folded(direct, task.id);
         expect(said(view.snapshot().task)).toEqual(said(log));
         const reread = createTaskView(client, { ...QUICK, taskId: task.id });
-        await following(reread, () => until(reread, ({ task }) => task.state === TaskState.COMPLETED));
+        await following(reread, () =>
+          until(reread, ({ task }) => task.state === TaskState.COMPLETED),
+        );
         expect(agentSteps(reread.snapshot().task)).toEqual(agentSteps(log));
       }
       expect(views).toBeGreaterThan(0);
@@ -298,7 +415,14 @@ describe("a view of a server that is killed and started again", () => {
     base = await mkdtemp(join(tmpdir(), "devtool-view-"));
     await mkdir(join(base, "work"));
     const port = String(await freePort());
-    flags = ["--data", join(base, "data"), "--workspace", join(base, "work"), "--port", port];
+    flags = [
+      "--data",
+      join(base, "data"),
+      "--workspace",
+      join(base, "work"),
+      "--port",
+      port,
+    ];
     server = await startServing(flags);
   });
   afterEach(async () => {
@@ -308,25 +432,41 @@ describe("a view of a server that is killed and started again", () => {
 
   it("says that it is lost, and goes on at its open question", async () => {
     const { url, token } = server.info;
-    const view = createTaskView(connect(url, token), { ...QUICK, maxAttempts: Number.POSITIVE_INFINITY });
-    await view.send("text Before.\nwrite asked.txt answered\ntext After.", soon());
+    const view = createTaskView(connect(url, token), {
+      ...QUICK,
+      maxAttempts: Number.POSITIVE_INFINITY,
+    });
+    await view.send(
+      "text Before.\nwrite asked.txt answered\ntext After.",
+      soon(),
+    );
     const [question] = view.snapshot().questions;
     await following(view, async () => {
       await server.kill();
       await until(view, ({ lost }) => lost !== undefined);
-      const answered = view.answer(question?.toolCallId ?? "", "proceed_once", soon());
+      const answered = view.answer(
+        question?.toolCallId ?? "",
+        "proceed_once",
+        soon(),
+      );
       await until(view, ({ unsent }) => unsent.length === 1);
       server = await startServing(flags);
       await answered;
     });
-    expect(view.snapshot()).toMatchObject({ lost: undefined, error: undefined, unsent: [] });
+    expect(view.snapshot()).toMatchObject({
+      lost: undefined,
+      error: undefined,
+      unsent: [],
+    });
     expect(view.snapshot().task.state).toBe(TaskState.COMPLETED);
     expect(texts(view.snapshot())).toEqual([
       "text Before.\nwrite asked.txt answered\ntext After.",
       "Before.",
       "After.",
     ]);
-    expect(await readFile(join(base, "work/asked.txt"), "utf8")).toBe("answered");
+    expect(await readFile(join(base, "work/asked.txt"), "utf8")).toBe(
+      "answered",
+    );
   });
 
   it("shows what a restart made of the work that it cut", async () => {
@@ -337,37 +477,57 @@ describe("a view of a server that is killed and started again", () => {
     await server.kill();
     server = await startServing(flags);
     await sent;
-    expect(view.snapshot().task).toMatchObject({ state: TaskState.INPUT_REQUIRED });
+    expect(view.snapshot().task).toMatchObject({
+      state: TaskState.INPUT_REQUIRED,
+    });
     expect(view.snapshot().task.stateText).toContain("Send a message to go on");
     await view.send("text Here.", soon());
     expect(texts(view.snapshot()).at(-1)).toBe("Here.");
-    expect(view.snapshot().task).toEqual(await folded(connect(url, token), view.snapshot().task.id));
+    expect(view.snapshot().task).toEqual(
+      await folded(connect(url, token), view.snapshot().task.id),
+    );
   });
 });
 
 function connect(baseUrl: string, token: string): DevtoolClient {
   const interceptors = [bearerInterceptor(token)];
   return createDevtoolClient(
-    createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors, nodeOptions: { agent: false } }),
+    createConnectTransport({
+      baseUrl,
+      httpVersion: "1.1",
+      interceptors,
+      nodeOptions: { agent: false },
+    }),
   );
 }
 
 function texts({ items }: TaskSnapshot): string[] {
-  return items.flatMap(({ part }) => (part.content.case === "text" ? [part.content.value] : []));
+  return items.flatMap(({ part }) =>
+    part.content.case === "text" ? [part.content.value] : [],
+  );
 }
 
 /** Who said what, without what a protocol adds to messages. */
 function said({ history }: Task): unknown {
-  return history.map(({ role, messageId, parts }) => ({ role, messageId, parts }));
+  return history.map(({ role, messageId, parts }) => ({
+    role,
+    messageId,
+    parts,
+  }));
 }
 
-/** A2A 0.3 shows of the user's messages those that the client itself has sent. */
+/**
+ * A2A 0.3 shows of the user's messages those that the client itself has sent.
+ */
 function agentSteps({ history }: Task): unknown {
   return history.filter(({ role }) => role === Role.AGENT);
 }
 
 /** Waits until a view shows something; looks each time it notifies. */
-async function until(view: TaskView, isShown: (snapshot: TaskSnapshot) => boolean): Promise<void> {
+async function until(
+  view: TaskView,
+  isShown: (snapshot: TaskSnapshot) => boolean,
+): Promise<void> {
   const shown = Promise.withResolvers<void>();
   const look = (): void => void (isShown(view.snapshot()) && shown.resolve());
   const stop = view.subscribe(look);
@@ -380,7 +540,10 @@ async function until(view: TaskView, isShown: (snapshot: TaskSnapshot) => boolea
 }
 
 /** Follows a view while something is done. */
-async function following(view: TaskView, work: () => Promise<void>): Promise<void> {
+async function following(
+  view: TaskView,
+  work: () => Promise<void>,
+): Promise<void> {
   const controller = new AbortController();
   const followed = view.follow(controller.signal);
   try {
@@ -393,11 +556,18 @@ async function following(view: TaskView, work: () => Promise<void>): Promise<voi
 
 async function folded(client: DevtoolClient, taskId: string): Promise<Task> {
   let task = emptyTask();
-  const events: AsyncIterable<TaskEvent> = subscribeTask(client, { taskId }, soon());
+  const events: AsyncIterable<TaskEvent> = subscribeTask(
+    client,
+    { taskId },
+    soon(),
+  );
   for await (const event of events) {
     task = reduceTask(task, event);
     // A task that waits for its user keeps its stream open.
-    if (task.sequence === (await client.tasks.getTask({ taskId })).task?.sequence) break;
+    if (
+      task.sequence === (await client.tasks.getTask({ taskId })).task?.sequence
+    )
+      break;
   }
   return task;
 }

@@ -7,11 +7,16 @@ const packages = fileURLToPath(new URL("../packages/", import.meta.url));
 
 describe("docs/third-party.md", () => {
   it("lists every library that our packages need, with the licence it has", () => {
-    const text = readFileSync(new URL("../docs/third-party.md", import.meta.url), "utf8");
+    const text = readFileSync(
+      new URL("../docs/third-party.md", import.meta.url),
+      "utf8",
+    );
     const rows = [...text.matchAll(/^\| `([^`]+)` +\| (.+?) +\|/gm)].map(
       ([, name = "", licence = ""]) => `${name} ${licence}`,
     );
-    const needed = readdirSync(packages).flatMap((name) => librariesOf(`${packages}${name}`));
+    const needed = readdirSync(packages).flatMap((name) =>
+      librariesOf(`${packages}${name}`),
+    );
     expect(rows).toEqual([...new Set(needed)].toSorted());
   });
 });
@@ -19,8 +24,12 @@ describe("docs/third-party.md", () => {
 describe("a server without our agent", () => {
   it("needs six libraries of others (the packed files are measured in packed-server.test.ts)", () => {
     const needed = [...neededBy(`${packages}server`)];
-    const others = needed.filter((directory) => !directory.startsWith(packages));
-    expect(others.map((directory) => manifestIn(directory).name).toSorted()).toEqual([
+    const others = needed.filter(
+      (directory) => !directory.startsWith(packages),
+    );
+    expect(
+      others.map((directory) => manifestIn(directory).name).toSorted(),
+    ).toEqual([
       "@bufbuild/protobuf",
       "@connectrpc/connect",
       "@connectrpc/connect-node",
@@ -31,8 +40,14 @@ describe("a server without our agent", () => {
   });
 });
 
-/** The directories of all packages that a package needs, with those that these need. */
-function neededBy(directory: string, found: Set<string> = new Set()): ReadonlySet<string> {
+/**
+ * The directories of all packages that a package needs, with those that these
+ * need.
+ */
+function neededBy(
+  directory: string,
+  found: Set<string> = new Set(),
+): ReadonlySet<string> {
   for (const name of Object.keys(manifestIn(directory).dependencies ?? {})) {
     const needed = realpathSync(installed(directory, name));
     if (found.has(needed)) continue;
@@ -42,7 +57,9 @@ function neededBy(directory: string, found: Set<string> = new Set()): ReadonlySe
   return found;
 }
 
-/** Where a package finds another one: in its own directory, or in one above it. */
+/**
+ * Where a package finds another one: in its own directory, or in one above it.
+ */
 function installed(directory: string, name: string): string {
   const path = join(directory, "node_modules", name);
   return existsSync(path) ? path : installed(dirname(directory), name);
@@ -52,9 +69,16 @@ function installed(directory: string, name: string): string {
 function librariesOf(directory: string): string[] {
   const { dependencies, devDependencies } = manifestIn(directory);
   // The command is a bundle, so what it needs is needed to build it.
-  const needed = directory.endsWith("/cli") ? { ...devDependencies, ...dependencies } : dependencies;
-  const others = Object.keys(needed ?? {}).filter((name) => !/^(@devtool\/.*|rolldown)$/.test(name));
-  return others.map((name) => `${name} ${manifestIn(`${directory}/node_modules/${name}`).license}`);
+  const needed = directory.endsWith("/cli")
+    ? { ...devDependencies, ...dependencies }
+    : dependencies;
+  const others = Object.keys(needed ?? {}).filter(
+    (name) => !/^(@devtool\/.*|rolldown)$/.test(name),
+  );
+  return others.map(
+    (name) =>
+      `${name} ${manifestIn(`${directory}/node_modules/${name}`).license}`,
+  );
 }
 
 interface Manifest {

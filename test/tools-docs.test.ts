@@ -11,12 +11,24 @@ import {
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { Workspace } from "@devtool/coding-agent/operator";
-import { BackgroundProcesses, builtinTools } from "@devtool/coding-agent/testing";
-import { emptyTask, reduceTask, type Task, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import {
+  BackgroundProcesses,
+  builtinTools,
+} from "@devtool/coding-agent/testing";
+import {
+  emptyTask,
+  reduceTask,
+  type Task,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 
 describe("docs/tools.md", () => {
-  const document = readFile(new URL("../docs/tools.md", import.meta.url), "utf8");
+  const document = readFile(
+    new URL("../docs/tools.md", import.meta.url),
+    "utf8",
+  );
 
   it("lists every tool with its arguments", async () => {
     const rows = [...(await document).matchAll(/^\| `(\w+)` +\| (.*?) +\|/gm)];
@@ -25,18 +37,31 @@ describe("docs/tools.md", () => {
       [...args.matchAll(/`(\w+)`/g)].map(([, arg]) => arg),
     ]);
     using workspace = new Workspace(tmpdir());
-    await using background = new BackgroundProcesses({ nextId: () => "1", maxOutputBytes: 1 });
-    const shell = { environment: {}, timeoutMs: 1, maxOutputBytes: 1, background };
+    await using background = new BackgroundProcesses({
+      nextId: () => "1",
+      maxOutputBytes: 1,
+    });
+    const shell = {
+      environment: {},
+      timeoutMs: 1,
+      maxOutputBytes: 1,
+      background,
+    };
     const tools = builtinTools(workspace, {
       shell,
       outbound: { allowedHosts: [], allowing: String, ownPorts: () => [] },
     });
-    expect(documented.map(([name]) => name)).toEqual(tools.map(({ declaration }) => declaration.name));
+    expect(documented.map(([name]) => name)).toEqual(
+      tools.map(({ declaration }) => declaration.name),
+    );
     for (const { declaration } of tools) {
-      const [, args = []] = documented.find(([name]) => name === declaration.name) ?? [];
+      const [, args = []] =
+        documented.find(([name]) => name === declaration.name) ?? [];
       const properties = Object.keys(Object(declaration.parameters.properties));
       expect(args, declaration.name).toEqual(
-        expect.arrayContaining(properties.filter((name) => name !== "instruction")),
+        expect.arrayContaining(
+          properties.filter((name) => name !== "instruction"),
+        ),
       );
     }
   });
@@ -48,8 +73,12 @@ describe("docs/tools.md", () => {
       await using server = await serveCodingAgent({ workspace });
       const task = await play(server, script);
       const calls = task.history.flatMap(toolCallsOf);
-      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => ToolCallStatus.SUCCEEDED));
-      expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe("one, 2");
+      expect(calls.map(({ status }) => status)).toEqual(
+        calls.map(() => ToolCallStatus.SUCCEEDED),
+      );
+      expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe(
+        "one, 2",
+      );
     } finally {
       await rm(workspace, { recursive: true });
     }
@@ -57,15 +86,30 @@ describe("docs/tools.md", () => {
 });
 
 /** Runs a script to its end and approves each call. */
-async function play({ url, token }: { readonly url: string; readonly token: string }, script: string): Promise<Task> {
+async function play(
+  { url, token }: { readonly url: string; readonly token: string },
+  script: string,
+): Promise<Task> {
   const interceptors = [bearerInterceptor(token)];
-  const client = createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+  const client = createDevtoolClient(
+    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
+  );
   let task = emptyTask();
-  let request: Parameters<typeof client.tasks.streamMessage>[0] = { request: { message: textMessage("m", script) } };
+  let request: Parameters<typeof client.tasks.streamMessage>[0] = {
+    request: { message: textMessage("m", script) },
+  };
   for (;;) {
-    for await (const { event } of client.tasks.streamMessage(request)) if (event) task = reduceTask(task, event);
-    const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
+    for await (const { event } of client.tasks.streamMessage(request))
+      if (event) task = reduceTask(task, event);
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
     if (parts.length === 0) return task;
-    request = { request: { message: { messageId: crypto.randomUUID(), parts }, taskId: task.id } };
+    request = {
+      request: {
+        message: { messageId: crypto.randomUUID(), parts },
+        taskId: task.id,
+      },
+    };
   }
 }

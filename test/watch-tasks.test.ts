@@ -2,8 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { TaskState, type WatchTasksResponse } from "@devtool/schema";
@@ -17,7 +26,10 @@ describe("WatchTasks", () => {
 
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), "devtool-watch-"));
-    server = await serveCodingAgent({ workspace: base, limits: { maxStreamsPerCaller: 3 } });
+    server = await serveCodingAgent({
+      workspace: base,
+      limits: { maxStreamsPerCaller: 3 },
+    });
     client = overConnect(server);
   });
   afterEach(async () => {
@@ -25,7 +37,11 @@ describe("WatchTasks", () => {
     await rm(base, { recursive: true });
   });
 
-  const transports = { connect: overConnect, grpc: overGrpc, "grpc-web": overGrpcWeb };
+  const transports = {
+    connect: overConnect,
+    grpc: overGrpc,
+    "grpc-web": overGrpcWeb,
+  };
   it.each(Object.entries(transports))(
     "streams the tasks that there are, and then each that changes: %s",
     async (_, over) => {
@@ -35,52 +51,78 @@ describe("WatchTasks", () => {
       expect(watch.seen.map(({ task }) => task?.id)).toEqual([one, undefined]);
       expect(watch.seen[0]?.task?.lastEvent?.state).toBe(TaskState.COMPLETED);
       const two = await send("write a.txt a");
-      const asked = await watch.until(({ task }) => task?.lastEvent?.state === TaskState.INPUT_REQUIRED);
-      expect(asked).toMatchObject({ task: { id: two }, snapshotComplete: true });
+      const asked = await watch.until(
+        ({ task }) => task?.lastEvent?.state === TaskState.INPUT_REQUIRED,
+      );
+      expect(asked).toMatchObject({
+        task: { id: two },
+        snapshotComplete: true,
+      });
       watch.close();
     },
   );
 
   it("sends at the start as many tasks as were asked for, the last changed first", async () => {
-    const ids = [await send("text 1"), await send("text 2"), await send("text 3")];
+    const ids = [
+      await send("text 1"),
+      await send("text 2"),
+      await send("text 3"),
+    ];
     const watch = new Watch(client, 2);
     await watch.until(({ snapshotComplete }) => snapshotComplete);
-    expect(watch.seen.flatMap(({ task }) => task?.id ?? [])).toEqual(ids.toReversed().slice(0, 2));
+    expect(watch.seen.flatMap(({ task }) => task?.id ?? [])).toEqual(
+      ids.toReversed().slice(0, 2),
+    );
     watch.close();
   });
 
   it.each([-1, 101])("refuses to start with %d tasks", async (snapshotSize) => {
     const responses = client.tasks.watchTasks({ snapshotSize });
-    await expect(Array.fromAsync(responses)).rejects.toMatchObject({ code: Code.InvalidArgument });
+    await expect(Array.fromAsync(responses)).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+    });
   });
 
   it("leaves out most of what an agent streams, and never its end", async () => {
     const watch = new Watch(client);
     await watch.until(({ snapshotComplete }) => snapshotComplete);
     await send("say 2000");
-    const { task } = await watch.until(({ task }) => task?.lastEvent?.state === TaskState.COMPLETED);
+    const { task } = await watch.until(
+      ({ task }) => task?.lastEvent?.state === TaskState.COMPLETED,
+    );
     expect(Number(task?.lastEvent?.sequence)).toBeGreaterThan(2000);
     expect(watch.seen.length).toBeLessThan(500);
-    const sequences = watch.seen.flatMap(({ task }) => task?.lastEvent?.sequence ?? []);
-    expect(sequences).toEqual([...new Set(sequences)].sort((one, other) => Number(one - other)));
+    const sequences = watch.seen.flatMap(
+      ({ task }) => task?.lastEvent?.sequence ?? [],
+    );
+    expect(sequences).toEqual(
+      [...new Set(sequences)].sort((one, other) => Number(one - other)),
+    );
     watch.close();
   });
 
   it("counts as one of the caller's streams", async () => {
     const watches = [new Watch(client), new Watch(client), new Watch(client)];
-    for (const watch of watches) await watch.until(({ snapshotComplete }) => snapshotComplete);
-    await expect(Array.fromAsync(client.tasks.watchTasks({}))).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    for (const watch of watches)
+      await watch.until(({ snapshotComplete }) => snapshotComplete);
+    await expect(
+      Array.fromAsync(client.tasks.watchTasks({})),
+    ).rejects.toMatchObject({ code: Code.ResourceExhausted });
     for (const watch of watches) watch.close();
   });
 
   it("is not there over A2A", async () => {
     const { url, token } = server;
     const overA2a = createDevtoolClient(createA2aTransport({ url, token }));
-    await expect(Array.fromAsync(overA2a.tasks.watchTasks({}))).rejects.toMatchObject({ code: Code.Unimplemented });
+    await expect(
+      Array.fromAsync(overA2a.tasks.watchTasks({})),
+    ).rejects.toMatchObject({ code: Code.Unimplemented });
   });
 
   async function send(text: string): Promise<string> {
-    const { task } = await client.tasks.sendMessage({ message: textMessage(crypto.randomUUID(), text) });
+    const { task } = await client.tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), text),
+    });
     return task?.id ?? "";
   }
 });
@@ -92,11 +134,18 @@ class Watch {
   readonly #responses: AsyncIterator<WatchTasksResponse>;
 
   constructor(client: DevtoolClient, snapshotSize = 0) {
-    const signal = AbortSignal.any([this.#controller.signal, AbortSignal.timeout(120_000)]);
-    this.#responses = client.tasks.watchTasks({ snapshotSize }, { signal })[Symbol.asyncIterator]();
+    const signal = AbortSignal.any([
+      this.#controller.signal,
+      AbortSignal.timeout(120_000),
+    ]);
+    this.#responses = client.tasks
+      .watchTasks({ snapshotSize }, { signal })
+      [Symbol.asyncIterator]();
   }
 
-  async until(isWanted: (response: WatchTasksResponse) => boolean): Promise<WatchTasksResponse> {
+  async until(
+    isWanted: (response: WatchTasksResponse) => boolean,
+  ): Promise<WatchTasksResponse> {
     for (;;) {
       const { done, value } = await this.#responses.next();
       if (done) throw new Error("the stream has ended");
@@ -112,14 +161,23 @@ class Watch {
 
 function overConnect({ url, token }: DevtoolServer): DevtoolClient {
   const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(createConnectTransport({ baseUrl: url, interceptors, httpVersion: "1.1" }));
+  return createDevtoolClient(
+    createConnectTransport({ baseUrl: url, interceptors, httpVersion: "1.1" }),
+  );
 }
 
 function overGrpc({ url, token }: DevtoolServer): DevtoolClient {
-  return createDevtoolClient(createGrpcTransport({ baseUrl: url, interceptors: [bearerInterceptor(token)] }));
+  return createDevtoolClient(
+    createGrpcTransport({
+      baseUrl: url,
+      interceptors: [bearerInterceptor(token)],
+    }),
+  );
 }
 
 function overGrpcWeb({ url, token }: DevtoolServer): DevtoolClient {
   const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(createGrpcWebTransport({ baseUrl: url, interceptors, httpVersion: "1.1" }));
+  return createDevtoolClient(
+    createGrpcWebTransport({ baseUrl: url, interceptors, httpVersion: "1.1" }),
+  );
 }

@@ -8,9 +8,19 @@ import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "./depth.ts";
-import { answer, asked, outputs, say, Victim } from "./workspace-attacks/victim.ts";
+import {
+  answer,
+  asked,
+  outputs,
+  say,
+  Victim,
+} from "./workspace-attacks/victim.ts";
 
-const found = await findSandbox("auto", { hidden: [], path: "", machine: process.arch }, AbortSignal.timeout(60_000));
+const found = await findSandbox(
+  "auto",
+  { hidden: [], path: "", machine: process.arch },
+  AbortSignal.timeout(60_000),
+);
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
 describe("a workspace with programs in the way of PATH (C1)", () => {
@@ -18,7 +28,8 @@ describe("a workspace with programs in the way of PATH (C1)", () => {
 
   it("runs none of them while a question is put, nor after the answer", async () => {
     await using victim = new Victim();
-    for (const name of ["bwrap", "git", "bash", "sh", "touch"]) victim.program(join(BIN, name), `/usr/bin/${name}`);
+    for (const name of ["bwrap", "git", "bash", "sh", "touch"])
+      victim.program(join(BIN, name), `/usr/bin/${name}`);
     const server = await victim.serve({}, [BIN, "", "."]);
     const task = await say(server, "run touch made");
     expect(asked(task)).toHaveLength(1);
@@ -32,7 +43,8 @@ describe("a workspace with programs in the way of PATH (C1)", () => {
 
   it("runs none of them without a sandbox", async () => {
     await using victim = new Victim();
-    for (const name of ["bash", "sh", "touch"]) victim.program(join("tools", name), `/usr/bin/${name}`);
+    for (const name of ["bash", "sh", "touch"])
+      victim.program(join("tools", name), `/usr/bin/${name}`);
     const server = await victim.serve({ sandbox: "none" }, ["tools"]);
     await answer(await say(server, "run touch made"), server);
     expect(victim.has("made")).toBe(true);
@@ -43,10 +55,16 @@ describe("a workspace with programs in the way of PATH (C1)", () => {
     await using victim = new Victim();
     victim.program(join(BIN, "notes-mcp"), "/bin/true");
     const notices: string[] = [];
-    const transport = { case: "stdio", value: { command: "notes-mcp" } } as const;
+    const transport = {
+      case: "stdio",
+      value: { command: "notes-mcp" },
+    } as const;
     const mcpServers = [create(McpServerSchema, { name: "notes", transport })];
     const server = await victim.serve(
-      { mcp: createMcp({ servers: mcpServers }), onNotice: (text) => notices.push(text) },
+      {
+        mcp: createMcp({ servers: mcpServers }),
+        onNotice: (text) => notices.push(text),
+      },
       [BIN],
     );
     await say(server, "hello");
@@ -55,161 +73,286 @@ describe("a workspace with programs in the way of PATH (C1)", () => {
   });
 
   for (const there of ["there", "missing"]) {
-    it.skipIf(!found.confines)(`lets no command plant git where the directory is ${there}${why}`, async () => {
+    it.skipIf(!found.confines)(
+      `lets no command plant git where the directory is ${there}${why}`,
+      async () => {
+        await using victim = new Victim();
+        if (there === "there") victim.file(join(BIN, "eslint"), "");
+        const server = await victim.serve({}, [BIN]);
+        await answer(await say(server, "write first.txt text"), server);
+        victim.file(
+          "plant.sh",
+          `touch changed; mv node_modules old 2>/dev/null; mkdir -p ${BIN}; cp trap ${BIN}/git; chmod +x ${BIN}/git`,
+        );
+        victim.file("trap", victim.trap("/usr/bin/git"));
+        await answer(await say(server, "run bash plant.sh"), server);
+        expect(victim.has(join(BIN, "git"))).toBe(true);
+        await answer(await say(server, "write second.txt text"), server);
+        expect(victim.read("second.txt")).toBe("text");
+        expect(readdirSync(victim.loot)).toEqual([]);
+      },
+    );
+  }
+});
+
+describe.skipIf(!found.confines)(
+  `a command that nobody was asked about${why}`,
+  () => {
+    it("gets no descriptor that the server was started with (L1)", async () => {
       await using victim = new Victim();
-      if (there === "there") victim.file(join(BIN, "eslint"), "");
-      const server = await victim.serve({}, [BIN]);
-      await answer(await say(server, "write first.txt text"), server);
-      victim.file(
-        "plant.sh",
-        `touch changed; mv node_modules old 2>/dev/null; mkdir -p ${BIN}; cp trap ${BIN}/git; chmod +x ${BIN}/git`,
+      victim.file("../loot/secret", "canary");
+      const main = fileURLToPath(
+        new URL("../packages/cli/dist/main.js", import.meta.url),
       );
-      victim.file("trap", victim.trap("/usr/bin/git"));
-      await answer(await say(server, "run bash plant.sh"), server);
-      expect(victim.has(join(BIN, "git"))).toBe(true);
-      await answer(await say(server, "write second.txt text"), server);
-      expect(victim.read("second.txt")).toBe("text");
-      expect(readdirSync(victim.loot)).toEqual([]);
+      const run = [
+        main,
+        "run",
+        "--workspace",
+        victim.workspace,
+        "--data",
+        join(victim.loot, "data"),
+      ];
+      const prompt =
+        "run cat /proc/self/fd/200/secret\nrun ls /proc/self/fd\nrun pwd";
+      const script = 'exec 200<"$0" 9<"$0" 30<"$0"; exec "$@"';
+      const { stdout } = spawnSync(
+        "bash",
+        ["-c", script, victim.loot, process.execPath, ...run, prompt],
+        {
+          encoding: "utf8",
+        },
+      );
+      expect(stdout).not.toContain("canary");
+      expect(stdout).toContain(victim.workspace);
+      expect(stdout).not.toMatch(/^\s*(9|30|200)$/m);
     });
-  }
-});
 
-describe.skipIf(!found.confines)(`a command that nobody was asked about${why}`, () => {
-  it("gets no descriptor that the server was started with (L1)", async () => {
-    await using victim = new Victim();
-    victim.file("../loot/secret", "canary");
-    const main = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
-    const run = [main, "run", "--workspace", victim.workspace, "--data", join(victim.loot, "data")];
-    const prompt = "run cat /proc/self/fd/200/secret\nrun ls /proc/self/fd\nrun pwd";
-    const script = 'exec 200<"$0" 9<"$0" 30<"$0"; exec "$@"';
-    const { stdout } = spawnSync("bash", ["-c", script, victim.loot, process.execPath, ...run, prompt], {
-      encoding: "utf8",
-    });
-    expect(stdout).not.toContain("canary");
-    expect(stdout).toContain(victim.workspace);
-    expect(stdout).not.toMatch(/^\s*(9|30|200)$/m);
-  });
-
-  it("cannot use up the machine (L6)", async () => {
-    await using victim = new Victim();
-    const task = await say(await victim.serve(), "run sort /dev/zero");
-    expect(asked(task)).toEqual([]);
-    expect(outputs(task)).toMatch(/memory exhausted|No space left|ended by SIG/);
-  });
-});
-
-describe.skipIf(!found.confines)(`a repository that names programs for git (H2)${why}`, () => {
-  const HOSTILE = "[core]\n\tfsmonitor = touch PWNED; false\n\trepositoryformatversion = 0\n";
-
-  it("runs none of them without asking, by its own configuration", async () => {
-    await using victim = new Victim();
-    execFileSync("git", ["init", "--quiet", victim.workspace]);
-    execFileSync("git", ["-C", victim.workspace, "config", "core.fsmonitor", "touch PWNED; false"]);
-    const task = await say(await victim.serve(), "run git status");
-    expect(asked(task)).toEqual([]);
-    expect(outputs(task)).toContain("No commits yet");
-    expect(victim.has("PWNED")).toBe(false);
-  });
-
-  it("runs none of them without asking, as a repository without a work tree", async () => {
-    await using victim = new Victim();
-    bareRepository(victim, "");
-    const task = await say(await victim.serve(), "run git status");
-    expect(asked(task)).toEqual([]);
-    expect(victim.has("PWNED")).toBe(false);
-  });
-
-  it.each(variantsOf("kinds of repositories", ["a submodule", "a clone", "a bare repository"], 1))(
-    "runs none of them without asking, by the configuration of %s in the workspace",
-    async (kind) => {
+    it("cannot use up the machine (L6)", async () => {
       await using victim = new Victim();
-      const git = (directory: string, ...args: string[]): unknown =>
-        execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", "-C", directory, ...args]);
-      const nested = join(victim.workspace, "sub");
-      git(".", "init", "--quiet", victim.workspace);
-      git(".", "init", "--quiet", ...(kind === "a bare repository" ? ["--bare"] : []), nested);
-      victim.file("sub/notes.txt", "one");
-      if (kind !== "a bare repository") {
-        git(nested, "add", "notes.txt");
-        git(nested, "commit", "--quiet", "-m", "one");
-        victim.file("sub/.gitattributes", "* filter=evil diff=evil\n");
-        victim.file("sub/notes.txt", "two");
-      }
-      if (kind !== "a clone") git(victim.workspace, "add", kind === "a submodule" ? "sub" : ".");
-      for (const key of ["core.fsmonitor", "filter.evil.clean", "diff.evil.textconv", "diff.external"])
-        git(nested, "config", key, "echo R''AN >&2; false");
-      // The programs would run: the user's own git runs them there.
-      if (kind !== "a bare repository")
-        expect(spawnSync("git", ["-C", nested, "status"], { encoding: "utf8" }).stderr).toContain("RAN");
-      const server = await victim.serve();
-      const commands = ["status", "status -sb", "diff", "diff --stat", "log -p", "ls-files -m", "show", "grep one"];
-      const unasked: string[] = [];
-      for (const directory of ["", "sub"]) {
-        for (const command of [...commands.map((words) => `git ${words}`), "ls -R sub", "cat sub/notes.txt"]) {
-          const task = await say(server, `call run_shell_command ${JSON.stringify({ command, directory })}`);
-          if (asked(task).length > 0) continue;
-          unasked.push(`${directory}: ${command}`);
-          expect(outputs(task), `${directory}: ${command}`).not.toContain("RAN");
+      const task = await say(await victim.serve(), "run sort /dev/zero");
+      expect(asked(task)).toEqual([]);
+      expect(outputs(task)).toMatch(
+        /memory exhausted|No space left|ended by SIG/,
+      );
+    });
+  },
+);
+
+describe.skipIf(!found.confines)(
+  `a repository that names programs for git (H2)${why}`,
+  () => {
+    const HOSTILE =
+      "[core]\n\tfsmonitor = touch PWNED; false\n\trepositoryformatversion = 0\n";
+
+    it("runs none of them without asking, by its own configuration", async () => {
+      await using victim = new Victim();
+      execFileSync("git", ["init", "--quiet", victim.workspace]);
+      execFileSync("git", [
+        "-C",
+        victim.workspace,
+        "config",
+        "core.fsmonitor",
+        "touch PWNED; false",
+      ]);
+      const task = await say(await victim.serve(), "run git status");
+      expect(asked(task)).toEqual([]);
+      expect(outputs(task)).toContain("No commits yet");
+      expect(victim.has("PWNED")).toBe(false);
+    });
+
+    it("runs none of them without asking, as a repository without a work tree", async () => {
+      await using victim = new Victim();
+      bareRepository(victim, "");
+      const task = await say(await victim.serve(), "run git status");
+      expect(asked(task)).toEqual([]);
+      expect(victim.has("PWNED")).toBe(false);
+    });
+
+    it.each(
+      variantsOf(
+        "kinds of repositories",
+        ["a submodule", "a clone", "a bare repository"],
+        1,
+      ),
+    )(
+      "runs none of them without asking, by the configuration of %s in the workspace",
+      async (kind) => {
+        await using victim = new Victim();
+        const git = (directory: string, ...args: string[]): unknown =>
+          execFileSync("git", [
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "-C",
+            directory,
+            ...args,
+          ]);
+        const nested = join(victim.workspace, "sub");
+        git(".", "init", "--quiet", victim.workspace);
+        git(
+          ".",
+          "init",
+          "--quiet",
+          ...(kind === "a bare repository" ? ["--bare"] : []),
+          nested,
+        );
+        victim.file("sub/notes.txt", "one");
+        if (kind !== "a bare repository") {
+          git(nested, "add", "notes.txt");
+          git(nested, "commit", "--quiet", "-m", "one");
+          victim.file("sub/.gitattributes", "* filter=evil diff=evil\n");
+          victim.file("sub/notes.txt", "two");
         }
+        if (kind !== "a clone")
+          git(victim.workspace, "add", kind === "a submodule" ? "sub" : ".");
+        for (const key of [
+          "core.fsmonitor",
+          "filter.evil.clean",
+          "diff.evil.textconv",
+          "diff.external",
+        ])
+          git(nested, "config", key, "echo R''AN >&2; false");
+        // The programs would run: the user's own git runs them there.
+        if (kind !== "a bare repository")
+          expect(
+            spawnSync("git", ["-C", nested, "status"], { encoding: "utf8" })
+              .stderr,
+          ).toContain("RAN");
+        const server = await victim.serve();
+        const commands = [
+          "status",
+          "status -sb",
+          "diff",
+          "diff --stat",
+          "log -p",
+          "ls-files -m",
+          "show",
+          "grep one",
+        ];
+        const unasked: string[] = [];
+        for (const directory of ["", "sub"]) {
+          for (const command of [
+            ...commands.map((words) => `git ${words}`),
+            "ls -R sub",
+            "cat sub/notes.txt",
+          ]) {
+            const task = await say(
+              server,
+              `call run_shell_command ${JSON.stringify({ command, directory })}`,
+            );
+            if (asked(task).length > 0) continue;
+            unasked.push(`${directory}: ${command}`);
+            expect(outputs(task), `${directory}: ${command}`).not.toContain(
+              "RAN",
+            );
+          }
+        }
+        expect(unasked).toEqual(
+          expect.arrayContaining([": git status", ": cat sub/notes.txt"]),
+        );
+        expect(unasked.filter((line) => line.startsWith("sub: git"))).toEqual(
+          [],
+        );
+      },
+    );
+
+    it("changes nothing without asking, whatever git is made to run", async () => {
+      await using victim = new Victim();
+      const git = (...args: readonly string[]): Buffer =>
+        execFileSync("git", ["-C", victim.workspace, ...args]);
+      git("init", "--quiet");
+      victim.file(".gitattributes", "* diff=evil filter=evil\n");
+      victim.file("file.txt", "one\n");
+      git(
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "--quiet",
+        "--allow-empty",
+        "-m",
+        "first",
+      );
+      git("add", ".");
+      for (const key of [
+        "diff.evil.textconv",
+        "diff.evil.command",
+        "filter.evil.clean",
+        "diff.external",
+        "core.pager",
+      ])
+        git("config", key, "touch PWNED; cat");
+      victim.file("file.txt", "two\n");
+      const server = await victim.serve();
+      for (const command of [
+        "git diff",
+        "git status",
+        "git log -p",
+        "git show",
+        "git grep one",
+      ]) {
+        expect(asked(await say(server, `run ${command}`))).toEqual([]);
       }
-      expect(unasked).toEqual(expect.arrayContaining([": git status", ": cat sub/notes.txt"]));
-      expect(unasked.filter((line) => line.startsWith("sub: git"))).toEqual([]);
-    },
-  );
+      expect(victim.has("PWNED")).toBe(false);
+    });
 
-  it("changes nothing without asking, whatever git is made to run", async () => {
-    await using victim = new Victim();
-    const git = (...args: readonly string[]): Buffer => execFileSync("git", ["-C", victim.workspace, ...args]);
-    git("init", "--quiet");
-    victim.file(".gitattributes", "* diff=evil filter=evil\n");
-    victim.file("file.txt", "one\n");
-    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "first");
-    git("add", ".");
-    for (const key of ["diff.evil.textconv", "diff.evil.command", "filter.evil.clean", "diff.external", "core.pager"])
-      git("config", key, "touch PWNED; cat");
-    victim.file("file.txt", "two\n");
-    const server = await victim.serve();
-    for (const command of ["git diff", "git status", "git log -p", "git show", "git grep one"]) {
-      expect(asked(await say(server, `run ${command}`))).toEqual([]);
+    it("cannot be made by the model in auto_edit without a question", async () => {
+      await using victim = new Victim();
+      const server = await victim.serve({
+        approvalMode: ApprovalMode.AUTO_EDIT,
+      });
+      for (const path of ["HEAD", "sub/HEAD", "config", "sub/config"])
+        expect(asked(await say(server, `write ${path} text`))).toHaveLength(1);
+      expect(asked(await say(server, "write objects/x text"))).toEqual([]);
+    });
+
+    it("asks for git beside a command that a rule lets do more", async () => {
+      await using victim = new Victim();
+      victim.file(
+        "../data/policy.toml",
+        '[[rule]]\ncommand_prefix = "touch"\ndecision = "allow"\n',
+        0o600,
+      );
+      const server = await victim.serve();
+      expect(asked(await say(server, "run touch made && ls"))).toEqual([]);
+      expect(
+        asked(await say(server, "run touch made && git status")),
+      ).toHaveLength(1);
+    });
+
+    it("gives what nobody was asked about no grant of the task", async () => {
+      await using victim = new Victim();
+      const git = (...args: readonly string[]): Buffer =>
+        execFileSync("git", ["-C", victim.workspace, ...args]);
+      git("init", "--quiet");
+      victim.file("file.txt", "one\n");
+      git("add", ".");
+      victim.file(".gitattributes", "* filter=evil\n");
+      git("config", "filter.evil.clean", "touch .git/PWNED; cat");
+      victim.file("file.txt", "two\n");
+      const server = await victim.serve();
+      const asking = await answer(
+        await say(server, "run touch .git/made\nrun git diff"),
+        server,
+      );
+      const granted = await answer(asking, server, "proceed_for_task");
+      expect(outputs(granted)).toContain("+two");
+      expect([victim.has(".git/made"), victim.has(".git/PWNED")]).toEqual([
+        true,
+        false,
+      ]);
+    });
+
+    function bareRepository(victim: Victim, directory: string): void {
+      victim.file(join(directory, "HEAD"), "ref: refs/heads/main\n");
+      victim.file(
+        join(directory, "config"),
+        `${HOSTILE}\tbare = false\n\tworktree = .\n`,
+      );
+      for (const path of ["objects/x", "refs/x"])
+        victim.file(join(directory, path), "");
     }
-    expect(victim.has("PWNED")).toBe(false);
-  });
-
-  it("cannot be made by the model in auto_edit without a question", async () => {
-    await using victim = new Victim();
-    const server = await victim.serve({ approvalMode: ApprovalMode.AUTO_EDIT });
-    for (const path of ["HEAD", "sub/HEAD", "config", "sub/config"])
-      expect(asked(await say(server, `write ${path} text`))).toHaveLength(1);
-    expect(asked(await say(server, "write objects/x text"))).toEqual([]);
-  });
-
-  it("asks for git beside a command that a rule lets do more", async () => {
-    await using victim = new Victim();
-    victim.file("../data/policy.toml", '[[rule]]\ncommand_prefix = "touch"\ndecision = "allow"\n', 0o600);
-    const server = await victim.serve();
-    expect(asked(await say(server, "run touch made && ls"))).toEqual([]);
-    expect(asked(await say(server, "run touch made && git status"))).toHaveLength(1);
-  });
-
-  it("gives what nobody was asked about no grant of the task", async () => {
-    await using victim = new Victim();
-    const git = (...args: readonly string[]): Buffer => execFileSync("git", ["-C", victim.workspace, ...args]);
-    git("init", "--quiet");
-    victim.file("file.txt", "one\n");
-    git("add", ".");
-    victim.file(".gitattributes", "* filter=evil\n");
-    git("config", "filter.evil.clean", "touch .git/PWNED; cat");
-    victim.file("file.txt", "two\n");
-    const server = await victim.serve();
-    const asking = await answer(await say(server, "run touch .git/made\nrun git diff"), server);
-    const granted = await answer(asking, server, "proceed_for_task");
-    expect(outputs(granted)).toContain("+two");
-    expect([victim.has(".git/made"), victim.has(".git/PWNED")]).toEqual([true, false]);
-  });
-
-  function bareRepository(victim: Victim, directory: string): void {
-    victim.file(join(directory, "HEAD"), "ref: refs/heads/main\n");
-    victim.file(join(directory, "config"), `${HOSTILE}\tbare = false\n\tworktree = .\n`);
-    for (const path of ["objects/x", "refs/x"]) victim.file(join(directory, path), "");
-  }
-});
+  },
+);

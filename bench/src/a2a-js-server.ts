@@ -1,10 +1,14 @@
-/** The same agent on the official SDK for JavaScript (A2A 0.3): plays `say`, `text` and `read`, keeps tasks in memory. */
+/**
+ * The same agent on the official SDK for JavaScript (A2A 0.3): plays `say`,
+ * `text` and `read`, keeps tasks in memory.
+ */
 import { readFile } from "node:fs/promises";
 import { DefaultRequestHandler, InMemoryTaskStore } from "@a2a-js/sdk/server";
 import { A2AExpressApp } from "@a2a-js/sdk/server/express";
 import express from "express";
 
-const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+const EXTENSION =
+  "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 const now = () => new Date().toISOString();
 
 const executor = {
@@ -18,7 +22,14 @@ const executor = {
           state,
           timestamp: now(),
           ...(parts && {
-            message: { kind: "message", role: "agent", messageId: crypto.randomUUID(), parts, taskId, contextId },
+            message: {
+              kind: "message",
+              role: "agent",
+              messageId: crypto.randomUUID(),
+              parts,
+              taskId,
+              contextId,
+            },
           }),
         },
         final,
@@ -33,7 +44,8 @@ const executor = {
         history: [userMessage],
       });
     update("working", "STATE_CHANGE", undefined);
-    for (const line of userMessage.parts[0].text.split("\n")) await play(line, update);
+    for (const line of userMessage.parts[0].text.split("\n"))
+      await play(line, update);
     update("input-required", "STATE_CHANGE", undefined, true);
     bus.finished();
   },
@@ -44,16 +56,20 @@ async function play(line, update) {
   const [verb, first = "", second = "x1"] = line.split(" ");
   if (verb === "say") {
     for (let index = 1; index <= Number(first); index++)
-      update("working", "TEXT_CONTENT", [{ kind: "text", text: `chunk ${index} ` }]);
+      update("working", "TEXT_CONTENT", [
+        { kind: "text", text: `chunk ${index} ` },
+      ]);
   }
-  if (verb === "text") update("working", "TEXT_CONTENT", [{ kind: "text", text: first }]);
+  if (verb === "text")
+    update("working", "TEXT_CONTENT", [{ kind: "text", text: first }]);
   if (verb === "read") {
     const calls = Array.from({ length: Number(second.slice(1)) }, () => ({
       tool_call_id: crypto.randomUUID(),
       tool_name: "read_file",
       input_parameters: { file_path: first },
     }));
-    const send = (call) => update("working", "TOOL_CALL_UPDATE", [{ kind: "data", data: call }]);
+    const send = (call) =>
+      update("working", "TOOL_CALL_UPDATE", [{ kind: "data", data: call }]);
     for (const call of calls) send({ ...call, status: "PENDING" });
     await Promise.all(
       calls.map(async (call) => {
@@ -79,7 +95,11 @@ const server = app.listen(0, "127.0.0.1", () => {
     defaultOutputModes: ["text/plain"],
     skills: [],
   };
-  const handler = new DefaultRequestHandler(card, new InMemoryTaskStore(), executor);
+  const handler = new DefaultRequestHandler(
+    card,
+    new InMemoryTaskStore(),
+    executor,
+  );
   new A2AExpressApp(handler).setupRoutes(app, "");
   process.stdout.write(`${JSON.stringify({ url, token: "" })}\n`);
 });

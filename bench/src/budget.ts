@@ -1,6 +1,7 @@
 /**
- * How long the command with the coding agent, and a server with an agent of twenty lines, take to listen, and their memory at rest; and how
- * long the chat takes to its prompt.
+ * How long the command with the coding agent, and a server with an agent of
+ * twenty lines, take to listen, and their memory at rest; and how long the chat
+ * takes to its prompt.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +10,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { chatProblem, startChat } from "./chat-start.ts";
 import { median, numberNamed, printRow } from "./load/row.ts";
 import { watchStolenTime } from "./stolen-time.ts";
-import { DEVTOOL, ECHO, NODE_HTTP, type SubjectCommand, startSubject } from "./subject.ts";
+import {
+  DEVTOOL,
+  ECHO,
+  NODE_HTTP,
+  type SubjectCommand,
+  startSubject,
+} from "./subject.ts";
 
 /** The number of starts of each server; the median counts. */
 const STARTS = numberNamed("starts", 11);
@@ -30,19 +37,40 @@ try {
   printCost("a server of Node alone", node);
   const command = await costOf({ ...DEVTOOL, env: { XDG_CACHE_HOME: caches } });
   printCost("the command", command);
-  printRow({ name: "command.start-ms", value: command.startMs, target: { atMost: 300 } });
-  printRow({ name: "command.idle-mb", value: command.restingMb, target: { atMost: 110 } });
+  printRow({
+    name: "command.start-ms",
+    value: command.startMs,
+    target: { atMost: 300 },
+  });
+  printRow({
+    name: "command.idle-mb",
+    value: command.restingMb,
+    target: { atMost: 110 },
+  });
   await printChat();
   const server = await costOf(ECHO);
   printCost("the server", server);
-  printRow({ name: "server.start-ms", value: server.startMs, target: { atMost: 150 } });
-  printRow({ name: "server.idle-mb", value: server.restingMb, target: { atMost: 75 } });
+  printRow({
+    name: "server.start-ms",
+    value: server.startMs,
+    target: { atMost: 150 },
+  });
+  printRow({
+    name: "server.idle-mb",
+    value: server.restingMb,
+    target: { atMost: 75 },
+  });
 } finally {
   rmSync(caches, { recursive: true, force: true });
 }
-console.log(`# Node ${process.version}, medians of ${STARTS} starts, ${stolen()}`);
+console.log(
+  `# Node ${process.version}, medians of ${STARTS} starts, ${stolen()}`,
+);
 
-/** Starts a server once so that what Node keeps of a first start is there, and then to measure. */
+/**
+ * Starts a server once so that what Node keeps of a first start is there, and
+ * then to measure.
+ */
 async function costOf(command: SubjectCommand): Promise<Cost> {
   await (await startSubject(command))[Symbol.asyncDispose]();
   const costs: Cost[] = [];
@@ -62,21 +90,36 @@ async function costOf(command: SubjectCommand): Promise<Cost> {
   };
 }
 
-/** Starts the chat beside a server that runs. The first start is not counted: it fills the cache of compiled code. */
+/**
+ * Starts the chat beside a server that runs. The first start is not counted: it
+ * fills the cache of compiled code.
+ */
 async function printChat(): Promise<void> {
   const problem = chatProblem();
   if (problem !== undefined) return console.log(`# skipped: ${problem}`);
   const env = { XDG_CACHE_HOME: caches, DEVTOOL_DATA: join(caches, "data") };
-  await using server = await startSubject({ ...DEVTOOL, env: { XDG_CACHE_HOME: caches } });
+  await using server = await startSubject({
+    ...DEVTOOL,
+    env: { XDG_CACHE_HOME: caches },
+  });
   await startChat(server, env);
   const starts = [];
-  for (let index = 0; index < STARTS; index++) starts.push(await startChat(server, env));
-  const [startMs, cpuMs] = [median(starts.map((one) => one.startMs)), median(starts.map((one) => one.startCpuMs))];
-  console.log(`# the chat: ${startMs.toFixed(0)} ms, ${cpuMs} ms of them of a processor`);
+  for (let index = 0; index < STARTS; index++)
+    starts.push(await startChat(server, env));
+  const [startMs, cpuMs] = [
+    median(starts.map((one) => one.startMs)),
+    median(starts.map((one) => one.startCpuMs)),
+  ];
+  console.log(
+    `# the chat: ${startMs.toFixed(0)} ms, ${cpuMs} ms of them of a processor`,
+  );
   printRow({ name: "chat.start-ms", value: startMs, target: { atMost: 250 } });
 }
 
-function printCost(name: string, { startMs, startCpuMs, restingMb }: Cost): void {
+function printCost(
+  name: string,
+  { startMs, startCpuMs, restingMb }: Cost,
+): void {
   const times = `${startMs.toFixed(0)} ms, ${startCpuMs} ms of them of a processor`;
   console.log(`# ${name}: ${times}, ${restingMb.toFixed(1)} MB`);
 }

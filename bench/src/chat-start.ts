@@ -3,12 +3,17 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
 
-const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(
+  new URL("../../packages/cli/dist/main.js", import.meta.url),
+);
 
 /** What a start of the chat takes until its prompt is on the screen. */
 export interface ChatStart {
   readonly startMs: number;
-  /** The processor time of that, in milliseconds: other processes change it less. */
+  /**
+   * The processor time of that, in milliseconds: other processes change it
+   * less.
+   */
   readonly startCpuMs: number;
 }
 
@@ -26,7 +31,10 @@ export function chatProblem(): string | undefined {
 }
 
 /** Starts the chat in a terminal of its own, made by `script`, and ends it. */
-export async function startChat({ url, token }: ChatServer, env: NodeJS.ProcessEnv): Promise<ChatStart> {
+export async function startChat(
+  { url, token }: ChatServer,
+  env: NodeJS.ProcessEnv,
+): Promise<ChatStart> {
   const chat = `exec "${process.execPath}" "${MAIN}" chat --url "${url}" --token "${token}"`;
   const command = `stty rows 40 cols 100; echo "pid=$$"; ${chat}`;
   const start = performance.now();
@@ -41,7 +49,10 @@ export async function startChat({ url, token }: ChatServer, env: NodeJS.ProcessE
   for await (const piece of child.stdout) {
     screen += String(piece);
     if (started || !/\n>/.test(stripVTControlCharacters(screen))) continue;
-    started = { startMs: performance.now() - start, startCpuMs: processorMs(/pid=(\d+)/.exec(screen)?.[1] ?? "") };
+    started = {
+      startMs: performance.now() - start,
+      startCpuMs: processorMs(/pid=(\d+)/.exec(screen)?.[1] ?? ""),
+    };
     // Ctrl-D leaves.
     child.stdin.write("\u0004");
   }
@@ -50,7 +61,10 @@ export async function startChat({ url, token }: ChatServer, env: NodeJS.ProcessE
   return started;
 }
 
-/** User and system time of a process (proc(5)), which Linux counts in steps of 10 ms. */
+/**
+ * User and system time of a process (proc(5)), which Linux counts in steps of
+ * 10 ms.
+ */
 function processorMs(pid: string): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);

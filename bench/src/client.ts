@@ -8,14 +8,18 @@ export function closeConnections(): void {
 }
 
 /** The URI of the extension. */
-export const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+export const EXTENSION =
+  "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 let nextId = 0;
 
 /** A stream as its client saw it. */
 export interface Seen {
   readonly events: number;
   readonly bytes: number;
-  /** From sending the request to the first event and to the end, in milliseconds. */
+  /**
+   * From sending the request to the first event and to the end, in
+   * milliseconds.
+   */
   readonly firstMs: number;
   readonly totalMs: number;
   readonly text: string;
@@ -37,7 +41,10 @@ export interface Target {
 
 const USER = { kind: "message", role: "user" };
 
-/** Sends a message and reads its stream to the end, counting events without parsing them. */
+/**
+ * Sends a message and reads its stream to the end, counting events without
+ * parsing them.
+ */
 export function stream(target: Target, send: Send): Promise<Seen> {
   return exchange(target, "message/stream", { ...USER, ...send });
 }
@@ -47,15 +54,31 @@ export function send(target: Target, send: Send): Promise<Seen> {
   return exchange(target, "message/send", { ...USER, ...send });
 }
 
-/** Streams a message over A2A 1.0, where one to a task that has ended begins a task that goes on from it. */
-export function stream1(target: Target, { parts, taskId, contextId }: Send): Promise<Seen> {
-  const texts = parts.map((part) => ({ text: "text" in part ? part.text : "" }));
-  return exchange(target, "SendStreamingMessage", { role: "ROLE_USER", parts: texts, taskId, contextId });
+/**
+ * Streams a message over A2A 1.0, where one to a task that has ended begins a
+ * task that goes on from it.
+ */
+export function stream1(
+  target: Target,
+  { parts, taskId, contextId }: Send,
+): Promise<Seen> {
+  const texts = parts.map((part) => ({
+    text: "text" in part ? part.text : "",
+  }));
+  return exchange(target, "SendStreamingMessage", {
+    role: "ROLE_USER",
+    parts: texts,
+    taskId,
+    contextId,
+  });
 }
 
 function exchange(target: Target, method: string, send: object): Promise<Seen> {
   const message = { messageId: `m${process.pid}-${nextId++}`, ...send };
-  return post(target, JSON.stringify({ jsonrpc: "2.0", id: nextId, method, params: { message } }));
+  return post(
+    target,
+    JSON.stringify({ jsonrpc: "2.0", id: nextId, method, params: { message } }),
+  );
 }
 
 function post(target: Target, body: string): Promise<Seen> {
@@ -69,24 +92,40 @@ function post(target: Target, body: string): Promise<Seen> {
       authorization: `Bearer ${token}`,
       "x-a2a-extensions": EXTENSION,
     };
-    const sent = request(url, { method: "POST", agent, headers }, (response) => {
-      let events = 0;
-      let bytes = 0;
-      let firstMs = 0;
-      const kept: string[] = [];
-      response.on("data", (chunk: Buffer) => {
-        firstMs ||= performance.now() - start;
-        bytes += chunk.length;
-        for (let at = chunk.indexOf("data: {"); at >= 0; at = chunk.indexOf("data: {", at + 7)) events++;
-        if (bytes < 1_000_000) kept.push(chunk.toString("latin1"));
-      });
-      response.on("end", () =>
-        resolve({ events, bytes, firstMs, totalMs: performance.now() - start, text: kept.join("") }),
-      );
-      response.on("error", reject);
-    });
+    const sent = request(
+      url,
+      { method: "POST", agent, headers },
+      (response) => {
+        let events = 0;
+        let bytes = 0;
+        let firstMs = 0;
+        const kept: string[] = [];
+        response.on("data", (chunk: Buffer) => {
+          firstMs ||= performance.now() - start;
+          bytes += chunk.length;
+          for (
+            let at = chunk.indexOf("data: {");
+            at >= 0;
+            at = chunk.indexOf("data: {", at + 7)
+          )
+            events++;
+          if (bytes < 1_000_000) kept.push(chunk.toString("latin1"));
+        });
+        response.on("end", () =>
+          resolve({
+            events,
+            bytes,
+            firstMs,
+            totalMs: performance.now() - start,
+            text: kept.join(""),
+          }),
+        );
+        response.on("error", reject);
+      },
+    );
     sent.on("error", (reason) => {
-      // The server closed the idle connection in the moment in which it was used again. Clients send the request again then.
+      // The server closed the idle connection in the moment in which it was
+      // used again. Clients send the request again then.
       if (sent.reusedSocket && "code" in reason && reason.code === "ECONNRESET")
         post(target, body).then(resolve, reject);
       else reject(reason);

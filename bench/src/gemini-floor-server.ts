@@ -1,12 +1,17 @@
 /**
- * What no agent on the Gemini SDK can be faster than: it asks the model through the SDK, answers each call at once with
- * the same words and writes the frames. It runs no tool, keeps nothing on the disk and asks nobody.
+ * What no agent on the Gemini SDK can be faster than: it asks the model through
+ * the SDK, answers each call at once with the same words and writes the frames.
+ * It runs no tool, keeps nothing on the disk and asks nobody.
  */
 import { createServer } from "node:http";
 import { type Content, GoogleGenAI, type Part } from "@google/genai";
 
 const baseUrl = process.env.GOOGLE_GEMINI_BASE_URL ?? "";
-const { models } = new GoogleGenAI({ apiKey: "fake", vertexai: false, httpOptions: { baseUrl } });
+const { models } = new GoogleGenAI({
+  apiKey: "fake",
+  vertexai: false,
+  httpOptions: { baseUrl },
+});
 const tasks = new Map<string, Content[]>();
 let lastTask = 0;
 
@@ -17,17 +22,24 @@ const frame = (taskId: string, text: string): string =>
 async function* turn(contents: Content[]): AsyncIterable<string> {
   for (;;) {
     const said: Part[] = [];
-    for await (const { candidates } of await models.generateContentStream({ model: "gemini-2.5-pro", contents })) {
+    for await (const { candidates } of await models.generateContentStream({
+      model: "gemini-2.5-pro",
+      contents,
+    })) {
       for (const part of candidates?.[0]?.content?.parts ?? []) {
         said.push(part);
         yield part.text ?? "";
       }
     }
     contents.push({ role: "model", parts: said });
-    const calls = said.flatMap(({ functionCall }) => (functionCall ? [functionCall] : []));
+    const calls = said.flatMap(({ functionCall }) =>
+      functionCall ? [functionCall] : [],
+    );
     if (calls.length === 0) return;
     const response = { output: "content\n" };
-    const parts = calls.map(({ name = "", id = "" }) => ({ functionResponse: { name, id, response } }));
+    const parts = calls.map(({ name = "", id = "" }) => ({
+      functionResponse: { name, id, response },
+    }));
     contents.push({ role: "user", parts });
   }
 }
@@ -43,13 +55,16 @@ const server = createServer(async (request, response) => {
   contents.push({ role: "user", parts: [{ text: message.parts[0].text }] });
   response.writeHead(200, { "content-type": "text/event-stream" });
   for await (const text of turn(contents)) {
-    if (!response.write(frame(taskId, text))) await new Promise((resolve) => response.once("drain", resolve));
+    if (!response.write(frame(taskId, text)))
+      await new Promise((resolve) => response.once("drain", resolve));
   }
   response.end();
 });
 server.listen(0, "127.0.0.1", () => {
   const address = server.address();
   const port = typeof address === "object" ? address?.port : 0;
-  process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${port}`, token: "" })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ url: `http://127.0.0.1:${port}`, token: "" })}\n`,
+  );
 });
 process.on("SIGTERM", () => process.exit(0));

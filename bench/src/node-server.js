@@ -3,6 +3,11 @@ import { createServer } from "node:http";
 
 const server = createServer((_request, response) => response.end("{}"));
 server.listen(0, "127.0.0.1", () => {
-  console.log(JSON.stringify({ url: `http://127.0.0.1:${server.address().port}`, token: "" }));
+  console.log(
+    JSON.stringify({
+      url: `http://127.0.0.1:${server.address().port}`,
+      token: "",
+    }),
+  );
 });
 process.on("SIGTERM", () => process.exit());

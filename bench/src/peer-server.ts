@@ -1,4 +1,7 @@
-/** Google's server in this process, on a free port: prints a line of JSON when its card answers, as ours does. */
+/**
+ * Google's server in this process, on a free port: prints a line of JSON when
+ * its card answers, as ours does.
+ */
 import { createServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -19,7 +22,8 @@ async function freePort(): Promise<number> {
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
   const address = probe.address();
   await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port is free");
+  if (address === null || typeof address === "string")
+    throw new Error("no port is free");
   return address.port;
 }
 

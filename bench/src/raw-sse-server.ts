@@ -1,4 +1,7 @@
-/** The ceiling: a bare node:http server that writes, for `say N`, frames of the size that ours have. No task, no disk. */
+/**
+ * The ceiling: a bare node:http server that writes, for `say N`, frames of the
+ * size that ours have. No task, no disk.
+ */
 import { createServer } from "node:http";
 
 const update = (text: string): string =>
@@ -11,7 +14,9 @@ const server = createServer(async (request, response) => {
   const count = Number(/say (\d+)/.exec(body)?.[1] ?? 1);
   response.writeHead(200, { "content-type": "text/event-stream" });
   for (let index = 1; index <= count; index++) {
-    if (!response.write(`id: ${index}\ndata: ${update(`chunk ${index} `)}\n\n`)) {
+    if (
+      !response.write(`id: ${index}\ndata: ${update(`chunk ${index} `)}\n\n`)
+    ) {
       await new Promise((resolve) => response.once("drain", resolve));
     }
   }
@@ -20,6 +25,8 @@ const server = createServer(async (request, response) => {
 server.listen(0, "127.0.0.1", () => {
   const address = server.address();
   const port = typeof address === "object" ? address?.port : 0;
-  process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${port}`, token: "" })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ url: `http://127.0.0.1:${port}`, token: "" })}\n`,
+  );
 });
 process.on("SIGTERM", () => process.exit(0));

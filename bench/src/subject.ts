@@ -12,11 +12,20 @@ export interface Subject extends AsyncDisposable {
   readonly name: string;
   readonly url: string;
   readonly token: string;
-  /** From the start of the process to the line that says where it listens, in milliseconds. */
+  /**
+   * From the start of the process to the line that says where it listens, in
+   * milliseconds.
+   */
   readonly listeningMs: number;
-  /** The processor time that it took until then, in milliseconds: other processes change it less. */
+  /**
+   * The processor time that it took until then, in milliseconds: other
+   * processes change it less.
+   */
   readonly listeningCpuMs: number;
-  /** From the start of the process to the first answer of its agent card, in milliseconds. */
+  /**
+   * From the start of the process to the first answer of its agent card, in
+   * milliseconds.
+   */
   readonly startMs: number;
   readonly workspace: string;
   /** Whether its tools want absolute paths. */
@@ -27,7 +36,10 @@ export interface Subject extends AsyncDisposable {
   memoryMb(): number;
 }
 
-/** How to start a server: it prints a line of JSON with `url` and `token` when it listens. */
+/**
+ * How to start a server: it prints a line of JSON with `url` and `token` when
+ * it listens.
+ */
 export interface SubjectCommand {
   readonly name: string;
   readonly args: (directory: string) => readonly string[];
@@ -38,56 +50,103 @@ export interface SubjectCommand {
   readonly metadata?: (directory: string) => object;
 }
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+const path = (relative: string): string =>
+  fileURLToPath(new URL(relative, import.meta.url));
 
 /** Our server: durable, on SQLite. */
 export const DEVTOOL: SubjectCommand = {
   name: "devtool",
   args: (directory) => [
     path("../../packages/cli/dist/main.js"),
-    ...["serve", "--json", "--port", "0", "--data", `${directory}-data`, "--workspace", directory],
+    ...[
+      "serve",
+      "--json",
+      "--port",
+      "0",
+      "--data",
+      `${directory}-data`,
+      "--workspace",
+      directory,
+    ],
   ],
 };
 
-/** Our server without our agent, durable, on SQLite: what somebody who brings an agent of twenty lines starts. */
+/**
+ * Our server without our agent, durable, on SQLite: what somebody who brings an
+ * agent of twenty lines starts.
+ */
 export const ECHO: SubjectCommand = {
   name: "server",
   args: (directory) => [path("echo-server.js"), `${directory}-data`],
 };
 
 /** A server of Node that answers everything alike. */
-export const NODE_HTTP: SubjectCommand = { name: "node:http", args: () => [path("node-server.js")] };
+export const NODE_HTTP: SubjectCommand = {
+  name: "node:http",
+  args: () => [path("node-server.js")],
+};
 
 /** An agent on the official SDK for JavaScript, in memory. */
-export const A2A_JS: SubjectCommand = { name: "@a2a-js/sdk", args: () => [path("a2a-js-server.ts")] };
+export const A2A_JS: SubjectCommand = {
+  name: "@a2a-js/sdk",
+  args: () => [path("a2a-js-server.ts")],
+};
 
-/** Google's server for its own agent: the modules of its package, which start faster and stay smaller than its bundle. */
+/**
+ * Google's server for its own agent: the modules of its package, which start
+ * faster and stay smaller than its bundle.
+ */
 export const PEER: SubjectCommand = {
   name: "gemini-cli-a2a-server",
   args: (directory) => [path("peer-server.ts"), PEER_APP, directory],
   absolutePaths: true,
-  metadata: (workspacePath) => ({ coderAgent: { kind: "agent-settings", workspacePath, autoExecute: true } }),
+  metadata: (workspacePath) => ({
+    coderAgent: { kind: "agent-settings", workspacePath, autoExecute: true },
+  }),
 };
 
-const PEER_APP = path("../../peers/node_modules/@google/gemini-cli-a2a-server/dist/src/http/app.js");
+const PEER_APP = path(
+  "../../peers/node_modules/@google/gemini-cli-a2a-server/dist/src/http/app.js",
+);
 
 /** Says why Google's server cannot be measured here; undefined when it can. */
 export function peerProblem(): string | undefined {
-  return existsSync(PEER_APP) ? undefined : "Google's server is not installed: run npx -y pnpm@12 install:peers";
+  return existsSync(PEER_APP)
+    ? undefined
+    : "Google's server is not installed: run npx -y pnpm@12 install:peers";
 }
 
-/** The Gemini SDK behind a socket, and nothing else: what an agent on it cannot be faster than. */
-export const GEMINI_FLOOR: SubjectCommand = { name: "SDK alone", args: () => [path("gemini-floor-server.ts")] };
+/**
+ * The Gemini SDK behind a socket, and nothing else: what an agent on it cannot
+ * be faster than.
+ */
+export const GEMINI_FLOOR: SubjectCommand = {
+  name: "SDK alone",
+  args: () => [path("gemini-floor-server.ts")],
+};
 
 /** Server-sent events of the same bytes, and nothing else: what Node can do. */
-export const CEILING: SubjectCommand = { name: "raw SSE", args: () => [path("raw-sse-server.ts")] };
+export const CEILING: SubjectCommand = {
+  name: "raw SSE",
+  args: () => [path("raw-sse-server.ts")],
+};
 
-/** Starts a fake Gemini at latency 0, in a process of its own: in ours it would wait for the client. */
-export async function startFakeGemini(): Promise<AsyncDisposable & { readonly url: string }> {
+/**
+ * Starts a fake Gemini at latency 0, in a process of its own: in ours it would
+ * wait for the client.
+ */
+export async function startFakeGemini(): Promise<
+  AsyncDisposable & { readonly url: string }
+> {
   const main = fileURLToPath(import.meta.resolve("@devtool/fake-gemini/main"));
-  const child = spawn(process.execPath, [main], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [main], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const [line] = await once(createInterface({ input: child.stdout }), "line");
-  return { url: String(line).replace(/^.* /, ""), [Symbol.asyncDispose]: () => stop(child) };
+  return {
+    url: String(line).replace(/^.* /, ""),
+    [Symbol.asyncDispose]: () => stop(child),
+  };
 }
 
 /** Starts a server and waits for its card. */
@@ -113,11 +172,15 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
     startMs: performance.now() - start,
     workspace: directory,
     absolutePaths,
-    prompt: (text) => ({ ...prompt(text), ...(metadata && { metadata: metadata(directory) }) }),
+    prompt: (text) => ({
+      ...prompt(text),
+      ...(metadata && { metadata: metadata(directory) }),
+    }),
     memoryMb: () => residentMb(child),
     async [Symbol.asyncDispose]() {
       await stop(child);
-      for (const path of [directory, `${directory}-data`]) rmSync(path, { recursive: true, force: true });
+      for (const path of [directory, `${directory}-data`])
+        rmSync(path, { recursive: true, force: true });
     },
   };
 }
@@ -127,7 +190,10 @@ async function stop(child: ChildProcess): Promise<void> {
   await once(child, "exit");
 }
 
-/** User and system time of a process (proc(5)), which Linux counts in steps of 10 ms. */
+/**
+ * User and system time of a process (proc(5)), which Linux counts in steps of
+ * 10 ms.
+ */
 function processorMs({ pid }: ChildProcess): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);
@@ -135,6 +201,7 @@ function processorMs({ pid }: ChildProcess): number {
 }
 
 function residentMb({ pid }: ChildProcess): number {
-  const [, kilobytes = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  const [, kilobytes = "0"] =
+    /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) / 1024;
 }

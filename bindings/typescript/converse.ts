@@ -1,7 +1,14 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type Client, createClient, type Interceptor } from "@connectrpc/connect";
+import {
+  type Client,
+  createClient,
+  type Interceptor,
+} from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.js";
+import {
+  type ToolCall,
+  ToolCallStatus,
+} from "./gen/devtool/a2a/v1alpha/tool_call_pb.js";
 import {
   type Answer,
   type Conversation,
@@ -15,20 +22,31 @@ import { TaskService } from "./gen/devtool/v1alpha/task_service_pb.js";
 type PartInit = MessageInitShape<typeof PartSchema>;
 
 /**
- * Starts a task, answers its questions as it is told to, and follows it until it waits for nobody. A connection that
- * breaks is resumed, up to the maximum number of attempts.
+ * Starts a task, answers its questions as it is told to, and follows it until
+ * it waits for nobody. A connection that breaks is resumed, up to the maximum
+ * number of attempts.
  */
-export async function converse({ url, token, prompt, answers }: Converse, tries: number): Promise<Conversation> {
+export async function converse(
+  { url, token, prompt, answers }: Converse,
+  tries: number,
+): Promise<Conversation> {
   const client = connect(url, token);
   const left = [...answers];
   const events: TaskEvent[] = [];
   let parts: PartInit[] = [{ content: { case: "text", value: prompt } }];
   while (parts.length > 0) {
-    const from = { message: { messageId: crypto.randomUUID(), parts }, seen: events.length };
+    const from = {
+      message: { messageId: crypto.randomUUID(), parts },
+      seen: events.length,
+    };
     await repeated(tries, () => follow(client, from, events));
-    parts = openQuestions(events).map((call) => confirmation(call, left.shift()));
+    parts = openQuestions(events).map((call) =>
+      confirmation(call, left.shift()),
+    );
   }
-  const { task } = await repeated(tries, () => client.getTask({ taskId: events[0]?.taskId ?? "" }));
+  const { task } = await repeated(tries, () =>
+    client.getTask({ taskId: events[0]?.taskId ?? "" }),
+  );
   return create(ConversationSchema, { events, ...(task && { task }) });
 }
 
@@ -48,7 +66,10 @@ interface Origin {
   readonly seen: number;
 }
 
-/** Adds the events of an exchange: all of them, or those after the last that has come. */
+/**
+ * Adds the events of an exchange: all of them, or those after the last that has
+ * come.
+ */
 async function follow(
   client: Client<typeof TaskService>,
   { message, seen }: Origin,
@@ -68,7 +89,11 @@ async function follow(
 }
 
 function endsExchange({ payload, state }: TaskEvent): boolean {
-  return payload.case === "stateChange" && state !== TaskState.SUBMITTED && state !== TaskState.WORKING;
+  return (
+    payload.case === "stateChange" &&
+    state !== TaskState.SUBMITTED &&
+    state !== TaskState.WORKING
+  );
 }
 
 function connect(baseUrl: string, token: string): Client<typeof TaskService> {
@@ -76,22 +101,49 @@ function connect(baseUrl: string, token: string): Client<typeof TaskService> {
     request.header.set("authorization", `Bearer ${token}`);
     return next(request);
   };
-  return createClient(TaskService, createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [withToken] }));
+  return createClient(
+    TaskService,
+    createConnectTransport({
+      baseUrl,
+      httpVersion: "1.1",
+      interceptors: [withToken],
+    }),
+  );
 }
 
 /** The calls whose last form asks. */
 function openQuestions(events: readonly TaskEvent[]): ToolCall[] {
   const calls = new Map<string, ToolCall>();
-  for (const { payload } of events) if (payload.case === "toolCall") calls.set(payload.value.toolCallId, payload.value);
+  for (const { payload } of events)
+    if (payload.case === "toolCall")
+      calls.set(payload.value.toolCallId, payload.value);
   return [...calls.values()].filter(
-    ({ status, confirmationRequest }) => status === ToolCallStatus.PENDING && confirmationRequest,
+    ({ status, confirmationRequest }) =>
+      status === ToolCallStatus.PENDING && confirmationRequest,
   );
 }
 
-function confirmation({ toolCallId }: ToolCall, answer: Answer | undefined): PartInit {
+function confirmation(
+  { toolCallId }: ToolCall,
+  answer: Answer | undefined,
+): PartInit {
   if (!answer) throw new Error(`no answer for the question of ${toolCallId}`);
   const { optionId: selectedOptionId, newContent } = answer;
-  if (newContent === undefined) return { content: { case: "confirmation", value: { toolCallId, selectedOptionId } } };
-  const modifiedDetails = { case: "fileDetails" as const, value: { newContent } };
-  return { content: { case: "confirmation", value: { toolCallId, selectedOptionId, modifiedDetails } } };
+  if (newContent === undefined)
+    return {
+      content: {
+        case: "confirmation",
+        value: { toolCallId, selectedOptionId },
+      },
+    };
+  const modifiedDetails = {
+    case: "fileDetails" as const,
+    value: { newContent },
+  };
+  return {
+    content: {
+      case: "confirmation",
+      value: { toolCallId, selectedOptionId, modifiedDetails },
+    },
+  };
 }

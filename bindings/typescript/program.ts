@@ -8,7 +8,10 @@ import {
   toBinary,
   toJsonString,
 } from "@bufbuild/protobuf";
-import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
+import {
+  sizeDelimitedDecodeStream,
+  sizeDelimitedEncode,
+} from "@bufbuild/protobuf/wire";
 import { converse } from "./converse.ts";
 import { file_devtool_a2a_v1alpha_command } from "./gen/devtool/a2a/v1alpha/command_pb.js";
 import { file_devtool_a2a_v1alpha_confirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.js";
@@ -36,30 +39,48 @@ function named(type: string): DescMessage {
   return found;
 }
 
-async function answer({ work }: ProgramRequest): Promise<ProgramResponse["outcome"]> {
+async function answer({
+  work,
+}: ProgramRequest): Promise<ProgramResponse["outcome"]> {
   switch (work.case) {
     case "readJson": {
       const type = named(work.value.type);
-      const message = fromJsonString(type, work.value.json, { ignoreUnknownFields: true });
+      const message = fromJsonString(type, work.value.json, {
+        ignoreUnknownFields: true,
+      });
       return { case: "binary", value: toBinary(type, message) };
     }
     case "readBinary": {
       const type = named(work.value.type);
-      return { case: "json", value: toJsonString(type, fromBinary(type, work.value.binary)) };
+      return {
+        case: "json",
+        value: toJsonString(type, fromBinary(type, work.value.binary)),
+      };
     }
     case "converse":
       return { case: "conversation", value: await converse(work.value, 1) };
     case "resume":
       return { case: "conversation", value: await converse(work.value, 5) };
     default:
-      return { case: "unsupported", value: "a kind of work that this program does not know" };
+      return {
+        case: "unsupported",
+        value: "a kind of work that this program does not know",
+      };
   }
 }
 
-for await (const request of sizeDelimitedDecodeStream(ProgramRequestSchema, process.stdin)) {
+for await (const request of sizeDelimitedDecodeStream(
+  ProgramRequestSchema,
+  process.stdin,
+)) {
   const outcome = await answer(request).catch((reason: unknown) => ({
     case: "refused" as const,
     value: String(reason),
   }));
-  process.stdout.write(sizeDelimitedEncode(ProgramResponseSchema, create(ProgramResponseSchema, { outcome })));
+  process.stdout.write(
+    sizeDelimitedEncode(
+      ProgramResponseSchema,
+      create(ProgramResponseSchema, { outcome }),
+    ),
+  );
 }

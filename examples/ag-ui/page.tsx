@@ -1,39 +1,56 @@
 /**
- * A chat with an agent by `HttpAgent`, the client of AG-UI, without a server between them. The address of the page names the agent's
- * server and the token: `index.html#url=http://127.0.0.1:41242&token=…`
+ * A chat with an agent by `HttpAgent`, the client of AG-UI, without a server
+ * between them. The address of the page names the agent's server and the token:
+ * `index.html#url=http://127.0.0.1:41242&token=…`
  */
-import { HttpAgent, type Interrupt, type Message, type RunAgentParameters } from "@ag-ui/client";
+import {
+  HttpAgent,
+  type Interrupt,
+  type Message,
+  type RunAgentParameters,
+} from "@ag-ui/client";
 import { type ReactNode, useCallback, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 
-const { url = "http://127.0.0.1:41242", token = "" } = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+const { url = "http://127.0.0.1:41242", token = "" } = Object.fromEntries(
+  new URLSearchParams(location.hash.slice(1)),
+);
 
-// The tab keeps its thread, so that the page can be loaded again while the agent works.
+// The tab keeps its thread, so that the page can be loaded again while the
+// agent works.
 const THREAD = "thread";
 const kept = sessionStorage.getItem(THREAD);
 const threadId = kept ?? crypto.randomUUID();
 sessionStorage.setItem(THREAD, threadId);
 
-const agent = new HttpAgent({ url: `${url}/ag-ui`, headers: { authorization: `Bearer ${token}` }, threadId });
+const agent = new HttpAgent({
+  url: `${url}/ag-ui`,
+  headers: { authorization: `Bearer ${token}` },
+  threadId,
+});
 
 function Page(): ReactNode {
   const [messages, setMessages] = useState<Message[]>([]);
   const [interrupts, setInterrupts] = useState<Interrupt[]>([]);
   const [error, setError] = useState("");
 
-  const run = useCallback(async (parameters: RunAgentParameters = {}): Promise<void> => {
-    setError("");
-    setInterrupts([]);
-    try {
-      await agent.runAgent(parameters, {
-        onMessagesChanged: ({ messages: changed }) => setMessages([...structuredClone(changed)]),
-        onRunErrorEvent: ({ event }) => setError(event.message),
-      });
-    } catch (reason) {
-      setError(String(reason));
-    }
-    setInterrupts([...agent.pendingInterrupts]);
-  }, []);
+  const run = useCallback(
+    async (parameters: RunAgentParameters = {}): Promise<void> => {
+      setError("");
+      setInterrupts([]);
+      try {
+        await agent.runAgent(parameters, {
+          onMessagesChanged: ({ messages: changed }) =>
+            setMessages([...structuredClone(changed)]),
+          onRunErrorEvent: ({ event }) => setError(event.message),
+        });
+      } catch (reason) {
+        setError(String(reason));
+      }
+      setInterrupts([...agent.pendingInterrupts]);
+    },
+    [],
+  );
   useEffect(() => {
     // A run that says nothing new shows the thread, and goes on live.
     if (kept !== null) void run();
@@ -44,11 +61,20 @@ function Page(): ReactNode {
       {messages.map((message) => (
         <Line key={message.id} message={message} />
       ))}
-      {interrupts.length > 0 && <Questions interrupts={interrupts} answer={(resume) => void run({ resume })} />}
+      {interrupts.length > 0 && (
+        <Questions
+          interrupts={interrupts}
+          answer={(resume) => void run({ resume })}
+        />
+      )}
       {error !== "" && <p role="alert">{error}</p>}
       <form
         action={(data) => {
-          agent.addMessage({ id: crypto.randomUUID(), role: "user", content: String(data.get("prompt")) });
+          agent.addMessage({
+            id: crypto.randomUUID(),
+            role: "user",
+            content: String(data.get("prompt")),
+          });
           void run();
         }}
       >
@@ -65,7 +91,11 @@ function Line({ message }: { readonly message: Message }): ReactNode {
     case "assistant":
     case "reasoning":
     case "tool":
-      return <p className={message.role}>{typeof message.content === "string" ? message.content : ""}</p>;
+      return (
+        <p className={message.role}>
+          {typeof message.content === "string" ? message.content : ""}
+        </p>
+      );
     case "activity":
       return <pre>{JSON.stringify(message.content, null, 2)}</pre>;
     default:

@@ -1,6 +1,7 @@
 /**
- * A page that talks to an agent: it streams text, shows what the agent asks, and sends the answer. The address of the page names
- * the server and the token: `index.html#url=http://127.0.0.1:41242&token=…`
+ * A page that talks to an agent: it streams text, shows what the agent asks,
+ * and sends the answer. The address of the page names the server and the token:
+ * `index.html#url=http://127.0.0.1:41242&token=…`
  */
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-web";
@@ -41,11 +42,19 @@ find("prompt").addEventListener("submit", (event) => {
   input.value = "";
 });
 
-/** Sends a message and shows the events of its exchange, then the questions that are open. */
+/**
+ * Sends a message and shows the events of its exchange, then the questions that
+ * are open.
+ */
 async function send(message: Message): Promise<void> {
   questions.replaceChildren();
-  // A task that has ended goes on with another message, so a conversation stays one task.
-  const exchange = streamMessage(client, { message, taskId: task.id }, AbortSignal.timeout(600_000));
+  // A task that has ended goes on with another message, so a conversation stays
+  // one task.
+  const exchange = streamMessage(
+    client,
+    { message, taskId: task.id },
+    AbortSignal.timeout(600_000),
+  );
   try {
     for await (const event of exchange) {
       task = reduceTask(task, event);
@@ -61,7 +70,11 @@ async function send(message: Message): Promise<void> {
 function show({ payload, state }: TaskEvent): void {
   if (payload.case === "text") addLine("text", payload.value.text);
   if (payload.case === "thought") addLine("thought", payload.value.subject);
-  if (payload.case === "toolCall") addLine("call", `${payload.value.toolName} ${ToolCallStatus[payload.value.status]}`);
+  if (payload.case === "toolCall")
+    addLine(
+      "call",
+      `${payload.value.toolName} ${ToolCallStatus[payload.value.status]}`,
+    );
   if (payload.case === "stateChange") addLine("state", TaskState[state]);
 }
 
@@ -73,13 +86,21 @@ function ask(call: ToolCall): void {
     button.textContent = name;
     button.value = id;
     button.addEventListener("click", () => {
-      void send(create(MessageSchema, { messageId: crypto.randomUUID(), parts: [confirmationPart(call, id)] }));
+      void send(
+        create(MessageSchema, {
+          messageId: crypto.randomUUID(),
+          parts: [confirmationPart(call, id)],
+        }),
+      );
     });
     questions.append(button);
   }
 }
 
-/** Adds a line to the list of events. Text of an agent is never inserted as HTML. */
+/**
+ * Adds a line to the list of events. Text of an agent is never inserted as
+ * HTML.
+ */
 function addLine(kind: string, text: string): void {
   const line = document.createElement("li");
   line.className = kind;

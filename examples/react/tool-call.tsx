@@ -11,7 +11,8 @@ export function ToolCall({ part }: { readonly part: Part }): ReactNode {
     <section className="call" aria-label={title}>
       <p>
         {title}: {status}
-        {answerer && `, answered by ${answerer.clientLabel || answerer.principal}`}
+        {answerer &&
+          `, answered by ${answerer.clientLabel || answerer.principal}`}
       </p>
       {output && <pre>{output}</pre>}
       {error && <pre>{error}</pre>}

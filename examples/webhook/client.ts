@@ -19,7 +19,10 @@ import {
 } from "@devtool/client/webhook";
 import { emptyTask, isTerminal, reduceTask, TaskState } from "@devtool/schema";
 
-const { DEVTOOL_URL: url = "http://127.0.0.1:41242", DEVTOOL_TOKEN: token = "" } = process.env;
+const {
+  DEVTOOL_URL: url = "http://127.0.0.1:41242",
+  DEVTOOL_TOKEN: token = "",
+} = process.env;
 const [port = "8088"] = process.argv.slice(2);
 const audience = `http://127.0.0.1:${port}/hook`;
 const signal = AbortSignal.timeout(60_000);
@@ -42,7 +45,10 @@ receiver.listen(Number(port), "127.0.0.1");
 await once(receiver, "listening");
 
 // A post that the server has not signed is refused.
-assert.equal((await fetch(audience, { method: "POST", body: "{}" })).status, 401);
+assert.equal(
+  (await fetch(audience, { method: "POST", body: "{}" })).status,
+  401,
+);
 
 const card = await fetchAgentCard({ url }, signal);
 const client = createDevtoolClient(createAgentTransport(card, { url, token }));
@@ -55,12 +61,18 @@ await client.tasks.sendMessage(
   { signal },
 );
 
-await Promise.race([ended.promise, once(signal, "abort").then(() => assert.fail("the task did not end"))]);
+await Promise.race([
+  ended.promise,
+  once(signal, "abort").then(() => assert.fail("the task did not end")),
+]);
 receiver.close();
 assert.equal(task.state, TaskState.COMPLETED);
 console.log(`ok: ${task.sequence} events`);
 
-/** Verifies one post and folds its event into the task. Returns the HTTP status of the response. */
+/**
+ * Verifies one post and folds its event into the task. Returns the HTTP status
+ * of the response.
+ */
 async function receive(request: IncomingMessage): Promise<number> {
   const notification = await verifyNotification(
     { headers: request.headers, body: await buffer(request) },

@@ -3,16 +3,21 @@ import { defineConfig } from "rolldown";
 import { consoleFiles } from "./console-files.ts";
 import { thirdPartyLicenses } from "./third-party-licenses.ts";
 
-// The command is built to a few files, because finding and reading modules takes most of the start. Code that only some
-// commands need is in chunks of its own, which are loaded on demand.
+// The command is built to a few files, because finding and reading modules
+// takes most of the start. Code that only some commands need is in chunks of
+// its own, which are loaded on demand.
 export default defineConfig({
   input: "src/main.ts",
   platform: "node",
   // These packages read files of their own, so they are not bundled.
   external: ["tree-sitter-bash", "web-tree-sitter"],
-  // The oldest Node of `engines`: newer syntax, such as `await using`, is transpiled for it.
-  // In production mode React has no development checks, which makes it smaller and faster.
-  transform: { target: "node22.19", define: { "process.env.NODE_ENV": JSON.stringify("production") } },
+  // The oldest Node of `engines`: newer syntax, such as `await using`, is
+  // transpiled for it. In production mode React has no development checks,
+  // which makes it smaller and faster.
+  transform: {
+    target: "node22.19",
+    define: { "process.env.NODE_ENV": JSON.stringify("production") },
+  },
   resolve: {
     // `import` and `require` are added as each is used.
     conditionNames: ["@devtool/source", "node", "default"],
@@ -22,7 +27,8 @@ export default defineConfig({
     dir: "dist",
     cleanDir: true,
     sourcemap: true,
-    // Otherwise a part of it ends up in one chunk with the server, which every client command would load.
+    // Otherwise a part of it ends up in one chunk with the server, which every
+    // client command would load.
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [{ name: "connect-node", test: /@connectrpc\/connect-node/ }],

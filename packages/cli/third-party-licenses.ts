@@ -5,36 +5,58 @@ import type { Plugin } from "rolldown";
 const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const FIRST_COMMENT = /^(?:\/\/.*\n)+|^\/\*[\s\S]*?\*\//;
 
-/** Writes the licences of all packages in a bundle to a file beside it. Throws for a package without a licence text. */
+/**
+ * Writes the licences of all packages in a bundle to a file beside it. Throws
+ * for a package without a licence text.
+ */
 export function thirdPartyLicenses(fileName: string): Plugin {
   return {
     name: "third-party-licenses",
     generateBundle(_options, bundle) {
-      const modules = Object.values(bundle).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
+      const modules = Object.values(bundle).flatMap((file) =>
+        file.type === "chunk" ? file.moduleIds : [],
+      );
       const packages = Map.groupBy(modules, (id) => PACKAGE.exec(id)?.[0]);
-      const texts = [...packages].flatMap(([directory, ids]) => (directory ? licenseOf(directory, ids) : []));
-      this.emitFile({ type: "asset", fileName, source: texts.toSorted().join(`\n${"-".repeat(80)}\n\n`) });
+      const texts = [...packages].flatMap(([directory, ids]) =>
+        directory ? licenseOf(directory, ids) : [],
+      );
+      this.emitFile({
+        type: "asset",
+        fileName,
+        source: texts.toSorted().join(`\n${"-".repeat(80)}\n\n`),
+      });
     },
   };
 }
 
 function licenseOf(directory: string, modules: readonly string[]): string {
-  const { name, version, license } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
+  const { name, version, license } = JSON.parse(
+    readFileSync(join(directory, "package.json"), "utf8"),
+  );
   const files = textsIn(directory, /^(licen[cs]e|notice)/i);
   // Some packages have their licence in the README alone, from its heading on.
   const sections = textsIn(directory, /^readme/i).flatMap(
     (text) => /^#*\s*licen[cs]e\n[\s\S]*permission[\s\S]*/im.exec(text) ?? [],
   );
   // Others state it only in copyright notices at the beginnings of their files.
-  const comments = modules.map((id) => FIRST_COMMENT.exec(textOf(id))?.[0] ?? "");
-  const notices = [...new Set(comments.filter((comment) => /copyright/i.test(comment)))];
+  const comments = modules.map(
+    (id) => FIRST_COMMENT.exec(textOf(id))?.[0] ?? "",
+  );
+  const notices = [
+    ...new Set(comments.filter((comment) => /copyright/i.test(comment))),
+  ];
   const texts = [files, sections, notices].find(({ length }) => length > 0);
-  if (!texts) throw new Error(`${name} ${version} comes without the text of its licence, ${license}`);
+  if (!texts)
+    throw new Error(
+      `${name} ${version} comes without the text of its licence, ${license}`,
+    );
   return `${name} ${version}: ${license}\n\n${texts.join("\n\n")}\n`;
 }
 
 function textsIn(directory: string, name: RegExp): string[] {
-  return readdirSync(directory).flatMap((file) => (name.test(file) ? textOf(join(directory, file)) : []));
+  return readdirSync(directory).flatMap((file) =>
+    name.test(file) ? textOf(join(directory, file)) : [],
+  );
 }
 
 function textOf(file: string): string {

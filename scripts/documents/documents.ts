@@ -4,13 +4,18 @@ import { openApi } from "./openapi.ts";
 import { readProtos } from "./protos.ts";
 import { reference } from "./reference.ts";
 
-/** Returns the documents that are generated from the protos: the content of each file, by its path. */
+/**
+ * Returns the documents that are generated from the protos: the content of each
+ * file, by its path.
+ */
 export function documents(): ReadonlyMap<string, string> {
   const protos = readProtos();
-  const schemas = [...jsonSchemas(protos)].map(([name, schema]): [string, string] => [
-    `packages/schema/documents/json-schema/${name}.schema.json`,
-    formatJson(schema),
-  ]);
+  const schemas = [...jsonSchemas(protos)].map(
+    ([name, schema]): [string, string] => [
+      `packages/schema/documents/json-schema/${name}.schema.json`,
+      formatJson(schema),
+    ],
+  );
   return new Map([
     ...schemas,
     ["packages/schema/documents/openapi.json", formatJson(openApi(protos))],

@@ -18,8 +18,12 @@ import { SECTIONS, type Section } from "./reference-sections.ts";
 export function reference(protos: FileRegistry): string {
   assertComplete(protos);
   const anchors = anchorsOf(protos);
-  const contents = SECTIONS.map(({ title, about }) => `- [${title}](#${slug(title)}): ${about}`);
-  const sections = SECTIONS.flatMap((section) => sectionBlocks(section, { protos, anchors }));
+  const contents = SECTIONS.map(
+    ({ title, about }) => `- [${title}](#${slug(title)}): ${about}`,
+  );
+  const sections = SECTIONS.flatMap((section) =>
+    sectionBlocks(section, { protos, anchors }),
+  );
   return `${[...INTRODUCTION, "Sections:", contents.join("\n"), ...sections].join("\n\n")}\n`;
 }
 
@@ -36,26 +40,44 @@ const INTRODUCTION = [
 - Words like NOT_FOUND are [error codes of Connect and gRPC](https://connectrpc.com/docs/protocol#error-codes).`,
 ];
 
-/** The registry of the protos, and the anchor of each heading by the full name of its element. */
+/**
+ * The registry of the protos, and the anchor of each heading by the full name
+ * of its element.
+ */
 interface Context {
   readonly protos: FileRegistry;
   readonly anchors: ReadonlyMap<string, string>;
 }
 
-/** Throws if one of our files has no section: it would be missing from the reference. */
+/**
+ * Throws if one of our files has no section: it would be missing from the
+ * reference.
+ */
 function assertComplete(protos: FileRegistry): void {
   const listed = new Set(SECTIONS.flatMap(({ files }) => files));
   for (const { name } of protos.files) {
     const isOurs = name.startsWith("devtool/") || name.startsWith("lf/");
-    if (isOurs && !listed.has(name)) throw new Error(`${name}.proto has no section: add it to reference-sections.ts`);
+    if (isOurs && !listed.has(name))
+      throw new Error(
+        `${name}.proto has no section: add it to reference-sections.ts`,
+      );
   }
 }
 
-/** Follows the rule of Git hosts: headings of equal text are numbered in the order in which they appear. */
+/**
+ * Follows the rule of Git hosts: headings of equal text are numbered in the
+ * order in which they appear.
+ */
 function anchorsOf(protos: FileRegistry): ReadonlyMap<string, string> {
-  const counts = new Map([slug("Reference"), ...SECTIONS.map(({ title }) => slug(title))].map((used) => [used, 1]));
+  const counts = new Map(
+    [slug("Reference"), ...SECTIONS.map(({ title }) => slug(title))].map(
+      (used) => [used, 1],
+    ),
+  );
   const anchors = new Map<string, string>();
-  for (const element of SECTIONS.flatMap(({ files }) => files).flatMap((name) => headed(fileOf(protos, name)))) {
+  for (const element of SECTIONS.flatMap(({ files }) => files).flatMap((name) =>
+    headed(fileOf(protos, name)),
+  )) {
     const base = slug(headingOf(element));
     const count = counts.get(base) ?? 0;
     counts.set(base, count + 1);
@@ -66,10 +88,18 @@ function anchorsOf(protos: FileRegistry): ReadonlyMap<string, string> {
 
 type Element = DescService | DescMethod | DescMessage | DescEnum;
 
-/** The elements of a file that have a heading, in the order of the reference. */
+/**
+ * The elements of a file that have a heading, in the order of the reference.
+ */
 function headed({ services, messages, enums }: DescFile): Element[] {
   const nested = (message: DescMessage): Element[] =>
-    message.proto.options?.mapEntry ? [] : [message, ...message.nestedMessages.flatMap(nested), ...message.nestedEnums];
+    message.proto.options?.mapEntry
+      ? []
+      : [
+          message,
+          ...message.nestedMessages.flatMap(nested),
+          ...message.nestedEnums,
+        ];
   return [
     ...services.flatMap((service): Element[] => [service, ...service.methods]),
     ...messages.flatMap(nested),
@@ -78,7 +108,9 @@ function headed({ services, messages, enums }: DescFile): Element[] {
 }
 
 function keyOf(element: Element): string {
-  return element.kind === "rpc" ? `${element.parent.typeName}.${element.name}` : element.typeName;
+  return element.kind === "rpc"
+    ? `${element.parent.typeName}.${element.name}`
+    : element.typeName;
 }
 
 function headingOf(element: Element): string {
@@ -95,16 +127,26 @@ function slug(heading: string): string {
 
 function fileOf(protos: FileRegistry, name: string): DescFile {
   const file = protos.getFile(`${name}.proto`);
-  if (!file) throw new Error(`${name}.proto does not exist: correct reference-sections.ts`);
+  if (!file)
+    throw new Error(
+      `${name}.proto does not exist: correct reference-sections.ts`,
+    );
   return file;
 }
 
-function sectionBlocks({ title, about, names, files }: Section, context: Context): string[] {
+function sectionBlocks(
+  { title, about, names, files }: Section,
+  context: Context,
+): string[] {
   const contents = files.map((name) => {
-    const types = headed(fileOf(context.protos, name)).filter((element) => element.kind !== "rpc");
+    const types = headed(fileOf(context.protos, name)).filter(
+      (element) => element.kind !== "rpc",
+    );
     return `- [\`${name}.proto\`](../proto/${name}.proto): ${types.map((type) => typeLink(type, context)).join(", ")}`;
   });
-  const elements = files.flatMap((name) => headed(fileOf(context.protos, name)));
+  const elements = files.flatMap((name) =>
+    headed(fileOf(context.protos, name)),
+  );
   return [
     `## ${title}`,
     `${about} ${NAMES[names]}`.trim(),
@@ -120,7 +162,11 @@ const NAMES: Readonly<Record<Section["names"], string>> = {
   toml: "Field names in the files are those below.",
 };
 
-function elementBlocks(element: Element, names: Section["names"], context: Context): string[] {
+function elementBlocks(
+  element: Element,
+  names: Section["names"],
+  context: Context,
+): string[] {
   const level = element.kind === "rpc" ? "####" : "###";
   const head = [`${level} ${headingOf(element)}`, commentOf(element)];
   switch (element.kind) {
@@ -129,7 +175,9 @@ function elementBlocks(element: Element, names: Section["names"], context: Conte
     case "rpc":
       return [...head, signature(element, context)];
     case "message":
-      return element.fields.length === 0 ? head : [...head, fieldTable(element, names, context)];
+      return element.fields.length === 0
+        ? head
+        : [...head, fieldTable(element, names, context)];
     case "enum":
       return [...head, valueTable(element)];
     default:
@@ -137,7 +185,10 @@ function elementBlocks(element: Element, names: Section["names"], context: Conte
   }
 }
 
-/** The request, the response, and the addresses of a method in the protocols that it is served in. */
+/**
+ * The request, the response, and the addresses of a method in the protocols
+ * that it is served in.
+ */
 function signature(method: DescMethod, context: Context): string {
   const stream = method.methodKind === "server_streaming" ? "stream of " : "";
   const columns = [
@@ -152,13 +203,21 @@ function signature(method: DescMethod, context: Context): string {
     if (jsonRpc !== "tasks/list") columns.push(["JSON-RPC", `\`${jsonRpc}\``]);
     columns.push(["HTTP", `\`${httpMethods[0]} /v1/${path}\``]);
   } else {
-    columns.push(["Connect and gRPC", `\`/${method.parent.typeName}/${method.name}\``]);
+    columns.push([
+      "Connect and gRPC",
+      `\`/${method.parent.typeName}/${method.name}\``,
+    ]);
     if (jsonRpc !== "") columns.push(["JSON-RPC", `\`${jsonRpc}\``]);
     const { pattern } = getOption(method, httpRule);
     if (pattern.case !== undefined && pattern.case !== "custom")
-      columns.push(["HTTP", `\`${pattern.case.toUpperCase()} ${pattern.value.replaceAll(/=[^}]*\}/g, "}")}\``]);
+      columns.push([
+        "HTTP",
+        `\`${pattern.case.toUpperCase()} ${pattern.value.replaceAll(/=[^}]*\}/g, "}")}\``,
+      ]);
   }
-  const [titles, cells] = [0, 1].map((index) => row(...columns.map((column) => column[index] ?? "")));
+  const [titles, cells] = [0, 1].map((index) =>
+    row(...columns.map((column) => column[index] ?? "")),
+  );
   return [titles, row(...columns.map(() => "---")), cells].join("\n");
 }
 
@@ -166,27 +225,56 @@ function jsonRpcName(method: DescMethod, protos: FileRegistry): string {
   const option = protos.getExtension("devtool.a2a.v1alpha.json_rpc_method");
   const name = option && String(getOption(method, option));
   // A2A 1.0 calls its methods by their names.
-  return name || (getOption(method, httpRule).pattern.case === undefined ? "" : method.name);
+  return (
+    name ||
+    (getOption(method, httpRule).pattern.case === undefined ? "" : method.name)
+  );
 }
 
-function fieldTable(message: DescMessage, names: Section["names"], context: Context): string {
+function fieldTable(
+  message: DescMessage,
+  names: Section["names"],
+  context: Context,
+): string {
   const rows = message.members.flatMap((member) => {
     if (member.kind === "field") return [fieldRow(member, names, context)];
     const oneof = row(`\`${member.name}\``, "oneof", inCell(commentOf(member)));
-    return [oneof, ...member.fields.map((field) => fieldRow(field, names, context))];
+    return [
+      oneof,
+      ...member.fields.map((field) => fieldRow(field, names, context)),
+    ];
   });
-  return [row("Field", "Type", "Description"), row("---", "---", "---"), ...rows].join("\n");
+  return [
+    row("Field", "Type", "Description"),
+    row("---", "---", "---"),
+    ...rows,
+  ].join("\n");
 }
 
-function fieldRow(field: DescField, names: Section["names"], context: Context): string {
+function fieldRow(
+  field: DescField,
+  names: Section["names"],
+  context: Context,
+): string {
   const usual = names === "snake_case" ? field.name : camelCase(field.name);
-  const json = field.jsonName === usual ? "" : ` In JSON: \`${field.jsonName}\`.`;
-  const needed = getOption(field, fieldBehavior).some((behavior) => behavior === REQUIRED) ? " Required." : "";
+  const json =
+    field.jsonName === usual ? "" : ` In JSON: \`${field.jsonName}\`.`;
+  const needed = getOption(field, fieldBehavior).some(
+    (behavior) => behavior === REQUIRED,
+  )
+    ? " Required."
+    : "";
   const name = field.oneof ? `↳ \`${field.name}\`` : `\`${field.name}\``;
-  return row(name, fieldType(field, context), inCell(`${commentOf(field)}${needed}${json}`));
+  return row(
+    name,
+    fieldType(field, context),
+    inCell(`${commentOf(field)}${needed}${json}`),
+  );
 }
 
-const REQUIRED = fieldBehavior.enum?.values.find(({ name }) => name === "REQUIRED")?.number;
+const REQUIRED = fieldBehavior.enum?.values.find(
+  ({ name }) => name === "REQUIRED",
+)?.number;
 
 function fieldType(field: DescField, context: Context): string {
   switch (field.fieldKind) {
@@ -202,29 +290,50 @@ function fieldType(field: DescField, context: Context): string {
 function valueType(field: DescField, context: Context): string {
   const named = field.message ?? field.enum;
   if (named) return typeLink(named, context);
-  return field.scalar ? ScalarType[field.scalar].toLowerCase() : field.fieldKind;
+  return field.scalar
+    ? ScalarType[field.scalar].toLowerCase()
+    : field.fieldKind;
 }
 
-/** Links to a type that is in the reference; others, which are protobuf's own, keep their full name. */
-function typeLink(type: DescService | DescMessage | DescEnum, { anchors }: Context): string {
+/**
+ * Links to a type that is in the reference; others, which are protobuf's own,
+ * keep their full name.
+ */
+function typeLink(
+  type: DescService | DescMessage | DescEnum,
+  { anchors }: Context,
+): string {
   const anchor = anchors.get(type.typeName);
-  return anchor === undefined ? `\`${type.typeName}\`` : `[${headingOf(type)}](#${anchor})`;
+  return anchor === undefined
+    ? `\`${type.typeName}\``
+    : `[${headingOf(type)}](#${anchor})`;
 }
 
 function valueTable({ values }: DescEnum): string {
-  const rows = values.map((value) => row(`\`${value.name}\``, `${value.number}`, inCell(commentOf(value))));
-  return [row("Value", "Number", "Description"), row("---", "---", "---"), ...rows].join("\n");
+  const rows = values.map((value) =>
+    row(`\`${value.name}\``, `${value.number}`, inCell(commentOf(value))),
+  );
+  return [
+    row("Value", "Number", "Description"),
+    row("---", "---", "---"),
+    ...rows,
+  ].join("\n");
 }
 
 function row(...cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** A cell of a table holds a single line: paragraphs are separated by line breaks of HTML. */
+/**
+ * A cell of a table holds a single line: paragraphs are separated by line
+ * breaks of HTML.
+ */
 function inCell(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll(/\n+/g, "<br>");
 }
 
 function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) =>
+    letter.toUpperCase(),
+  );
 }

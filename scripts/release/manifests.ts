@@ -18,16 +18,23 @@ export interface PackageManifest {
 /** Reads the manifests of all packages. */
 export function readManifests(): PackageManifest[] {
   return readdirSync(join(ROOT, "packages")).map((directory) => {
-    const text = readFileSync(join(ROOT, "packages", directory, "package.json"), "utf8");
+    const text = readFileSync(
+      join(ROOT, "packages", directory, "package.json"),
+      "utf8",
+    );
     const { name, version, private: isPrivate = false } = JSON.parse(text);
     return { directory, name, version, isPublished: isPrivate !== true };
   });
 }
 
 /** Returns the version of all packages. Throws when they differ. */
-export function commonVersion(manifests: readonly PackageManifest[] = readManifests()): string {
+export function commonVersion(
+  manifests: readonly PackageManifest[] = readManifests(),
+): string {
   const versions = [...new Set(manifests.map(({ version }) => version))];
   const [version = ""] = versions;
   if (versions.length === 1) return version;
-  throw new Error(`packages have the versions ${versions.join(", ")}: run pnpm release:version`);
+  throw new Error(
+    `packages have the versions ${versions.join(", ")}: run pnpm release:version`,
+  );
 }

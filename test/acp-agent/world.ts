@@ -24,14 +24,21 @@ import {
   type TaskEvent,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
+import {
+  createServer,
+  type DevtoolServer,
+  type ServerOptions,
+} from "@devtool/server";
 import { readStore } from "../audit/kills.ts";
 
 /** The options of `AcpWorld`. */
 export interface AcpWorldOptions extends Partial<AcpAgentOptions> {
   /** Flags of the fake agent. */
   readonly flags?: readonly string[];
-  /** Keeps tasks and the agent's sessions in files, so that both can be restarted. */
+  /**
+   * Keeps tasks and the agent's sessions in files, so that both can be
+   * restarted.
+   */
   readonly isDurable?: boolean;
   /** Which MCP servers clients may add. Default: the server's. */
   readonly clientMcpServers?: ServerOptions["clientMcpServers"];
@@ -59,8 +66,16 @@ export class AcpWorld implements AsyncDisposable {
   }
 
   async start(): Promise<this> {
-    const { flags = [], isDurable = false, clientMcpServers, ...options } = this.#options;
-    const command = fakeAgentCommand(...flags, ...(isDurable ? ["--state", this.directory] : []));
+    const {
+      flags = [],
+      isDurable = false,
+      clientMcpServers,
+      ...options
+    } = this.#options;
+    const command = fakeAgentCommand(
+      ...flags,
+      ...(isDurable ? ["--state", this.directory] : []),
+    );
     this.#server = await createServer({
       agents: { fake: acpAgent({ name: "fake", command, ...options }) },
       workspace: this.workspace,
@@ -74,32 +89,65 @@ export class AcpWorld implements AsyncDisposable {
   get client(): DevtoolClient {
     const { url = "", token = "" } = this.#server ?? {};
     const interceptors = [bearerInterceptor(token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   }
 
-  /** Sends lines for the fake agent, in a new task or in one that exists, and follows until it rests. */
+  /**
+   * Sends lines for the fake agent, in a new task or in one that exists, and
+   * follows until it rests.
+   */
   say(
     lines: string | Message,
     task?: Task,
     sessionSettings?: MessageInitShape<typeof SessionSettingsSchema>,
   ): Promise<Exchange> {
-    const message = typeof lines === "string" ? textMessage(crypto.randomUUID(), lines) : lines;
-    return this.#exchange(defined({ message, taskId: task?.id, sessionSettings }), task);
+    const message =
+      typeof lines === "string"
+        ? textMessage(crypto.randomUUID(), lines)
+        : lines;
+    return this.#exchange(
+      defined({ message, taskId: task?.id, sessionSettings }),
+      task,
+    );
   }
 
-  /** Answers all open questions of a task with an option, and follows until it rests. */
+  /**
+   * Answers all open questions of a task with an option, and follows until it
+   * rests.
+   */
   answer(task: Task, optionId: string, text = ""): Promise<Exchange> {
-    const parts = pendingToolCalls(task).map((call) => confirmationPart(call, optionId));
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, optionId),
+    );
     const { parts: texts } = textMessage("", text);
-    const message = { messageId: crypto.randomUUID(), parts: [...parts, ...(text === "" ? [] : texts)] };
+    const message = {
+      messageId: crypto.randomUUID(),
+      parts: [...parts, ...(text === "" ? [] : texts)],
+    };
     return this.#exchange({ message, taskId: task.id }, task);
   }
 
-  /** Sends lines, and stops following as soon as the task is as wanted. The agent goes on. */
-  async until(lines: string, isWanted: (task: Task) => boolean): Promise<{ readonly task: Task }> {
+  /**
+   * Sends lines, and stops following as soon as the task is as wanted. The
+   * agent goes on.
+   */
+  async until(
+    lines: string,
+    isWanted: (task: Task) => boolean,
+  ): Promise<{ readonly task: Task }> {
     const message = textMessage(crypto.randomUUID(), lines);
     let task = emptyTask();
-    for await (const event of streamMessage(this.client, { message }, AbortSignal.timeout(20_000))) {
+    for await (const event of streamMessage(
+      this.client,
+      { message },
+      AbortSignal.timeout(20_000),
+    )) {
       task = reduceTask(task, event);
       if (isWanted(task)) break;
     }
@@ -113,11 +161,17 @@ export class AcpWorld implements AsyncDisposable {
     return task ?? emptyTask();
   }
 
-  /** Kills the processes of the agent that work in the workspace, as the system would. */
+  /**
+   * Kills the processes of the agent that work in the workspace, as the system
+   * would.
+   */
   killAgents(): void {
-    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    for (const pid of readdirSync("/proc").filter((name) =>
+      /^\d+$/.test(name),
+    )) {
       try {
-        if (readlinkSync(`/proc/${pid}/cwd`) === this.workspace) process.kill(Number(pid), "SIGKILL");
+        if (readlinkSync(`/proc/${pid}/cwd`) === this.workspace)
+          process.kill(Number(pid), "SIGKILL");
       } catch {
         // It has ended, or is not ours.
       }
@@ -139,17 +193,27 @@ export class AcpWorld implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.close();
-    for (const path of [this.directory, this.workspace]) rmSync(path, { recursive: true, force: true });
+    for (const path of [this.directory, this.workspace])
+      rmSync(path, { recursive: true, force: true });
   }
 
-  async #exchange(request: Parameters<typeof streamMessage>[1], before: Task = emptyTask()): Promise<Exchange> {
+  async #exchange(
+    request: Parameters<typeof streamMessage>[1],
+    before: Task = emptyTask(),
+  ): Promise<Exchange> {
     let task = before;
     const events: TaskEvent[] = [];
-    for await (const event of streamMessage(this.client, request, AbortSignal.timeout(20_000))) {
+    for await (const event of streamMessage(
+      this.client,
+      request,
+      AbortSignal.timeout(20_000),
+    )) {
       task = reduceTask(task, event);
       events.push(event);
     }
-    const text = events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+    const text = events
+      .map(({ payload }) => (payload.case === "text" ? payload.value.text : ""))
+      .join("");
     return { task, events, text };
   }
 }

@@ -1,5 +1,10 @@
 import { createInterface } from "node:readline";
-import { Writable as NodeWritable, PassThrough, Readable, type Writable } from "node:stream";
+import {
+  Writable as NodeWritable,
+  PassThrough,
+  Readable,
+  type Writable,
+} from "node:stream";
 import {
   type ClientCapabilities,
   type ClientContext,
@@ -16,7 +21,10 @@ import { FrameChecker } from "./frames.ts";
 export interface EditorOptions {
   readonly capabilities?: ClientCapabilities;
   /** Answers a question. Default: none is expected. */
-  readonly onPermission?: (asked: RequestPermissionRequest, signal: AbortSignal) => Promise<RequestPermissionResponse>;
+  readonly onPermission?: (
+    asked: RequestPermissionRequest,
+    signal: AbortSignal,
+  ) => Promise<RequestPermissionResponse>;
   /** The text of open files. */
   readonly buffers?: Readonly<Record<string, string>>;
 }
@@ -44,7 +52,8 @@ export class Editor implements AsyncDisposable {
     const requests = new PassThrough();
     createInterface({ input: requests }).on("line", (line) => {
       const { id, method } = objectOrEmpty(JSON.parse(line));
-      if (typeof method === "string" && id !== undefined) this.#checker.request(id, method);
+      if (typeof method === "string" && id !== undefined)
+        this.#checker.request(id, method);
       input.write(`${line}\n`);
     });
     requests.on("end", () => input.end());
@@ -59,10 +68,13 @@ export class Editor implements AsyncDisposable {
       })
       .onRequest("fs/read_text_file", ({ params }) => {
         const content = buffers[params.path];
-        if (content === undefined) throw new Error(`${params.path} is not open`);
+        if (content === undefined)
+          throw new Error(`${params.path} is not open`);
         return { content };
       })
-      .connect(ndJsonStream(NodeWritable.toWeb(requests), Readable.toWeb(copy)));
+      .connect(
+        ndJsonStream(NodeWritable.toWeb(requests), Readable.toWeb(copy)),
+      );
     this.agent = connection.agent;
     this.#close = () => {
       connection.close();
@@ -79,7 +91,10 @@ export class Editor implements AsyncDisposable {
   get text(): string {
     return this.updates
       .map((update) =>
-        update.sessionUpdate === "agent_message_chunk" && update.content.type === "text" ? update.content.text : "",
+        update.sessionUpdate === "agent_message_chunk" &&
+        update.content.type === "text"
+          ? update.content.text
+          : "",
       )
       .join("");
   }
@@ -100,14 +115,26 @@ export class Editor implements AsyncDisposable {
   }
 
   /** Starts a session and returns its id. */
-  async open(cwd: string, capabilities: ClientCapabilities = {}): Promise<string> {
-    await this.agent.request("initialize", { protocolVersion: 1, clientCapabilities: capabilities });
-    const { sessionId } = await this.agent.request("session/new", { cwd, mcpServers: [] });
+  async open(
+    cwd: string,
+    capabilities: ClientCapabilities = {},
+  ): Promise<string> {
+    await this.agent.request("initialize", {
+      protocolVersion: 1,
+      clientCapabilities: capabilities,
+    });
+    const { sessionId } = await this.agent.request("session/new", {
+      cwd,
+      mcpServers: [],
+    });
     return sessionId;
   }
 
   async prompt(sessionId: string, text: string): Promise<string> {
-    const { stopReason } = await this.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
+    const { stopReason } = await this.agent.request("session/prompt", {
+      sessionId,
+      prompt: [{ type: "text", text }],
+    });
     return stopReason;
   }
 
@@ -117,9 +144,15 @@ export class Editor implements AsyncDisposable {
 }
 
 /** Answers a question with the first option of a kind. */
-export function choose(kind: string): (asked: RequestPermissionRequest) => Promise<RequestPermissionResponse> {
+export function choose(
+  kind: string,
+): (asked: RequestPermissionRequest) => Promise<RequestPermissionResponse> {
   return async ({ options }) => {
     const option = options.find((each) => each.kind === kind);
-    return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
+    return {
+      outcome: option
+        ? { outcome: "selected", optionId: option.optionId }
+        : { outcome: "cancelled" },
+    };
   };
 }

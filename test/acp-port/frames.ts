@@ -3,17 +3,27 @@ import { createRequire } from "node:module";
 import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
-const path = createRequire(import.meta.url).resolve("@agentclientprotocol/sdk/schema/v1/schema.json");
+const path = createRequire(import.meta.url).resolve(
+  "@agentclientprotocol/sdk/schema/v1/schema.json",
+);
 
 /** The JSON schema of ACP v1, as the SDK publishes it. */
-const SCHEMA: { readonly [key: string]: unknown } = objectOrEmpty(JSON.parse(readFileSync(path, "utf8")));
+const SCHEMA: { readonly [key: string]: unknown } = objectOrEmpty(
+  JSON.parse(readFileSync(path, "utf8")),
+);
 
 /** The definitions of the schema, by name. */
-export const DEFINITIONS: { readonly [name: string]: unknown } = objectOrEmpty(SCHEMA.$defs);
+export const DEFINITIONS: { readonly [name: string]: unknown } = objectOrEmpty(
+  SCHEMA.$defs,
+);
 
 /** Checks frames of an agent against the schema of ACP v1. */
 export class FrameChecker {
-  readonly #ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+  readonly #ajv = new Ajv2020({
+    strict: false,
+    validateFormats: false,
+    allErrors: true,
+  });
   readonly #methods = new Map<unknown, string>();
   readonly problems: string[] = [];
 
@@ -21,7 +31,10 @@ export class FrameChecker {
     this.#ajv.addSchema({ ...SCHEMA, $id: "acp" });
   }
 
-  /** Remembers which method a request of the client calls, so that its answer can be checked. */
+  /**
+   * Remembers which method a request of the client calls, so that its answer
+   * can be checked.
+   */
   request(id: unknown, method: string): void {
     this.#methods.set(id, method);
   }
@@ -34,24 +47,42 @@ export class FrameChecker {
       return {};
     }
     const { method, id, params, result, error } = frame;
-    if (typeof method === "string") this.#validate(definitionOf(method, "params"), params, line);
+    if (typeof method === "string")
+      this.#validate(definitionOf(method, "params"), params, line);
     else if (error !== undefined) this.#validate("Error", error, line);
-    else this.#validate(definitionOf(this.#methods.get(id) ?? "", "result"), result, line);
+    else
+      this.#validate(
+        definitionOf(this.#methods.get(id) ?? "", "result"),
+        result,
+        line,
+      );
     return frame;
   }
 
-  #validate(definition: string | undefined, value: unknown, line: string): void {
+  #validate(
+    definition: string | undefined,
+    value: unknown,
+    line: string,
+  ): void {
     const validate: ValidateFunction | undefined =
-      definition === undefined ? undefined : this.#ajv.getSchema(`acp#/$defs/${definition}`);
+      definition === undefined
+        ? undefined
+        : this.#ajv.getSchema(`acp#/$defs/${definition}`);
     if (!validate) this.problems.push(`no schema for ${line}`);
-    else if (!validate(value)) this.problems.push(`${this.#ajv.errorsText(validate.errors)} in ${line}`);
+    else if (!validate(value))
+      this.problems.push(`${this.#ajv.errorsText(validate.errors)} in ${line}`);
   }
 }
 
 /** The definition of a method's parameters or result. */
-function definitionOf(method: string, part: "params" | "result"): string | undefined {
+function definitionOf(
+  method: string,
+  part: "params" | "result",
+): string | undefined {
   const names = Object.entries(DEFINITIONS).flatMap(([name, definition]) =>
     isObject(definition) && definition["x-method"] === method ? [name] : [],
   );
-  return names.find((name) => name.endsWith("Response") === (part === "result"));
+  return names.find(
+    (name) => name.endsWith("Response") === (part === "result"),
+  );
 }

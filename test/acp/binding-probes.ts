@@ -17,7 +17,10 @@ import {
 import { Conversation, type Exchange, textOf } from "./conversation.ts";
 import type { RealAgent } from "./real-agents.ts";
 
-/** A conversation with an agent over one binding, through a proxy that cuts connections when it is told to. */
+/**
+ * A conversation with an agent over one binding, through a proxy that cuts
+ * connections when it is told to.
+ */
 export interface BindingStage {
   readonly agent: RealAgent;
   readonly workspace: string;
@@ -37,14 +40,30 @@ const LARGE = 200 * 1024;
 /** The size of a piece of a large text, in characters. */
 const PIECE = 1024;
 
-/** The tests over each binding, in one conversation, by the row in docs/agents.md. Each returns the text of a cell. */
-export const BINDING_PROBES: Readonly<Record<string, (stage: BindingStage) => Promise<string>>> = {
+/**
+ * The tests over each binding, in one conversation, by the row in
+ * docs/agents.md. Each returns the text of a cell.
+ */
+export const BINDING_PROBES: Readonly<
+  Record<string, (stage: BindingStage) => Promise<string>>
+> = {
   async "thinks, asks, runs, answers (Appendix A)"(stage) {
-    const asking = await stage.conversation.say(`think\n${runs(stage, "allowed")}\ntext All done.`, timeout());
-    const ended = await stage.conversation.answer(asking, OPTION_PROCEED_ONCE, timeout());
+    const asking = await stage.conversation.say(
+      `think\n${runs(stage, "allowed")}\ntext All done.`,
+      timeout(),
+    );
+    const ended = await stage.conversation.answer(
+      asking,
+      OPTION_PROCEED_ONCE,
+      timeout(),
+    );
     const kinds = ended.events.map(({ payload }) => payload.case);
     const statuses = callsIn(ended).map(({ status }) => status);
-    const order = [kinds.indexOf("thought"), kinds.indexOf("toolCall"), textOf(ended.events).indexOf("All done.")];
+    const order = [
+      kinds.indexOf("thought"),
+      kinds.indexOf("toolCall"),
+      textOf(ended.events).indexOf("All done."),
+    ];
     return resultOf({
       asks: asking.task.state === TaskState.INPUT_REQUIRED,
       completes: ended.task.state === TaskState.COMPLETED,
@@ -54,22 +73,40 @@ export const BINDING_PROBES: Readonly<Record<string, (stage: BindingStage) => Pr
     });
   },
   async "a declined call does not run"(stage) {
-    const asking = await stage.conversation.say(`${runs(stage, "declined")}\ntext Ended.`, timeout());
-    const ended = await stage.conversation.answer(asking, OPTION_CANCEL, timeout());
+    const asking = await stage.conversation.say(
+      `${runs(stage, "declined")}\ntext Ended.`,
+      timeout(),
+    );
+    const ended = await stage.conversation.answer(
+      asking,
+      OPTION_CANCEL,
+      timeout(),
+    );
     return resultOf({
       asks: asking.task.state === TaskState.INPUT_REQUIRED,
       "asks once": pendingToolCalls(ended.task).length === 0,
-      "the call is cancelled": callsIn(ended).at(-1)?.status === ToolCallStatus.CANCELLED,
+      "the call is cancelled":
+        callsIn(ended).at(-1)?.status === ToolCallStatus.CANCELLED,
       "does not run": linesOf(stage, "declined") === 0,
     });
   },
   async "200 KB of text, read on through cut connections"(stage) {
     const before = stage.cuts();
-    const conversation = new Conversation(stage.cut, stage.conversation.contextId);
-    const pieces = Array.from({ length: LARGE / PIECE }, (_, index) => sayPiece(index + 1, PIECE));
-    const { events } = await conversation.say(`say ${pieces.length} ${PIECE}`, timeout());
+    const conversation = new Conversation(
+      stage.cut,
+      stage.conversation.contextId,
+    );
+    const pieces = Array.from({ length: LARGE / PIECE }, (_, index) =>
+      sayPiece(index + 1, PIECE),
+    );
+    const { events } = await conversation.say(
+      `say ${pieces.length} ${PIECE}`,
+      timeout(),
+    );
     const cuts = stage.cuts() - before;
-    const doubles = events.filter(({ sequence }, index) => sequence <= (events[index - 1]?.sequence ?? 0n));
+    const doubles = events.filter(
+      ({ sequence }, index) => sequence <= (events[index - 1]?.sequence ?? 0n),
+    );
     return resultOf({
       "was cut": cuts >= 3,
       "no doubles": doubles.length === 0,
@@ -78,16 +115,31 @@ export const BINDING_PROBES: Readonly<Record<string, (stage: BindingStage) => Pr
   },
   async "output of 200 KB of a command"(stage) {
     const command = `head -c ${LARGE} /dev/zero | tr '\\0' x`;
-    const asking = await stage.conversation.say(`${stage.agent.runs(command)}\ntext Ended.`, timeout());
-    const ended = await stage.conversation.answer(asking, OPTION_PROCEED_ONCE, timeout());
+    const asking = await stage.conversation.say(
+      `${stage.agent.runs(command)}\ntext Ended.`,
+      timeout(),
+    );
+    const ended = await stage.conversation.answer(
+      asking,
+      OPTION_PROCEED_ONCE,
+      timeout(),
+    );
     if (ended.task.state !== TaskState.COMPLETED) return "no";
     const shown = Math.max(0, ...callsIn(ended).map(outputOf).map(lengthOfRun));
-    return shown >= LARGE ? "whole" : shown > 0 ? "shortened by the agent" : "not shown by the agent";
+    return shown >= LARGE
+      ? "whole"
+      : shown > 0
+        ? "shortened by the agent"
+        : "not shown by the agent";
   },
   async "an image reaches the model"(stage) {
     const source = { case: "bytes", value: PNG } as const;
-    const image: Part = create(PartSchema, { content: { case: "file", value: { mediaType: "image/png", source } } });
-    const { task } = await stage.conversation.say("text Seen.", timeout(), [image]);
+    const image: Part = create(PartSchema, {
+      content: { case: "file", value: { mediaType: "image/png", source } },
+    });
+    const { task } = await stage.conversation.say("text Seen.", timeout(), [
+      image,
+    ]);
     if (task.state !== TaskState.COMPLETED) return "no";
     const sent = JSON.stringify(stage.modelRequests().slice(-3));
     return resultOf({
@@ -97,15 +149,25 @@ export const BINDING_PROBES: Readonly<Record<string, (stage: BindingStage) => Pr
   },
   async "a turn is canceled, and the next one works"(stage) {
     const { conversation } = stage;
-    const message = textMessage(crypto.randomUUID(), "text First.\nwait 600000\ntext Too late.");
+    const message = textMessage(
+      crypto.randomUUID(),
+      "text First.\nwait 600000\ntext Too late.",
+    );
     const { contextId } = conversation;
     let last: TaskEvent | undefined;
     let canceled = false;
-    for await (const event of streamMessage(conversation.client, { message, contextId }, timeout())) {
+    for await (const event of streamMessage(
+      conversation.client,
+      { message, contextId },
+      timeout(),
+    )) {
       last = event;
       if (canceled || event.state !== TaskState.WORKING) continue;
       canceled = true;
-      await conversation.client.tasks.cancelTask({ taskId: event.taskId }, { signal: timeout() });
+      await conversation.client.tasks.cancelTask(
+        { taskId: event.taskId },
+        { signal: timeout() },
+      );
     }
     const { task } = await conversation.say("text And on.", timeout());
     return resultOf({
@@ -130,7 +192,9 @@ function runs({ agent, binding }: BindingStage, name: string): string {
 
 function linesOf({ workspace, binding }: BindingStage, name: string): number {
   const path = join(workspace, fileOf(binding, name));
-  return existsSync(path) ? readFileSync(path, "utf8").trim().split("\n").length : 0;
+  return existsSync(path)
+    ? readFileSync(path, "utf8").trim().split("\n").length
+    : 0;
 }
 
 function fileOf(binding: string, name: string): string {
@@ -138,20 +202,30 @@ function fileOf(binding: string, name: string): string {
 }
 
 function callsIn({ events }: Exchange): ToolCall[] {
-  return events.flatMap(({ payload }) => (payload.case === "toolCall" ? [payload.value] : []));
+  return events.flatMap(({ payload }) =>
+    payload.case === "toolCall" ? [payload.value] : [],
+  );
 }
 
 function outputOf({ liveContent = "", result }: ToolCall): string {
-  const output = result.case === "output" && result.value.result.case === "text" ? result.value.result.value : "";
+  const output =
+    result.case === "output" && result.value.result.case === "text"
+      ? result.value.result.value
+      : "";
   return `${liveContent}\n${output}`;
 }
 
 /**
- * Returns the length of the longest run of the letter that the command prints. A run of fewer than 100 letters is not output of the
- * command: the random name of the workspace, which some agents show beside the command, may hold the letter, too.
+ * Returns the length of the longest run of the letter that the command prints.
+ * A run of fewer than 100 letters is not output of the command: the random name
+ * of the workspace, which some agents show beside the command, may hold the
+ * letter, too.
  */
 function lengthOfRun(text: string): number {
-  return Math.max(0, ...[...text.matchAll(/x{100,}/g)].map(([run]) => run.length));
+  return Math.max(
+    0,
+    ...[...text.matchAll(/x{100,}/g)].map(([run]) => run.length),
+  );
 }
 
 /** Returns the words of a cell: `yes`, or what is not so. */

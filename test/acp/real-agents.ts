@@ -12,17 +12,26 @@ export interface RealAgent {
   readonly version: string;
   /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
-  /** Whether the deep tier leaves it out, too, where it is missing: it needs what `install:peers` does not install. Default: false. */
+  /**
+   * Whether the deep tier leaves it out, too, where it is missing: it needs
+   * what `install:peers` does not install. Default: false.
+   */
   readonly isOptional?: boolean;
   /** The programs that are put into PATH: the name and the file. */
   readonly programs: Readonly<Record<string, string>>;
   /** Starts the model that it talks to. */
   startModel(): Promise<FakeModel>;
-  /** Writes its configuration into a home, and returns its environment variables. */
+  /**
+   * Writes its configuration into a home, and returns its environment
+   * variables.
+   */
   configure(home: string, modelUrl: string): Readonly<Record<string, string>>;
   /** The step of a script by which the model runs a shell command. */
   runs(command: string): string;
-  /** The step by which it writes a file. Undefined where another test shows that the agent asks before that. */
+  /**
+   * The step by which it writes a file. Undefined where another test shows that
+   * the agent asks before that.
+   */
   writes?(path: string): string;
 }
 
@@ -33,7 +42,9 @@ export interface FakeModel extends AsyncDisposable {
   requests(): readonly { readonly body: unknown }[];
 }
 
-const PEERS = fileURLToPath(new URL("../../peers/acp/node_modules/", import.meta.url));
+const PEERS = fileURLToPath(
+  new URL("../../peers/acp/node_modules/", import.meta.url),
+);
 const MISSING = "is not installed: run npx -y pnpm@12 install:peers";
 
 /** The parts that both ways to Codex share. */
@@ -76,10 +87,15 @@ export const REAL_AGENTS: readonly RealAgent[] = [
         privacy: { usageStatisticsEnabled: false },
       };
       write(join(home, ".gemini/settings.json"), JSON.stringify(settings));
-      return { GEMINI_API_KEY: "fake", GOOGLE_GEMINI_BASE_URL: modelUrl, GEMINI_CLI_TRUST_WORKSPACE: "true" };
+      return {
+        GEMINI_API_KEY: "fake",
+        GOOGLE_GEMINI_BASE_URL: modelUrl,
+        GEMINI_CLI_TRUST_WORKSPACE: "true",
+      };
     },
     runs: (command) => `run ${command}`,
-    writes: (path) => `call write_file ${JSON.stringify({ file_path: path, content: "x" })}`,
+    writes: (path) =>
+      `call write_file ${JSON.stringify({ file_path: path, content: "x" })}`,
   },
   {
     name: "codex",
@@ -90,7 +106,9 @@ export const REAL_AGENTS: readonly RealAgent[] = [
   {
     name: "codex-acp",
     version: "2.6.0",
-    ...installed({ "codex-acp": "@agentclientprotocol/codex-acp/dist/index.js" }),
+    ...installed({
+      "codex-acp": "@agentclientprotocol/codex-acp/dist/index.js",
+    }),
     ...CODEX,
   },
   {
@@ -103,7 +121,11 @@ export const REAL_AGENTS: readonly RealAgent[] = [
         npm: "@ai-sdk/openai-compatible",
         options: { baseURL: `${modelUrl}/v1`, apiKey: "fake" },
         models: {
-          "gpt-test": { name: "Test", attachment: true, modalities: { input: ["text", "image"], output: ["text"] } },
+          "gpt-test": {
+            name: "Test",
+            attachment: true,
+            modalities: { input: ["text", "image"], output: ["text"] },
+          },
         },
       };
       const config = {
@@ -115,10 +137,17 @@ export const REAL_AGENTS: readonly RealAgent[] = [
         share: "disabled",
         permission: { edit: "ask", bash: "ask" },
       };
-      write(join(home, ".config/opencode/opencode.json"), JSON.stringify(config));
-      return { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" };
+      write(
+        join(home, ".config/opencode/opencode.json"),
+        JSON.stringify(config),
+      );
+      return {
+        OPENCODE_DISABLE_MODELS_FETCH: "1",
+        OPENCODE_DISABLE_AUTOUPDATE: "1",
+      };
     },
-    runs: (command) => `call bash ${JSON.stringify({ command, description: "Leaves a line" })}`,
+    runs: (command) =>
+      `call bash ${JSON.stringify({ command, description: "Leaves a line" })}`,
     writes: (path) =>
       `call apply_patch ${JSON.stringify({ patchText: `*** Begin Patch\n*** Add File: ${path}\n+x\n*** End Patch` })}`,
   },
@@ -134,10 +163,16 @@ export const REAL_AGENTS: readonly RealAgent[] = [
         privacy: { usageStatisticsEnabled: false },
       };
       write(join(home, ".qwen/settings.json"), JSON.stringify(settings));
-      return { OPENAI_API_KEY: "fake", OPENAI_BASE_URL: `${modelUrl}/v1`, OPENAI_MODEL: "gpt-test" };
+      return {
+        OPENAI_API_KEY: "fake",
+        OPENAI_BASE_URL: `${modelUrl}/v1`,
+        OPENAI_MODEL: "gpt-test",
+      };
     },
-    runs: (command) => `call run_shell_command ${JSON.stringify({ command, is_background: false })}`,
-    writes: (path) => `call write_file ${JSON.stringify({ file_path: path, content: "x" })}`,
+    runs: (command) =>
+      `call run_shell_command ${JSON.stringify({ command, is_background: false })}`,
+    writes: (path) =>
+      `call write_file ${JSON.stringify({ file_path: path, content: "x" })}`,
   },
   {
     name: "vibe",
@@ -164,20 +199,29 @@ supports_images = true
       return { MISTRAL_API_KEY: "fake", VIBE_HOME: join(home, ".vibe") };
     },
     runs: (command) => `call bash ${JSON.stringify({ command })}`,
-    writes: (path) => `call write_file ${JSON.stringify({ path, content: "x" })}`,
+    writes: (path) =>
+      `call write_file ${JSON.stringify({ path, content: "x" })}`,
   },
 ];
 
-/** Makes a directory of programs, and returns a PATH with it: what a user who installed the agent has. */
+/**
+ * Makes a directory of programs, and returns a PATH with it: what a user who
+ * installed the agent has.
+ */
 export function pathWith({ programs }: RealAgent, directory: string): string {
   mkdirSync(directory, { recursive: true });
   symlinkSync(process.execPath, join(directory, "node"));
-  for (const [name, file] of Object.entries(programs)) symlinkSync(file, join(directory, name));
+  for (const [name, file] of Object.entries(programs))
+    symlinkSync(file, join(directory, name));
   return [directory, "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
 }
 
-function installed(files: Readonly<Record<string, string>>): Pick<RealAgent, "programs" | "missing"> {
-  const programs = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, join(PEERS, file)]));
+function installed(
+  files: Readonly<Record<string, string>>,
+): Pick<RealAgent, "programs" | "missing"> {
+  const programs = Object.fromEntries(
+    Object.entries(files).map(([name, file]) => [name, join(PEERS, file)]),
+  );
   const isHere = Object.values(programs).every((file) => existsSync(file));
   return { programs, missing: isHere ? undefined : MISSING };
 }

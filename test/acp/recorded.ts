@@ -11,7 +11,10 @@ export interface AgentRecord {
   readonly capabilities: Cells;
   /** Capabilities over each binding. */
   readonly bindings: Readonly<Record<string, Cells>>;
-  /** What comes of a question over each binding when the agent or its server is killed while it waits. */
+  /**
+   * What comes of a question over each binding when the agent or its server is
+   * killed while it waits.
+   */
   readonly kills: Readonly<Record<string, Cells>>;
 }
 
@@ -20,30 +23,57 @@ export type Recorded = Readonly<Record<string, AgentRecord>>;
 
 const FILE = new URL("./recorded.json", import.meta.url);
 
-/** Whether this run records what it finds, in place of comparing it: DEVTOOL_AGENTS_RECORD is set. */
-export const IS_RECORDING: boolean = process.env.DEVTOOL_AGENTS_RECORD !== undefined;
+/**
+ * Whether this run records what it finds, in place of comparing it:
+ * DEVTOOL_AGENTS_RECORD is set.
+ */
+export const IS_RECORDING: boolean =
+  process.env.DEVTOOL_AGENTS_RECORD !== undefined;
 
 /** Reads what was recorded last. */
 export function readRecorded(): Recorded {
   return JSON.parse(readFileSync(FILE, "utf8"));
 }
 
-/** Records what was found for one agent. What was not tested, and other agents, stay as they are. */
-export function recordAgent(name: string, found: Pick<AgentRecord, "version"> & Partial<AgentRecord>): void {
+/**
+ * Records what was found for one agent. What was not tested, and other agents,
+ * stay as they are.
+ */
+export function recordAgent(
+  name: string,
+  found: Pick<AgentRecord, "version"> & Partial<AgentRecord>,
+): void {
   const before = readRecorded();
   const all = Object.entries({
     ...before,
-    [name]: { capabilities: {}, bindings: {}, kills: {}, ...before[name], ...found },
+    [name]: {
+      capabilities: {},
+      bindings: {},
+      kills: {},
+      ...before[name],
+      ...found,
+    },
   });
-  const sorted = Object.fromEntries(all.toSorted(([one], [other]) => one.localeCompare(other)));
+  const sorted = Object.fromEntries(
+    all.toSorted(([one], [other]) => one.localeCompare(other)),
+  );
   writeFileSync(FILE, `${JSON.stringify(sorted, undefined, 2)}\n`);
 }
 
-/** Renders the table of docs/agents.md: a row for each capability, a column for each agent. */
+/**
+ * Renders the table of docs/agents.md: a row for each capability, a column for
+ * each agent.
+ */
 export function agentsTable(recorded: Recorded): string {
   const agents = Object.entries(recorded);
-  const names = (cellsOf: (agent: AgentRecord) => readonly Cells[]): string[] => [
-    ...new Set(agents.flatMap(([, agent]) => cellsOf(agent)).flatMap((cells) => Object.keys(cells))),
+  const names = (
+    cellsOf: (agent: AgentRecord) => readonly Cells[],
+  ): string[] => [
+    ...new Set(
+      agents
+        .flatMap(([, agent]) => cellsOf(agent))
+        .flatMap((cells) => Object.keys(cells)),
+    ),
   ];
   const rows = [
     ["", ...agents.map(([name, { version }]) => `\`${name}\` ${version}`)],
@@ -61,18 +91,31 @@ export function agentsTable(recorded: Recorded): string {
       ...agents.map(([, { kills }]) => overAll(kills, capability)),
     ]),
   ];
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`);
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const lines = rows.map(
+    (row) =>
+      `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`,
+  );
   const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
   return [lines[0], rule, ...lines.slice(1)].join("\n");
 }
 
 /** Returns the words that all bindings share, or the words of each. */
-function overAll(bindings: Readonly<Record<string, Cells>>, capability: string): string {
-  const found = Object.entries(bindings).map(([binding, cells]) => [binding, cells[capability] ?? "–"] as const);
+function overAll(
+  bindings: Readonly<Record<string, Cells>>,
+  capability: string,
+): string {
+  const found = Object.entries(bindings).map(
+    ([binding, cells]) => [binding, cells[capability] ?? "–"] as const,
+  );
   const words = [...new Set(found.map(([, word]) => word))];
   if (words.length < 2) return words[0] ?? "–";
   return words
-    .map((word) => `${word}: ${found.flatMap(([binding, each]) => (each === word ? [binding] : [])).join(", ")}`)
+    .map(
+      (word) =>
+        `${word}: ${found.flatMap(([binding, each]) => (each === word ? [binding] : [])).join(", ")}`,
+    )
     .join("; ");
 }

@@ -1,6 +1,11 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 
 /** The server that a client calls. */
@@ -42,24 +47,45 @@ export class RfcClient {
 
   /** Begins a task, and reads its stream to the end. */
   begin(text: string, signal: AbortSignal): Promise<Shown> {
-    return this.#stream("message/stream", { message: this.#firstMessage(text) }, signal);
+    return this.#stream(
+      "message/stream",
+      { message: this.#firstMessage(text) },
+      signal,
+    );
   }
 
   /** Begins a task and does not wait for it. */
   async start(text: string, signal: AbortSignal): Promise<string> {
-    const params = { message: this.#firstMessage(text), configuration: { blocking: false } };
-    return stringOrEmpty(objectOrEmpty(await this.call("message/send", params, signal)).id);
+    const params = {
+      message: this.#firstMessage(text),
+      configuration: { blocking: false },
+    };
+    return stringOrEmpty(
+      objectOrEmpty(await this.call("message/send", params, signal)).id,
+    );
   }
 
   /** Answers a question, and reads the stream to the end. */
-  answer({ taskId, contextId }: Shown, question: JsonObject, option: string, signal: AbortSignal): Promise<Shown> {
-    const data = { tool_call_id: question.tool_call_id ?? "", selected_option_id: option };
+  answer(
+    { taskId, contextId }: Shown,
+    question: JsonObject,
+    option: string,
+    signal: AbortSignal,
+  ): Promise<Shown> {
+    const data = {
+      tool_call_id: question.tool_call_id ?? "",
+      selected_option_id: option,
+    };
     const message = messageOf([{ kind: "data", data }], { taskId, contextId });
     return this.#stream("message/stream", { message }, signal);
   }
 
   /** Continues a task with a text. */
-  say({ taskId, contextId }: Shown, text: string, signal: AbortSignal): Promise<Shown> {
+  say(
+    { taskId, contextId }: Shown,
+    text: string,
+    signal: AbortSignal,
+  ): Promise<Shown> {
     return this.#stream(
       "message/stream",
       { message: messageOf([{ kind: "text", text }], { taskId, contextId }) },
@@ -74,14 +100,23 @@ export class RfcClient {
 
   /** Returns the state of a task. */
   async stateOf(taskId: string, signal: AbortSignal): Promise<string> {
-    const task = objectOrEmpty(await this.call("tasks/get", { id: taskId }, signal));
+    const task = objectOrEmpty(
+      await this.call("tasks/get", { id: taskId }, signal),
+    );
     return stringOrEmpty(objectOrEmpty(task.status).state);
   }
 
   /** Calls a method and returns its result. Throws for an error. */
-  async call(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue> {
-    const { result, error } = objectOrEmpty(await (await this.#post(method, params, signal)).json());
-    if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
+  async call(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonValue> {
+    const { result, error } = objectOrEmpty(
+      await (await this.#post(method, params, signal)).json(),
+    );
+    if (error !== undefined)
+      throw new Error(`${method}: ${JSON.stringify(error)}`);
     return result ?? null;
   }
 
@@ -91,67 +126,115 @@ export class RfcClient {
     });
   }
 
-  async #stream(method: string, params: JsonObject, signal: AbortSignal): Promise<Shown> {
+  async #stream(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Shown> {
     const response = await this.#post(method, params, signal);
     const frames: JsonObject[] = [];
-    const events = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+    const events = response.body
+      ?.pipeThrough(new TextDecoderStream())
+      .pipeThrough(new EventSourceParserStream());
     for await (const { data } of events ?? []) {
       const { result, error } = objectOrEmpty(JSON.parse(data));
-      if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
+      if (error !== undefined)
+        throw new Error(`${method}: ${JSON.stringify(error)}`);
       frames.push(objectOrEmpty(result));
     }
     return shownIn(frames);
   }
 
-  #post(method: string, params: JsonObject, signal: AbortSignal): Promise<Response> {
+  #post(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const { url, token, agent } = this.#place;
     return fetch(agent === undefined ? url : `${url}/agents/${agent}`, {
       method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
-      body: JSON.stringify({ jsonrpc: "2.0", id: crypto.randomUUID(), method, params }),
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${token}`,
+      },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: crypto.randomUUID(),
+        method,
+        params,
+      }),
       signal,
     });
   }
 }
 
 function messageOf(parts: readonly JsonObject[], more: JsonObject): JsonObject {
-  return { kind: "message", role: "user", messageId: crypto.randomUUID(), parts: [...parts], ...more };
+  return {
+    kind: "message",
+    role: "user",
+    messageId: crypto.randomUUID(),
+    parts: [...parts],
+    ...more,
+  };
 }
 
 function shownIn(frames: readonly JsonObject[]): Shown {
   const updates = frames.filter(({ kind }) => kind === "status-update");
-  const extensionOf = ({ metadata }: JsonObject): JsonObject => objectOrEmpty(objectOrEmpty(metadata)[EXTENSION_URI]);
-  const kindOf = (update: JsonObject): string => stringOrEmpty(extensionOf(update).kind);
+  const extensionOf = ({ metadata }: JsonObject): JsonObject =>
+    objectOrEmpty(objectOrEmpty(metadata)[EXTENSION_URI]);
+  const kindOf = (update: JsonObject): string =>
+    stringOrEmpty(extensionOf(update).kind);
   const partsOf = ({ status }: JsonObject): JsonObject[] =>
-    listOrEmpty(objectOrEmpty(objectOrEmpty(status).message).parts).map(objectOrEmpty);
-  const textOf = (parts: readonly JsonObject[]): string => parts.map(({ text }) => stringOrEmpty(text)).join("");
+    listOrEmpty(objectOrEmpty(objectOrEmpty(status).message).parts).map(
+      objectOrEmpty,
+    );
+  const textOf = (parts: readonly JsonObject[]): string =>
+    parts.map(({ text }) => stringOrEmpty(text)).join("");
   const callsOf = (parts: readonly JsonObject[]): JsonObject[] =>
-    parts.map(({ data }) => objectOrEmpty(data)).filter(({ tool_call_id }) => tool_call_id !== undefined);
+    parts
+      .map(({ data }) => objectOrEmpty(data))
+      .filter(({ tool_call_id }) => tool_call_id !== undefined);
   const [first = {}, last = first] = [frames[0], frames.at(-1)];
   return {
     taskId: stringOrEmpty(first.taskId ?? first.id),
     contextId: stringOrEmpty(first.contextId),
     state: stringOrEmpty(objectOrEmpty(last.status).state),
     kinds: updates.map(kindOf),
-    text: textOf(updates.filter((update) => kindOf(update) === "TEXT_CONTENT").flatMap(partsOf)),
+    text: textOf(
+      updates
+        .filter((update) => kindOf(update) === "TEXT_CONTENT")
+        .flatMap(partsOf),
+    ),
     calls: updates
       .filter((update) => kindOf(update) === "TOOL_CALL_UPDATE")
       .flatMap((update) => callsOf(partsOf(update))),
     artifacts: artifactsIn(frames),
-    questions: callsOf(partsOf(last)).filter(({ confirmation_request }) => isObject(confirmation_request)),
-    reason: textOf(partsOf(last)) || stringOrEmpty(objectOrEmpty(extensionOf(last).error)),
+    questions: callsOf(partsOf(last)).filter(({ confirmation_request }) =>
+      isObject(confirmation_request),
+    ),
+    reason:
+      textOf(partsOf(last)) ||
+      stringOrEmpty(objectOrEmpty(extensionOf(last).error)),
   };
 }
 
-/** The last version of each artifact, with the parts that were appended to it. */
+/**
+ * The last version of each artifact, with the parts that were appended to it.
+ */
 function artifactsIn(frames: readonly JsonObject[]): JsonObject[] {
   const artifacts = new Map<string, JsonObject>();
   for (const { kind, artifact: sent, append } of frames) {
     if (kind !== "artifact-update") continue;
     const artifact = objectOrEmpty(sent);
     const id = stringOrEmpty(artifact.artifactId);
-    const before = append === true ? listOrEmpty(objectOrEmpty(artifacts.get(id)).parts) : [];
-    artifacts.set(id, { artifactId: id, parts: [...before, ...listOrEmpty(artifact.parts)] });
+    const before =
+      append === true
+        ? listOrEmpty(objectOrEmpty(artifacts.get(id)).parts)
+        : [];
+    artifacts.set(id, {
+      artifactId: id,
+      parts: [...before, ...listOrEmpty(artifact.parts)],
+    });
   }
   return [...artifacts.values()];
 }

@@ -21,10 +21,16 @@ export interface AgentStage extends Stage, AsyncDisposable {
 
 /** How many bytes of the server pass through the proxy before the first cut. */
 const FIRST_BYTES = 30_000;
-/** How much more pass before each further one: some agents send all of their text in one event. */
+/**
+ * How much more pass before each further one: some agents send all of their
+ * text in one event.
+ */
 const GROWTH = 1.5;
 
-/** Serves an agent by its name, as its user would: with its program in PATH, and its configuration in HOME. */
+/**
+ * Serves an agent by its name, as its user would: with its program in PATH, and
+ * its configuration in HOME.
+ */
 export async function stageOf(agent: RealAgent): Promise<AgentStage> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-home-")));
   const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-")));
@@ -32,7 +38,13 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
   const PATH = pathWith(agent, join(home, "bin"));
   const environment = { PATH, HOME: home, ...agent.configure(home, model.url) };
   const directories = ["--data", join(home, "data"), "--workspace", workspace];
-  const flags = ["--agent", agent.name, ...directories, "--allow-host", "127.0.0.1"];
+  const flags = [
+    "--agent",
+    agent.name,
+    ...directories,
+    "--allow-host",
+    "127.0.0.1",
+  ];
   let server: ServerProcess = await startServing(flags, environment);
   const stage: Stage = {
     agent,
@@ -47,7 +59,12 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
     ...stage,
     killsOver(binding) {
       const connect = connectOver(binding);
-      return { ...stage, binding, converse: (contextId) => new Conversation(connect(server.info), contextId) };
+      return {
+        ...stage,
+        binding,
+        converse: (contextId) =>
+          new Conversation(connect(server.info), contextId),
+      };
     },
     async over(binding) {
       const connect = connectOver(binding);
@@ -71,7 +88,8 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
     async [Symbol.asyncDispose]() {
       await server.stop();
       await model[Symbol.asyncDispose]();
-      for (const directory of [home, workspace]) rmSync(directory, { recursive: true, force: true });
+      for (const directory of [home, workspace])
+        rmSync(directory, { recursive: true, force: true });
     },
   };
 }

@@ -16,11 +16,20 @@ export interface Heard {
 
 /** A call of a literal client. */
 export interface Ask {
-  /** The value of the header for extensions. Default: no header, as the literal client has none. */
+  /**
+   * The value of the header for extensions. Default: no header, as the literal
+   * client has none.
+   */
   readonly extensions?: string;
-  /** The id of the last event that the client has. Default: the stream is not resumed. */
+  /**
+   * The id of the last event that the client has. Default: the stream is not
+   * resumed.
+   */
   readonly lastEventId?: string;
-  /** Number of frames after which the client disconnects. Default: it reads to the end. */
+  /**
+   * Number of frames after which the client disconnects. Default: it reads to
+   * the end.
+   */
   readonly leaveAfter?: number;
 }
 
@@ -38,7 +47,10 @@ export interface Version {
   /** The header in which the version names extensions. */
   readonly header: string;
   readonly protocolVersion: string;
-  message(part: { readonly text: string } | { readonly data: object }, rest?: object): object;
+  message(
+    part: { readonly text: string } | { readonly data: object },
+    rest?: object,
+  ): object;
   push(taskId: string, url: string): object;
 }
 
@@ -53,7 +65,13 @@ export const V03: Version = {
   protocolVersion: "0.3",
   message: (part, rest) => {
     const parts = [{ kind: "text" in part ? "text" : "data", ...part }];
-    return { kind: "message", role: "user", messageId: randomUUID(), parts, ...rest };
+    return {
+      kind: "message",
+      role: "user",
+      messageId: randomUUID(),
+      parts,
+      ...rest,
+    };
   },
   push: (taskId, url) => ({ taskId, pushNotificationConfig: { url } }),
 };
@@ -67,11 +85,19 @@ export const V1: Version = {
   setPush: "CreateTaskPushNotificationConfig",
   header: "a2a-extensions",
   protocolVersion: "1.0",
-  message: (part, rest) => ({ role: "ROLE_USER", messageId: randomUUID(), parts: [part], ...rest }),
+  message: (part, rest) => ({
+    role: "ROLE_USER",
+    messageId: randomUUID(),
+    parts: [part],
+    ...rest,
+  }),
   push: (taskId, url) => ({ taskId, url }),
 };
 
-/** A client written from A2A and the RFC alone, which sends no header for extensions unless a call has one. */
+/**
+ * A client written from A2A and the RFC alone, which sends no header for
+ * extensions unless a call has one.
+ */
 export interface LiteralClient {
   readonly version: Version;
   call(to: Address, method: string, params: object, ask?: Ask): Promise<Heard>;
@@ -82,12 +108,21 @@ export function jsonRpcClient(version: Version): LiteralClient {
   return {
     version,
     async call(to, method, params, ask = {}) {
-      const accept = STREAMS.has(method) ? "text/event-stream" : "application/json";
+      const accept = STREAMS.has(method)
+        ? "text/event-stream"
+        : "application/json";
       const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-      const { response, frames } = await exchange(to, { path: "/", body, accept, version }, ask);
+      const { response, frames } = await exchange(
+        to,
+        { path: "/", body, accept, version },
+        ask,
+      );
       const failed = frames.find(({ error }) => error)?.error;
       if (failed) throw new Error(`${failed.code} ${failed.message}`);
-      return { named: response.headers.get(version.header), frames: frames.map(({ result }) => result) };
+      return {
+        named: response.headers.get(version.header),
+        frames: frames.map(({ result }) => result),
+      };
     },
   };
 }
@@ -97,11 +132,23 @@ export const restClient: LiteralClient = {
   version: V03,
   async call(to, method, params, ask = {}) {
     const operation = restOperation(method);
-    const { httpMethod, path, body } = operation.encodeCall(JSON.parse(JSON.stringify(params)));
-    const sent = { path, httpMethod, body: body && JSON.stringify(body), accept: "*/*", version: V03 };
+    const { httpMethod, path, body } = operation.encodeCall(
+      JSON.parse(JSON.stringify(params)),
+    );
+    const sent = {
+      path,
+      httpMethod,
+      body: body && JSON.stringify(body),
+      accept: "*/*",
+      version: V03,
+    };
     const { response, frames } = await exchange(to, sent, ask);
-    if (!response.ok) throw new Error(`${response.status} ${JSON.stringify(frames)}`);
-    return { named: response.headers.get(V03.header), frames: frames.map((frame) => operation.decodeResult(frame)) };
+    if (!response.ok)
+      throw new Error(`${response.status} ${JSON.stringify(frames)}`);
+    return {
+      named: response.headers.get(V03.header),
+      frames: frames.map((frame) => operation.decodeResult(frame)),
+    };
   },
 };
 
@@ -130,7 +177,9 @@ async function exchange({ url, token }: Address, sent: Sent, ask: Ask) {
       accept,
       "a2a-version": version.protocolVersion,
       ...(body !== undefined && { "content-type": "application/json" }),
-      ...(ask.lastEventId !== undefined && { "last-event-id": ask.lastEventId }),
+      ...(ask.lastEventId !== undefined && {
+        "last-event-id": ask.lastEventId,
+      }),
       ...(ask.extensions !== undefined && { [version.header]: ask.extensions }),
     },
     ...(body !== undefined && { body }),
@@ -141,11 +190,17 @@ async function exchange({ url, token }: Address, sent: Sent, ask: Ask) {
   return { response, frames };
 }
 
-async function read(response: Response, { leaveAfter = Number.POSITIVE_INFINITY }: Ask): Promise<Json[]> {
-  if (!response.headers.get("content-type")?.includes("text/event-stream")) return [await response.json()];
+async function read(
+  response: Response,
+  { leaveAfter = Number.POSITIVE_INFINITY }: Ask,
+): Promise<Json[]> {
+  if (!response.headers.get("content-type")?.includes("text/event-stream"))
+    return [await response.json()];
   const frames: Json[] = [];
   let text = "";
-  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+  for await (const chunk of response.body?.pipeThrough(
+    new TextDecoderStream(),
+  ) ?? []) {
     text += chunk;
     const events = text.split("\n\n");
     text = events.pop() ?? "";
@@ -158,7 +213,10 @@ async function read(response: Response, { leaveAfter = Number.POSITIVE_INFINITY 
   return frames;
 }
 
-/** Returns the kinds of the extension in frames, in order; undefined for a status without one. */
+/**
+ * Returns the kinds of the extension in frames, in order; undefined for a
+ * status without one.
+ */
 export function kindsOf(frames: readonly Json[]): (string | undefined)[] {
   return frames.flatMap((frame) => {
     const update = frame.kind === "status-update" ? frame : frame.statusUpdate;
@@ -166,13 +224,25 @@ export function kindsOf(frames: readonly Json[]): (string | undefined)[] {
   });
 }
 
-/** Returns the distinct ids of the tool calls in some JSON, in the form of the RFC. */
+/**
+ * Returns the distinct ids of the tool calls in some JSON, in the form of the
+ * RFC.
+ */
 export function callIdsIn(json: Json): string[] {
-  return [...new Set([...JSON.stringify(json).matchAll(/"tool_call_id":"([^"]+)"/g)].map(([, id = ""]) => id))];
+  return [
+    ...new Set(
+      [...JSON.stringify(json).matchAll(/"tool_call_id":"([^"]+)"/g)].map(
+        ([, id = ""]) => id,
+      ),
+    ),
+  ];
 }
 
 /** Returns the task and the context of the first frame. */
-export function placeOf([first]: readonly Json[]): { readonly taskId: string; readonly contextId: string } {
+export function placeOf([first]: readonly Json[]): {
+  readonly taskId: string;
+  readonly contextId: string;
+} {
   const found = first.task ?? first.statusUpdate ?? first;
   return { taskId: found.taskId ?? found.id, contextId: found.contextId };
 }

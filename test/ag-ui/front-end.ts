@@ -8,7 +8,10 @@ import {
 } from "@ag-ui/client";
 import type { DevtoolServer } from "@devtool/server";
 
-/** A front end with the official client of AG-UI, which checks each event and the order of all. */
+/**
+ * A front end with the official client of AG-UI, which checks each event and
+ * the order of all.
+ */
 export class FrontEnd {
   readonly agent: HttpAgent;
   /** The events of all runs. */
@@ -20,7 +23,11 @@ export class FrontEnd {
     options: { threadId?: string; path?: string } = {},
   ) {
     const { threadId = crypto.randomUUID(), path = "/ag-ui" } = options;
-    this.agent = new HttpAgent({ url: `${url}${path}`, threadId, headers: { authorization: `Bearer ${token}` } });
+    this.agent = new HttpAgent({
+      url: `${url}${path}`,
+      threadId,
+      headers: { authorization: `Bearer ${token}` },
+    });
   }
 
   get threadId(): string {
@@ -34,7 +41,11 @@ export class FrontEnd {
   /** The texts of the agent. */
   get texts(): string[] {
     return this.messages.flatMap((message) =>
-      message.role === "assistant" && message.content !== undefined && message.content !== "" ? [message.content] : [],
+      message.role === "assistant" &&
+      message.content !== undefined &&
+      message.content !== ""
+        ? [message.content]
+        : [],
     );
   }
 
@@ -45,11 +56,15 @@ export class FrontEnd {
   /** The only open interrupt. */
   get interrupt(): Interrupt {
     const [only, ...others] = this.interrupts;
-    if (!only || others.length > 0) throw new Error(`${this.interrupts.length} interrupts are open`);
+    if (!only || others.length > 0)
+      throw new Error(`${this.interrupts.length} interrupts are open`);
     return only;
   }
 
-  /** Calls a function with each event from now on, before the client applies the next one. */
+  /**
+   * Calls a function with each event from now on, before the client applies the
+   * next one.
+   */
   watch(watch: (event: BaseEvent) => void): void {
     this.#watch = watch;
   }
@@ -63,11 +78,20 @@ export class FrontEnd {
   }
 
   /** Answers the only open interrupt. */
-  async answer(payload: unknown, parameters: RunAgentParameters = {}): Promise<BaseEvent[]> {
-    return this.run({ ...parameters, resume: [{ interruptId: this.interrupt.id, status: "resolved", payload }] });
+  async answer(
+    payload: unknown,
+    parameters: RunAgentParameters = {},
+  ): Promise<BaseEvent[]> {
+    return this.run({
+      ...parameters,
+      resume: [{ interruptId: this.interrupt.id, status: "resolved", payload }],
+    });
   }
 
-  /** Runs once, and returns the events of the run. Rejects for a stream that breaks a rule of AG-UI. */
+  /**
+   * Runs once, and returns the events of the run. Rejects for a stream that
+   * breaks a rule of AG-UI.
+   */
   async run(parameters: RunAgentParameters = {}): Promise<BaseEvent[]> {
     const events: BaseEvent[] = [];
     await this.agent.runAgent(parameters, {
@@ -83,5 +107,7 @@ export class FrontEnd {
 
 /** Returns the types of events, without repetitions that follow each other. */
 export function typesOf(events: readonly BaseEvent[]): EventType[] {
-  return events.map(({ type }) => type).filter((type, at, all) => type !== all[at - 1]);
+  return events
+    .map(({ type }) => type)
+    .filter((type, at, all) => type !== all[at - 1]);
 }

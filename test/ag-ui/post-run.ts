@@ -11,9 +11,20 @@ export interface RunResponse {
   readonly body: string;
 }
 
-/** The body of a run without a message: what clients send when they have nothing. */
+/**
+ * The body of a run without a message: what clients send when they have
+ * nothing.
+ */
 export function bareRun(threadId: string): JsonObject {
-  return { threadId, runId: crypto.randomUUID(), messages: [], tools: [], context: [], state: {}, forwardedProps: {} };
+  return {
+    threadId,
+    runId: crypto.randomUUID(),
+    messages: [],
+    tools: [],
+    context: [],
+    state: {},
+    forwardedProps: {},
+  };
 }
 
 /** Posts a run as a client that is not the official one might. */
@@ -24,10 +35,16 @@ export async function postRun(
 ): Promise<RunResponse> {
   const response = await fetch(`${url}/ag-ui`, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${token}`, ...headers },
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${token}`,
+      ...headers,
+    },
     body: typeof run === "string" ? run : JSON.stringify(run),
   });
   const body = await response.text();
-  const events = [...body.matchAll(/^data: (.*)$/gm)].map(([, json = ""]) => JSON.parse(json));
+  const events = [...body.matchAll(/^data: (.*)$/gm)].map(([, json = ""]) =>
+    JSON.parse(json),
+  );
   return { status: response.status, headers: response.headers, events, body };
 }

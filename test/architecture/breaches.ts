@@ -1,5 +1,13 @@
 import { posix } from "node:path";
-import { ENTRIES, PACKAGES, PLAIN, SDKS, SEAMS, STAGES, TRANSPORTS } from "./rules.ts";
+import {
+  ENTRIES,
+  PACKAGES,
+  PLAIN,
+  SDKS,
+  SEAMS,
+  STAGES,
+  TRANSPORTS,
+} from "./rules.ts";
 
 /** A file of code, by its path from the root. */
 export interface SourceFile {
@@ -23,8 +31,10 @@ export interface Breach {
   readonly detail: string;
 }
 
-const AMBIENT = /\b(process\.env|Date\.now\(|new Date\(\)|Math\.random\(|randomUUID\(|console\.)/;
-const WIRE_WORDS = /["'`](jsonrpc|status-update|artifact-update|text\/event-stream)["'`]/;
+const AMBIENT =
+  /\b(process\.env|Date\.now\(|new Date\(\)|Math\.random\(|randomUUID\(|console\.)/;
+const WIRE_WORDS =
+  /["'`](jsonrpc|status-update|artifact-update|text\/event-stream)["'`]/;
 const JUNK = /^(utils?|common|helpers?|types|manager)\.ts$/;
 
 /** Says what in the files is not as the house has it. */
@@ -42,22 +52,34 @@ function breachesIn(file: SourceFile): Breach[] {
     ...imports.flatMap((specifier) => seamBreach(file, specifier)),
     ...ambientBreach(file),
     ...wireBreach(file),
-    ...(JUNK.test(posix.basename(file.path)) ? [breach("junk room", file, posix.basename(file.path))] : []),
+    ...(JUNK.test(posix.basename(file.path))
+      ? [breach("junk room", file, posix.basename(file.path))]
+      : []),
   ];
 }
 
-/** The imports of a file. Type imports count, because they also couple stages. */
+/**
+ * The imports of a file. Type imports count, because they also couple stages.
+ */
 function importsOf({ text }: SourceFile): string[] {
-  const pattern = /^\s*(?:import|export)\s[^"';]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm;
-  return [...text.matchAll(pattern)].map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? "");
+  const pattern =
+    /^\s*(?:import|export)\s[^"';]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|\bimport\("([^"]+)"\)/gm;
+  return [...text.matchAll(pattern)].map(
+    ([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? "",
+  );
 }
 
 function packageBreach(file: SourceFile, specifier: string): Breach[] {
   const own = packageOf(file.path);
   const target = targetOf(file, specifier);
-  if (target) return packageOf(target) === own ? [] : [breach("packages", file, specifier)];
+  if (target)
+    return packageOf(target) === own
+      ? []
+      : [breach("packages", file, specifier)];
   const allowed = PACKAGES.get(own);
-  return !allowed || allowed.some((pattern) => pattern.test(specifier)) ? [] : [breach("packages", file, specifier)];
+  return !allowed || allowed.some((pattern) => pattern.test(specifier))
+    ? []
+    : [breach("packages", file, specifier)];
 }
 
 function packageOf(path: string): string {
@@ -66,13 +88,16 @@ function packageOf(path: string): string {
 
 function sdkBreach(file: SourceFile, specifier: string): Breach[] {
   const own = packageOf(file.path);
-  const isForeign = SDKS.some(([name, sdk]) => sdk.test(specifier) && name !== own);
+  const isForeign = SDKS.some(
+    ([name, sdk]) => sdk.test(specifier) && name !== own,
+  );
   return isForeign ? [breach("SDK", file, specifier)] : [];
 }
 
 function stageBreach(file: SourceFile, specifier: string): Breach[] {
   const target = targetOf(file, specifier);
-  if (target === undefined || packageOf(target) !== packageOf(file.path)) return [];
+  if (target === undefined || packageOf(target) !== packageOf(file.path))
+    return [];
   const [from, to] = [stageOf(file.path), stageOf(target)];
   const sameFolder = folderOf(file.path) === folderOf(target);
   return from === undefined || to === undefined || to > from || sameFolder
@@ -81,24 +106,38 @@ function stageBreach(file: SourceFile, specifier: string): Breach[] {
 }
 
 function dialectBreach(file: SourceFile, specifier: string): Breach[] {
-  const [from, to] = [transportOf(file.path), transportOf(targetOf(file, specifier) ?? "")];
+  const [from, to] = [
+    transportOf(file.path),
+    transportOf(targetOf(file, specifier) ?? ""),
+  ];
   if (from === undefined || to === undefined || from === to) return [];
-  return TRANSPORTS.get(from)?.includes(to) ? [] : [breach("dialects", file, specifier)];
+  return TRANSPORTS.get(from)?.includes(to)
+    ? []
+    : [breach("dialects", file, specifier)];
 }
 
-/** The folder of the server's transport that a file is in; undefined when it is in none. */
+/**
+ * The folder of the server's transport that a file is in; undefined when it is
+ * in none.
+ */
 function transportOf(path: string): string | undefined {
   return /^packages\/server\/src\/transport\/([^/]+)\//.exec(path)?.[1];
 }
 
-/** The place of a file in the order of its package; undefined for files that stand outside it (index, version, options). */
+/**
+ * The place of a file in the order of its package; undefined for files that
+ * stand outside it (index, version, options).
+ */
 function stageOf(path: string): number | undefined {
   const stages = STAGES.get(packageOf(path)) ?? [];
   const index = stages.findIndex((names) => names.includes(folderOf(path)));
   return index < 0 ? undefined : index;
 }
 
-/** The folder below `src` that a file is in, or the name of a file that is in none. */
+/**
+ * The folder below `src` that a file is in, or the name of a file that is in
+ * none.
+ */
 function folderOf(path: string): string {
   const [, first = ""] = /^packages\/[^/]+\/src\/([^/]+)/.exec(path) ?? [];
   return first.replace(/\.ts$/, "");
@@ -113,17 +152,21 @@ function seamBreach(file: SourceFile, specifier: string): Breach[] {
   const target = targetOf(file, specifier);
   if (!SEAMS.has(nameIn(file.path)) || !target) return [];
   const name = nameIn(target);
-  return SEAMS.has(name) || PLAIN.has(name) ? [] : [breach("seam", file, specifier)];
+  return SEAMS.has(name) || PLAIN.has(name)
+    ? []
+    : [breach("seam", file, specifier)];
 }
 
 function ambientBreach(file: SourceFile): Breach[] {
-  const isInside = STAGES.has(packageOf(file.path)) && !ENTRIES.has(nameIn(file.path));
+  const isInside =
+    STAGES.has(packageOf(file.path)) && !ENTRIES.has(nameIn(file.path));
   const found = isInside ? AMBIENT.exec(withoutComments(file.text)) : null;
   return found ? [breach("ambient", file, found[0])] : [];
 }
 
 function wireBreach(file: SourceFile): Breach[] {
-  const isInside = STAGES.has(packageOf(file.path)) && folderOf(file.path) !== "transport";
+  const isInside =
+    STAGES.has(packageOf(file.path)) && folderOf(file.path) !== "transport";
   const found = isInside ? WIRE_WORDS.exec(withoutComments(file.text)) : null;
   return found ? [breach("wire words", file, found[0])] : [];
 }
@@ -134,9 +177,17 @@ function withoutComments(text: string): string {
 
 function cycles(files: readonly SourceFile[]): Breach[] {
   const graph = new Map(
-    files.map((file) => [file.path, { file, targets: importsOf(file).flatMap((name) => targetOf(file, name) ?? []) }]),
+    files.map((file) => [
+      file.path,
+      {
+        file,
+        targets: importsOf(file).flatMap((name) => targetOf(file, name) ?? []),
+      },
+    ]),
   );
-  return files.filter((file) => reaches(file.path, file.path, graph)).map((file) => breach("cycle", file, file.path));
+  return files
+    .filter((file) => reaches(file.path, file.path, graph))
+    .map((file) => breach("cycle", file, file.path));
 }
 
 function reaches(
@@ -156,9 +207,15 @@ function reaches(
 }
 
 function targetOf({ path }: SourceFile, specifier: string): string | undefined {
-  return specifier.startsWith(".") ? posix.join(posix.dirname(path), specifier) : undefined;
+  return specifier.startsWith(".")
+    ? posix.join(posix.dirname(path), specifier)
+    : undefined;
 }
 
-function breach(rule: Breach["rule"], { path }: SourceFile, detail: string): Breach {
+function breach(
+  rule: Breach["rule"],
+  { path }: SourceFile,
+  detail: string,
+): Breach {
   return { rule, path, detail };
 }

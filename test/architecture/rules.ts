@@ -1,71 +1,90 @@
-/** The stages of a package: a folder, or a file beside the folders, may import those to its right. */
-export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
-  [
-    "server",
+/**
+ * The stages of a package: a folder, or a file beside the folders, may import
+ * those to its right.
+ */
+export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
+  new Map([
     [
-      ["server"],
-      ["assembly"],
-      ["transport"],
-      ["handler"],
-      ["push"],
-      ["task"],
-      ["agent", "outbound"],
-      ["store"],
-      ["stream", "files"],
-      ["errors", "failpoint", "other-process"],
+      "server",
+      [
+        ["server"],
+        ["assembly"],
+        ["transport"],
+        ["handler"],
+        ["push"],
+        ["task"],
+        ["agent", "outbound"],
+        ["store"],
+        ["stream", "files"],
+        ["errors", "failpoint", "other-process"],
+      ],
     ],
-  ],
-  [
-    "coding-agent",
     [
-      ["serve-coding-agent"],
-      ["coding-agent"],
-      ["assembly"],
-      ["command"],
-      ["agent"],
-      ["tool"],
-      ["trust"],
-      ["client-error"],
+      "coding-agent",
+      [
+        ["serve-coding-agent"],
+        ["coding-agent"],
+        ["assembly"],
+        ["command"],
+        ["agent"],
+        ["tool"],
+        ["trust"],
+        ["client-error"],
+      ],
     ],
-  ],
-  // One folder each.
-  ["gemini", []],
-  ["mcp", []],
-  ["postgres", []],
-  // Both directions of a protocol, which know nothing of each other.
-  ["acp", [["agent", "port", "profiles"]]],
-  [
-    "policy",
+    // One folder each.
+    ["gemini", []],
+    ["mcp", []],
+    ["postgres", []],
+    // Both directions of a protocol, which know nothing of each other.
+    ["acp", [["agent", "port", "profiles"]]],
     [
-      ["rule-policy"],
-      ["approval-rules", "grants", "saved-approvals", "shell-decision"],
-      ["approval-file"],
-      ["file-rules", "policy-file"],
-      ["rule-order", "redirection-target", "repository-filters"],
-      ["compiled-rule"],
-      ["policy-subject"],
-      ["policy-engine", "pattern", "guarded-paths", "approval-storage"],
-      ["shell"],
-      ["policy-error", "failpoint"],
+      "policy",
+      [
+        ["rule-policy"],
+        ["approval-rules", "grants", "saved-approvals", "shell-decision"],
+        ["approval-file"],
+        ["file-rules", "policy-file"],
+        ["rule-order", "redirection-target", "repository-filters"],
+        ["compiled-rule"],
+        ["policy-subject"],
+        ["policy-engine", "pattern", "guarded-paths", "approval-storage"],
+        ["shell"],
+        ["policy-error", "failpoint"],
+      ],
     ],
-  ],
-  [
-    "sandbox",
     [
-      ["find-sandbox", "sandbox-grants"],
-      ["start-process"],
-      ["bwrap-sandbox", "no-sandbox", "host-programs", "denial", "end-process"],
-      ["search-path", "placeholders", "spawn-command", "mount-check"],
-      ["workspace-mounts"],
-      ["git-repositories"],
-      ["git-index", "system-mounts", "placeholder", "mount-table", "process-state"],
-      ["sandbox", "seccomp-filter", "regular-file"],
-      ["sandbox-error", "failpoint"],
+      "sandbox",
+      [
+        ["find-sandbox", "sandbox-grants"],
+        ["start-process"],
+        [
+          "bwrap-sandbox",
+          "no-sandbox",
+          "host-programs",
+          "denial",
+          "end-process",
+        ],
+        ["search-path", "placeholders", "spawn-command", "mount-check"],
+        ["workspace-mounts"],
+        ["git-repositories"],
+        [
+          "git-index",
+          "system-mounts",
+          "placeholder",
+          "mount-table",
+          "process-state",
+        ],
+        ["sandbox", "seccomp-filter", "regular-file"],
+        ["sandbox-error", "failpoint"],
+      ],
     ],
-  ],
-]);
+  ]);
 
-/** The folders of the server's transport: each dialect may import what is shared, and no other dialect. */
+/**
+ * The folders of the server's transport: each dialect may import what is
+ * shared, and no other dialect.
+ */
 export const TRANSPORTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["http", ["auth"]],
   ["auth", ["http"]],
@@ -94,7 +113,15 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     ],
   ],
   // Hooks render nothing of their own: neither the DOM nor a terminal.
-  ["react", [/^@devtool\/(schema|client)$/, /^@bufbuild\/protobuf$/, /^@connectrpc\/connect$/, /^react$/]],
+  [
+    "react",
+    [
+      /^@devtool\/(schema|client)$/,
+      /^@bufbuild\/protobuf$/,
+      /^@connectrpc\/connect$/,
+      /^react$/,
+    ],
+  ],
   // The console is data for a server, which it does not know.
   ["console", [/^node:/]],
   ...["fake-gemini", "fake-model"].map((name): [string, RegExp[]] => [
@@ -111,16 +138,28 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^node:(http2?|net)$/,
     ],
   ],
-  // What the server may not know are our other packages, above all agents; its libraries are in its package.json.
+  // What the server may not know are our other packages, above all agents; its
+  // libraries are in its package.json.
   ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/)/]],
-  // What plugs into the coding agent imports its seams, which have entries of their own.
+  // What plugs into the coding agent imports its seams, which have entries of
+  // their own.
   [
     "gemini",
-    [/^@devtool\/schema(\/json)?$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/model$/, /^(?!@devtool\/)/],
+    [
+      /^@devtool\/schema(\/json)?$/,
+      /^@devtool\/server\/agent$/,
+      /^@devtool\/coding-agent\/model$/,
+      /^(?!@devtool\/)/,
+    ],
   ],
   [
     "mcp",
-    [/^@devtool\/schema(\/json)?$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/tool$/, /^(?!@devtool\/)/],
+    [
+      /^@devtool\/schema(\/json)?$/,
+      /^@devtool\/server\/agent$/,
+      /^@devtool\/coding-agent\/tool$/,
+      /^(?!@devtool\/)/,
+    ],
   ],
   ...["openai", "anthropic"].map((name): [string, RegExp[]] => [
     name,
@@ -133,13 +172,35 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^(?!@devtool\/)/,
     ],
   ]),
-  // Agents of others know the seam of the server; the port as an agent knows a client, like any front.
-  ["acp", [/^@devtool\/(schema|client)(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/]],
+  // Agents of others know the seam of the server; the port as an agent knows a
+  // client, like any front.
+  [
+    "acp",
+    [
+      /^@devtool\/(schema|client)(\/|$)/,
+      /^@devtool\/server\/agent$/,
+      /^(?!@devtool\/)/,
+    ],
+  ],
   // A store knows the server's seam for stores.
-  ["postgres", [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/store$/, /^(?!@devtool\/)/]],
-  ["codex", [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/]],
-  ["coding-agent", [/^@devtool\/(schema|policy|sandbox)(\/|$)/, /^@devtool\/server(\/agent)?$/, /^(?!@devtool\/)/]],
-  // For the owners of other agents: none of ours but the messages that files of rules are.
+  [
+    "postgres",
+    [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/store$/, /^(?!@devtool\/)/],
+  ],
+  [
+    "codex",
+    [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/],
+  ],
+  [
+    "coding-agent",
+    [
+      /^@devtool\/(schema|policy|sandbox)(\/|$)/,
+      /^@devtool\/server(\/agent)?$/,
+      /^(?!@devtool\/)/,
+    ],
+  ],
+  // For the owners of other agents: none of ours but the messages that files of
+  // rules are.
   ["policy", [/^@devtool\/schema(\/json)?$/, /^(?!@devtool\/)/]],
   ["sandbox", [/^node:/]],
 ]);
@@ -166,14 +227,19 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "sandbox/src/sandbox.ts",
 ]);
 
-/** The files that a seam may import beside other seams: plain data and errors. */
+/**
+ * The files that a seam may import beside other seams: plain data and errors.
+ */
 export const PLAIN: ReadonlySet<string> = new Set([
   "server/src/errors.ts",
   "server/src/agent/call-update.ts",
   "server/src/agent/confirmations.ts",
 ]);
 
-/** The files that touch clock, random ids, environment and console, for all others of their packages. */
+/**
+ * The files that touch clock, random ids, environment and console, for all
+ * others of their packages.
+ */
 export const ENTRIES: ReadonlySet<string> = new Set([
   "server/src/server.ts",
   "coding-agent/src/coding-agent.ts",

@@ -1,10 +1,24 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { observeTask } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { AuditAction, structFromJson, type Task, type TaskEvent, type ToolCall, toolCallsOf } from "@devtool/schema";
+import {
+  AuditAction,
+  structFromJson,
+  type Task,
+  type TaskEvent,
+  type ToolCall,
+  toolCallsOf,
+} from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./conversation.ts";
 import { readStore } from "./kills.ts";
@@ -13,7 +27,9 @@ import { unexplained } from "./why.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
-/** A call that was approved, and how it was changed while the server was down. */
+/**
+ * A call that was approved, and how it was changed while the server was down.
+ */
 interface Change {
   readonly name: string;
   readonly script: string;
@@ -24,16 +40,39 @@ const WRITE = "write approved.txt good";
 const COMMAND = "run eval touch approved.txt";
 
 const CHANGES: readonly Change[] = [
-  { name: "another content", script: WRITE, change: withArguments({ file_path: "approved.txt", content: "evil" }) },
-  { name: "more content", script: WRITE, change: withArguments({ file_path: "approved.txt", content: "good\n" }) },
-  { name: "another file", script: WRITE, change: withArguments({ file_path: "evil.txt", content: "good" }) },
+  {
+    name: "another content",
+    script: WRITE,
+    change: withArguments({ file_path: "approved.txt", content: "evil" }),
+  },
+  {
+    name: "more content",
+    script: WRITE,
+    change: withArguments({ file_path: "approved.txt", content: "good\n" }),
+  },
+  {
+    name: "another file",
+    script: WRITE,
+    change: withArguments({ file_path: "evil.txt", content: "good" }),
+  },
   { name: "no arguments", script: WRITE, change: withArguments({}) },
-  { name: "another command", script: COMMAND, change: withArguments({ command: "eval touch evil.txt" }) },
-  { name: "a longer command", script: COMMAND, change: withArguments({ command: "eval touch approved.txt evil.txt" }) },
+  {
+    name: "another command",
+    script: COMMAND,
+    change: withArguments({ command: "eval touch evil.txt" }),
+  },
+  {
+    name: "a longer command",
+    script: COMMAND,
+    change: withArguments({ command: "eval touch approved.txt evil.txt" }),
+  },
   {
     name: "another directory",
     script: COMMAND,
-    change: withArguments({ command: "eval touch approved.txt", directory: "sub" }),
+    change: withArguments({
+      command: "eval touch approved.txt",
+      directory: "sub",
+    }),
   },
   {
     name: "another tool",
@@ -58,20 +97,29 @@ describe("an approval over the wire (S13)", () => {
   afterEach(() => rm(root, { recursive: true, force: true }));
 
   it("runs after a restart when nothing was changed (the control of these)", async () => {
-    expect(await afterChange(WRITE, (event) => event)).toMatchObject({ status: "output", error: "" });
+    expect(await afterChange(WRITE, (event) => event)).toMatchObject({
+      status: "output",
+      error: "",
+    });
     expect(await readdir(workspace)).toEqual(["approved.txt", "sub"]);
   });
 
   for (const { name, script, change } of CHANGES) {
     it(`does not let ${name} run, which the stored call became before the start`, async () => {
-      const { status, error } = await afterChange(script, (event) => changed(event, change));
+      const { status, error } = await afterChange(script, (event) =>
+        changed(event, change),
+      );
       expect({ status, error }).toEqual({
         status: "error",
-        error: expect.stringMatching(/^(approval_outdated|invalid_tool_params)$/),
+        error: expect.stringMatching(
+          /^(approval_outdated|invalid_tool_params)$/,
+        ),
       });
       expect(await readdir(workspace)).toEqual(["sub"]);
       const { events, records } = await readStore(data);
-      expect(records.map(({ action }) => action)).not.toContain(AuditAction.STARTED);
+      expect(records.map(({ action }) => action)).not.toContain(
+        AuditAction.STARTED,
+      );
       expect(unexplained(events, records)).toEqual([]);
     });
   }
@@ -83,7 +131,10 @@ describe("an approval over the wire (S13)", () => {
       (event) => event,
       () => writeFile(join(workspace, "approved.txt"), "new"),
     );
-    expect(approved).toMatchObject({ status: "error", error: "approval_outdated" });
+    expect(approved).toMatchObject({
+      status: "error",
+      error: "approval_outdated",
+    });
     expect(await readFile(join(workspace, "approved.txt"), "utf8")).toBe("new");
   });
 
@@ -100,18 +151,27 @@ describe("an approval over the wire (S13)", () => {
 
   it("is not given by who rewrites the digest too: the audit log tells (sabotage of the digest)", async () => {
     const other = await digestOf("write approved.txt evil");
-    const change = withArguments({ file_path: "approved.txt", content: "evil" });
+    const change = withArguments({
+      file_path: "approved.txt",
+      content: "evil",
+    });
     const { status } = await afterChange(WRITE, (event) => {
       const { toolCallDetail: detail } = event;
-      return changed({ ...event, ...(detail && { toolCallDetail: { ...detail, digest: other } }) }, change);
+      return changed(
+        {
+          ...event,
+          ...(detail && { toolCallDetail: { ...detail, digest: other } }),
+        },
+        change,
+      );
     });
-    // Who can write the database can have it run; they cannot make the log say that somebody approved it.
+    // Who can write the database can have it run; they cannot make the log say
+    // that somebody approved it.
     expect(status).toBe("output");
     const { events, records } = await readStore(data);
-    expect(unexplained(events, records).map((problem) => problem.split(":")[0])).toEqual([
-      "nobody decided",
-      "not shown",
-    ]);
+    expect(
+      unexplained(events, records).map((problem) => problem.split(":")[0]),
+    ).toEqual(["nobody decided", "not shown"]);
   });
 
   /** The digest that a script's call gets in this workspace. */
@@ -120,11 +180,16 @@ describe("an approval over the wire (S13)", () => {
     const { id } = await new Conversation(server, signal).start(script);
     await server.close();
     const { events } = await readStore(join(root, "other/tasks.db"));
-    const digest = events.findLast(({ taskId, toolCallDetail }) => taskId === id && toolCallDetail)?.toolCallDetail;
+    const digest = events.findLast(
+      ({ taskId, toolCallDetail }) => taskId === id && toolCallDetail,
+    )?.toolCallDetail;
     return digest?.digest ?? expect.unreachable();
   }
 
-  /** Has a script's call asked and approved, changes its events before anything starts, and gives its outcome after a restart. */
+  /**
+   * Has a script's call asked and approved, changes its events before anything
+   * starts, and gives its outcome after a restart.
+   */
   async function afterChange(
     script: string,
     change: (event: TaskEvent) => TaskEvent,
@@ -136,7 +201,12 @@ describe("an approval over the wire (S13)", () => {
     await meanwhile();
     await using server = await serve();
     let last: Task | undefined;
-    for await (const task of observeTask(new Conversation(server, signal).client, taskId, signal)) last = task;
+    for await (const task of observeTask(
+      new Conversation(server, signal).client,
+      taskId,
+      signal,
+    ))
+      last = task;
     await server.close();
     return outcome(last ?? expect.unreachable());
   }
@@ -155,13 +225,26 @@ function withArguments(args: JsonObject): (call: ToolCall) => ToolCall {
   return (call) => ({ ...call, inputParameters: structFromJson(args) });
 }
 
-function changed(event: TaskEvent, change: (call: ToolCall) => ToolCall): TaskEvent {
+function changed(
+  event: TaskEvent,
+  change: (call: ToolCall) => ToolCall,
+): TaskEvent {
   if (event.payload.case !== "toolCall") return event;
-  return { ...event, payload: { case: "toolCall", value: change(event.payload.value) } };
+  return {
+    ...event,
+    payload: { case: "toolCall", value: change(event.payload.value) },
+  };
 }
 
 /** How the one call of a task ended. */
-function outcome(task: Task): { readonly status: string; readonly error: string } {
-  const { result } = task.history.flatMap(toolCallsOf).at(-1) ?? expect.unreachable();
-  return { status: result.case ?? "", error: result.case === "error" ? (result.value.type ?? "") : "" };
+function outcome(task: Task): {
+  readonly status: string;
+  readonly error: string;
+} {
+  const { result } =
+    task.history.flatMap(toolCallsOf).at(-1) ?? expect.unreachable();
+  return {
+    status: result.case ?? "",
+    error: result.case === "error" ? (result.value.type ?? "") : "",
+  };
 }

@@ -10,7 +10,10 @@ export interface ByteFlip {
   readonly data: Uint8Array;
 }
 
-/** Every byte of every record of a file, each changed once: by one bit, another one for each byte. */
+/**
+ * Every byte of every record of a file, each changed once: by one bit, another
+ * one for each byte.
+ */
 export function byteFlips(path: string): ByteFlip[] {
   using database = new DatabaseSync(path, { readOnly: true });
   return database
@@ -21,13 +24,21 @@ export function byteFlips(path: string): ByteFlip[] {
       return Array.from(bytes, (_, at) => ({
         number: Number(number),
         at,
-        data: bytes.map((byte, index) => (index === at ? byte ^ (1 << (at % 8)) : byte)),
+        data: bytes.map((byte, index) =>
+          index === at ? byte ^ (1 << (at % 8)) : byte,
+        ),
       }));
     });
 }
 
-/** Changes a copy of the audit log of a file, and tells whether a check of it says so, or the store refuses it. */
-export async function changedBy(path: string, change: (database: DatabaseSync) => unknown): Promise<boolean> {
+/**
+ * Changes a copy of the audit log of a file, and tells whether a check of it
+ * says so, or the store refuses it.
+ */
+export async function changedBy(
+  path: string,
+  change: (database: DatabaseSync) => unknown,
+): Promise<boolean> {
   const copy = new DatabaseSync(":memory:");
   copy.exec(TASK_SCHEMA);
   copy.prepare("ATTACH DATABASE ? AS original").run(path);
@@ -38,7 +49,11 @@ export async function changedBy(path: string, change: (database: DatabaseSync) =
     await using store = new SqliteTaskStore(copy);
     return (await verifyAudit(store.readAudit(0n))).fault !== undefined;
   } catch (reason) {
-    if (reason instanceof Error && reason.message.startsWith("the audit log holds a row")) return true;
+    if (
+      reason instanceof Error &&
+      reason.message.startsWith("the audit log holds a row")
+    )
+      return true;
     throw reason;
   }
 }

@@ -8,35 +8,61 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import { type ApprovalMode, emptyTask, type Part, reduceTask, type Task, type ToolCall } from "@devtool/schema";
+import {
+  type ApprovalMode,
+  emptyTask,
+  type Part,
+  reduceTask,
+  type Task,
+  type ToolCall,
+} from "@devtool/schema";
 
 /** Somebody who gives an agent jobs and answers what it asks. */
 export class Conversation {
   readonly client: DevtoolClient;
   readonly #signal: AbortSignal;
 
-  constructor({ url, token }: { readonly url: string; readonly token: string }, signal: AbortSignal) {
+  constructor(
+    { url, token }: { readonly url: string; readonly token: string },
+    signal: AbortSignal,
+  ) {
     const interceptors = [bearerInterceptor(token)];
-    this.client = createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+    this.client = createDevtoolClient(
+      createConnectTransport({
+        baseUrl: url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
     this.#signal = signal;
   }
 
-  /** Gives a job in a context of its own and follows it until it ends or asks. */
+  /**
+   * Gives a job in a context of its own and follows it until it ends or asks.
+   */
   start(script: string, approvalMode?: ApprovalMode): Promise<Task> {
     const message = textMessage(crypto.randomUUID(), script);
-    return this.#follow({ message, ...(approvalMode && { sessionSettings: { approvalMode } }) }, emptyTask());
+    return this.#follow(
+      { message, ...(approvalMode && { sessionSettings: { approvalMode } }) },
+      emptyTask(),
+    );
   }
 
   /** Says something more in a task. */
   say(task: Task, script: string): Promise<Task> {
-    return this.#follow({ message: textMessage(crypto.randomUUID(), script), taskId: task.id }, task);
+    return this.#follow(
+      { message: textMessage(crypto.randomUUID(), script), taskId: task.id },
+      task,
+    );
   }
 
   /** Answers all that a task asks with one option. */
   answer(task: Task, optionId: string, newContent?: string): Promise<Task> {
     return this.#answer(
       task,
-      pendingToolCalls(task).map((call) => confirmationPart(call, optionId, newContent)),
+      pendingToolCalls(task).map((call) =>
+        confirmationPart(call, optionId, newContent),
+      ),
     );
   }
 
@@ -46,12 +72,22 @@ export class Conversation {
   }
 
   #answer(task: Task, parts: readonly Part[]): Promise<Task> {
-    return this.#follow({ message: { messageId: crypto.randomUUID(), parts: [...parts] }, taskId: task.id }, task);
+    return this.#follow(
+      {
+        message: { messageId: crypto.randomUUID(), parts: [...parts] },
+        taskId: task.id,
+      },
+      task,
+    );
   }
 
-  async #follow(request: Parameters<typeof streamMessage>[1], from: Task): Promise<Task> {
+  async #follow(
+    request: Parameters<typeof streamMessage>[1],
+    from: Task,
+  ): Promise<Task> {
     let task = from;
-    for await (const event of streamMessage(this.client, request, this.#signal)) task = reduceTask(task, event);
+    for await (const event of streamMessage(this.client, request, this.#signal))
+      task = reduceTask(task, event);
     return task;
   }
 }

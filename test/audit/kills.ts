@@ -16,20 +16,33 @@ export interface StoredLogs {
 export async function readStore(path: string): Promise<StoredLogs> {
   await using store = await SqliteTaskStore.open(path);
   const { tasks } = await store.list({ limit: 100_000 });
-  const logs = await Promise.all(tasks.map(({ last }) => Array.fromAsync(store.readEvents(last.taskId, 0n))));
-  return { events: logs.flat(), records: await Array.fromAsync(store.readAudit(0n)) };
+  const logs = await Promise.all(
+    tasks.map(({ last }) => Array.fromAsync(store.readEvents(last.taskId, 0n))),
+  );
+  return {
+    events: logs.flat(),
+    records: await Array.fromAsync(store.readAudit(0n)),
+  };
 }
 
 /**
- * Starts a server, has users give it jobs and approve what they ask, and kills it `lifeMs` after the first question. Gives
- * what its file has then.
+ * Starts a server, has users give it jobs and approve what they ask, and kills
+ * it `lifeMs` after the first question. Gives what its file has then.
  */
-export async function killedAfter(root: string, lifeMs: number): Promise<StoredLogs> {
-  const server = await startServerProcess({ data: join(root, "data"), workspace: join(root, "workspace") });
+export async function killedAfter(
+  root: string,
+  lifeMs: number,
+): Promise<StoredLogs> {
+  const server = await startServerProcess({
+    data: join(root, "data"),
+    workspace: join(root, "workspace"),
+  });
   const end = new AbortController();
   const asked = Promise.withResolvers<void>();
   const users = Array.from({ length: 3 }, () =>
-    work(new Conversation(server.info, end.signal), asked.resolve).catch(() => undefined),
+    work(new Conversation(server.info, end.signal), asked.resolve).catch(
+      () => undefined,
+    ),
   );
   await asked.promise;
   await delay(lifeMs);
@@ -41,15 +54,22 @@ export async function killedAfter(root: string, lifeMs: number): Promise<StoredL
 
 async function work(user: Conversation, asked: () => void): Promise<never> {
   for (;;) {
-    const task = await user.start(`read missing.txt x2\nwrite ${crypto.randomUUID()}.txt one`);
+    const task = await user.start(
+      `read missing.txt x2\nwrite ${crypto.randomUUID()}.txt one`,
+    );
     asked();
     await user.answer(task, "proceed_once");
   }
 }
 
-/** Takes the newest audit record out, as if it had been written in a commit of its own that did not come. */
+/**
+ * Takes the newest audit record out, as if it had been written in a commit of
+ * its own that did not come.
+ */
 export function forgetLastRecord(path: string): void {
   const database = new DatabaseSync(path);
-  database.exec("DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)");
+  database.exec(
+    "DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)",
+  );
   database.close();
 }

@@ -17,7 +17,14 @@ export class Authority {
 
   static async create(directory: string, name: string): Promise<Authority> {
     const authority = new Authority(directory, name);
-    await authority.#openssl("req", "-x509", ...FRESH, "-subj", `/CN=${name}`, ...authority.#files(name));
+    await authority.#openssl(
+      "req",
+      "-x509",
+      ...FRESH,
+      "-subj",
+      `/CN=${name}`,
+      ...authority.#files(name),
+    );
     return authority;
   }
 
@@ -31,12 +38,32 @@ export class Authority {
     return readFile(join(this.#directory, `${this.#name}.pem`), "utf8");
   }
 
-  /** Signs a new certificate for a subject, with an alternative name in OpenSSL's syntax. Default: 127.0.0.1. */
-  async issue(subject: string, alternative = "IP:127.0.0.1"): Promise<Certificate> {
+  /**
+   * Signs a new certificate for a subject, with an alternative name in
+   * OpenSSL's syntax. Default: 127.0.0.1.
+   */
+  async issue(
+    subject: string,
+    alternative = "IP:127.0.0.1",
+  ): Promise<Certificate> {
     const name = `${this.#name}-${++this.#count}`;
-    const from = ["-CA", this.#path(`${this.#name}.pem`), "-CAkey", this.#path(`${this.#name}.key`)];
+    const from = [
+      "-CA",
+      this.#path(`${this.#name}.pem`),
+      "-CAkey",
+      this.#path(`${this.#name}.key`),
+    ];
     const names = ["-addext", `subjectAltName=${alternative}`];
-    await this.#openssl("req", "-x509", ...FRESH, "-subj", subject, ...names, ...from, ...this.#files(name));
+    await this.#openssl(
+      "req",
+      "-x509",
+      ...FRESH,
+      "-subj",
+      subject,
+      ...names,
+      ...from,
+      ...this.#files(name),
+    );
     const [certificate, key] = await Promise.all([
       readFile(this.#path(`${name}.pem`), "utf8"),
       readFile(this.#path(`${name}.key`), "utf8"),
@@ -44,13 +71,18 @@ export class Authority {
     return { certificate, key };
   }
 
-  /** Signs a client certificate with limits of its own. A `signer` signs it in the authority's place. */
+  /**
+   * Signs a client certificate with limits of its own. A `signer` signs it in
+   * the authority's place.
+   */
   async issueLimited(
     subject: string,
     { from, to, usage = "clientAuth", signer }: CertificateLimits,
   ): Promise<Certificate> {
     const name = `${this.#name}-${++this.#count}`;
-    const [request, signed, settings] = [".csr", ".pem", ".cnf"].map((end) => this.#path(name + end));
+    const [request, signed, settings] = [".csr", ".pem", ".cnf"].map((end) =>
+      this.#path(name + end),
+    );
     const by = signer ? await this.#keep(signer) : this.#name;
     await mkdir(this.#path("made"), { recursive: true });
     await writeFile(this.#path("index.txt"), "");
@@ -65,8 +97,14 @@ export class Authority {
       "-out",
       request ?? "",
     );
-    const dates = from && to ? ["-startdate", from, "-enddate", to] : ["-days", "2"];
-    const signing = ["-cert", this.#path(`${by}.pem`), "-keyfile", this.#path(`${by}.key`)];
+    const dates =
+      from && to ? ["-startdate", from, "-enddate", to] : ["-days", "2"];
+    const signing = [
+      "-cert",
+      this.#path(`${by}.pem`),
+      "-keyfile",
+      this.#path(`${by}.key`),
+    ];
     await this.#openssl(
       "ca",
       "-batch",
@@ -94,7 +132,12 @@ export class Authority {
   }
 
   #files(name: string): string[] {
-    return ["-keyout", this.#path(`${name}.key`), "-out", this.#path(`${name}.pem`)];
+    return [
+      "-keyout",
+      this.#path(`${name}.key`),
+      "-out",
+      this.#path(`${name}.pem`),
+    ];
   }
 
   #path(file: string): string {
@@ -108,7 +151,10 @@ export class Authority {
 
 /** Limits of a client certificate. */
 export interface CertificateLimits {
-  /** Start and end of its validity, as `YYYYMMDDHHMMSSZ`. Default: now, and in two days. */
+  /**
+   * Start and end of its validity, as `YYYYMMDDHHMMSSZ`. Default: now, and in
+   * two days.
+   */
   readonly from?: string;
   readonly to?: string;
   /** The extended key usage. Default: `clientAuth`. */
@@ -138,9 +184,20 @@ extendedKeyUsage = ${usage}
 `;
 }
 
-const FRESH = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+const FRESH = [
+  "-newkey",
+  "ec",
+  "-pkeyopt",
+  "ec_paramgen_curve:prime256v1",
+  "-nodes",
+  "-days",
+  "2",
+];
 
-/** Whether OpenSSL 3.0 or later is installed, which signs for an authority in one step. */
+/**
+ * Whether OpenSSL 3.0 or later is installed, which signs for an authority in
+ * one step.
+ */
 export async function hasOpenssl(): Promise<boolean> {
   try {
     const { stdout } = await promisify(execFile)("openssl", ["version"]);

@@ -3,7 +3,11 @@ import { exportJWK, generateKeyPair, type JSONWebKeySet, SignJWT } from "jose";
 /** An issuer of tokens for any subject. */
 export interface Issuer {
   /** The options with which a server accepts its tokens. */
-  readonly options: { readonly issuer: string; readonly audience: string; readonly keys: JSONWebKeySet };
+  readonly options: {
+    readonly issuer: string;
+    readonly audience: string;
+    readonly keys: JSONWebKeySet;
+  };
   /** Returns a token for a subject, valid for ten minutes. */
   tokenFor(subject: string, scope?: string): Promise<string>;
 }
@@ -13,7 +17,9 @@ export async function createIssuer(): Promise<Issuer> {
   const { publicKey, privateKey } = await generateKeyPair("ES256");
   const issuer = "https://login.example";
   const audience = "devtool";
-  const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" }] };
+  const keys = {
+    keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" }],
+  };
   return {
     options: { issuer, audience, keys },
     tokenFor: (subject, scope) =>

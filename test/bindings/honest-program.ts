@@ -1,5 +1,15 @@
-import { create, createRegistry, fromBinary, fromJsonString, toBinary, toJsonString } from "@bufbuild/protobuf";
-import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
+import {
+  create,
+  createRegistry,
+  fromBinary,
+  fromJsonString,
+  toBinary,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  sizeDelimitedDecodeStream,
+  sizeDelimitedEncode,
+} from "@bufbuild/protobuf/wire";
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -45,7 +55,10 @@ const registry = createRegistry(
 type Outcome = ProgramResponse["outcome"];
 
 /** How a program reaches a server. */
-export type Connecting = (url: string, token: string) => Transport | Promise<Transport>;
+export type Connecting = (
+  url: string,
+  token: string,
+) => Transport | Promise<Transport>;
 
 /** Options of a program that answers correctly unless a test changes it. */
 export interface HonestProgram {
@@ -53,8 +66,13 @@ export interface HonestProgram {
   readonly spoil?: (outcome: Outcome) => Outcome;
   /** How it converses when it may choose. Default: Connect. */
   readonly connecting?: Connecting;
-  /** How it speaks what it is told to; undefined for what it does not. Default: nothing. */
-  readonly speaking?: (over: Pick<ConverseOverA2a, "protocolVersion" | "protocolBinding">) => Connecting | undefined;
+  /**
+   * How it speaks what it is told to; undefined for what it does not. Default:
+   * nothing.
+   */
+  readonly speaking?: (
+    over: Pick<ConverseOverA2a, "protocolVersion" | "protocolBinding">,
+  ) => Connecting | undefined;
 }
 
 /** A program under test in this process. */
@@ -67,9 +85,15 @@ export function honestProgram(program: HonestProgram = {}): ProgramStreams {
   };
 }
 
-async function* answers(input: AsyncIterable<Uint8Array>, program: HonestProgram): AsyncIterable<Uint8Array> {
+async function* answers(
+  input: AsyncIterable<Uint8Array>,
+  program: HonestProgram,
+): AsyncIterable<Uint8Array> {
   const { spoil = (outcome) => outcome } = program;
-  for await (const request of sizeDelimitedDecodeStream(ProgramRequestSchema, input)) {
+  for await (const request of sizeDelimitedDecodeStream(
+    ProgramRequestSchema,
+    input,
+  )) {
     const outcome = await answer(request, program).catch(
       (reason: unknown): Outcome => ({
         case: "refused",
@@ -81,18 +105,27 @@ async function* answers(input: AsyncIterable<Uint8Array>, program: HonestProgram
   }
 }
 
-async function answer({ work }: ProgramRequest, program: HonestProgram): Promise<Outcome> {
+async function answer(
+  { work }: ProgramRequest,
+  program: HonestProgram,
+): Promise<Outcome> {
   switch (work.case) {
     case "readJson": {
       const type = named(work.value.type);
       return {
         case: "binary",
-        value: toBinary(type, fromJsonString(type, work.value.json, { ignoreUnknownFields: true })),
+        value: toBinary(
+          type,
+          fromJsonString(type, work.value.json, { ignoreUnknownFields: true }),
+        ),
       };
     }
     case "readBinary": {
       const type = named(work.value.type);
-      return { case: "json", value: toJsonString(type, fromBinary(type, work.value.binary)) };
+      return {
+        case: "json",
+        value: toJsonString(type, fromBinary(type, work.value.binary)),
+      };
     }
     case "converse":
     case "resume":
@@ -113,18 +146,31 @@ function named(type: string) {
   return found;
 }
 
-async function converseOver(asked: ConverseOverA2a, { speaking }: HonestProgram): Promise<Outcome> {
+async function converseOver(
+  asked: ConverseOverA2a,
+  { speaking }: HonestProgram,
+): Promise<Outcome> {
   const { conversation, protocolVersion, protocolBinding } = asked;
   const connecting = speaking?.(asked);
   if (conversation && connecting) return converse(conversation, connecting);
-  return { case: "unsupported", value: `A2A ${protocolVersion} over ${protocolBinding}` };
+  return {
+    case: "unsupported",
+    value: `A2A ${protocolVersion} over ${protocolBinding}`,
+  };
 }
 
 function overConnect(baseUrl: string, token: string): Transport {
-  return createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearerInterceptor(token)] });
+  return createConnectTransport({
+    baseUrl,
+    httpVersion: "1.1",
+    interceptors: [bearerInterceptor(token)],
+  });
 }
 
-async function converse({ url, token, prompt, answers }: Converse, connecting: Connecting): Promise<Outcome> {
+async function converse(
+  { url, token, prompt, answers }: Converse,
+  connecting: Connecting,
+): Promise<Outcome> {
   const client = createDevtoolClient(await connecting(url, token));
   const signal = AbortSignal.timeout(300_000);
   const events: TaskEvent[] = [];
@@ -132,7 +178,11 @@ async function converse({ url, token, prompt, answers }: Converse, connecting: C
   let task = emptyTask();
   let message = textMessage(crypto.randomUUID(), prompt);
   for (;;) {
-    for await (const event of streamMessage(client, { message, taskId: task.id }, signal)) {
+    for await (const event of streamMessage(
+      client,
+      { message, taskId: task.id },
+      signal,
+    )) {
       events.push(event);
       task = reduceTask(task, event);
     }
@@ -144,7 +194,11 @@ async function converse({ url, token, prompt, answers }: Converse, connecting: C
     });
     message = { ...textMessage(crypto.randomUUID(), ""), parts };
   }
-  const get = (): Promise<{ readonly task?: Task | undefined }> => client.tasks.getTask({ taskId: task.id });
+  const get = (): Promise<{ readonly task?: Task | undefined }> =>
+    client.tasks.getTask({ taskId: task.id });
   const { task: got } = await get().catch(get);
-  return { case: "conversation", value: create(ConversationSchema, { events, ...(got && { task: got }) }) };
+  return {
+    case: "conversation",
+    value: create(ConversationSchema, { events, ...(got && { task: got }) }),
+  };
 }

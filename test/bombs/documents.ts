@@ -31,10 +31,17 @@ const BINARY_BOMBS: ReadonlyMap<string, () => Buffer> = new Map([
 
 /** Every bomb over every binding that can carry it. */
 export function documentBombs(): Bomb[] {
-  return [...jsonBombs(JSON_BOMBS), ...binaryBombs(BINARY_BOMBS), ...gzipBombs()];
+  return [
+    ...jsonBombs(JSON_BOMBS),
+    ...binaryBombs(BINARY_BOMBS),
+    ...gzipBombs(),
+  ];
 }
 
-/** The same documents with next to nothing in the place of the bomb: what a server takes. */
+/**
+ * The same documents with next to nothing in the place of the bomb: what a
+ * server takes.
+ */
 export function harmlessDocuments(): Bomb[] {
   return [
     ...jsonBombs(new Map([["two values", () => "[{},{}]"]])),
@@ -42,28 +49,45 @@ export function harmlessDocuments(): Bomb[] {
   ];
 }
 
-const JSON_BINDINGS: readonly (Omit<Bomb, "body"> & { readonly wrap: (metadata: string) => string })[] = [
-  { ...http1("JSON-RPC of A2A 0.3", "/"), wrap: (metadata) => rpc("message/send", messageV03(metadata)) },
+const JSON_BINDINGS: readonly (Omit<Bomb, "body"> & {
+  readonly wrap: (metadata: string) => string;
+})[] = [
+  {
+    ...http1("JSON-RPC of A2A 0.3", "/"),
+    wrap: (metadata) => rpc("message/send", messageV03(metadata)),
+  },
   {
     ...http1("JSON-RPC of A2A 1.0", "/"),
     headers: { "a2a-version": "1.0" },
     wrap: (metadata) => rpc("SendMessage", messageV1(metadata)),
   },
-  { ...http1("HTTP+JSON of A2A 0.3", "/v1/message:send"), wrap: (metadata) => `{"message":${messageV1(metadata)}}` },
-  { ...http1("HTTP+JSON of A2A 1.0", "/message:send"), wrap: (metadata) => `{"message":${messageV1(metadata)}}` },
+  {
+    ...http1("HTTP+JSON of A2A 0.3", "/v1/message:send"),
+    wrap: (metadata) => `{"message":${messageV1(metadata)}}`,
+  },
+  {
+    ...http1("HTTP+JSON of A2A 1.0", "/message:send"),
+    wrap: (metadata) => `{"message":${messageV1(metadata)}}`,
+  },
   {
     ...http1("Connect with JSON", "/devtool.v1alpha.TaskService/SendMessage"),
     wrap: (metadata) => `{"message":${ownMessage(metadata)}}`,
   },
   {
-    ...http1("Connect streams with JSON", "/devtool.v1alpha.TaskService/StreamMessage"),
+    ...http1(
+      "Connect streams with JSON",
+      "/devtool.v1alpha.TaskService/StreamMessage",
+    ),
     type: "application/connect+json",
     wrap: (metadata) => `{"request":{"message":${ownMessage(metadata)}}}`,
   },
 ];
 
 const BINARY_BINDINGS: readonly Omit<Bomb, "body">[] = [
-  { ...http1("Connect with bytes", "/devtool.v1alpha.TaskService/SendMessage"), type: "application/proto" },
+  {
+    ...http1("Connect with bytes", "/devtool.v1alpha.TaskService/SendMessage"),
+    type: "application/proto",
+  },
   {
     ...http1("gRPC-Web", "/devtool.v1alpha.TaskService/SendMessage"),
     type: "application/grpc-web+proto",
@@ -99,20 +123,32 @@ function binaryBombs(bombs: ReadonlyMap<string, () => Buffer>): Bomb[] {
   );
 }
 
-/** Each binding gets 256 MB of zeros in some 250 KB, in frames that are marked as compressed where it has frames. */
+/**
+ * Each binding gets 256 MB of zeros in some 250 KB, in frames that are marked
+ * as compressed where it has frames.
+ */
 function gzipBombs(): Bomb[] {
   const zeros = gzipSync(Buffer.alloc(256 * MEGABYTE));
-  return [...JSON_BINDINGS, ...BINARY_BINDINGS].map(({ name, client, path, type, headers }) => {
-    const encoding = type.startsWith("application/grpc")
-      ? "grpc-encoding"
-      : type.startsWith("application/connect")
-        ? "connect-content-encoding"
-        : "content-encoding";
-    const frame = framed(zeros);
-    frame[0] = 1;
-    const body = isFramed({ type }) ? frame : zeros;
-    return { name: `gzip over ${name}`, client, path, type, headers: { ...headers, [encoding]: "gzip" }, body };
-  });
+  return [...JSON_BINDINGS, ...BINARY_BINDINGS].map(
+    ({ name, client, path, type, headers }) => {
+      const encoding = type.startsWith("application/grpc")
+        ? "grpc-encoding"
+        : type.startsWith("application/connect")
+          ? "connect-content-encoding"
+          : "content-encoding";
+      const frame = framed(zeros);
+      frame[0] = 1;
+      const body = isFramed({ type }) ? frame : zeros;
+      return {
+        name: `gzip over ${name}`,
+        client,
+        path,
+        type,
+        headers: { ...headers, [encoding]: "gzip" },
+        body,
+      };
+    },
+  );
 }
 
 function isFramed({ type }: Pick<Bomb, "type">): boolean {
@@ -140,7 +176,14 @@ function requestWith(value: Buffer): Buffer {
   const part = field(1, Buffer.from("text x"));
   const entry = Buffer.concat([field(1, Buffer.from("bomb")), field(2, value)]);
   const metadata = field(1, entry);
-  return field(1, Buffer.concat([field(1, Buffer.from("b")), field(3, part), field(METADATA, metadata)]));
+  return field(
+    1,
+    Buffer.concat([
+      field(1, Buffer.from("b")),
+      field(3, part),
+      field(METADATA, metadata),
+    ]),
+  );
 }
 
 /** The number of the field in `devtool.v1alpha.Message`. */
@@ -156,7 +199,10 @@ function nested(levels: number): Buffer {
   const heads: Buffer[] = [];
   let size = 0;
   for (let level = 0; level < 2 * levels; level++) {
-    const head = Buffer.concat([Buffer.from([level % 2 === 0 ? 10 : 50]), varint(size)]);
+    const head = Buffer.concat([
+      Buffer.from([level % 2 === 0 ? 10 : 50]),
+      varint(size),
+    ]);
     heads.push(head);
     size += head.length;
   }
@@ -164,7 +210,11 @@ function nested(levels: number): Buffer {
 }
 
 function field(number: number, data: Buffer): Buffer {
-  return Buffer.concat([Buffer.from([(number << 3) | 2]), varint(data.length), data]);
+  return Buffer.concat([
+    Buffer.from([(number << 3) | 2]),
+    varint(data.length),
+    data,
+  ]);
 }
 
 function varint(value: number): Buffer {

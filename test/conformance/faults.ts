@@ -7,5 +7,16 @@ import { SESSION } from "./faults/session.ts";
 import { STREAM } from "./faults/stream.ts";
 import { TOOL } from "./faults/tool.ts";
 
-/** At least one fault for each requirement that a server suite tests. Each breaks that requirement alone. */
-export const FAULTS: readonly Fault[] = [...A2A_03, ...A2A_1, ...CARD, ...SESSION, ...STREAM, ...TOOL, ...COMMAND];
+/**
+ * At least one fault for each requirement that a server suite tests. Each
+ * breaks that requirement alone.
+ */
+export const FAULTS: readonly Fault[] = [
+  ...A2A_03,
+  ...A2A_1,
+  ...CARD,
+  ...SESSION,
+  ...STREAM,
+  ...TOOL,
+  ...COMMAND,
+];

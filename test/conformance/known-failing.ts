@@ -2,7 +2,10 @@ import { readFileSync } from "node:fs";
 import { readKnownFailing } from "@devtool/conformance";
 import type { KnownFailing } from "@devtool/schema/conformance";
 
-/** Returns the hand-written list of known failures of a peer: `known-failing/<peer>.json`. */
+/**
+ * Returns the hand-written list of known failures of a peer:
+ * `known-failing/<peer>.json`.
+ */
 export function knownFailingFile(peer: string): URL {
   const words = peer.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   return new URL(`known-failing/${words.join("-")}.json`, import.meta.url);

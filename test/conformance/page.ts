@@ -5,7 +5,10 @@ import { type Peer, peers } from "./peers.ts";
 
 type Version = "0.3" | "1.0";
 
-/** Renders docs/conformance.md: the cases that devtool's server and other agents fail. */
+/**
+ * Renders docs/conformance.md: the cases that devtool's server and other agents
+ * fail.
+ */
 export function conformancePage(): string {
   return `# Conformance: known failures
 
@@ -36,9 +39,14 @@ ${owedTable()}
 
 function versionTable(version: Version): string {
   const rows = peers()
-    .filter(({ ways }) => ways.some(({ protocolVersion }) => protocolVersion === version))
+    .filter(({ ways }) =>
+      ways.some(({ protocolVersion }) => protocolVersion === version),
+    )
     .flatMap((peer) => peerRows(peer, version));
-  return markdownTable([["server", "over", "requirement", "failing case", "reason"], ...rows]);
+  return markdownTable([
+    ["server", "over", "requirement", "failing case", "reason"],
+    ...rows,
+  ]);
 }
 
 function peerRows(peer: Peer, version: Version): string[][] {
@@ -46,13 +54,25 @@ function peerRows(peer: Peer, version: Version): string[][] {
     .filter(({ protocolVersion }) => protocolVersion === version)
     .map(({ binding }) => binding)
     .join(", ");
-  const failures = knownFailingOf(peer.name).failures.filter(({ protocolVersion }) => protocolVersion === version);
+  const failures = knownFailingOf(peer.name).failures.filter(
+    ({ protocolVersion }) => protocolVersion === version,
+  );
   if (failures.length === 0) return [[peer.name, bindings, "", "none", ""]];
   const alike = Map.groupBy(failures, ({ id, reason }) => `${id} ${reason}`);
   return [...alike.values()].flatMap(([failure, ...others]) => {
     if (failure === undefined) return [];
-    const over = [failure, ...others].map(({ binding }) => binding || bindings).join(", ");
-    return [[peer.name, over, requirementIds(failure, version), failure.id, failure.reason]];
+    const over = [failure, ...others]
+      .map(({ binding }) => binding || bindings)
+      .join(", ");
+    return [
+      [
+        peer.name,
+        over,
+        requirementIds(failure, version),
+        failure.id,
+        failure.reason,
+      ],
+    ];
   });
 }
 
@@ -71,13 +91,22 @@ function owedTable(): string {
       mode,
       untestedBecause,
     ]);
-  return markdownTable([["requirement", "behaviour", "source", "mode", "reason"], ...rows]);
+  return markdownTable([
+    ["requirement", "behaviour", "source", "mode", "reason"],
+    ...rows,
+  ]);
 }
 
 function markdownTable(cells: readonly (readonly string[])[]): string {
   const [head = [], ...rows] = cells;
-  const widths = head.map((_, column) => Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)));
+  const widths = head.map((_, column) =>
+    Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)),
+  );
   const line = (row: readonly string[]): string =>
     `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
+  return [
+    line(head),
+    line(widths.map((width) => "-".repeat(width))),
+    ...rows.map(line),
+  ].join("\n");
 }

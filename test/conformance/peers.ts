@@ -31,7 +31,10 @@ export interface Peer {
   readonly name: string;
   /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
-  /** The prompts that make its agent behave as the cases need. Undefined for the step language. */
+  /**
+   * The prompts that make its agent behave as the cases need. Undefined for the
+   * step language.
+   */
   readonly prompts: Readonly<Record<string, string>> | undefined;
   /** The versions and bindings that it supports. */
   readonly ways: readonly Way[];
@@ -40,7 +43,10 @@ export interface Peer {
   start(): Promise<RunningPeer>;
 }
 
-/** Only what A2A itself requires: beyond it, these agents follow a script of the interop tests. */
+/**
+ * Only what A2A itself requires: beyond it, these agents follow a script of the
+ * interop tests.
+ */
 const A2A_ONLY = "a2a/";
 
 /** Prompts of the agents on the official SDKs (`test/interop/agent.json`). */
@@ -54,7 +60,10 @@ const SCRIPT_PROMPTS = {
   hook: "https://93.184.215.14/hook",
 } as const;
 
-/** Prompts of Gemini CLI's server, whose fake Gemini plays the step language. Its tasks never end unless they are canceled. */
+/**
+ * Prompts of Gemini CLI's server, whose fake Gemini plays the step language.
+ * Its tasks never end unless they are canceled.
+ */
 const STEP_PROMPTS = {
   says: "text hello",
   asks: "text which one?",
@@ -67,10 +76,19 @@ const STEP_PROMPTS = {
 /** All servers that the kit is played against, devtool's first. */
 export function peers(): readonly Peer[] {
   return [
-    { name: "devtool", missing: undefined, prompts: undefined, ways: WAYS, only: "", start: startOurs },
+    {
+      name: "devtool",
+      missing: undefined,
+      prompts: undefined,
+      ways: WAYS,
+      only: "",
+      start: startOurs,
+    },
     {
       name: "gemini-cli-a2a-server 0.25.2",
-      missing: HAS_PEER ? undefined : "Gemini CLI's server is not installed: run npx -y pnpm@12 install:peers",
+      missing: HAS_PEER
+        ? undefined
+        : "Gemini CLI's server is not installed: run npx -y pnpm@12 install:peers",
       prompts: STEP_PROMPTS,
       ways: [{ protocolVersion: "0.3", binding: "JSONRPC" }],
       only: A2A_ONLY,
@@ -86,7 +104,10 @@ function sdkPeers(): readonly Peer[] {
   return [...new Set(kinds.map(({ peer }) => peer))].flatMap((name) => {
     const own = kinds.filter(({ peer }) => peer === name);
     const ways = WAYS.filter((way) =>
-      own.some(({ protocol, binding }) => protocol === way.protocolVersion && binding === way.binding),
+      own.some(
+        ({ protocol, binding }) =>
+          protocol === way.protocolVersion && binding === way.binding,
+      ),
     );
     return own.slice(0, 1).map(({ missing, start }) => ({
       name,
@@ -112,7 +133,8 @@ export async function startOurs(): Promise<RunningPeer> {
     token: server.token,
     async [Symbol.asyncDispose]() {
       await server.close();
-      for (const directory of [workspace, `${workspace}-data`]) rmSync(directory, { recursive: true, force: true });
+      for (const directory of [workspace, `${workspace}-data`])
+        rmSync(directory, { recursive: true, force: true });
     },
   };
 }

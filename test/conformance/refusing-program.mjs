@@ -13,7 +13,10 @@ process.stdin.on("data", (chunk) => {
     const field = body >> 3;
     input = input.subarray(end.end);
     const isRead = field === WORK.readJson || field === WORK.readBinary;
-    answer(isRead ? OUTCOME.refused : OUTCOME.unsupported, isRead ? "nothing is good enough" : `work ${field}`);
+    answer(
+      isRead ? OUTCOME.refused : OUTCOME.unsupported,
+      isRead ? "nothing is good enough" : `work ${field}`,
+    );
   }
 });
 
@@ -37,5 +40,7 @@ function varintAt(place) {
 /** Writes a response with a text of less than 120 bytes. */
 function answer(field, text) {
   const bytes = Buffer.from(text);
-  process.stdout.write(Buffer.from([bytes.length + 2, (field << 3) | 2, bytes.length, ...bytes]));
+  process.stdout.write(
+    Buffer.from([bytes.length + 2, (field << 3) | 2, bytes.length, ...bytes]),
+  );
 }

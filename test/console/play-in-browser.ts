@@ -6,12 +6,16 @@ import { patternOf, readSections } from "../terminal/transcript.ts";
 const LIMIT_MS = 60_000;
 
 /**
- * Plays a transcript in the console: what the user does, and what the page then shows.
+ * Plays a transcript in the console: what the user does, and what the page then
+ * shows.
  *
- * Each step begins with a line `=== send` (a message), `=== click` (the name of a button or a link), `=== open` (the line of a call),
- * `=== fill LABEL` or `=== shows`. What is shown is compared line by line, without empty ones; ` | ` stands between the cells of a table.
+ * Each step begins with a line `=== send` (a message), `=== click` (the name of
+ * a button or a link), `=== open` (the line of a call), `=== fill LABEL` or
+ * `=== shows`. What is shown is compared line by line, without empty ones;
+ * ` | ` stands between the cells of a table.
  *
- * @param replaced what stands for texts that differ from play to play, such as `$WORK`
+ * @param replaced what stands for texts that differ from play to play, such as
+ * `$WORK`
  */
 export async function playInBrowser(
   page: Page,
@@ -25,11 +29,20 @@ export async function playInBrowser(
       await page.getByRole("button", { name: "Send" }).click();
     } else if (what === "click") {
       const options = { name: text, exact: true };
-      await page.getByRole("button", options).or(page.getByRole("link", options)).first().click();
-    } else if (what === "open") await page.locator("summary", { hasText: text }).click();
+      await page
+        .getByRole("button", options)
+        .or(page.getByRole("link", options))
+        .first()
+        .click();
+    } else if (what === "open")
+      await page.locator("summary", { hasText: text }).click();
     else if (what === "fill") await page.getByLabel(label).fill(text);
-    else if (what === "shows") await expectShown(page, patternOf(text, replaced));
-    else throw new Error(`"${what}" is not a step of a transcript: write send, click, open, fill or shows`);
+    else if (what === "shows")
+      await expectShown(page, patternOf(text, replaced));
+    else
+      throw new Error(
+        `"${what}" is not a step of a transcript: write send, click, open, fill or shows`,
+      );
   }
 }
 

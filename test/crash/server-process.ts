@@ -5,7 +5,9 @@ import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 
-const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
+const MAIN = fileURLToPath(
+  new URL("../../packages/cli/dist/main.js", import.meta.url),
+);
 
 /** A server in a process of its own, as its users start it. */
 export interface ServerProcess {
@@ -28,12 +30,17 @@ export interface ServerPlace {
 }
 
 /** Starts the built command and waits for its line of JSON. */
-export async function startServerProcess(place: ServerPlace): Promise<ServerProcess> {
+export async function startServerProcess(
+  place: ServerPlace,
+): Promise<ServerProcess> {
   const { data, workspace, environment } = place;
   return startServing(["--data", data, "--workspace", workspace], environment);
 }
 
-/** Starts the built command, or the one of a file, with further flags, in an environment, on a Node, and waits for its line of JSON. */
+/**
+ * Starts the built command, or the one of a file, with further flags, in an
+ * environment, on a Node, and waits for its line of JSON.
+ */
 export async function startServing(
   flags: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
@@ -41,15 +48,26 @@ export async function startServing(
   node: string = process.execPath,
 ): Promise<ServerProcess> {
   const args = [main, "serve", "--port", "0", "--json", ...flags];
-  const child = spawn(node, args, { stdio: ["ignore", "pipe", "pipe"], env: environment });
-  const gone = new Promise<NodeJS.Signals | null>((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
+  const child = spawn(node, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: environment,
+  });
+  const gone = new Promise<NodeJS.Signals | null>((resolve) =>
+    child.once("exit", (_code, signal) => resolve(signal)),
+  );
   const said = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (said.stdout += chunk));
-  child.stderr.on("data", (chunk) => (said.stderr += chunk)).pipe(process.stderr, { end: false });
+  child.stderr
+    .on("data", (chunk) => (said.stderr += chunk))
+    .pipe(process.stderr, { end: false });
   const [line]: unknown[] = await Promise.race([
     once(createInterface({ input: child.stdout }), "line"),
     once(child, "exit").then(([code, signal]) =>
-      Promise.reject(new Error(`the server ended with ${code ?? signal} before it was ready`)),
+      Promise.reject(
+        new Error(
+          `the server ended with ${code ?? signal} before it was ready`,
+        ),
+      ),
     ),
   ]);
   return {
@@ -61,7 +79,10 @@ export async function startServing(
   };
 }
 
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+async function end(
+  child: ChildProcess,
+  signal: NodeJS.Signals,
+): Promise<number | null> {
   if (child.exitCode === null && child.signalCode === null) {
     const gone = once(child, "exit");
     child.kill(signal);

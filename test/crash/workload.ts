@@ -9,7 +9,14 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { emptyTask, reduceTask, type ServerInfo, type Task, type TaskEvent, type ToolCall } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type ServerInfo,
+  type Task,
+  type TaskEvent,
+  type ToolCall,
+} from "@devtool/schema";
 
 /** An event that somebody waits for. */
 interface Awaited {
@@ -17,7 +24,9 @@ interface Awaited {
   readonly resolve: () => void;
 }
 
-/** The events that clients of a crashing server received, over all its restarts. */
+/**
+ * The events that clients of a crashing server received, over all its restarts.
+ */
 export class Witness {
   /** Each event that a client got, by task and sequence. */
   readonly seen = new Map<string, Map<bigint, TaskEvent>>();
@@ -26,8 +35,13 @@ export class Witness {
   #next = 0;
   #awaited: Awaited | undefined;
 
-  /** Resolves when a client is shown an event from now on. Default: any event. One at a time is waited for. */
-  nextEvent(isWanted: (event: TaskEvent) => boolean = () => true): Promise<void> {
+  /**
+   * Resolves when a client is shown an event from now on. Default: any event.
+   * One at a time is waited for.
+   */
+  nextEvent(
+    isWanted: (event: TaskEvent) => boolean = () => true,
+  ): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#awaited = { isWanted, resolve };
     return promise;
@@ -47,23 +61,46 @@ export class Witness {
 }
 
 /** Connects to a server. */
-export function clientFor(server: Pick<ServerInfo, "url" | "token">): DevtoolClient {
+export function clientFor(
+  server: Pick<ServerInfo, "url" | "token">,
+): DevtoolClient {
   return createDevtoolClient(transportTo(server));
 }
 
-/** Sends requests to a server with its token. Default agent: the one that all share. */
-export function transportTo({ url, token }: Pick<ServerInfo, "url" | "token">, agent?: Agent): Transport {
+/**
+ * Sends requests to a server with its token. Default agent: the one that all
+ * share.
+ */
+export function transportTo(
+  { url, token }: Pick<ServerInfo, "url" | "token">,
+  agent?: Agent,
+): Transport {
   const interceptors = [bearerInterceptor(token)];
-  return createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors, nodeOptions: { agent } });
+  return createConnectTransport({
+    baseUrl: url,
+    httpVersion: "1.1",
+    interceptors,
+    nodeOptions: { agent },
+  });
 }
 
-/** Starts tasks one after the other, approves what they ask, and remembers all it is shown; until the signal aborts. */
-export async function writer(client: DevtoolClient, witness: Witness, signal: AbortSignal): Promise<void> {
+/**
+ * Starts tasks one after the other, approves what they ask, and remembers all
+ * it is shown; until the signal aborts.
+ */
+export async function writer(
+  client: DevtoolClient,
+  witness: Witness,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     const token = witness.token();
     const script = `say 3\nrun echo ${token} >> effects.txt\nsay 3\nread effects.txt x3\ntext end`;
     const request = { message: textMessage(token, script) };
-    const asked = await fold(client.tasks.streamMessage({ request }, { signal }), { token, witness });
+    const asked = await fold(
+      client.tasks.streamMessage({ request }, { signal }),
+      { token, witness },
+    );
     await approve(client, asked, { token, witness, signal });
   }
 }
@@ -82,10 +119,19 @@ export async function approve(
   task: Task,
   { token, witness, signal, optionOf = () => "proceed_once" }: Approving,
 ): Promise<Task> {
-  const parts = pendingToolCalls(task).map((call) => confirmationPart(call, optionOf(call)));
+  const parts = pendingToolCalls(task).map((call) =>
+    confirmationPart(call, optionOf(call)),
+  );
   if (parts.length === 0) return task;
-  const request = { message: { messageId: crypto.randomUUID(), parts }, taskId: task.id };
-  return fold(client.tasks.streamMessage({ request }, { signal }), { token, witness }, task);
+  const request = {
+    message: { messageId: crypto.randomUUID(), parts },
+    taskId: task.id,
+  };
+  return fold(
+    client.tasks.streamMessage({ request }, { signal }),
+    { token, witness },
+    task,
+  );
 }
 
 /** Remembers the events of a stream, and gives the task that they make. */

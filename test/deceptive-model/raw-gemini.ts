@@ -2,10 +2,16 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A Gemini API that answers with the JSON that it is given, whatever it is asked. */
+/**
+ * A Gemini API that answers with the JSON that it is given, whatever it is
+ * asked.
+ */
 export interface RawGemini extends Disposable {
   readonly url: string;
-  /** The next answers: the text of `parts` of each, in turn; after the last it says that it is done. */
+  /**
+   * The next answers: the text of `parts` of each, in turn; after the last it
+   * says that it is done.
+   */
   play(...answers: readonly string[]): void;
 }
 
@@ -16,7 +22,9 @@ export async function startRawGemini(): Promise<RawGemini> {
     request.resume().on("end", () => {
       const parts = answers.shift() ?? '[{"text":"Done."}]';
       response.setHeader("content-type", "text/event-stream");
-      response.end(`data: {"candidates":[{"content":{"role":"model","parts":${parts}},"finishReason":"STOP"}]}\n\n`);
+      response.end(
+        `data: {"candidates":[{"content":{"role":"model","parts":${parts}},"finishReason":"STOP"}]}\n\n`,
+      );
     });
   });
   server.listen(0, "127.0.0.1");

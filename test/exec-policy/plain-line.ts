@@ -1,6 +1,12 @@
 import { type Dice, oneOf } from "./dice.ts";
 import { double, escaped, single } from "./quotes.ts";
-import { BLANKS, HARMLESS, PROGRAMS, SEPARATORS, VALUES } from "./vocabulary.ts";
+import {
+  BLANKS,
+  HARMLESS,
+  PROGRAMS,
+  SEPARATORS,
+  VALUES,
+} from "./vocabulary.ts";
 
 /** The parts of a generated command line. */
 export interface LineParts {
@@ -8,7 +14,10 @@ export interface LineParts {
   word(): string;
 }
 
-/** Commands of literal words in all kinds of quotes, joined by all kinds of signs. */
+/**
+ * Commands of literal words in all kinds of quotes, joined by all kinds of
+ * signs.
+ */
 export class PlainLine implements LineParts {
   readonly #dice: Dice;
 
@@ -24,14 +33,16 @@ export class PlainLine implements LineParts {
   /** Returns a line with this number of commands. */
   joined(count: number, parts: LineParts = this): string {
     let line = parts.command();
-    for (let left = count - 1; left > 0; left--) line += this.#one(SEPARATORS) + parts.command();
+    for (let left = count - 1; left > 0; left--)
+      line += this.#one(SEPARATORS) + parts.command();
     return line + this.#one(["", "", "", ";", "\n", " # x; rm y", " #x\nls"]);
   }
 
   /** A program with up to three words behind it. */
   command(parts: Pick<LineParts, "word"> = this): string {
     const words = Array.from({ length: this.#dice(4) }, () => parts.word());
-    const name = this.#one(["", "", "", "", "! "]) + this.#quoted(this.#one(PROGRAMS));
+    const name =
+      this.#one(["", "", "", "", "! "]) + this.#quoted(this.#one(PROGRAMS));
     return [name, ...words].join(this.#one(BLANKS)) + this.#one(HARMLESS);
   }
 

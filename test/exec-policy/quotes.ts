@@ -10,5 +10,7 @@ export function double(value: string): string {
 
 /** With a backslash before each sign; a line end cannot have one. */
 export function escaped(value: string): string {
-  return value.includes("\n") ? single(value) : value.replaceAll(/[^\w./-]/g, "\\$&");
+  return value.includes("\n")
+    ? single(value)
+    : value.replaceAll(/[^\w./-]/g, "\\$&");
 }

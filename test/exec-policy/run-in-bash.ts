@@ -1,60 +1,104 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** The results of command lines. */
 export interface BashRuns {
-  /** For each command line the programs that it ran, each as the words that it was called with. */
+  /**
+   * For each command line the programs that it ran, each as the words that it
+   * was called with.
+   */
   readonly logs: readonly (readonly (readonly string[])[])[];
-  /** Whether each command line left the shell as it was: its variables, functions, aliases, options, traps and directory. */
+  /**
+   * Whether each command line left the shell as it was: its variables,
+   * functions, aliases, options, traps and directory.
+   */
   readonly changed: readonly boolean[];
-  /** How many command lines did not end by themselves within ten seconds: loops, whose `break` is broken. */
+  /**
+   * How many command lines did not end by themselves within ten seconds: loops,
+   * whose `break` is broken.
+   */
   readonly endless: number;
 }
 
-/** Runs command lines, each by a bash of its own, where every program only logs how it was called. */
+/**
+ * Runs command lines, each by a bash of its own, where every program only logs
+ * how it was called.
+ */
 export async function runInBash(
   commands: readonly string[],
-  programs: { readonly stubs: readonly string[]; readonly wrappers: readonly string[] },
+  programs: {
+    readonly stubs: readonly string[];
+    readonly wrappers: readonly string[];
+  },
 ): Promise<BashRuns> {
   const directory = await mkdtemp(join(tmpdir(), "devtool-bash-"));
   try {
     await makePrograms(directory, programs);
     const half = Math.ceil(commands.length / 2);
     const starts = commands.length > 1 ? [0, half] : [0];
-    await Promise.all(starts.map((start) => runBatch(directory, commands.slice(start, start + half), start)));
-    const logs = commands.map((_command, index) => readLog(join(directory, "log", `${index}`)));
+    await Promise.all(
+      starts.map((start) =>
+        runBatch(directory, commands.slice(start, start + half), start),
+      ),
+    );
+    const logs = commands.map((_command, index) =>
+      readLog(join(directory, "log", `${index}`)),
+    );
     const changed = new Set(await readdir(join(directory, "changed")));
     const endless = (await readdir(join(directory, "endless"))).length;
-    return { logs, changed: commands.map((_command, index) => changed.has(`${index}`)), endless };
+    return {
+      logs,
+      changed: commands.map((_command, index) => changed.has(`${index}`)),
+      endless,
+    };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** A log is a text: each word ends with U+001F, each call with U+001E. One write for a call, so that calls do not mix. */
+/**
+ * A log is a text: each word ends with U+001F, each call with U+001E. One write
+ * for a call, so that calls do not mix.
+ */
 const LOG = `printf "%s\\037" "\${0##*/}" "$@" "\u001e" >> "$EXEC_LOG"`;
 
 async function makePrograms(
   directory: string,
-  { stubs, wrappers }: { readonly stubs: readonly string[]; readonly wrappers: readonly string[] },
+  {
+    stubs,
+    wrappers,
+  }: {
+    readonly stubs: readonly string[];
+    readonly wrappers: readonly string[];
+  },
 ): Promise<void> {
-  for (const name of ["bin", "log", "work", "endless", "changed"]) await mkdir(join(directory, name));
+  for (const name of ["bin", "log", "work", "endless", "changed"])
+    await mkdir(join(directory, name));
   const program = async (name: string, text: string): Promise<void> => {
     const path = join(directory, "bin", name);
     await writeFile(path, `#!/bin/dash\n${text}\n`);
     await chmod(path, 0o755);
   };
   for (const name of stubs) await program(name, LOG);
-  for (const name of wrappers) await program(name, `${LOG}\nexec /usr/bin/${name} "$@"`);
+  for (const name of wrappers)
+    await program(name, `${LOG}\nexec /usr/bin/${name} "$@"`);
   await writeFile(join(directory, "state"), STATE);
 }
 
 /**
- * What every bash reads before its command line: when it ends, it compares its state with that of one that ran nothing.
- * What always differs is taken away first.
+ * What every bash reads before its command line: when it ends, it compares its
+ * state with that of one that ran nothing. What always differs is taken away
+ * first.
  */
 const STATE = `
 trap '
@@ -70,8 +114,8 @@ trap '
 `;
 
 /**
- * One bash that starts all the others: much faster than a process of ours for each. One that does not end is killed with
- * all that it started.
+ * One bash that starts all the others: much faster than a process of ours for
+ * each. One that does not end is killed with all that it started.
  */
 const DRIVER = `
 export BASH_ENV=$5 EXEC_PLACE=$3 EXEC_CHANGED=$6 EXEC_INDEX=reference
@@ -85,7 +129,11 @@ while IFS= read -r -d "" command; do
 done
 `;
 
-async function runBatch(directory: string, commands: readonly string[], start: number): Promise<void> {
+async function runBatch(
+  directory: string,
+  commands: readonly string[],
+  start: number,
+): Promise<void> {
   const work = join(directory, "work", `${start}`);
   await mkdir(work);
   const places = [
@@ -95,12 +143,20 @@ async function runBatch(directory: string, commands: readonly string[], start: n
   ];
   const args = ["-c", DRIVER, "driver", `${start}`, ...places];
   const env = { PATH: join(directory, "bin"), HOME: work, LC_ALL: "C.UTF-8" };
-  const child = spawn("/bin/bash", args, { env, stdio: ["pipe", "ignore", "inherit"] });
+  const child = spawn("/bin/bash", args, {
+    env,
+    stdio: ["pipe", "ignore", "inherit"],
+  });
   child.stdin.end(commands.map((command) => `${command}\0`).join(""));
-  await new Promise((resolve, reject) => child.once("exit", resolve).once("error", reject));
+  await new Promise((resolve, reject) =>
+    child.once("exit", resolve).once("error", reject),
+  );
 }
 
-/** A command line that ran no program has no log. Any other failure would hide what ran, so it ends the test. */
+/**
+ * A command line that ran no program has no log. Any other failure would hide
+ * what ran, so it ends the test.
+ */
 function readLog(path: string): string[][] {
   if (!existsSync(path)) return [];
   return readFileSync(path, "utf8")

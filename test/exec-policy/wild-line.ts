@@ -3,7 +3,10 @@ import { type LineParts, PlainLine } from "./plain-line.ts";
 import { single } from "./quotes.ts";
 import { EXPANSIONS, ODDITIES } from "./vocabulary.ts";
 
-/** Commands with expansions, redirections, groups, control flow, functions, wrappers and mistakes. */
+/**
+ * Commands with expansions, redirections, groups, control flow, functions,
+ * wrappers and mistakes.
+ */
 export class WildLine implements LineParts {
   readonly #dice: Dice;
   readonly #plain: PlainLine;
@@ -16,7 +19,9 @@ export class WildLine implements LineParts {
     this.#plain = new PlainLine(dice);
   }
 
-  /** A line of one to three commands, and perhaps a mistake or a here-document. */
+  /**
+   * A line of one to three commands, and perhaps a mistake or a here-document.
+   */
   line(): string {
     const line = this.#plain.line(this);
     // A tenth is broken: something is missing, or too much.
@@ -24,7 +29,21 @@ export class WildLine implements LineParts {
     const at = this.#dice(line.length + 1);
     return (
       line.slice(0, at) +
-      this.#one(['"', "'", "(", ")", "`", "&", "|", ";", "{", "}", "<", "\\", "\n"]) +
+      this.#one([
+        '"',
+        "'",
+        "(",
+        ")",
+        "`",
+        "&",
+        "|",
+        ";",
+        "{",
+        "}",
+        "<",
+        "\\",
+        "\n",
+      ]) +
       line.slice(at)
     );
   }
@@ -41,7 +60,17 @@ export class WildLine implements LineParts {
   }
 
   #simple(): string {
-    const assignment = this.#one(["", "", "", "", "", "V=1 ", "V=$(ls) ", "A=b C='d e' ", "V=`rm` "]);
+    const assignment = this.#one([
+      "",
+      "",
+      "",
+      "",
+      "",
+      "V=1 ",
+      "V=$(ls) ",
+      "A=b C='d e' ",
+      "V=`rm` ",
+    ]);
     const redirect = () =>
       this.#one([
         "",
@@ -123,7 +152,8 @@ export class WildLine implements LineParts {
 
   #expanded(): string {
     const inner = () => this.#plain.joined(1, this).replace(/ #.*$/s, "");
-    const plain = () => new PlainLine(this.#dice).line().replace(/[`\\#!]/g, "");
+    const plain = () =>
+      new PlainLine(this.#dice).line().replace(/[`\\#!]/g, "");
     switch (this.#dice(12)) {
       case 0:
         return `$(${inner()})`;

@@ -1,11 +1,18 @@
-/** An MCP server over stdio with one tool, `append`, that adds a token to `effects.txt` in its working directory. */
+/**
+ * An MCP server over stdio with one tool, `append`, that adds a token to
+ * `effects.txt` in its working directory.
+ */
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const APPEND = {
   name: "append",
   description: "Adds a token to effects.txt.",
-  inputSchema: { type: "object", properties: { token: { type: "string" } }, required: ["token"] },
+  inputSchema: {
+    type: "object",
+    properties: { token: { type: "string" } },
+    required: ["token"],
+  },
 };
 
 /** The result of a request; undefined for a method that it does not know. */
@@ -31,6 +38,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { id, method, params } = JSON.parse(line);
   if (id === undefined) continue;
   const result = answer(method, params?.arguments?.token ?? "");
-  const reply = result ? { result } : { error: { code: -32601, message: "method not found" } };
+  const reply = result
+    ? { result }
+    : { error: { code: -32601, message: "method not found" } };
   process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", id, ...reply })}\n`);
 }

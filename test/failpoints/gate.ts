@@ -1,14 +1,34 @@
-import { type Call, functionsOf, type NamedFunction, type SourceFile } from "./steps.ts";
+import {
+  type Call,
+  functionsOf,
+  type NamedFunction,
+  type SourceFile,
+} from "./steps.ts";
 
 /** Calls that look like a step and are none, by what is called. */
 const NO_STEPS: readonly { readonly call: RegExp; readonly why: string }[] = [
   { call: /^(decoder|answer|parser)\.(write|end)$/, why: "it reads in memory" },
-  { call: /^this\.#calls\.end$/, why: "it collects in memory the calls of an answer" },
+  {
+    call: /^this\.#calls\.end$/,
+    why: "it collects in memory the calls of an answer",
+  },
   { call: /^this\.#heartbeats\.remove$/, why: "a set in memory" },
-  { call: /^(sse|command)\.(write|end)$/, why: "SseStream and GitCommand have failpoints of their own" },
-  { call: /^this\.#process\?\.write$/, why: "ServerProcess has failpoints of its own" },
-  { call: /^this\.#repository\.remove$/, why: "ShadowGit has failpoints of its own" },
-  { call: /^workspace\.writeFile$/, why: "Workspace has failpoints of its own" },
+  {
+    call: /^(sse|command)\.(write|end)$/,
+    why: "SseStream and GitCommand have failpoints of their own",
+  },
+  {
+    call: /^this\.#process\?\.write$/,
+    why: "ServerProcess has failpoints of its own",
+  },
+  {
+    call: /^this\.#repository\.remove$/,
+    why: "ShadowGit has failpoints of its own",
+  },
+  {
+    call: /^workspace\.writeFile$/,
+    why: "Workspace has failpoints of its own",
+  },
   {
     call: /^(invocation|loop|\(await make\(\)\))\.execute$|executor\.execute$/i,
     why: "it hands on: tools run in running-call.ts",
@@ -16,7 +36,11 @@ const NO_STEPS: readonly { readonly call: RegExp; readonly why: string }[] = [
 ];
 
 /** Functions that a crash can cut anywhere, and why nothing is lost then. */
-const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly why: string }[] = [
+const EXCUSED: readonly {
+  readonly path: RegExp;
+  readonly name: RegExp;
+  readonly why: string;
+}[] = [
   {
     path: /coding-agent\/src\/tool\/descriptor\.ts$/,
     name: /^Descriptor\./,
@@ -27,8 +51,16 @@ const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly
     name: /^(migrate|tagRows|fillContexts)$/,
     why: "in the transaction between store.open and store.layout",
   },
-  { path: /server\/src\/store\/sqlite-task-store\.ts$/, name: /#rollBack$/, why: "what a crash does, too" },
-  { path: /server\/src\/transport\/auth\/issuer-keys\.ts$/, name: /^discoverJwksUri$/, why: "reads public keys" },
+  {
+    path: /server\/src\/store\/sqlite-task-store\.ts$/,
+    name: /#rollBack$/,
+    why: "what a crash does, too",
+  },
+  {
+    path: /server\/src\/transport\/auth\/issuer-keys\.ts$/,
+    name: /^discoverJwksUri$/,
+    why: "reads public keys",
+  },
   {
     path: /policy\/src\/approval-file\.ts$/,
     name: /^ApprovalFile\.setAside$/,
@@ -54,14 +86,26 @@ const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly
     name: /^probe$/,
     why: "an empty directory to try a sandbox in",
   },
-  { path: /sandbox\/src\/placeholder\.ts$/, name: /^make(File)?Placeholder$/, why: "makes what is empty" },
-  { path: /sandbox\/src\/placeholder\.ts$/, name: /^removePlaceholder$/, why: "removes what is empty" },
+  {
+    path: /sandbox\/src\/placeholder\.ts$/,
+    name: /^make(File)?Placeholder$/,
+    why: "makes what is empty",
+  },
+  {
+    path: /sandbox\/src\/placeholder\.ts$/,
+    name: /^removePlaceholder$/,
+    why: "removes what is empty",
+  },
   {
     path: /sandbox\/src\/placeholders\.ts$/,
     name: /^restoreLink$/,
     why: "a crash leaves what the command made: docs/threat-model.md says so",
   },
-  { path: /cli\/src\/command\/serve\.ts$/, name: /^dataPlace$/, why: "a directory that is thrown away" },
+  {
+    path: /cli\/src\/command\/serve\.ts$/,
+    name: /^dataPlace$/,
+    why: "a directory that is thrown away",
+  },
   {
     path: /server\/src\/transport\/http\/sse\.ts$/,
     name: /^SseStream\.beat$/,
@@ -72,10 +116,26 @@ const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly
     name: /^Checkpoints\.restore$/,
     why: "writes through Workspace",
   },
-  { path: /server\/src\/transport\/http\/refusal\.ts$/, name: /^closeAfter$/, why: "refuses, and nothing was done" },
-  { path: /cli\/src\/pinned-tls\.ts$/, name: /^pinnedFetch$/, why: "asks a running server who it is" },
-  { path: /cli\/src\/io\.ts$/, name: /^writeLine$/, why: "a line for the operator" },
-  { path: /(server|policy|sandbox)\/src\/failpoint\.ts$/, name: /^failpoint$/, why: "the failpoint itself" },
+  {
+    path: /server\/src\/transport\/http\/refusal\.ts$/,
+    name: /^closeAfter$/,
+    why: "refuses, and nothing was done",
+  },
+  {
+    path: /cli\/src\/pinned-tls\.ts$/,
+    name: /^pinnedFetch$/,
+    why: "asks a running server who it is",
+  },
+  {
+    path: /cli\/src\/io\.ts$/,
+    name: /^writeLine$/,
+    why: "a line for the operator",
+  },
+  {
+    path: /(server|policy|sandbox)\/src\/failpoint\.ts$/,
+    name: /^failpoint$/,
+    why: "the failpoint itself",
+  },
 ];
 
 /** The findings of the gate in some files. */
@@ -84,30 +144,49 @@ export interface GateReport {
   readonly failpoints: readonly string[];
   /** How many calls persist, emit or spawn something. */
   readonly steps: number;
-  /** Functions whose steps do not lie between two failpoints, and failpoints whose name is wrong or used twice. */
+  /**
+   * Functions whose steps do not lie between two failpoints, and failpoints
+   * whose name is wrong or used twice.
+   */
   readonly breaches: readonly string[];
   /** Excuses that excuse nothing any more. */
   readonly unused: readonly string[];
 }
 
-/** Checks that what files persist, emit and spawn lies between two failpoints of the same function, or of its callers. */
+/**
+ * Checks that what files persist, emit and spawn lies between two failpoints of
+ * the same function, or of its callers.
+ */
 export function checkFailpoints(files: readonly SourceFile[]): GateReport {
   const used = new Set<string>();
   const checked = files.map((file) => checkFile(file, used));
-  const failpoints = checked.flatMap(({ functions }) => functions.flatMap(({ calls }) => namesOf(calls, "failpoint")));
-  const excuses = [...NO_STEPS.map(({ call }) => String(call)), ...EXCUSED.map(({ path, name }) => `${path} ${name}`)];
+  const failpoints = checked.flatMap(({ functions }) =>
+    functions.flatMap(({ calls }) => namesOf(calls, "failpoint")),
+  );
+  const excuses = [
+    ...NO_STEPS.map(({ call }) => String(call)),
+    ...EXCUSED.map(({ path, name }) => `${path} ${name}`),
+  ];
   return {
     failpoints,
     steps: checked.reduce(
-      (sum, { functions }) => sum + functions.flatMap(({ calls }) => namesOf(calls, "step")).length,
+      (sum, { functions }) =>
+        sum + functions.flatMap(({ calls }) => namesOf(calls, "step")).length,
       0,
     ),
-    breaches: [...checked.flatMap(({ breaches }) => breaches), ...failpoints.flatMap(nameBreach)],
+    breaches: [
+      ...checked.flatMap(({ breaches }) => breaches),
+      ...failpoints.flatMap(nameBreach),
+    ],
     unused: excuses.filter((excuse) => !used.has(excuse)),
   };
 }
 
-function nameBreach(name: string, index: number, all: readonly string[]): string[] {
+function nameBreach(
+  name: string,
+  index: number,
+  all: readonly string[],
+): string[] {
   if (!/^devtool:[a-z-]+\.[a-z-]+\.(before|after)$/.test(name))
     return [`${name || "a computed name"} is not a name of a failpoint`];
   return all.indexOf(name) === index ? [] : [`${name} is in two places`];
@@ -133,37 +212,69 @@ function checkFile(file: SourceFile, used: Set<string>): CheckedFile {
   const breaches = open.flatMap((one) =>
     isCoveredByCallers(one, functions)
       ? []
-      : [`${file.path}: ${one.name || "the file"}: ${namesOf(one.calls, "step").join(", ")}`],
+      : [
+          `${file.path}: ${one.name || "the file"}: ${namesOf(one.calls, "step").join(", ")}`,
+        ],
   );
   return { functions, breaches };
 }
 
 function isNoStep(call: Call, used: Set<string>): boolean {
-  const excuse = call.case === "step" && NO_STEPS.find((one) => one.call.test(call.name));
+  const excuse =
+    call.case === "step" && NO_STEPS.find((one) => one.call.test(call.name));
   if (excuse) used.add(String(excuse.call));
   return Boolean(excuse);
 }
 
-function isExcused({ path }: SourceFile, { name }: NamedFunction, used: Set<string>): boolean {
-  const excuse = EXCUSED.find((one) => one.path.test(path) && one.name.test(name));
+function isExcused(
+  { path }: SourceFile,
+  { name }: NamedFunction,
+  used: Set<string>,
+): boolean {
+  const excuse = EXCUSED.find(
+    (one) => one.path.test(path) && one.name.test(name),
+  );
   if (excuse) used.add(`${excuse.path} ${excuse.name}`);
   return excuse !== undefined;
 }
 
-/** Whether a failpoint comes before the first step and another after the last; calls of the functions named count as steps. */
-function isBracketed(calls: readonly Call[], helpers: ReadonlySet<string>): boolean {
-  const steps = calls.filter((call) => call.case === "step" || (call.case === "local" && helpers.has(call.name)));
+/**
+ * Whether a failpoint comes before the first step and another after the last;
+ * calls of the functions named count as steps.
+ */
+function isBracketed(
+  calls: readonly Call[],
+  helpers: ReadonlySet<string>,
+): boolean {
+  const steps = calls.filter(
+    (call) =>
+      call.case === "step" || (call.case === "local" && helpers.has(call.name)),
+  );
   const [first, last] = [steps[0], steps.at(-1)];
   if (!first || !last) return true;
   const points = calls.filter((call) => call.case === "failpoint");
-  return points.some(({ start }) => start < first.start) && points.some(({ start }) => start > last.start);
+  return (
+    points.some(({ start }) => start < first.start) &&
+    points.some(({ start }) => start > last.start)
+  );
 }
 
-/** Whether a function is for its own file alone, and each function there that calls it has failpoints around the call. */
-function isCoveredByCallers({ name, isPrivate }: NamedFunction, functions: readonly NamedFunction[]): boolean {
+/**
+ * Whether a function is for its own file alone, and each function there that
+ * calls it has failpoints around the call.
+ */
+function isCoveredByCallers(
+  { name, isPrivate }: NamedFunction,
+  functions: readonly NamedFunction[],
+): boolean {
   if (!isPrivate) return false;
   const short = name.replace(/^.*\./, "");
   const helper = new Set([short, `this.${short}`]);
-  const callers = functions.filter(({ calls }) => calls.some((call) => call.case === "local" && helper.has(call.name)));
-  return callers.length > 0 && callers.every(({ calls }) => isBracketed(calls, helper));
+  const callers = functions.filter(({ calls }) =>
+    calls.some((call) => call.case === "local" && helper.has(call.name)),
+  );
+  return (
+    callers.length > 0 &&
+    callers.every(({ calls }) => isBracketed(calls, helper))
+  );
 }

@@ -1,6 +1,7 @@
 /**
- * Is loaded into a server by the test of its failpoints (`--import`): ends the process at one of them, so that nothing of
- * it runs any more, not even the next line.
+ * Is loaded into a server by the test of its failpoints (`--import`): ends the
+ * process at one of them, so that nothing of it runs any more, not even the
+ * next line.
  */
 import { subscribe } from "node:diagnostics_channel";
 

@@ -22,7 +22,10 @@ export interface FailpointReport {
   readonly violations: readonly string[];
 }
 
-/** A fault of the server, to see that the check notices: commits that are late, or posts that are forgotten. */
+/**
+ * A fault of the server, to see that the check notices: commits that are late,
+ * or posts that are forgotten.
+ */
 export type Sabotage = "none" | "late commit" | "forget posts" | "forget audit";
 
 /** How often to kill, where. */
@@ -30,7 +33,10 @@ export interface KillOptions {
   readonly failpoint: string;
   readonly kills: number;
   readonly sabotage: Sabotage;
-  /** A post that does not come in this time is lost, in milliseconds. Default 30,000. */
+  /**
+   * A post that does not come in this time is lost, in milliseconds. Default
+   * 30,000.
+   */
   readonly postTimeoutMs?: number;
 }
 
@@ -39,7 +45,10 @@ const PASSAGES = [1, 2, 5, 3, 8] as const;
 /** A failpoint that was not passed in this time is missed. */
 const PATIENCE_MS = 30_000;
 
-/** Kills a server at a failpoint again and again, each time on the data that the last kill left, and checks them after each (R3). */
+/**
+ * Kills a server at a failpoint again and again, each time on the data that the
+ * last kill left, and checks them after each (R3).
+ */
 export async function killAt({
   failpoint,
   kills,
@@ -47,22 +56,44 @@ export async function killAt({
   postTimeoutMs = PATIENCE_MS,
 }: KillOptions): Promise<FailpointReport> {
   const scene = sceneOf(failpoint);
-  await using world = await World.open(sabotage === "late commit" ? "late commit" : "none", postTimeoutMs);
-  const total = { failpoint, kills: 0, missed: 0, tasks: 0, events: 0, toolsRun: 0, interrupted: 0 };
+  await using world = await World.open(
+    sabotage === "late commit" ? "late commit" : "none",
+    postTimeoutMs,
+  );
+  const total = {
+    failpoint,
+    kills: 0,
+    missed: 0,
+    tasks: 0,
+    events: 0,
+    toolsRun: 0,
+    interrupted: 0,
+  };
   const violations: string[] = [];
   const check = async (life: Life): Promise<void> => {
     const report = await checkWorld(life);
-    for (const name of ["tasks", "events", "toolsRun", "interrupted"] as const) total[name] += report[name];
-    violations.push(...report.violations.map((violation) => `after ${total.kills} kills: ${violation}`));
+    for (const name of ["tasks", "events", "toolsRun", "interrupted"] as const)
+      total[name] += report[name];
+    violations.push(
+      ...report.violations.map(
+        (violation) => `after ${total.kills} kills: ${violation}`,
+      ),
+    );
   };
   try {
     while (total.kills + total.missed < kills) {
       const order = orderFor(failpoint, scene, total.kills);
       if (scene.moment === "start") await leaveTasks(world, scene, check);
-      else if (total.kills > 0 && isFirstMet(order, scene)) await checkBetween(world, scene, check);
+      else if (total.kills > 0 && isFirstMet(order, scene))
+        await checkBetween(world, scene, check);
       await scene.prepare?.(world);
       if (scene.killedFirstAt !== undefined)
-        await liveUntil(world, scene, { failpoint: scene.killedFirstAt, passage: 1, from: "start" }, check);
+        await liveUntil(
+          world,
+          scene,
+          { failpoint: scene.killedFirstAt, passage: 1, from: "start" },
+          check,
+        );
       if (await liveUntil(world, scene, order, check)) total.kills++;
       else total.missed++;
       damage(join(world.data, "tasks.db"), sabotage);
@@ -74,23 +105,38 @@ export async function killAt({
   return { ...total, violations };
 }
 
-/** Half of the servers are killed from their start on, while they recover or work; the others once what was before is checked. */
-function orderFor(failpoint: string, { moment, once }: Scene, kills: number): KillOrder {
+/**
+ * Half of the servers are killed from their start on, while they recover or
+ * work; the others once what was before is checked.
+ */
+function orderFor(
+  failpoint: string,
+  { moment, once }: Scene,
+  kills: number,
+): KillOrder {
   const passage = once ? 1 : (PASSAGES[kills % PASSAGES.length] ?? 1);
   const fromStart = once === true || moment !== undefined || kills % 2 === 1;
   return { failpoint, passage, from: fromStart ? "start" : "signal" };
 }
 
-/** Whether a server passes its failpoint before what the last kill left can be checked, and so does the next. */
+/**
+ * Whether a server passes its failpoint before what the last kill left can be
+ * checked, and so does the next.
+ */
 function isFirstMet({ from }: KillOrder, { moment, once }: Scene): boolean {
   return from === "start" && once === true && moment !== "stop";
 }
 
 /**
- * Checks what the last kill left, and leaves tasks to a server that is killed before it serves anybody: one that rests, and
- * one that a crash ends at its work.
+ * Checks what the last kill left, and leaves tasks to a server that is killed
+ * before it serves anybody: one that rests, and one that a crash ends at its
+ * work.
  */
-async function leaveTasks(world: World, scene: Scene, check: (life: Life) => Promise<void>): Promise<void> {
+async function leaveTasks(
+  world: World,
+  scene: Scene,
+  check: (life: Life) => Promise<void>,
+): Promise<void> {
   const life = await world.start(scene);
   if (!life) throw new Error("a server without an order was killed");
   const begun = [];
@@ -104,8 +150,15 @@ async function leaveTasks(world: World, scene: Scene, check: (life: Life) => Pro
   }
 }
 
-/** Lets a server live that is not killed at a failpoint, to check what the last kill left. */
-async function checkBetween(world: World, scene: Scene, check: (life: Life) => Promise<void>): Promise<void> {
+/**
+ * Lets a server live that is not killed at a failpoint, to check what the last
+ * kill left.
+ */
+async function checkBetween(
+  world: World,
+  scene: Scene,
+  check: (life: Life) => Promise<void>,
+): Promise<void> {
   const life = await world.start(scene);
   if (!life) throw new Error("a server without an order was killed");
   try {
@@ -115,7 +168,9 @@ async function checkBetween(world: World, scene: Scene, check: (life: Life) => P
   }
 }
 
-/** Lets a server live until it is killed at its failpoint; false when it is not. */
+/**
+ * Lets a server live until it is killed at its failpoint; false when it is not.
+ */
 async function liveUntil(
   world: World,
   scene: Scene,
@@ -142,11 +197,17 @@ async function liveUntil(
   }
 }
 
-/** Works, and stops when the scene has it so; whether the server was killed in time. */
+/**
+ * Works, and stops when the scene has it so; whether the server was killed in
+ * time.
+ */
 async function liveOn(life: Life, { moment }: Scene): Promise<boolean> {
   if (moment === "stop") {
     await life.begin();
-    await Promise.race([life.stop(), delay(PATIENCE_MS, undefined, { ref: false })]);
+    await Promise.race([
+      life.stop(),
+      delay(PATIENCE_MS, undefined, { ref: false }),
+    ]);
     return life.wasKilled;
   }
   const late = delay(PATIENCE_MS, "late", { ref: false });
@@ -154,17 +215,27 @@ async function liveOn(life: Life, { moment }: Scene): Promise<boolean> {
   return outcome === "over";
 }
 
-/** Damages the data as a server would that forgets what it has to post, or why it did something. */
+/**
+ * Damages the data as a server would that forgets what it has to post, or why
+ * it did something.
+ */
 function damage(path: string, sabotage: Sabotage): void {
   if (sabotage !== "forget posts" && sabotage !== "forget audit") return;
   const database = new DatabaseSync(path);
   if (sabotage === "forget audit")
-    database.exec("DELETE FROM audit WHERE number = (SELECT max(number) - 1 FROM audit)");
+    database.exec(
+      "DELETE FROM audit WHERE number = (SELECT max(number) - 1 FROM audit)",
+    );
   const heads = database.prepare("SELECT id, sequence FROM task").all();
-  const save = database.prepare("UPDATE push_config SET progress = ? WHERE task_id = ?");
+  const save = database.prepare(
+    "UPDATE push_config SET progress = ? WHERE task_id = ?",
+  );
   for (const { id, sequence } of sabotage === "forget posts" ? heads : []) {
     save.run(
-      toBinary(PushProgressSchema, create(PushProgressSchema, { cursor: BigInt(Number(sequence)) })),
+      toBinary(
+        PushProgressSchema,
+        create(PushProgressSchema, { cursor: BigInt(Number(sequence)) }),
+      ),
       String(id),
     );
   }

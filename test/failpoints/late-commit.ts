@@ -1,6 +1,7 @@
 /**
- * Is loaded into a server by the test of its failpoints: a sabotage. The store says that each commit is durable, and makes
- * only every fourth one so: the server shows and runs what a crash takes back.
+ * Is loaded into a server by the test of its failpoints: a sabotage. The store
+ * says that each commit is durable, and makes only every fourth one so: the
+ * server shows and runs what a crash takes back.
  */
 import { DatabaseSync, StatementSync } from "node:sqlite";
 
@@ -10,7 +11,10 @@ const { exec } = DatabaseSync.prototype;
 let commits = 0;
 let isOpen = false;
 
-/** Whether a statement is left out: three of four ends of transactions, and the begins that follow them. */
+/**
+ * Whether a statement is left out: three of four ends of transactions, and the
+ * begins that follow them.
+ */
 function isLeftOut(sql: string): boolean {
   if (/^COMMIT$/.test(sql)) {
     isOpen = ++commits % ONE_IN !== 0;
@@ -20,7 +24,9 @@ function isLeftOut(sql: string): boolean {
 }
 
 StatementSync.prototype.run = function (...values) {
-  return isLeftOut(this.sourceSQL) ? { changes: 0, lastInsertRowid: 0 } : Reflect.apply(run, this, values);
+  return isLeftOut(this.sourceSQL)
+    ? { changes: 0, lastInsertRowid: 0 }
+    : Reflect.apply(run, this, values);
 };
 
 DatabaseSync.prototype.exec = function (sql) {

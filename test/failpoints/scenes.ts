@@ -8,7 +8,10 @@ import type { Life, World } from "./world.ts";
 
 /** The work that a server repeats until it passes a failpoint. */
 export interface Scene {
-  /** When the failpoint is passed: while the server starts, works or stops. Default: while it works. */
+  /**
+   * When the failpoint is passed: while the server starts, works or stops.
+   * Default: while it works.
+   */
   readonly moment?: "start" | "work" | "stop";
   /** The steps of the agent in each task. Default: one command. */
   readonly script?: (token: string) => string;
@@ -22,7 +25,10 @@ export interface Scene {
   readonly beside?: (life: Life) => Promise<void>;
   /** The action while the server is down, before it passes the failpoint. */
   readonly prepare?: (world: World) => Promise<void>;
-  /** A failpoint at which it is killed first, because only what that leaves leads to this one. */
+  /**
+   * A failpoint at which it is killed first, because only what that leaves
+   * leads to this one.
+   */
   readonly killedFirstAt?: string;
   /** A server passes the failpoint once in its life. */
   readonly once?: true;
@@ -35,9 +41,12 @@ export function command(token: string): string {
 
 function edits(token: string): string {
   const path = `made/${token}.txt`;
-  return [`write ${path} begin`, `edit ${path} begin => begin +`, `edit ${path} begin => begin +`, "text end"].join(
-    "\nnext\n",
-  );
+  return [
+    `write ${path} begin`,
+    `edit ${path} begin => begin +`,
+    `edit ${path} begin => begin +`,
+    "text end",
+  ].join("\nnext\n");
 }
 
 /** One command in each task. */
@@ -45,10 +54,19 @@ const COMMAND: Scene = {};
 const EDITS: Scene = { script: edits };
 const START: Scene = { moment: "start", once: true };
 const NOTIFIES: Scene = { notifies: true };
-const MCP: Scene = { script: (token) => `call mcp__effects__append {"token":"${token}"}\nsay 3\ntext end` };
-const SAVES: Scene = { script: (token) => `run ./append.sh ${token}\ntext end`, option: "proceed_always_and_save" };
+const MCP: Scene = {
+  script: (token) =>
+    `call mcp__effects__append {"token":"${token}"}\nsay 3\ntext end`,
+};
+const SAVES: Scene = {
+  script: (token) => `run ./append.sh ${token}\ntext end`,
+  option: "proceed_always_and_save",
+};
 
-/** The scenes of the failpoints whose names begin so, without `devtool:`; the first that fits counts. */
+/**
+ * The scenes of the failpoints whose names begin so, without `devtool:`; the
+ * first that fits counts.
+ */
 const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["store.make", START],
   ["store.open", START],
@@ -70,10 +88,21 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["outbound", NOTIFIES],
   [
     "signing-keys",
-    { ...NOTIFIES, prepare: ({ data }) => rm(join(data, "signing-keys.json"), { force: true }), once: true },
+    {
+      ...NOTIFIES,
+      prepare: ({ data }) =>
+        rm(join(data, "signing-keys.json"), { force: true }),
+      once: true,
+    },
   ],
-  ["workspace.sweep", { ...EDITS, killedFirstAt: "devtool:workspace.rename.before", once: true }],
-  ["workspace.remove", { script: () => "say 3\ntext end", beside: restore, once: true }],
+  [
+    "workspace.sweep",
+    { ...EDITS, killedFirstAt: "devtool:workspace.rename.before", once: true },
+  ],
+  [
+    "workspace.remove",
+    { script: () => "say 3\ntext end", beside: restore, once: true },
+  ],
   ["workspace", EDITS],
   ["checkpoint", { ...EDITS, once: true }],
   ["approvals.sweep", START],
@@ -88,11 +117,17 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["store", COMMAND],
 ];
 
-/** Returns the scene that leads to a failpoint. Throws for a failpoint that no scene is for. */
+/**
+ * Returns the scene that leads to a failpoint. Throws for a failpoint that no
+ * scene is for.
+ */
 export function sceneOf(failpoint: string): Scene {
   const name = failpoint.replace("devtool:", "");
   const found = SCENES.find(([start]) => name.startsWith(start));
-  if (!found) throw new Error(`no scene leads to failpoint "${failpoint}": add one to test/failpoints/scenes.ts`);
+  if (!found)
+    throw new Error(
+      `no scene leads to failpoint "${failpoint}": add one to test/failpoints/scenes.ts`,
+    );
   return found[1];
 }
 
@@ -103,8 +138,12 @@ async function probe({ info, signal }: Life): Promise<void> {
 /** Reads the log of a task from its begin. */
 async function subscribe({ client, world, signal }: Life): Promise<void> {
   const [taskId, token] = [...world.witness.tokens].at(-1) ?? [];
-  if (taskId === undefined || token === undefined) return delay(5, undefined, { signal });
-  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal })) {
+  if (taskId === undefined || token === undefined)
+    return delay(5, undefined, { signal });
+  for await (const { event } of client.tasks.subscribeTask(
+    { taskId },
+    { signal },
+  )) {
     if (event) world.witness.record(event, token);
     if ((event?.sequence ?? 0n) > 3n) return;
   }
@@ -114,7 +153,10 @@ async function subscribe({ client, world, signal }: Life): Promise<void> {
 async function deleteConfig({ client, world, signal }: Life): Promise<void> {
   const taskId = [...world.witness.tokens.keys()].at(-1);
   if (taskId === undefined) return delay(5, undefined, { signal });
-  await client.push.setPushConfig({ config: { id: "short", taskId, url: world.receiver.url } }, { signal });
+  await client.push.setPushConfig(
+    { config: { id: "short", taskId, url: world.receiver.url } },
+    { signal },
+  );
   world.deleted.delete(taskId);
   await client.push.deletePushConfig({ taskId, configId: "short" }, { signal });
   world.deleted.add(taskId);
@@ -125,7 +167,10 @@ async function admitBrowser(life: Life): Promise<void> {
   const { world, signal } = life;
   const access = life.browserAccess();
   const { code } = await access.createAccessCode({}, { signal });
-  const { token, session } = await access.redeemAccessCode({ code }, { signal });
+  const { token, session } = await access.redeemAccessCode(
+    { code },
+    { signal },
+  );
   const { sessions } = await access.listBrowserSessions({}, { signal });
   for (const { id } of sessions) {
     if (id === session?.id) continue;
@@ -139,13 +184,20 @@ async function admitBrowser(life: Life): Promise<void> {
 
 /** Makes a file after a checkpoint, and goes back to before it. */
 async function restore(life: Life): Promise<void> {
-  const task = await life.play(textMessage(crypto.randomUUID(), "write one.txt 1\nnext\nwrite two.txt 2\ntext end"));
+  const task = await life.play(
+    textMessage(
+      crypto.randomUUID(),
+      "write one.txt 1\nnext\nwrite two.txt 2\ntext end",
+    ),
+  );
   if (task.history.flatMap(toolCallsOf).length < 2) return;
   const listed = await life.run("restore list", "");
   const texts = listed.history.flatMap(({ parts }) =>
     parts.map(({ content }) => (content.case === "text" ? content.value : "")),
   );
-  const ids = [...texts.join("\n").matchAll(/^(\d+) {2}/gm)].map(([, id = ""]) => id);
+  const ids = [...texts.join("\n").matchAll(/^(\d+) {2}/gm)].map(
+    ([, id = ""]) => id,
+  );
   const oldest = ids.at(-1);
   if (oldest !== undefined) await life.run("restore", oldest);
 }
@@ -157,7 +209,12 @@ async function remember(life: Life): Promise<void> {
 
 async function trustWorkspace({ data, workspace }: World): Promise<void> {
   const openDirectory = (path: string): Workspace => new Workspace(path);
-  const trust = new TrustStore({ dataDirectory: data, openDirectory, now: () => new Date() });
+  const trust = new TrustStore({
+    dataDirectory: data,
+    openDirectory,
+    now: () => new Date(),
+  });
   const state = await trust.trustOf(workspace);
-  if (state.case !== "trusted") await trust.grant(await trust.preview(workspace));
+  if (state.case !== "trusted")
+    await trust.grant(await trust.preview(workspace));
 }

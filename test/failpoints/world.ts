@@ -6,7 +6,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, createClient } from "@connectrpc/connect";
-import { createDevtoolClient, type DevtoolClient, pendingToolCalls, textMessage } from "@devtool/client";
+import {
+  createDevtoolClient,
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import {
   BrowserAccessService,
@@ -18,19 +23,30 @@ import {
   type ToolCall,
 } from "@devtool/schema";
 import { type ServerProcess, startServing } from "../crash/server-process.ts";
-import { approve, clientFor, fold, transportTo, Witness } from "../crash/workload.ts";
+import {
+  approve,
+  clientFor,
+  fold,
+  transportTo,
+  Witness,
+} from "../crash/workload.ts";
 import { type Receiver, receive } from "../push/receiver.ts";
 import { KILL_ORDER, type KillOrder } from "./kill-at.ts";
 import { command, type Scene } from "./scenes.ts";
 
-const EFFECTS_SERVER = fileURLToPath(new URL("effects-server.ts", import.meta.url));
+const EFFECTS_SERVER = fileURLToPath(
+  new URL("effects-server.ts", import.meta.url),
+);
 const KILL_AT = new URL("kill-at.ts", import.meta.url).href;
 const LATE_COMMIT = new URL("late-commit.ts", import.meta.url).href;
 
 /** A request that no event answered yet. */
 type Unanswered = MessageInitShape<typeof SendMessageRequestSchema>;
 
-/** The data of a server that is killed and started again, and what its clients know of it. */
+/**
+ * The data of a server that is killed and started again, and what its clients
+ * know of it.
+ */
 export class World implements AsyncDisposable {
   readonly receiver: Receiver;
   readonly #root: string;
@@ -50,9 +66,15 @@ export class World implements AsyncDisposable {
   /** How long a post is waited for, in milliseconds. */
   readonly postTimeoutMs: number;
 
-  static async open(sabotage: "none" | "late commit", postTimeoutMs: number): Promise<World> {
+  static async open(
+    sabotage: "none" | "late commit",
+    postTimeoutMs: number,
+  ): Promise<World> {
     const root = await mkdtemp(join(tmpdir(), "devtool-failpoints-"));
-    const world = new World(root, await receive(), { isSabotaged: sabotage === "late commit", postTimeoutMs });
+    const world = new World(root, await receive(), {
+      isSabotaged: sabotage === "late commit",
+      postTimeoutMs,
+    });
     await mkdir(world.data, { mode: 0o700 });
     await mkdir(world.workspace);
     const append = join(world.workspace, "append.sh");
@@ -67,7 +89,10 @@ export class World implements AsyncDisposable {
   private constructor(
     root: string,
     receiver: Receiver,
-    { isSabotaged, postTimeoutMs }: { readonly isSabotaged: boolean; readonly postTimeoutMs: number },
+    {
+      isSabotaged,
+      postTimeoutMs,
+    }: { readonly isSabotaged: boolean; readonly postTimeoutMs: number },
   ) {
     this.#root = root;
     this.receiver = receiver;
@@ -83,19 +108,28 @@ export class World implements AsyncDisposable {
     return join(this.#root, "workspace");
   }
 
-  /** Starts the server; undefined when it passed its failpoint before it was ready. Nothing else may end it. */
+  /**
+   * Starts the server; undefined when it passed its failpoint before it was
+   * ready. Nothing else may end it.
+   */
   async start(scene: Scene, order?: KillOrder): Promise<Life | undefined> {
-    const loaded = [...(order ? [KILL_AT] : []), ...(this.#isSabotaged ? [LATE_COMMIT] : [])];
+    const loaded = [
+      ...(order ? [KILL_AT] : []),
+      ...(this.#isSabotaged ? [LATE_COMMIT] : []),
+    ];
     const environment = {
       ...process.env,
       NODE_OPTIONS: loaded.map((url) => `--import ${url}`).join(" "),
       ...(order && { [KILL_ORDER]: JSON.stringify(order) }),
     };
     const flags = ["--data", this.data, "--workspace", this.workspace];
-    const server = await startServing(flags, environment).catch((reason: unknown) => {
-      if (order?.from === "start" && String(reason).includes("SIGKILL")) return undefined;
-      throw reason;
-    });
+    const server = await startServing(flags, environment).catch(
+      (reason: unknown) => {
+        if (order?.from === "start" && String(reason).includes("SIGKILL"))
+          return undefined;
+        throw reason;
+      },
+    );
     return server && new Life(this, scene, server);
   }
 
@@ -140,11 +174,18 @@ export class Life {
     return this.#server.ended;
   }
 
-  /** The service that lets browsers in, for a caller with a token. Default: that of the server. */
+  /**
+   * The service that lets browsers in, for a caller with a token. Default: that
+   * of the server.
+   */
   browserAccess(token = this.info.token): Client<typeof BrowserAccessService> {
-    // The end of a browser session ends its connections, which no other caller may share.
+    // The end of a browser session ends its connections, which no other caller
+    // may share.
     const agent = new Agent({ keepAlive: false });
-    return createClient(BrowserAccessService, transportTo({ url: this.info.url, token }, agent));
+    return createClient(
+      BrowserAccessService,
+      transportTo({ url: this.info.url, token }, agent),
+    );
   }
 
   /** Whether tasks are started with a push config. */
@@ -170,7 +211,10 @@ export class Life {
     await this.#server.kill();
   }
 
-  /** Lets tasks begin, two at a time, and what else the scene has, until the server is gone. */
+  /**
+   * Lets tasks begin, two at a time, and what else the scene has, until the
+   * server is gone.
+   */
   async work(): Promise<void> {
     const { beside } = this.#scene;
     await Promise.all([
@@ -184,7 +228,9 @@ export class Life {
   async begin(): Promise<void> {
     const token = `token-${crypto.randomUUID()}`;
     const message = textMessage(token, (this.#scene.script ?? command)(token));
-    const pushConfig = this.#scene.notifies && { pushConfig: { id: "all", url: this.world.receiver.url } };
+    const pushConfig = this.#scene.notifies && {
+      pushConfig: { id: "all", url: this.world.receiver.url },
+    };
     this.world.unanswered.set(token, { message, ...pushConfig });
     await this.send(token);
   }
@@ -196,7 +242,10 @@ export class Life {
     const { binding } = this.#scene;
     const client = binding === "A2A 0.3" ? this.#overA2a() : this.client;
     const { witness, unanswered, heads } = this.world;
-    const answered = client.tasks.streamMessage({ request }, { signal: this.signal });
+    const answered = client.tasks.streamMessage(
+      { request },
+      { signal: this.signal },
+    );
     async function* noting(): typeof answered {
       for await (const response of answered) {
         unanswered.delete(token);
@@ -206,19 +255,32 @@ export class Life {
         yield response;
       }
     }
-    // A dialect shows less of an event than the log has, so only its sequence can be compared.
+    // A dialect shows less of an event than the log has, so only its sequence
+    // can be compared.
     const seen = binding === undefined ? witness : new Witness();
-    await this.approveAll(await fold(noting(), { token, witness: seen }), token);
+    await this.approveAll(
+      await fold(noting(), { token, witness: seen }),
+      token,
+    );
   }
 
-  /** Plays a message in a task of its own, whose tools leave no token, and approves all that it asks. */
+  /**
+   * Plays a message in a task of its own, whose tools leave no token, and
+   * approves all that it asks.
+   */
   async play(message: Message): Promise<Task> {
     const token = message.messageId;
     const { witness } = this.world;
-    const started = await fold(this.client.tasks.streamMessage({ request: { message } }, { signal: this.signal }), {
-      token,
-      witness,
-    });
+    const started = await fold(
+      this.client.tasks.streamMessage(
+        { request: { message } },
+        { signal: this.signal },
+      ),
+      {
+        token,
+        witness,
+      },
+    );
     return this.approveAll(started, token);
   }
 
@@ -226,14 +288,17 @@ export class Life {
   async run(name: string, args: string): Promise<Task> {
     const { client, signal, world } = this;
     const request = { command: { commandPath: name.split(" "), args } };
-    const { result } = await client.commands.runSlashCommand(request, { signal });
+    const { result } = await client.commands.runSlashCommand(request, {
+      signal,
+    });
     const taskId = result?.executionId ?? "";
     const token = crypto.randomUUID();
     for (;;) {
       const { task } = await client.tasks.getTask({ taskId }, { signal });
       if (!task) throw new Error(`slash command ${name} has no task`);
       world.witness.tokens.set(taskId, token);
-      if (pendingToolCalls(task).length > 0) await approve(client, task, { token, witness: world.witness, signal });
+      if (pendingToolCalls(task).length > 0)
+        await approve(client, task, { token, witness: world.witness, signal });
       else if (isAtRest(task.state)) return task;
       else await delay(5, undefined, { signal });
     }
@@ -245,7 +310,12 @@ export class Life {
     const optionOf = (call: ToolCall): string => this.#optionOf(call);
     let now = task;
     while (pendingToolCalls(now).length > 0) {
-      now = await approve(client, now, { token, witness: world.witness, signal, optionOf });
+      now = await approve(client, now, {
+        token,
+        witness: world.witness,
+        signal,
+        optionOf,
+      });
     }
     return now;
   }
@@ -256,13 +326,19 @@ export class Life {
     return offered.includes(option) ? option : "proceed_once";
   }
 
-  /** A request that fails because the server is gone ends it; any other failure is the test's. */
+  /**
+   * A request that fails because the server is gone ends it; any other failure
+   * is the test's.
+   */
   async #repeat(act: () => Promise<void>): Promise<void> {
     while (!this.isOver) {
       try {
         await act();
       } catch (reason) {
-        await Promise.race([this.ended, delay(2000, undefined, { ref: false })]);
+        await Promise.race([
+          this.ended,
+          delay(2000, undefined, { ref: false }),
+        ]);
         if (!this.isOver) throw reason;
       }
     }

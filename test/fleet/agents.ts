@@ -26,15 +26,22 @@ export class Gates {
     }
     return new Promise((resolve, reject) => {
       this.#waiting.push(resolve);
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      signal.addEventListener("abort", () => reject(signal.reason), {
+        once: true,
+      });
     });
   }
 }
 
 /** An agent that says a number for each gate that is opened, then ends. */
-export function speaking(gates: Gates, aborted?: PromiseWithResolvers<unknown>): Execute {
+export function speaking(
+  gates: Gates,
+  aborted?: PromiseWithResolvers<unknown>,
+): Execute {
   return async function* (_turn, signal) {
-    signal.addEventListener("abort", () => aborted?.resolve(signal.reason), { once: true });
+    signal.addEventListener("abort", () => aborted?.resolve(signal.reason), {
+      once: true,
+    });
     for (let word = 0; word < gates.count; word++) {
       await gates.passed(signal);
       yield { case: "text", value: `${word} ` };
@@ -42,7 +49,10 @@ export function speaking(gates: Gates, aborted?: PromiseWithResolvers<unknown>):
   };
 }
 
-/** An agent that asks before its one call, and notes each run of it under the task's id. */
+/**
+ * An agent that asks before its one call, and notes each run of it under the
+ * task's id.
+ */
 export function asking(runs: string[]): Execute {
   return async function* (turn, signal) {
     const { id } = turn.task;
@@ -50,27 +60,43 @@ export function asking(runs: string[]): Execute {
       runs.push(id);
       return "done";
     };
-    const outcome = yield* turn.call({ toolName: "act", ask: "May I?", run }, signal);
+    const outcome = yield* turn.call(
+      { toolName: "act", ask: "May I?", run },
+      signal,
+    );
     yield { case: "text", value: outcome.case };
   };
 }
 
 /** Starts a task at a server, and returns its id. */
-export async function begin({ client }: Replica, text: string): Promise<string> {
+export async function begin(
+  { client }: Replica,
+  text: string,
+): Promise<string> {
   const message = textMessage(crypto.randomUUID(), text);
-  const { task } = await client.tasks.sendMessage({ message, returnImmediately: true });
+  const { task } = await client.tasks.sendMessage({
+    message,
+    returnImmediately: true,
+  });
   return task?.id ?? "";
 }
 
-/** Reads a task once, from its first event to the first for which `isLast` holds. Default: that with which the task rests. */
+/**
+ * Reads a task once, from its first event to the first for which `isLast`
+ * holds. Default: that with which the task rests.
+ */
 export async function followed(
   { client }: Replica,
   taskId: string,
-  isLast: (event: TaskEvent) => boolean = ({ state }) => state > TaskState.WORKING,
+  isLast: (event: TaskEvent) => boolean = ({ state }) =>
+    state > TaskState.WORKING,
 ): Promise<TaskEvent[]> {
   const events: TaskEvent[] = [];
   const signal = AbortSignal.timeout(LIMIT_MS);
-  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal })) {
+  for await (const { event } of client.tasks.subscribeTask(
+    { taskId },
+    { signal },
+  )) {
     if (event) events.push(event);
     if (event && isLast(event)) break;
   }
@@ -79,5 +105,7 @@ export async function followed(
 
 /** Returns the text that the agent said in some events. */
 export function textOf(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+  return events
+    .map(({ payload }) => (payload.case === "text" ? payload.value.text : ""))
+    .join("");
 }

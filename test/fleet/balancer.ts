@@ -4,9 +4,14 @@ import { join } from "node:path";
 import { freePort } from "../free-port.ts";
 import { startNginx } from "../outer/nginx.ts";
 
-/** The settings of nginx for servers that share a store: each request goes to the next one, and one that is down is left out. */
+/**
+ * The settings of nginx for servers that share a store: each request goes to
+ * the next one, and one that is down is left out.
+ */
 function configOf(directory: string, ports: readonly number[]): string {
-  const servers = ports.map((each) => `server 127.0.0.1:${each} max_fails=1 fail_timeout=1s;`);
+  const servers = ports.map(
+    (each) => `server 127.0.0.1:${each} max_fails=1 fail_timeout=1s;`,
+  );
   return `upstream fleet {
   ${servers.join("\n  ")}
 }
@@ -49,8 +54,15 @@ export interface Balancer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Runs nginx before servers, given by their ports: round robin, so that no client stays with a server. gRPC has the same port. */
-export async function startBalancer(root: string, ports: readonly number[], port: number): Promise<Balancer> {
+/**
+ * Runs nginx before servers, given by their ports: round robin, so that no
+ * client stays with a server. gRPC has the same port.
+ */
+export async function startBalancer(
+  root: string,
+  ports: readonly number[],
+  port: number,
+): Promise<Balancer> {
   const directory = join(root, "balancer");
   const nginx = await startNginx(directory, configOf(directory, ports));
   const entrance = await openSorted(directory, port);
@@ -63,11 +75,20 @@ export async function startBalancer(root: string, ports: readonly number[], port
   };
 }
 
-/** The first bytes of a connection with HTTP/2. Without TLS, older versions of nginx take one version of HTTP at a port. */
+/**
+ * The first bytes of a connection with HTTP/2. Without TLS, older versions of
+ * nginx take one version of HTTP at a port.
+ */
 const HTTP2_PREFACE = "PRI";
 
-/** Opens a port whose connections go to nginx byte for byte, to the socket of their version of HTTP. */
-async function openSorted(directory: string, port: number): Promise<AsyncDisposable> {
+/**
+ * Opens a port whose connections go to nginx byte for byte, to the socket of
+ * their version of HTTP.
+ */
+async function openSorted(
+  directory: string,
+  port: number,
+): Promise<AsyncDisposable> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     sockets.add(client.on("close", () => sockets.delete(client)));
@@ -77,7 +98,9 @@ async function openSorted(directory: string, port: number): Promise<AsyncDisposa
       const isHttp2 = first.toString("latin1").startsWith(HTTP2_PREFACE);
       const inner = connect(socketOf(directory, isHttp2 ? "http2" : "http1"));
       client.on("close", () => inner.destroy());
-      inner.on("error", () => client.destroy()).on("close", () => client.destroy());
+      inner
+        .on("error", () => client.destroy())
+        .on("close", () => client.destroy());
       inner.write(first);
       client.pipe(inner).pipe(client);
     });

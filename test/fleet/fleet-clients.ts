@@ -10,7 +10,14 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
-import { ApprovalMode, emptyTask, type Message, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import {
+  ApprovalMode,
+  emptyTask,
+  type Message,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
 import type { FleetHistory } from "./fleet-history.ts";
 
 /** A client of a fleet, which notes what it is shown. */
@@ -29,14 +36,21 @@ export class FleetClient {
   ) {
     const interceptors = [bearerInterceptor(place.token), noting(history)];
     this.devtool = createDevtoolClient(
-      createConnectTransport({ baseUrl: place.url, httpVersion: "1.1", interceptors }),
+      createConnectTransport({
+        baseUrl: place.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
     );
     this.#history = history;
     this.#signal = signal;
     this.#refusals = refusals;
   }
 
-  /** Starts tasks one after the other until a time, and approves what they ask. Every other one runs its tool without asking. */
+  /**
+   * Starts tasks one after the other until a time, and approves what they ask.
+   * Every other one runs its tool without asking.
+   */
   async work(until: AbortSignal): Promise<void> {
     for (let round = 0; !until.aborted; round++) {
       try {
@@ -50,7 +64,11 @@ export class FleetClient {
   async #askedTask(): Promise<void> {
     const token = this.#history.witness.token();
     const script = `say 3\nrun echo ${token} >> effects.txt\nsay 3\ntext end`;
-    const asking = await this.#follow(textMessage(token, script), token, ApprovalMode.DEFAULT);
+    const asking = await this.#follow(
+      textMessage(token, script),
+      token,
+      ApprovalMode.DEFAULT,
+    );
     await this.approve(asking, token);
   }
 
@@ -63,20 +81,46 @@ export class FleetClient {
 
   /** Approves all that a task asks, and follows it until it rests. */
   async approve(task: Task, token: string): Promise<void> {
-    const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
+    const parts = pendingToolCalls(task).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
     if (parts.length === 0) return;
-    await this.#follow({ ...textMessage(crypto.randomUUID(), ""), parts }, token, ApprovalMode.UNSPECIFIED, task);
+    await this.#follow(
+      { ...textMessage(crypto.randomUUID(), ""), parts },
+      token,
+      ApprovalMode.UNSPECIFIED,
+      task,
+    );
   }
 
-  async #follow(message: Message, token: string, approvalMode: ApprovalMode, from: Task = emptyTask()): Promise<Task> {
+  async #follow(
+    message: Message,
+    token: string,
+    approvalMode: ApprovalMode,
+    from: Task = emptyTask(),
+  ): Promise<Task> {
     const sequences: bigint[] = [];
     this.#history.readers.push(sequences);
-    const request = { message, taskId: from.id, sessionSettings: { approvalMode } };
+    const request = {
+      message,
+      taskId: from.id,
+      sessionSettings: { approvalMode },
+    };
     const onLost = (): void => void this.#history.resumed++;
     // Longer than servers take to start again on a busy machine.
-    const resuming = { maxAttempts: 200, baseDelayMs: 100, onLost, delay: shortDelay };
+    const resuming = {
+      maxAttempts: 200,
+      baseDelayMs: 100,
+      onLost,
+      delay: shortDelay,
+    };
     let task = from;
-    for await (const event of streamMessage(this.devtool, request, this.#signal, resuming)) {
+    for await (const event of streamMessage(
+      this.devtool,
+      request,
+      this.#signal,
+      resuming,
+    )) {
       sequences.push(event.sequence);
       this.#history.witness.record(event, token);
       task = reduceTask(task, event);
@@ -85,12 +129,18 @@ export class FleetClient {
   }
 }
 
-/** Waits at most half a second: a server comes back sooner than the waits of a client grow. */
+/**
+ * Waits at most half a second: a server comes back sooner than the waits of a
+ * client grow.
+ */
 async function shortDelay(ms: number, signal: AbortSignal): Promise<void> {
   await delay(Math.min(ms, 500), undefined, { signal });
 }
 
-/** Notes the sequences that each stream carries, before the client looks at them. */
+/**
+ * Notes the sequences that each stream carries, before the client looks at
+ * them.
+ */
 function noting(history: FleetHistory): Interceptor {
   return (next) => async (request) => {
     const response = await next(request);
@@ -101,14 +151,23 @@ function noting(history: FleetHistory): Interceptor {
   };
 }
 
-async function* noteEach<T extends object>(messages: AsyncIterable<T>, sequences: bigint[]): AsyncIterable<T> {
+async function* noteEach<T extends object>(
+  messages: AsyncIterable<T>,
+  sequences: bigint[],
+): AsyncIterable<T> {
   for await (const message of messages) {
-    const event: TaskEvent | undefined = "event" in message && isEvent(message.event) ? message.event : undefined;
+    const event: TaskEvent | undefined =
+      "event" in message && isEvent(message.event) ? message.event : undefined;
     if (event) sequences.push(event.sequence);
     yield message;
   }
 }
 
 function isEvent(value: unknown): value is TaskEvent {
-  return typeof value === "object" && value !== null && "sequence" in value && typeof value.sequence === "bigint";
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "sequence" in value &&
+    typeof value.sequence === "bigint"
+  );
 }

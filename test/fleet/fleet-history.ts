@@ -13,24 +13,37 @@ export class FleetHistory {
   resumed = 0;
 }
 
-/** What is wrong with a fleet; `gaps` and the counts of `CrashReport` are zero when nothing is. */
+/**
+ * What is wrong with a fleet; `gaps` and the counts of `CrashReport` are zero
+ * when nothing is.
+ */
 export interface FleetReport extends CrashReport {
-  /** Streams that left an event out, or had one twice or out of order: those of readers, and those of single connections. */
+  /**
+   * Streams that left an event out, or had one twice or out of order: those of
+   * readers, and those of single connections.
+   */
   readonly gaps: number;
   readonly resumed: number;
 }
 
-/** Compares what clients saw with the logs and with what the tools really did. */
+/**
+ * Compares what clients saw with the logs and with what the tools really did.
+ */
 export function checkFleet(
   history: FleetHistory,
   logs: ReadonlyMap<string, readonly TaskEvent[]>,
   effects: readonly string[],
 ): FleetReport {
   const { witness, readers, connections, resumed } = history;
-  const gaps = [...readers, ...connections].filter((sequences) => !isConsecutive(sequences)).length;
+  const gaps = [...readers, ...connections].filter(
+    (sequences) => !isConsecutive(sequences),
+  ).length;
   return { ...checkCrash(witness, logs, effects), gaps, resumed };
 }
 
 function isConsecutive(sequences: readonly bigint[]): boolean {
-  return sequences.every((sequence, index) => index === 0 || sequence === (sequences[index - 1] ?? 0n) + 1n);
+  return sequences.every(
+    (sequence, index) =>
+      index === 0 || sequence === (sequences[index - 1] ?? 0n) + 1n,
+  );
 }

@@ -1,5 +1,9 @@
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import { PostgresStore } from "@devtool/postgres";
 import {
   type Agent,
@@ -11,7 +15,10 @@ import {
 } from "@devtool/server";
 
 /** The turn of an agent. */
-export type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
+export type Execute = (
+  turn: Turn,
+  signal: AbortSignal,
+) => AsyncIterable<AgentEvent>;
 
 /** One server of several that share a database. */
 export interface Replica extends AsyncDisposable {
@@ -22,15 +29,25 @@ export interface Replica extends AsyncDisposable {
   readonly errors: readonly unknown[];
 }
 
-/** Starts a server in this process on a schema of a database, with one agent. */
+/**
+ * Starts a server in this process on a schema of a database, with one agent.
+ */
 export function startReplica(
   url: string,
   schema: string,
   execute: Execute,
   settings: Partial<ServerOptions> = {},
 ): Promise<Replica> {
-  const opened = { createExecutor: () => ({ execute }), checkSettings: () => undefined };
-  return startReplicaOf(url, schema, { about: { name: "own", description: "Ours." }, open: () => opened }, settings);
+  const opened = {
+    createExecutor: () => ({ execute }),
+    checkSettings: () => undefined,
+  };
+  return startReplicaOf(
+    url,
+    schema,
+    { about: { name: "own", description: "Ours." }, open: () => opened },
+    settings,
+  );
 }
 
 /** Starts a server in this process on a schema of a database, with an agent. */
@@ -50,7 +67,17 @@ export async function startReplicaOf(
     ...settings,
   });
   const interceptors = [bearerInterceptor(server.token)];
-  const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "2", interceptors });
+  const transport = createConnectTransport({
+    baseUrl: server.url,
+    httpVersion: "2",
+    interceptors,
+  });
   const client = createDevtoolClient(transport);
-  return { server, store, client, errors, [Symbol.asyncDispose]: () => server.close() };
+  return {
+    server,
+    store,
+    client,
+    errors,
+    [Symbol.asyncDispose]: () => server.close(),
+  };
 }

@@ -2,7 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import type { PostgresServer } from "@devtool/postgres/testing";
 import { type ServerProcess, startServing } from "../crash/server-process.ts";
 import { type Balancer, freePorts, startBalancer } from "./balancer.ts";
@@ -23,7 +27,10 @@ export interface FleetOptions {
   readonly lease?: string | undefined;
 }
 
-/** Servers in processes of their own, as their users start them, that share a database and a workspace behind a balancer. */
+/**
+ * Servers in processes of their own, as their users start them, that share a
+ * database and a workspace behind a balancer.
+ */
 export class ServerFleet implements AsyncDisposable {
   readonly token: string = TOKEN;
   readonly #options: FleetOptions;
@@ -37,12 +44,23 @@ export class ServerFleet implements AsyncDisposable {
     await mkdir(join(root, "work"));
     await writeFile(join(root, "token"), TOKEN, { mode: 0o600 });
     const [port = 0, ...ports] = await freePorts(options.replicas + 1);
-    const fleet = new ServerFleet(options, root, ports, await startBalancer(root, ports, port));
-    for (let index = 0; index < options.replicas; index++) await fleet.launch(index);
+    const fleet = new ServerFleet(
+      options,
+      root,
+      ports,
+      await startBalancer(root, ports, port),
+    );
+    for (let index = 0; index < options.replicas; index++)
+      await fleet.launch(index);
     return fleet;
   }
 
-  private constructor(options: FleetOptions, root: string, ports: readonly number[], balancer: Balancer) {
+  private constructor(
+    options: FleetOptions,
+    root: string,
+    ports: readonly number[],
+    balancer: Balancer,
+  ) {
     this.#options = options;
     this.#root = root;
     this.#ports = ports;
@@ -67,12 +85,37 @@ export class ServerFleet implements AsyncDisposable {
     const { database, schema, flags = [], loaded, lease } = this.#options;
     const data = join(this.#root, `data-${index}`);
     await mkdir(data, { recursive: true, mode: 0o700 });
-    const store = [`url = "${database.url}"`, `schema = "${schema}"`, ...(lease ? [`lease = "${lease}"`] : [])];
-    await writeFile(join(data, "config.toml"), `[store]\n${store.join("\n")}\n`);
-    const place = ["--data", data, "--workspace", this.workspace, "--token-file", join(this.#root, "token")];
-    const entry = ["--port", String(this.#ports[index]), "--public-url", this.url];
-    const environment = { ...process.env, NODE_OPTIONS: loaded ? `--import ${loaded}` : "" };
-    this.#servers[index] = await startServing([...place, ...entry, ...flags], environment);
+    const store = [
+      `url = "${database.url}"`,
+      `schema = "${schema}"`,
+      ...(lease ? [`lease = "${lease}"`] : []),
+    ];
+    await writeFile(
+      join(data, "config.toml"),
+      `[store]\n${store.join("\n")}\n`,
+    );
+    const place = [
+      "--data",
+      data,
+      "--workspace",
+      this.workspace,
+      "--token-file",
+      join(this.#root, "token"),
+    ];
+    const entry = [
+      "--port",
+      String(this.#ports[index]),
+      "--public-url",
+      this.url,
+    ];
+    const environment = {
+      ...process.env,
+      NODE_OPTIONS: loaded ? `--import ${loaded}` : "",
+    };
+    this.#servers[index] = await startServing(
+      [...place, ...entry, ...flags],
+      environment,
+    );
   }
 
   server(index: number): ServerProcess {
@@ -87,15 +130,24 @@ export class ServerFleet implements AsyncDisposable {
 
   /** A client of the balancer, or of one server. */
   client(index?: number): DevtoolClient {
-    const baseUrl = index === undefined ? this.url : `http://127.0.0.1:${this.#ports[index]}`;
+    const baseUrl =
+      index === undefined ? this.url : `http://127.0.0.1:${this.#ports[index]}`;
     const interceptors = [bearerInterceptor(TOKEN)];
-    return createDevtoolClient(createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }));
+    return createDevtoolClient(
+      createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }),
+    );
   }
 
   /** Reads rows of a table of the fleet. */
-  rows(columns: string, table: string, condition: string): Promise<readonly Record<string, unknown>[]> {
+  rows(
+    columns: string,
+    table: string,
+    condition: string,
+  ): Promise<readonly Record<string, unknown>[]> {
     const { database, schema } = this.#options;
-    return database.run(`SELECT ${columns} FROM ${schema}.${table} WHERE ${condition}`);
+    return database.run(
+      `SELECT ${columns} FROM ${schema}.${table} WHERE ${condition}`,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,7 +10,10 @@ const CHANGES = [
   ],
   // A lease is renewed however late, and its end is not noticed.
   ["WHERE id = $1 AND alive_until > clock_timestamp()", "WHERE id = $1"],
-  ["this.#deadline = setTimeout(() => this.end(), Math.max(0, left)).unref()", "this.#deadline = undefined"],
+  [
+    "this.#deadline = setTimeout(() => this.end(), Math.max(0, left)).unref()",
+    "this.#deadline = undefined",
+  ],
   ["if (lost.aborted) return false", "return true"],
 ];
 
@@ -25,6 +28,7 @@ registerHooks({
 });
 
 function replaceOnce(source, [from, to]) {
-  if (!source.includes(from)) throw new Error(`the sabotage does not find: ${from}`);
+  if (!source.includes(from))
+    throw new Error(`the sabotage does not find: ${from}`);
   return source.replace(from, to);
 }

@@ -1,6 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -11,20 +17,35 @@ import type { Place } from "./raw-client.ts";
 /** A server in a workspace of its own, with `notes.txt` in it. */
 export interface Served extends Place, AsyncDisposable {}
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const PEER_APP = path("../../peers/node_modules/@google/gemini-cli-a2a-server/dist/src/http/app.js");
+const path = (relative: string): string =>
+  fileURLToPath(new URL(relative, import.meta.url));
+const PEER_APP = path(
+  "../../peers/node_modules/@google/gemini-cli-a2a-server/dist/src/http/app.js",
+);
 
-/** Whether Gemini CLI's own server is installed, which `pnpm install:peers` does. */
+/**
+ * Whether Gemini CLI's own server is installed, which `pnpm install:peers`
+ * does.
+ */
 export const HAS_PEER: boolean = existsSync(PEER_APP);
 
 /** Starts Gemini CLI's own server in front of a fake Gemini. */
 export async function startPeer(): Promise<Served> {
   const ground = makeGround();
   const fake = await startFakeGemini();
-  const child = spawn(process.execPath, [path("../../bench/src/peer-server.ts"), PEER_APP, ground.workspace], {
-    stdio: ["ignore", "pipe", "ignore"],
-    env: { ...process.env, ...PEER_ENV, HOME: ground.home, GOOGLE_GEMINI_BASE_URL: fake.url },
-  });
+  const child = spawn(
+    process.execPath,
+    [path("../../bench/src/peer-server.ts"), PEER_APP, ground.workspace],
+    {
+      stdio: ["ignore", "pipe", "ignore"],
+      env: {
+        ...process.env,
+        ...PEER_ENV,
+        HOME: ground.home,
+        GOOGLE_GEMINI_BASE_URL: fake.url,
+      },
+    },
+  );
   const [line] = await once(createInterface({ input: child.stdout }), "line");
   return {
     ...JSON.parse(line),
@@ -48,12 +69,21 @@ const PEER_ENV = {
 };
 
 /** Makes a workspace with `notes.txt` in it, and a home beside it. */
-export function makeGround(): { readonly home: string; readonly workspace: string; readonly remove: () => void } {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "devtool-gemini-cli-home-")));
-  const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-gemini-cli-")));
+export function makeGround(): {
+  readonly home: string;
+  readonly workspace: string;
+  readonly remove: () => void;
+} {
+  const home = realpathSync(
+    mkdtempSync(join(tmpdir(), "devtool-gemini-cli-home-")),
+  );
+  const workspace = realpathSync(
+    mkdtempSync(join(tmpdir(), "devtool-gemini-cli-")),
+  );
   writeFileSync(join(workspace, "notes.txt"), "alpha\nbeta\n");
   const remove = (): void => {
-    for (const directory of [home, workspace]) rmSync(directory, { recursive: true, force: true });
+    for (const directory of [home, workspace])
+      rmSync(directory, { recursive: true, force: true });
   };
   return { home, workspace, remove };
 }

@@ -11,7 +11,10 @@ export interface Place {
   readonly workspace: string;
 }
 
-/** A client written for Gemini CLI's own server: nothing but JSON-RPC and `metadata.coderAgent`. */
+/**
+ * A client written for Gemini CLI's own server: nothing but JSON-RPC and
+ * `metadata.coderAgent`.
+ */
 export class RawClient {
   readonly #place: Place;
   #ids = 0;
@@ -19,7 +22,10 @@ export class RawClient {
 
   readonly #timeoutMs: number;
 
-  /** `timeoutMs` is the time that a turn may take, in milliseconds. A longer one throws a `TimeoutError`. */
+  /**
+   * `timeoutMs` is the time that a turn may take, in milliseconds. A longer one
+   * throws a `TimeoutError`.
+   */
   constructor(place: Place, timeoutMs = 15_000) {
     this.#place = place;
     this.#timeoutMs = timeoutMs;
@@ -72,20 +78,39 @@ export class RawClient {
   }
 
   async #stream(parts: JsonValue[], more: JsonObject = {}): Promise<Frame[]> {
-    const coderAgent = { kind: "agent-settings", workspacePath: this.#place.workspace, ...more };
+    const coderAgent = {
+      kind: "agent-settings",
+      workspacePath: this.#place.workspace,
+      ...more,
+    };
     const messageId = crypto.randomUUID();
-    const message = { kind: "message", role: "user", messageId, parts, metadata: { coderAgent }, ...this.#task };
-    const frames = await framesOf(await this.#post({ method: "message/stream", params: { message } }));
+    const message = {
+      kind: "message",
+      role: "user",
+      messageId,
+      parts,
+      metadata: { coderAgent },
+      ...this.#task,
+    };
+    const frames = await framesOf(
+      await this.#post({ method: "message/stream", params: { message } }),
+    );
     this.#note(frames[0]?.result);
     return frames;
   }
 
   #note(first: JsonValue | undefined): void {
     if (!isObject(first) || first.kind !== "task") return;
-    this.#task = { taskId: String(first.id), contextId: String(first.contextId) };
+    this.#task = {
+      taskId: String(first.id),
+      contextId: String(first.contextId),
+    };
   }
 
-  #post(call: { readonly method: string; readonly params: JsonObject }): Promise<Response> {
+  #post(call: {
+    readonly method: string;
+    readonly params: JsonObject;
+  }): Promise<Response> {
     return fetch(this.#place.url, {
       method: "POST",
       headers: this.#headers(),
@@ -95,7 +120,10 @@ export class RawClient {
   }
 
   #headers(): Record<string, string> {
-    return { "content-type": "application/json", authorization: `Bearer ${this.#place.token}` };
+    return {
+      "content-type": "application/json",
+      authorization: `Bearer ${this.#place.token}`,
+    };
   }
 }
 
@@ -103,7 +131,9 @@ async function framesOf(response: Response): Promise<Frame[]> {
   if (!response.headers.get("content-type")?.startsWith("text/event-stream"))
     return [JSON.parse(await response.text())];
   const frames: Frame[] = [];
-  const events = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  const events = response.body
+    ?.pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream());
   for await (const { data } of events ?? []) frames.push(JSON.parse(data));
   return frames;
 }

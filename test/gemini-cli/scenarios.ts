@@ -8,35 +8,58 @@ export interface RawScenario {
   play(client: RawClient, place: Place): Promise<Frame[][]>;
 }
 
-/** The conversations that are played with both servers. `golden/` holds the answers of the peer. */
+/**
+ * The conversations that are played with both servers. `golden/` holds the
+ * answers of the peer.
+ */
 export const RAW_SCENARIOS: readonly RawScenario[] = [
   {
     name: "text",
-    play: async (client) => [await client.begin("think 1\ntext Hello."), await client.say("text Again.")],
+    play: async (client) => [
+      await client.begin("think 1\ntext Hello."),
+      await client.say("text Again."),
+    ],
   },
   {
     name: "read",
     play: (client, { workspace }) =>
-      asking(client, call("read_file", { file_path: `${workspace}/notes.txt` }), "proceed_once"),
+      asking(
+        client,
+        call("read_file", { file_path: `${workspace}/notes.txt` }),
+        "proceed_once",
+      ),
   },
   {
     name: "write",
     play: (client, { workspace }) =>
-      asking(client, call("write_file", { file_path: `${workspace}/new.txt`, content: "one\n" }), "proceed_once"),
+      asking(
+        client,
+        call("write_file", {
+          file_path: `${workspace}/new.txt`,
+          content: "one\n",
+        }),
+        "proceed_once",
+      ),
   },
   {
     name: "shell",
     play: (client) =>
       asking(
         client,
-        call("run_shell_command", { command: "for i in 1 2 3; do echo line $i; sleep 0.2; done" }),
+        call("run_shell_command", {
+          command: "for i in 1 2 3; do echo line $i; sleep 0.2; done",
+        }),
         "proceed_once",
       ),
   },
   {
     name: "failing",
     play: (client, { workspace }) =>
-      asking(client, call("read_file", { file_path: `${workspace}/none.txt` }), "proceed_once"),
+      asking(
+        client,
+        call("read_file", { file_path: `${workspace}/none.txt` }),
+        "proceed_once",
+      ),
   },
   {
     name: "always",
@@ -54,7 +77,11 @@ export function call(tool: string, args: object): string {
 }
 
 /** Begins with a prompt, and answers the approvals one at a time. */
-async function asking(client: RawClient, prompt: string, outcome: string): Promise<Frame[][]> {
+async function asking(
+  client: RawClient,
+  prompt: string,
+  outcome: string,
+): Promise<Frame[][]> {
   const turns = [await client.begin(prompt)];
   for (;;) {
     const [callId] = askedIn(turns.at(-1) ?? []);

@@ -4,12 +4,16 @@ import { type Frame, isObject } from "./raw-client.ts";
 /**
  * Returns frames as lines by which two servers can be compared.
  *
- * The lines leave out ids, times, models and descriptions of tools. Growing output is one line, the last. Changes of
- * state in the middle of a turn are left out, since the peer sends some of them more than once.
+ * The lines leave out ids, times, models and descriptions of tools. Growing
+ * output is one line, the last. Changes of state in the middle of a turn are
+ * left out, since the peer sends some of them more than once.
  */
 export function transcriptOf(frames: readonly Frame[]): string[] {
   const lines = frames.flatMap(linesOf);
-  return lines.filter((line, index) => !(line.startsWith("output ") && lines[index + 1]?.startsWith("output ")));
+  return lines.filter(
+    (line, index) =>
+      !(line.startsWith("output ") && lines[index + 1]?.startsWith("output ")),
+  );
 }
 
 function linesOf({ result, error }: Frame): string[] {
@@ -28,19 +32,28 @@ function linesOf({ result, error }: Frame): string[] {
 function updateLines(update: JsonObject): string[] {
   const { coderAgent } = objectOf(update.metadata);
   const kind = String(objectOf(coderAgent).kind);
-  const parts = listOf(objectOf(objectOf(update.status).message).parts).map(objectOf);
-  if (kind === "state-change") return update.final === true ? [`end ${stateOf(update)}`] : [];
+  const parts = listOf(objectOf(objectOf(update.status).message).parts).map(
+    objectOf,
+  );
+  if (kind === "state-change")
+    return update.final === true ? [`end ${stateOf(update)}`] : [];
   return parts.map((part) => `${kind} ${partLine(kind, part)}`);
 }
 
 function partLine(kind: string, { text, data }: JsonObject): string {
   if (!isObject(data)) return String(text);
-  if (kind === "thought") return `${String(data.subject)}: ${String(data.description)}`;
+  if (kind === "thought")
+    return `${String(data.subject)}: ${String(data.description)}`;
   const { type } = objectOf(data.confirmationDetails);
-  return [objectOf(data.request).name, data.status, type].filter((word) => word !== undefined).join(" ");
+  return [objectOf(data.request).name, data.status, type]
+    .filter((word) => word !== undefined)
+    .join(" ");
 }
 
-/** Returns the last output of a call, without the blanks with which a terminal fills its screen. */
+/**
+ * Returns the last output of a call, without the blanks with which a terminal
+ * fills its screen.
+ */
 function outputOf({ artifact }: JsonObject): string {
   const [part] = listOf(objectOf(artifact).parts).map(objectOf);
   const lines = String(part?.text)
@@ -56,8 +69,12 @@ function stateOf({ status }: JsonObject): string {
 /** Returns the ids of the calls that a turn asks about, in order. */
 export function askedIn(frames: readonly Frame[]): string[] {
   const updates = frames.map(({ result }) => objectOf(result));
-  const parts = updates.flatMap(({ status }) => listOf(objectOf(objectOf(status).message).parts).map(objectOf));
-  const asked = parts.map(({ data }) => objectOf(data)).filter(({ status }) => status === "awaiting_approval");
+  const parts = updates.flatMap(({ status }) =>
+    listOf(objectOf(objectOf(status).message).parts).map(objectOf),
+  );
+  const asked = parts
+    .map(({ data }) => objectOf(data))
+    .filter(({ status }) => status === "awaiting_approval");
   return asked.map(({ request }) => String(objectOf(request).callId));
 }
 

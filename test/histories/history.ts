@@ -1,8 +1,20 @@
 import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { fromJsonString, type JsonValue, toJson, toJsonString } from "@bufbuild/protobuf";
-import { emptyTask, reduceTask, type Task, type TaskEvent, TaskEventSchema, TaskSchema } from "@devtool/schema";
+import {
+  fromJsonString,
+  type JsonValue,
+  toJson,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  emptyTask,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskSchema,
+} from "@devtool/schema";
 import { commandDigests, withDigests } from "./command-digests.ts";
 
 /** Where histories are kept. */
@@ -27,31 +39,54 @@ export interface HistoryFiles {
 /** The names of all histories that are kept. */
 export function historyNames(): string[] {
   const suffix = ".jsonl";
-  const files = readdirSync(fileURLToPath(DIRECTORY)).filter((file) => file.endsWith(suffix));
+  const files = readdirSync(fileURLToPath(DIRECTORY)).filter((file) =>
+    file.endsWith(suffix),
+  );
   return files.map((file) => file.slice(0, -suffix.length)).sort();
 }
 
-/** Reads the log of a history as it is kept. Throws when this version cannot read it. */
+/**
+ * Reads the log of a history as it is kept. Throws when this version cannot
+ * read it.
+ */
 export async function readKept(name: string): Promise<TaskEvent[]> {
   return eventsIn(await readText(`${name}.jsonl`));
 }
 
-/** Reads a history that is kept, as if it had happened in `workspace`. Throws when this version cannot read it. */
-export async function readHistory(name: string, workspace: string): Promise<History> {
-  const move = (text: string): string => text.replaceAll(PLACEHOLDER, workspace);
+/**
+ * Reads a history that is kept, as if it had happened in `workspace`. Throws
+ * when this version cannot read it.
+ */
+export async function readHistory(
+  name: string,
+  workspace: string,
+): Promise<History> {
+  const move = (text: string): string =>
+    text.replaceAll(PLACEHOLDER, workspace);
   const digests = commandDigests(await readKept(name), move);
-  const read = async (file: string): Promise<string> => move(withDigests(await readText(file), digests));
+  const read = async (file: string): Promise<string> =>
+    move(withDigests(await readText(file), digests));
   const events = eventsIn(await read(`${name}.jsonl`));
   const task = fromJsonString(TaskSchema, await read(`${name}.task.json`));
   // Versions before titles wrote none: it follows from the log.
-  return { name, events, task: { ...task, title: task.title || foldOf(events).title } };
+  return {
+    name,
+    events,
+    task: { ...task, title: task.title || foldOf(events).title },
+  };
 }
 
 /** Writes a history that happened in `workspace` as it is kept. */
-export function historyFiles({ events, task }: Omit<History, "name">, workspace: string): HistoryFiles {
-  const move = (text: string): string => text.replaceAll(workspace, PLACEHOLDER);
+export function historyFiles(
+  { events, task }: Omit<History, "name">,
+  workspace: string,
+): HistoryFiles {
+  const move = (text: string): string =>
+    text.replaceAll(workspace, PLACEHOLDER);
   const digests = commandDigests(events, move);
-  const lines = events.map((event) => `${toJsonString(TaskEventSchema, event)}\n`);
+  const lines = events.map(
+    (event) => `${toJsonString(TaskEventSchema, event)}\n`,
+  );
   return {
     log: move(withDigests(lines.join(""), digests)),
     task: `${move(withDigests(toJsonString(TaskSchema, task, { prettySpaces: 2 }), digests))}\n`,

@@ -1,13 +1,24 @@
 import { create } from "@bufbuild/protobuf";
-import { ArtifactUpdateSchema, type Message, PartSchema, Role, type Task, TaskState } from "@devtool/schema";
+import {
+  ArtifactUpdateSchema,
+  type Message,
+  PartSchema,
+  Role,
+  type Task,
+  TaskState,
+} from "@devtool/schema";
 import type { Agent, AgentEvent } from "@devtool/server";
 
-/** An agent that is not ours: it makes an artifact, answers with a message alone, refuses, or says what it is told to. */
+/**
+ * An agent that is not ours: it makes an artifact, answers with a message
+ * alone, refuses, or says what it is told to.
+ */
 export const ownAgent: Agent = {
   about: { name: "own", description: "Is not ours." },
   open: () => ({
     createExecutor: () => ({
-      answersWith: ({ history: [first] }) => (first && textOf(first) === "reply" ? "message" : "task"),
+      answersWith: ({ history: [first] }) =>
+        first && textOf(first) === "reply" ? "message" : "task",
       modelFor: () => "own",
       execute: async function* ({ task }) {
         yield* answer(task);
@@ -22,21 +33,44 @@ function* answer({ history }: Task): Iterable<AgentEvent> {
   const prompt = said ? textOf(said) : "";
   switch (prompt) {
     case "make":
-      yield { case: "artifact", value: chunk("one, ", { append: false, lastChunk: false }) };
-      yield { case: "artifact", value: chunk("two", { append: true, lastChunk: true }) };
-      return yield { case: "end", value: { state: TaskState.COMPLETED, text: "Made." } };
+      yield {
+        case: "artifact",
+        value: chunk("one, ", { append: false, lastChunk: false }),
+      };
+      yield {
+        case: "artifact",
+        value: chunk("two", { append: true, lastChunk: true }),
+      };
+      return yield {
+        case: "end",
+        value: { state: TaskState.COMPLETED, text: "Made." },
+      };
     case "reply":
       return yield { case: "reply", value: [textPart("Just this.")] };
     case "refuse":
-      return yield { case: "end", value: { state: TaskState.REJECTED, text: "Not here." } };
+      return yield {
+        case: "end",
+        value: { state: TaskState.REJECTED, text: "Not here." },
+      };
     default:
       yield { case: "text", value: prompt.replace(/^text /, "") };
   }
 }
 
-function chunk(text: string, place: { readonly append: boolean; readonly lastChunk: boolean }) {
-  const artifact = { artifactId: "a1", name: "counted", description: "Two numbers.", parts: [textPart(text)] };
-  return create(ArtifactUpdateSchema, { artifact: { ...artifact, metadata: { by: "own" } }, ...place });
+function chunk(
+  text: string,
+  place: { readonly append: boolean; readonly lastChunk: boolean },
+) {
+  const artifact = {
+    artifactId: "a1",
+    name: "counted",
+    description: "Two numbers.",
+    parts: [textPart(text)],
+  };
+  return create(ArtifactUpdateSchema, {
+    artifact: { ...artifact, metadata: { by: "own" } },
+    ...place,
+  });
 }
 
 function textPart(text: string) {

@@ -5,8 +5,16 @@ import { clientOf, Ground } from "../scenarios/ground.ts";
 import { foldOf, type HistoryFiles, historyFiles } from "./history.ts";
 import type { HistoryScenario } from "./scenarios.ts";
 
-/** Plays a scenario against this version, and gives its history as it is kept. */
-export async function recordHistory({ files, options, gemini, first, play }: HistoryScenario): Promise<HistoryFiles> {
+/**
+ * Plays a scenario against this version, and gives its history as it is kept.
+ */
+export async function recordHistory({
+  files,
+  options,
+  gemini,
+  first,
+  play,
+}: HistoryScenario): Promise<HistoryFiles> {
   await using ground = await Ground.prepare(files);
   await using server = await ground.serve(options, gemini);
   const client = clientOf(server, "Connect");
@@ -17,15 +25,26 @@ export async function recordHistory({ files, options, gemini, first, play }: His
 }
 
 /** Reads the log of a task that rests, or soon will. */
-async function readLog(client: DevtoolClient, taskId: string): Promise<TaskEvent[]> {
+async function readLog(
+  client: DevtoolClient,
+  taskId: string,
+): Promise<TaskEvent[]> {
   const events: TaskEvent[] = [];
   for await (const { event } of client.tasks.subscribeTask({ taskId })) {
     if (event) events.push(event);
-    if (event && endsExchange(event) && event.sequence === (await sequenceOf(client, taskId))) break;
+    if (
+      event &&
+      endsExchange(event) &&
+      event.sequence === (await sequenceOf(client, taskId))
+    )
+      break;
   }
   return events;
 }
 
-async function sequenceOf(client: DevtoolClient, taskId: string): Promise<bigint | undefined> {
+async function sequenceOf(
+  client: DevtoolClient,
+  taskId: string,
+): Promise<bigint | undefined> {
   return (await client.tasks.getTask({ taskId })).task?.sequence;
 }

@@ -3,7 +3,12 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type DevtoolClient, textMessage } from "@devtool/client";
 import type { GeminiOptions } from "@devtool/gemini";
 import { createMcp } from "@devtool/mcp";
-import { ApprovalMode, MessageDelivery, type SendMessageRequestSchema, TaskState } from "@devtool/schema";
+import {
+  ApprovalMode,
+  MessageDelivery,
+  type SendMessageRequestSchema,
+  TaskState,
+} from "@devtool/schema";
 import { nodeServer } from "../mcp/servers.ts";
 import type { Conversation } from "../scenarios/conversation.ts";
 import type { GroundOptions } from "../scenarios/ground.ts";
@@ -25,25 +30,34 @@ export interface HistoryScenario {
 /** The id of the task that is at work, when there is one. */
 async function workingTask(client: DevtoolClient): Promise<string> {
   for (;;) {
-    const { tasks } = await client.tasks.listTasks({ state: TaskState.WORKING });
+    const { tasks } = await client.tasks.listTasks({
+      state: TaskState.WORKING,
+    });
     if (tasks[0]) return tasks[0].id;
   }
 }
 
-const doorman = nodeServer("doorman", [fileURLToPath(new URL("../scenarios/mcp-server.ts", import.meta.url))]);
+const doorman = nodeServer("doorman", [
+  fileURLToPath(new URL("../scenarios/mcp-server.ts", import.meta.url)),
+]);
 const picture = {
   name: "x.png",
   mediaType: "image/png",
   source: { case: "bytes" as const, value: Buffer.from("89504e47", "hex") },
 };
 
-/** The scenarios. A name stands for its files: who changes what is played makes a new name for it. */
+/**
+ * The scenarios. A name stands for its files: who changes what is played makes
+ * a new name for it.
+ */
 export const SCENARIOS: readonly HistoryScenario[] = [
   {
     name: "edits",
     files: { "b.txt": "old\n", "c.txt": "left\n" },
     play: async (talk) => {
-      await talk.say("think 2\nwrite a.txt one\\n\nedit b.txt old => new\nedit c.txt left => right\ntext Done.");
+      await talk.say(
+        "think 2\nwrite a.txt one\\n\nedit b.txt old => new\nedit c.txt left => right\ntext Done.",
+      );
       const choices = ["proceed_once", "cancel", "proceed_always"];
       await talk.answer(() => ({
         option: choices.shift() ?? "",
@@ -54,7 +68,10 @@ export const SCENARIOS: readonly HistoryScenario[] = [
   {
     name: "reads",
     files: { "a.txt": "A\n", "b.txt": "B\n" },
-    play: (talk) => talk.say("read a.txt\nread b.txt\nread gone.txt\nsay 3\ncite https://example.com/source"),
+    play: (talk) =>
+      talk.say(
+        "read a.txt\nread b.txt\nread gone.txt\nsay 3\ncite https://example.com/source",
+      ),
   },
   {
     name: "mended-command",
@@ -79,13 +96,19 @@ export const SCENARIOS: readonly HistoryScenario[] = [
   {
     name: "open-questions",
     files: { "b.txt": "old\n" },
-    play: (talk) => talk.say("write a.txt one\\n\nedit b.txt old => new\nrun cat a.txt b.txt\ntext All done."),
+    play: (talk) =>
+      talk.say(
+        "write a.txt one\\n\nedit b.txt old => new\nrun cat a.txt b.txt\ntext All done.",
+      ),
   },
   {
     name: "shown-again",
     play: async (talk) => {
       await talk.say("write a.txt draft\\n\ntext Written.");
-      await talk.answer(() => ({ option: "modify_with_editor", newContent: "mine\n" }));
+      await talk.answer(() => ({
+        option: "modify_with_editor",
+        newContent: "mine\n",
+      }));
     },
   },
   {
@@ -105,13 +128,21 @@ export const SCENARIOS: readonly HistoryScenario[] = [
   {
     name: "plan",
     files: { "a.txt": "A\n" },
-    first: { sessionSettings: { approvalMode: ApprovalMode.PLAN, model: "gemini-session" } },
+    first: {
+      sessionSettings: {
+        approvalMode: ApprovalMode.PLAN,
+        model: "gemini-session",
+      },
+    },
     play: async (talk) => {
       await talk.say("read a.txt\nwrite b.txt x\ntext That is the plan.");
       const parts = [{ content: { case: "file" as const, value: picture } }];
       await talk.say("", {
         model: "gemini-message",
-        parts: [...parts, { content: { case: "text", value: "text I see it" } }],
+        parts: [
+          ...parts,
+          { content: { case: "text", value: "text I see it" } },
+        ],
       });
     },
   },
@@ -129,7 +160,11 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     play: async (talk, client) => {
       const turn = talk.say("wait 3000\ntext one");
       const taskId = await workingTask(client);
-      const send = (messageId: string, text: string, delivery = MessageDelivery.QUEUE) =>
+      const send = (
+        messageId: string,
+        text: string,
+        delivery = MessageDelivery.QUEUE,
+      ) =>
         client.tasks.sendMessage({
           message: textMessage(messageId, text),
           taskId,
@@ -150,7 +185,8 @@ export const SCENARIOS: readonly HistoryScenario[] = [
       const { result } = await client.commands.runSlashCommand({
         command: { commandPath: ["memory", "add"], args: "Tests are slow." },
       });
-      if (!result?.executionId) throw new Error(`the command should start: ${result?.message}`);
+      if (!result?.executionId)
+        throw new Error(`the command should start: ${result?.message}`);
     },
   },
   {
@@ -172,7 +208,11 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     name: "renamed",
     play: async (talk, client) => {
       await talk.say("text One.");
-      await client.tasks.renameTask({ taskId: talk.task.id, title: "Another", clientLabel: "a test" });
+      await client.tasks.renameTask({
+        taskId: talk.task.id,
+        title: "Another",
+        clientLabel: "a test",
+      });
     },
   },
 ];

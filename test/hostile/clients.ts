@@ -27,15 +27,27 @@ export interface Client extends Disposable {
 export function http1Client(url: string, token: string): Client {
   const pool = new Pool(url, { connections: 50 });
   const authorization = `Bearer ${token}`;
-  const ask = ({ method = "POST", path, type, body, headers }: Question): Promise<Answer> =>
+  const ask = ({
+    method = "POST",
+    path,
+    type,
+    body,
+    headers,
+  }: Question): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const all = { "content-type": type, authorization, ...headers };
-      pool.dispatch({ method, path, headers: all, body: body === "" ? null : body }, new Taker(resolve, reject));
+      pool.dispatch(
+        { method, path, headers: all, body: body === "" ? null : body },
+        new Taker(resolve, reject),
+      );
     });
   return { ask, [Symbol.dispose]: () => void pool.destroy() };
 }
 
-/** Takes one answer as it comes, without the stream that an answer is otherwise made into. */
+/**
+ * Takes one answer as it comes, without the stream that an answer is otherwise
+ * made into.
+ */
 class Taker implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #status = 0;
@@ -48,7 +60,11 @@ class Taker implements Dispatcher.DispatchHandler {
 
   onRequestStart(): void {}
 
-  onResponseStart(_: unknown, status: number, headers: Answer["headers"]): void {
+  onResponseStart(
+    _: unknown,
+    status: number,
+    headers: Answer["headers"],
+  ): void {
     this.#status = status;
     this.#headers = headers;
   }
@@ -58,7 +74,12 @@ class Taker implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(_: unknown, trailers: Answer["trailers"]): void {
-    this.done({ status: this.#status, headers: this.#headers, trailers, body: Buffer.concat(this.#chunks) });
+    this.done({
+      status: this.#status,
+      headers: this.#headers,
+      trailers,
+      body: Buffer.concat(this.#chunks),
+    });
   }
 
   onResponseError(_: unknown, reason: Error): void {
@@ -66,7 +87,10 @@ class Taker implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Asks over one HTTP/2 connection without TLS, as gRPC does, and over a new one after the server closed it for idleness. */
+/**
+ * Asks over one HTTP/2 connection without TLS, as gRPC does, and over a new one
+ * after the server closed it for idleness.
+ */
 export function http2Client(url: string, token: string): Client {
   let session = connect(url);
   const ask = (question: Question): Promise<Answer> => {
@@ -76,7 +100,11 @@ export function http2Client(url: string, token: string): Client {
   return { ask, [Symbol.dispose]: () => session.destroy() };
 }
 
-function askIn(session: ClientHttp2Session, token: string, question: Question): Promise<Answer> {
+function askIn(
+  session: ClientHttp2Session,
+  token: string,
+  question: Question,
+): Promise<Answer> {
   const { method = "POST", path, type, body, headers = {} } = question;
   return new Promise((resolve, reject) => {
     const head = {
@@ -94,7 +122,12 @@ function askIn(session: ClientHttp2Session, token: string, question: Question): 
     stream.on("trailers", (found) => (trailers = { ...found }));
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));
     stream.on("error", reject).on("end", () => {
-      resolve({ status: Number(answered[":status"]), headers: answered, trailers, body: Buffer.concat(chunks) });
+      resolve({
+        status: Number(answered[":status"]),
+        headers: answered,
+        trailers,
+        body: Buffer.concat(chunks),
+      });
     });
     stream.end(body);
   });

@@ -21,15 +21,22 @@ export interface Wrong {
 
 const AT_A_TIME = 50;
 
-/** Sends changed requests, many at a time, and says which were not answered as the binding has answers. */
-export async function flood(binding: Binding, { client, count, random }: FloodOptions): Promise<Wrong[]> {
+/**
+ * Sends changed requests, many at a time, and says which were not answered as
+ * the binding has answers.
+ */
+export async function flood(
+  binding: Binding,
+  { client, count, random }: FloodOptions,
+): Promise<Wrong[]> {
   const wrong: Wrong[] = [];
   let left = count;
   const work = async (): Promise<void> => {
     while (left-- > 0) {
       const question = binding.next(random);
       const fault = await faultOf(binding, client, question);
-      if (fault !== undefined) wrong.push({ fault, path: question.path, body: bodyText(question) });
+      if (fault !== undefined)
+        wrong.push({ fault, path: question.path, body: bodyText(question) });
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));

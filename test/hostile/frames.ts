@@ -7,7 +7,10 @@ export function framed(data: Uint8Array): Uint8Array {
   return joined(head, data);
 }
 
-/** A frame that is now and then wrong itself: its flags, its length, a second one behind it. */
+/**
+ * A frame that is now and then wrong itself: its flags, its length, a second
+ * one behind it.
+ */
 export function changedFrame(data: Uint8Array, random: Random): Uint8Array {
   const frame = framed(data);
   switch (random(8)) {
@@ -32,7 +35,10 @@ export function framesOf(body: Buffer): Frame[] {
   const frames: Frame[] = [];
   for (let at = 0; at + 5 <= body.length; ) {
     const end = at + 5 + body.readUInt32BE(at + 1);
-    frames.push({ flags: body.readUInt8(at), data: body.subarray(at + 5, end) });
+    frames.push({
+      flags: body.readUInt8(at),
+      data: body.subarray(at + 5, end),
+    });
     at = end;
   }
   return frames;

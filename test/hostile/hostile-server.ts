@@ -6,7 +6,10 @@ import { fileURLToPath } from "node:url";
 export interface Memory {
   /** The memory of its living objects, in bytes. */
   readonly heldBytes: number;
-  /** Its resident memory in bytes, some of which the engine returns late or never. */
+  /**
+   * Its resident memory in bytes, some of which the engine returns late or
+   * never.
+   */
   readonly residentBytes: number;
   /** The most that the system had given it since it was asked last. */
   readonly peakBytes: number;
@@ -25,14 +28,16 @@ export interface HostileServer extends AsyncDisposable {
 }
 
 /**
- * Little room for objects that stay: who holds more and more dies of it. There is room for young ones, so that what 50
- * requests hold at a time is not taken for what stays.
+ * Little room for objects that stay: who holds more and more dies of it. There
+ * is room for young ones, so that what 50 requests hold at a time is not taken
+ * for what stays.
  */
 const LITTLE_ROOM = ["--max-old-space-size=256", "--max-semi-space-size=32"];
 
 /**
- * Runs the packages as they are written, without a build. Stacks name places as they run, as in the command: looking up
- * where each was written took a tenth of the time.
+ * Runs the packages as they are written, without a build. Stacks name places as
+ * they run, as in the command: looking up where each was written took a tenth
+ * of the time.
  */
 const FROM_SOURCE = [
   "--expose-gc",
@@ -42,18 +47,30 @@ const FROM_SOURCE = [
   "--disable-warning=ExperimentalWarning",
 ];
 
-/** Starts one, with little room for objects unless told otherwise, and waits until it listens. */
-export async function startHostileServer(room: readonly string[] = LITTLE_ROOM): Promise<HostileServer> {
+/**
+ * Starts one, with little room for objects unless told otherwise, and waits
+ * until it listens.
+ */
+export async function startHostileServer(
+  room: readonly string[] = LITTLE_ROOM,
+): Promise<HostileServer> {
   const script = fileURLToPath(new URL("./server.ts", import.meta.url));
   const child = fork(script, { execArgv: [...room, ...FROM_SOURCE] });
   const internal: string[] = [];
-  const ready = Promise.withResolvers<{ readonly url: string; readonly token: string }>();
+  const ready = Promise.withResolvers<{
+    readonly url: string;
+    readonly token: string;
+  }>();
   child.on("message", (message) => {
     const { url, token, internal: found } = wordsOf(message);
     if (found !== undefined) internal.push(found);
     if (url !== undefined && token !== undefined) ready.resolve({ url, token });
   });
-  child.once("exit", (code) => ready.reject(new Error(`the server ended with ${code} before it was ready`)));
+  child.once("exit", (code) =>
+    ready.reject(
+      new Error(`the server ended with ${code} before it was ready`),
+    ),
+  );
   return {
     ...(await ready.promise),
     internal,
@@ -63,8 +80,12 @@ export async function startHostileServer(room: readonly string[] = LITTLE_ROOM):
   };
 }
 
-function wordsOf(message: unknown): Readonly<Record<string, string | undefined>> {
-  return typeof message === "object" && message !== null ? Object.fromEntries(Object.entries(message)) : {};
+function wordsOf(
+  message: unknown,
+): Readonly<Record<string, string | undefined>> {
+  return typeof message === "object" && message !== null
+    ? Object.fromEntries(Object.entries(message))
+    : {};
 }
 
 async function memoryOf(child: ChildProcess): Promise<Memory> {

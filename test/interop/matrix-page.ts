@@ -53,7 +53,10 @@ ${failures(servers)}`;
 
 function failures(rows: readonly MatrixRow[]): string {
   const lines = rows.flatMap(({ peer, known = {} }) =>
-    Object.entries(known).map(([scenario, reason]) => `- ${peer}, ${TITLES[scenarioName(scenario)]}: ${reason}`),
+    Object.entries(known).map(
+      ([scenario, reason]) =>
+        `- ${peer}, ${TITLES[scenarioName(scenario)]}: ${reason}`,
+    ),
   );
   return lines.length === 0 ? "" : `\n${[...new Set(lines)].join("\n")}\n`;
 }
@@ -65,18 +68,27 @@ function scenarioName(scenario: string): ScenarioName {
 }
 
 function table(rows: readonly MatrixRow[]): string {
-  const shown = SCENARIOS.filter((scenario) => rows.some(({ passed }) => passed.includes(scenario)));
+  const shown = SCENARIOS.filter((scenario) =>
+    rows.some(({ passed }) => passed.includes(scenario)),
+  );
   const cells = [
     ["SDK", "A2A", "binding", ...shown.map((scenario) => TITLES[scenario])],
     ...rows.map(({ peer, protocol, binding, passed, known = {} }) => [
       peer,
       protocol,
       binding,
-      ...shown.map((scenario) => (passed.includes(scenario) ? "yes" : scenario in known ? "no" : "–")),
+      ...shown.map((scenario) =>
+        passed.includes(scenario) ? "yes" : scenario in known ? "no" : "–",
+      ),
     ]),
   ];
-  const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  const lines = cells.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`);
+  const widths = (cells[0] ?? []).map((_, column) =>
+    Math.max(...cells.map((row) => row[column]?.length ?? 0)),
+  );
+  const lines = cells.map(
+    (row) =>
+      `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`,
+  );
   const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
   return [lines[0], rule, ...lines.slice(1)].join("\n");
 }

@@ -1,7 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { ScenarioName } from "./scenario.ts";
 
-/** A row of the matrix: a peer, its version and binding of A2A, and the scenarios that passed. */
+/**
+ * A row of the matrix: a peer, its version and binding of A2A, and the
+ * scenarios that passed.
+ */
 export interface MatrixRow {
   /** The SDK and its version. */
   readonly peer: string;
@@ -11,7 +14,10 @@ export interface MatrixRow {
   readonly protocol: string;
   readonly binding: string;
   readonly passed: readonly ScenarioName[];
-  /** The scenarios that the peer itself fails, with reasons. Undefined if there are none. */
+  /**
+   * The scenarios that the peer itself fails, with reasons. Undefined if there
+   * are none.
+   */
   readonly known?: KnownFailures;
 }
 
@@ -25,10 +31,16 @@ export function readMatrix(): readonly MatrixRow[] {
   return JSON.parse(readFileSync(FILE, "utf8"));
 }
 
-/** Records rows. They replace those of the same peer, role, version and binding. */
+/**
+ * Records rows. They replace those of the same peer, role, version and binding.
+ */
 export function recordRows(rows: readonly MatrixRow[]): void {
-  const others = readMatrix().filter((old) => !rows.some((row) => isSameRow(row, old)));
-  const all = [...others, ...rows].toSorted((a, b) => rowKey(a).localeCompare(rowKey(b)));
+  const others = readMatrix().filter(
+    (old) => !rows.some((row) => isSameRow(row, old)),
+  );
+  const all = [...others, ...rows].toSorted((a, b) =>
+    rowKey(a).localeCompare(rowKey(b)),
+  );
   writeFileSync(FILE, `${JSON.stringify(all, undefined, 2)}\n`);
 }
 

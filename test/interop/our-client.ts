@@ -23,17 +23,24 @@ import {
 } from "@devtool/schema";
 import { PUSH_URL, type Scenario } from "./scenario.ts";
 
-/** The scenarios, played by devtool's client over one interface of a card. The others are removed from the card. */
+/**
+ * The scenarios, played by devtool's client over one interface of a card. The
+ * others are removed from the card.
+ */
 export async function ourClient(
   url: string,
   { protocol, binding }: Spoken,
 ): Promise<Readonly<Record<string, Scenario>>> {
   const card = await fetchAgentCard({ url }, soon());
   const supportedInterfaces = card.supportedInterfaces.filter(
-    (item) => item.protocolVersion.startsWith(protocol) && item.protocolBinding === binding,
+    (item) =>
+      item.protocolVersion.startsWith(protocol) &&
+      item.protocolBinding === binding,
   );
   const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
-  const client = createDevtoolClient(createAgentTransport({ ...card, supportedInterfaces }, { url, grpc }));
+  const client = createDevtoolClient(
+    createAgentTransport({ ...card, supportedInterfaces }, { url, grpc }),
+  );
   return {
     card: async () => assert.equal(card.name, "interop"),
     message: () => message(client),
@@ -54,7 +61,9 @@ export interface Spoken {
 }
 
 async function message(client: DevtoolClient): Promise<void> {
-  const { task } = await client.tasks.sendMessage({ message: promptMessage("hello") });
+  const { task } = await client.tasks.sendMessage({
+    message: promptMessage("hello"),
+  });
   assert.equal(task?.state, TaskState.COMPLETED);
   assert.match(textIn(task), /made it/);
   const streamed = await runPrompt(client, "hello");
@@ -72,8 +81,12 @@ async function appendixA(client: DevtoolClient): Promise<void> {
     parts: [confirmationPart(call, "proceed_once")],
   };
   const { id: taskId, contextId } = asked;
-  const events = await all(streamMessage(client, { message: answer, taskId, contextId }, soon(), ONCE));
-  const calls = events.flatMap(({ payload }) => (payload.case === "toolCall" ? [payload.value.status] : []));
+  const events = await all(
+    streamMessage(client, { message: answer, taskId, contextId }, soon(), ONCE),
+  );
+  const calls = events.flatMap(({ payload }) =>
+    payload.case === "toolCall" ? [payload.value.status] : [],
+  );
   assert.deepEqual(calls, [ToolCallStatus.SUCCEEDED]);
   const done = events.reduce(reduceTask, asked);
   assert.equal(done.state, TaskState.COMPLETED);
@@ -83,20 +96,38 @@ async function appendixA(client: DevtoolClient): Promise<void> {
   );
 }
 
-async function continued(client: DevtoolClient, protocol: string): Promise<void> {
-  // Not streamed: the Python SDK for 0.3 ends a stream a moment before it accepts the next message to the task.
-  const { task: asked } = await client.tasks.sendMessage({ message: promptMessage("ask") });
+async function continued(
+  client: DevtoolClient,
+  protocol: string,
+): Promise<void> {
+  // Not streamed: the Python SDK for 0.3 ends a stream a moment before it
+  // accepts the next message to the task.
+  const { task: asked } = await client.tasks.sendMessage({
+    message: promptMessage("ask"),
+  });
   assert.ok(asked);
   assert.equal(asked.state, TaskState.INPUT_REQUIRED);
   assert.match(textIn(asked), /which one\?/);
   const { id: taskId, contextId } = asked;
-  const { task } = await client.tasks.sendMessage({ message: promptMessage("that"), taskId, contextId });
+  const { task } = await client.tasks.sendMessage({
+    message: promptMessage("that"),
+    taskId,
+    contextId,
+  });
   assert.deepEqual([task?.id, task?.state], [taskId, TaskState.COMPLETED]);
-  // These agents do not let ended tasks continue, as the RFC does. In 1.0 the client starts another task.
+  // These agents do not let ended tasks continue, as the RFC does. In 1.0 the
+  // client starts another task.
   if (protocol === "0.3") return;
-  const { task: again } = await client.tasks.sendMessage({ message: promptMessage("hello"), taskId, contextId });
+  const { task: again } = await client.tasks.sendMessage({
+    message: promptMessage("hello"),
+    taskId,
+    contextId,
+  });
   assert.notEqual(again?.id, taskId);
-  assert.deepEqual([again?.contextId, again?.state], [contextId, TaskState.COMPLETED]);
+  assert.deepEqual(
+    [again?.contextId, again?.state],
+    [contextId, TaskState.COMPLETED],
+  );
 }
 
 async function cancel(client: DevtoolClient): Promise<void> {
@@ -105,11 +136,17 @@ async function cancel(client: DevtoolClient): Promise<void> {
   assert.equal(task?.state, TaskState.CANCELED);
 }
 
-/** Starts another task if one has ended before the subscription, as happens on a busy machine. */
+/**
+ * Starts another task if one has ended before the subscription, as happens on a
+ * busy machine.
+ */
 async function resume(client: DevtoolClient, attempts = 3): Promise<void> {
   const taskId = await start(client, "late");
-  const events = await all(subscribeTask(client, { taskId }, soon(), ONCE)).catch((error: unknown) => {
-    if (attempts > 1 && isCode(Code.FailedPrecondition)(error)) return undefined;
+  const events = await all(
+    subscribeTask(client, { taskId }, soon(), ONCE),
+  ).catch((error: unknown) => {
+    if (attempts > 1 && isCode(Code.FailedPrecondition)(error))
+      return undefined;
     throw error;
   });
   if (events === undefined) return await resume(client, attempts - 1);
@@ -117,9 +154,15 @@ async function resume(client: DevtoolClient, attempts = 3): Promise<void> {
 }
 
 async function errors(client: DevtoolClient): Promise<void> {
-  await assert.rejects(client.tasks.getTask({ taskId: randomUUID() }), isCode(Code.NotFound));
+  await assert.rejects(
+    client.tasks.getTask({ taskId: randomUUID() }),
+    isCode(Code.NotFound),
+  );
   const { id: taskId } = await runPrompt(client, "hello");
-  await assert.rejects(client.tasks.cancelTask({ taskId }), isCode(Code.FailedPrecondition));
+  await assert.rejects(
+    client.tasks.cancelTask({ taskId }),
+    isCode(Code.FailedPrecondition),
+  );
 }
 
 async function push(client: DevtoolClient): Promise<void> {
@@ -127,9 +170,15 @@ async function push(client: DevtoolClient): Promise<void> {
   const config = { taskId, id: "hook", url: PUSH_URL, token: "t" };
   const { config: stored } = await client.push.setPushConfig({ config });
   assert.deepEqual([stored?.taskId, stored?.url], [taskId, PUSH_URL]);
-  const { config: read } = await client.push.getPushConfig({ taskId, configId: "hook" });
+  const { config: read } = await client.push.getPushConfig({
+    taskId,
+    configId: "hook",
+  });
   assert.deepEqual([read?.id, read?.token], ["hook", "t"]);
-  assert.equal((await client.push.listPushConfigs({ taskId })).configs.length, 1);
+  assert.equal(
+    (await client.push.listPushConfigs({ taskId })).configs.length,
+    1,
+  );
   await client.push.deletePushConfig({ taskId, configId: "hook" });
   assert.deepEqual((await client.push.listPushConfigs({ taskId })).configs, []);
 }
@@ -137,13 +186,20 @@ async function push(client: DevtoolClient): Promise<void> {
 const ONCE = { maxAttempts: 0 };
 
 async function runPrompt(client: DevtoolClient, prompt: string): Promise<Task> {
-  const events = await all(streamMessage(client, { message: promptMessage(prompt) }, soon(), ONCE));
+  const events = await all(
+    streamMessage(client, { message: promptMessage(prompt) }, soon(), ONCE),
+  );
   return events.reduce(reduceTask, emptyTask());
 }
 
 /** Starts a task that stays at work, and goes away once it is there. */
 async function start(client: DevtoolClient, prompt: string): Promise<string> {
-  for await (const { taskId, state } of streamMessage(client, { message: promptMessage(prompt) }, soon(), ONCE)) {
+  for await (const { taskId, state } of streamMessage(
+    client,
+    { message: promptMessage(prompt) },
+    soon(),
+    ONCE,
+  )) {
     if (state === TaskState.WORKING) return taskId;
   }
   return assert.fail("no task began");
@@ -159,7 +215,11 @@ function promptMessage(text: string) {
 
 function textIn({ history, stateText }: Task): string {
   const parts = history.slice(1).flatMap((entry) => entry.parts);
-  return parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("") + stateText;
+  return (
+    parts
+      .map(({ content }) => (content.case === "text" ? content.value : ""))
+      .join("") + stateText
+  );
 }
 
 function isCode(code: Code): (error: unknown) => boolean {

@@ -3,7 +3,12 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { EXTENSION_URI } from "@devtool/schema";
-import { type ClientTarget, isScenarioName, type ScenarioName, type ScenarioResult } from "./scenario.ts";
+import {
+  type ClientTarget,
+  isScenarioName,
+  type ScenarioName,
+  type ScenarioResult,
+} from "./scenario.ts";
 
 /** A program that plays scenarios with the SDK of another language. */
 export interface Program {
@@ -15,9 +20,17 @@ export interface Program {
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/** Returns why a program of a peer cannot run on this machine. Undefined if it can. */
-export function missingReason(peer: string, { command, needs = command }: Program): string | undefined {
-  return existsSync(needs) ? undefined : `${peer} is not here: run npx -y pnpm@12 install:interop`;
+/**
+ * Returns why a program of a peer cannot run on this machine. Undefined if it
+ * can.
+ */
+export function missingReason(
+  peer: string,
+  { command, needs = command }: Program,
+): string | undefined {
+  return existsSync(needs)
+    ? undefined
+    : `${peer} is not here: run npx -y pnpm@12 install:interop`;
 }
 
 /** Returns a program on the Rust SDK by the name of its binary. */
@@ -28,7 +41,11 @@ export function rustProgram(name: string): Program {
 /** Returns the client on the Java SDK. */
 export function javaClient(): Program {
   const jar = `${HERE}java/target/devtool-interop-0.1.0.jar`;
-  return { command: "java", args: [...JVM, "-cp", `${jar}:${HERE}java/target/lib/*`, "Client03"], needs: jar };
+  return {
+    command: "java",
+    args: [...JVM, "-cp", `${jar}:${HERE}java/target/lib/*`, "Client03"],
+    needs: jar,
+  };
 }
 
 /** Returns the agent on the Java SDK. */
@@ -37,10 +54,14 @@ export function javaServer(): Program {
   return { command: "java", args: [...JVM, "-jar", jar], needs: jar };
 }
 
-/** Options for a fast start of the JVM, because the programs run for seconds. */
+/**
+ * Options for a fast start of the JVM, because the programs run for seconds.
+ */
 const JVM = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
-/** Runs a program against a server. It prints a line of JSON for each scenario. */
+/**
+ * Runs a program against a server. It prints a line of JSON for each scenario.
+ */
 export async function runProgram(
   { command, args }: Program,
   target: ClientTarget,
@@ -57,7 +78,10 @@ export async function runProgram(
     INTEROP_EXTENSION: EXTENSION_URI,
   };
   const others = names.filter((name) => name !== "card");
-  const { stdout } = await promisify(execFile)(command, [...args, ...others], { env, timeout: 120_000 });
+  const { stdout } = await promisify(execFile)(command, [...args, ...others], {
+    env,
+    timeout: 120_000,
+  });
   return stdout
     .split("\n")
     .filter((line) => line !== "")
@@ -66,6 +90,11 @@ export async function runProgram(
 
 function resultIn(line: string): ScenarioResult {
   const { scenario, ok, reason } = JSON.parse(line);
-  if (!isScenarioName(scenario)) throw new Error(`scenario ${JSON.stringify(scenario)} is none of ours`);
-  return { scenario, ok: ok === true, ...(typeof reason === "string" && { reason }) };
+  if (!isScenarioName(scenario))
+    throw new Error(`scenario ${JSON.stringify(scenario)} is none of ours`);
+  return {
+    scenario,
+    ok: ok === true,
+    ...(typeof reason === "string" && { reason }),
+  };
 }

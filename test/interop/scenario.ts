@@ -1,6 +1,9 @@
 import { inspect } from "node:util";
 
-/** The scenarios that are played between a client and a server: the columns of the matrix. */
+/**
+ * The scenarios that are played between a client and a server: the columns of
+ * the matrix.
+ */
 export const SCENARIOS = [
   "card",
   "message",
@@ -35,13 +38,19 @@ export interface ClientTarget {
   readonly binding: string;
   /** The version of A2A: `0.3` or `1.0`. */
   readonly protocol: string;
-  /** The file that the scenarios have the agent write, relative to the workspace. */
+  /**
+   * The file that the scenarios have the agent write, relative to the
+   * workspace.
+   */
   readonly file: string;
   /** The `host:port` at which the client can receive notifications. */
   readonly hook: string;
 }
 
-/** The webhook of configs that are never used. It is an IP address, so that no name is looked up; nothing is posted for an ended task. */
+/**
+ * The webhook of configs that are never used. It is an IP address, so that no
+ * name is looked up; nothing is posted for an ended task.
+ */
 export const PUSH_URL = "https://93.184.215.14/hook";
 
 /** Creates a `fetch` that sends a bearer token. */
@@ -53,7 +62,9 @@ export function bearerFetch(token: string): typeof fetch {
   };
 }
 
-/** Plays scenarios one after the other. Names without a scenario are skipped. */
+/**
+ * Plays scenarios one after the other. Names without a scenario are skipped.
+ */
 export async function play(
   scenarios: Readonly<Record<string, Scenario>>,
   names: readonly ScenarioName[],
@@ -66,7 +77,10 @@ export async function play(
   return results;
 }
 
-async function resultOf(scenario: ScenarioName, run: Scenario): Promise<ScenarioResult> {
+async function resultOf(
+  scenario: ScenarioName,
+  run: Scenario,
+): Promise<ScenarioResult> {
   try {
     await within(run(), 15_000);
     return { scenario, ok: true };
@@ -77,7 +91,10 @@ async function resultOf(scenario: ScenarioName, run: Scenario): Promise<Scenario
 
 async function within(running: Promise<void>, ms: number): Promise<void> {
   const late = Promise.withResolvers<void>();
-  const timer = setTimeout(() => late.reject(new Error(`did not end in ${ms} ms`)), ms);
+  const timer = setTimeout(
+    () => late.reject(new Error(`did not end in ${ms} ms`)),
+    ms,
+  );
   try {
     await Promise.race([running, late.promise]);
   } finally {

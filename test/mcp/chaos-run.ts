@@ -16,7 +16,8 @@ export const FAULTS = {
   crash: ["mcp_tool_error"],
   signal: ["mcp_tool_error"],
   hang: ["timeout"],
-  // The first call runs out of time; one that is made before the server is given up ends with it.
+  // The first call runs out of time; one that is made before the server is
+  // given up ends with it.
   freeze: ["timeout", "mcp_tool_error"],
   flood: ["mcp_tool_error"],
   progress: ["output"],
@@ -40,7 +41,10 @@ export function isFault(name: string): name is Fault {
 /** How one call came out. */
 export interface ChaosResult {
   readonly server: string;
-  /** `output`, the type of the error, or `no result` when the call broke its contract. */
+  /**
+   * `output`, the type of the error, or `no result` when the call broke its
+   * contract.
+   */
   readonly outcome: string;
   readonly message: string;
   readonly events: number;
@@ -50,19 +54,33 @@ export interface ChaosResult {
 /** The outcome of a chaos run. */
 export interface ChaosReport {
   readonly faults: readonly ChaosResult[];
-  /** The calls of the server that does nothing wrong, made while the others do. */
+  /**
+   * The calls of the server that does nothing wrong, made while the others do.
+   */
   readonly calm: readonly ChaosResult[];
-  /** Processes that servers started and that are still there after all was ended. */
+  /**
+   * Processes that servers started and that are still there after all was
+   * ended.
+   */
   readonly survivors: readonly number[];
   /** How many processes there were. */
   readonly processes: number;
-  /** By how much the memory that is held between rounds grew after the first round, at most. */
+  /**
+   * By how much the memory that is held between rounds grew after the first
+   * round, at most.
+   */
   readonly grownBytes: number;
-  /** By how much memory exceeded that of the first round's end while servers misbehaved, garbage included. */
+  /**
+   * By how much memory exceeded that of the first round's end while servers
+   * misbehaved, garbage included.
+   */
   readonly peakBytes: number;
 }
 
-/** Where the tools of servers come from, and how they are ended: ours, or something that lacks a guard. */
+/**
+ * Where the tools of servers come from, and how they are ended: ours, or
+ * something that lacks a guard.
+ */
 export interface ToolSource extends AsyncDisposable {
   tools(signal: AbortSignal): Promise<readonly Tool[]>;
 }
@@ -73,7 +91,10 @@ export interface ChaosPlan {
   readonly rounds: number;
   /** Makes the source of the tools. Default: ours. */
   readonly sourceOf?: (settings: readonly McpServer[]) => ToolSource;
-  /** A call that is not over by then has no result; longer than the deadline of calls, 4 seconds. Default 15 seconds. */
+  /**
+   * A call that is not over by then has no result; longer than the deadline of
+   * calls, 4 seconds. Default 15 seconds.
+   */
   readonly patienceMs?: number;
 }
 
@@ -82,24 +103,37 @@ const CALM = "calm";
 const CALL_TIMEOUT_MS = 4000;
 const CALM_PAUSE_MS = 5;
 
-/** Lets every fault happen at once, round after round, beside a server that does its work. */
+/**
+ * Lets every fault happen at once, round after round, beside a server that does
+ * its work.
+ */
 export async function runChaos(
   { faults, rounds, sourceOf, patienceMs = 15_000 }: ChaosPlan,
   signal: AbortSignal,
 ): Promise<ChaosReport> {
   const directory = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
   const pidFile = join(directory, "pids");
-  const settings = [CALM, ...faults].map((fault) => chaosServer(fault, pidFile));
+  const settings = [CALM, ...faults].map((fault) =>
+    chaosServer(fault, pidFile),
+  );
   const clock = { skippedMs: 0 };
-  const ours = (): ToolSource => serversOf(settings, { now: () => clock.skippedMs + performance.now() }).servers;
+  const ours = (): ToolSource =>
+    serversOf(settings, { now: () => clock.skippedMs + performance.now() })
+      .servers;
   const results: ChaosResult[] = [];
   const memory = new MemoryMeter();
   {
     await using source = sourceOf ? sourceOf(settings) : ours();
     for (let round = 0; round < rounds; round++) {
       signal.throwIfAborted();
-      results.push(...(await chaosRound(await source.tools(signal), { memory, patienceMs })));
-      // Failures of a round are forgiven in the next: the circuit is another test's.
+      results.push(
+        ...(await chaosRound(await source.tools(signal), {
+          memory,
+          patienceMs,
+        })),
+      );
+      // Failures of a round are forgiven in the next: the circuit is another
+      // test's.
       clock.skippedMs += 10 * 60_000;
       memory.endRound();
     }
@@ -128,33 +162,59 @@ export function breachesOf(
   { maxGrownBytes, maxPeakBytes }: MemoryBounds,
 ): string[] {
   const slow = new Set(faults.filter(ranOutOfTime).map(({ server }) => server));
-  const wrong = faults.filter((result) => !isExpected(result) && !(slow.has(result.server) && isGivenUp(result)));
+  const wrong = faults.filter(
+    (result) =>
+      !isExpected(result) && !(slow.has(result.server) && isGivenUp(result)),
+  );
   const tooMany = faults.filter(({ events }) => events > 50);
   const disturbed = calm.filter(({ outcome }) => outcome !== "output");
   return [
-    ...wrong.map(({ server, outcome, message }) => `${server} came to ${outcome}: ${message}`),
+    ...wrong.map(
+      ({ server, outcome, message }) =>
+        `${server} came to ${outcome}: ${message}`,
+    ),
     ...tooMany.map(({ server, events }) => `${server} made ${events} events`),
-    ...disturbed.map(({ outcome, message }) => `the calm server came to ${outcome}: ${message}`),
-    ...(survivors.length > 0 ? [`${survivors.length} processes are still there`] : []),
-    ...(grownBytes > maxGrownBytes ? [`memory grew by ${grownBytes} bytes`] : []),
-    ...(peakBytes > maxPeakBytes ? [`memory was up by ${peakBytes} bytes for a while`] : []),
+    ...disturbed.map(
+      ({ outcome, message }) =>
+        `the calm server came to ${outcome}: ${message}`,
+    ),
+    ...(survivors.length > 0
+      ? [`${survivors.length} processes are still there`]
+      : []),
+    ...(grownBytes > maxGrownBytes
+      ? [`memory grew by ${grownBytes} bytes`]
+      : []),
+    ...(peakBytes > maxPeakBytes
+      ? [`memory was up by ${peakBytes} bytes for a while`]
+      : []),
   ];
 }
 
-/** Whether a call had all of its time and more was needed, as on an overloaded machine. */
+/**
+ * Whether a call had all of its time and more was needed, as on an overloaded
+ * machine.
+ */
 function ranOutOfTime({ outcome, durationMs }: ChaosResult): boolean {
   return outcome === "timeout" && durationMs >= CALL_TIMEOUT_MS;
 }
 
-/** Whether a call ended because its server had not answered a ping, which is sent after a call that ran out of time. */
+/**
+ * Whether a call ended because its server had not answered a ping, which is
+ * sent after a call that ran out of time.
+ */
 function isGivenUp({ outcome, message }: ChaosResult): boolean {
-  return outcome === "mcp_tool_error" && message.includes("does not answer any more");
+  return (
+    outcome === "mcp_tool_error" && message.includes("does not answer any more")
+  );
 }
 
 /** Whether a fault came to what it must, or to a timeout that took its time. */
 function isExpected(result: ChaosResult): boolean {
   const { server, outcome } = result;
-  return ranOutOfTime(result) || (isFault(server) && FAULTS[server].some((expected) => expected === outcome));
+  return (
+    ranOutOfTime(result) ||
+    (isFault(server) && FAULTS[server].some((expected) => expected === outcome))
+  );
 }
 
 /** The instruments of a round. */
@@ -163,9 +223,17 @@ interface Watch {
   readonly patienceMs: number;
 }
 
-async function chaosRound(tools: readonly Tool[], watch: Watch): Promise<ChaosResult[]> {
-  const faulty = tools.filter(({ declaration: { name } }) => name.endsWith("__fault") && !name.includes(`__${CALM}__`));
-  const calm = tools.filter(({ declaration: { name } }) => name === `mcp__${CALM}__echo`);
+async function chaosRound(
+  tools: readonly Tool[],
+  watch: Watch,
+): Promise<ChaosResult[]> {
+  const faulty = tools.filter(
+    ({ declaration: { name } }) =>
+      name.endsWith("__fault") && !name.includes(`__${CALM}__`),
+  );
+  const calm = tools.filter(
+    ({ declaration: { name } }) => name === `mcp__${CALM}__echo`,
+  );
   const disturbed = Promise.all(faulty.map((tool) => playFault(tool, watch)));
   const done = { isDone: false };
   const undisturbed = callWhile(calm, done, watch);
@@ -174,7 +242,10 @@ async function chaosRound(tools: readonly Tool[], watch: Watch): Promise<ChaosRe
   return [...results, ...(await undisturbed)];
 }
 
-/** Calls again and again until the others are done, as often as a busy agent might. */
+/**
+ * Calls again and again until the others are done, as often as a busy agent
+ * might.
+ */
 async function callWhile(
   tools: readonly Tool[],
   done: { readonly isDone: boolean },
@@ -189,19 +260,30 @@ async function callWhile(
   return results;
 }
 
-async function playFault(tool: Tool, { patienceMs }: Watch): Promise<ChaosResult> {
+async function playFault(
+  tool: Tool,
+  { patienceMs }: Watch,
+): Promise<ChaosResult> {
   const server = tool.facts?.mcpServer ?? "";
   const startMs = performance.now();
-  const done = (outcome: string, message: string, events: number): ChaosResult => ({
+  const done = (
+    outcome: string,
+    message: string,
+    events: number,
+  ): ChaosResult => ({
     server,
     outcome,
     message,
     events,
     durationMs: performance.now() - startMs,
   });
-  // Not `AbortSignal.any` over the run's signal: each call would stay with it, 0.8 KB, and count as growth.
+  // Not `AbortSignal.any` over the run's signal: each call would stay with it,
+  // 0.8 KB, and count as growth.
   const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(new Error(`no result within ${patienceMs} ms`)), patienceMs);
+  const timer = setTimeout(
+    () => patience.abort(new Error(`no result within ${patienceMs} ms`)),
+    patienceMs,
+  );
   try {
     const { result, events } = await play(tool, { n: 1 }, patience.signal);
     if (result.case === "output") return done("output", "", events.length);
@@ -217,7 +299,8 @@ function chaosServer(fault: string, pidFile: string): McpServer {
   const env = {
     ...COMPILE_CACHE,
     CHAOS_PIDS: pidFile,
-    CHAOS_LINE_BYTES: process.env.DEVTOOL_MCP_CHAOS_LINE_BYTES ?? String(64 * 1024 * 1024),
+    CHAOS_LINE_BYTES:
+      process.env.DEVTOOL_MCP_CHAOS_LINE_BYTES ?? String(64 * 1024 * 1024),
   };
   const stdio = { command: process.execPath, args: [PROGRAM, fault], env };
   return create(McpServerSchema, {
@@ -228,8 +311,9 @@ function chaosServer(fault: string, pidFile: string): McpServer {
 }
 
 /**
- * Measures the memory of this process. What is held is measured without garbage and without the pages that V8 keeps for
- * later: they come with the first busy rounds, 60 MB of them, and are nobody's growth.
+ * Measures the memory of this process. What is held is measured without garbage
+ * and without the pages that V8 keeps for later: they come with the first busy
+ * rounds, 60 MB of them, and are nobody's growth.
  */
 class MemoryMeter {
   readonly #held: number[] = [];
@@ -255,7 +339,10 @@ class MemoryMeter {
   }
 }
 
-/** Whether a process is there; one that ended and that nobody waited for is there too, as a zombie. */
+/**
+ * Whether a process is there; one that ended and that nobody waited for is
+ * there too, as a zombie.
+ */
 function isThere(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -4,8 +4,10 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * An MCP server that misbehaves when its tool `fault` is called, as its argument says. It speaks the protocol by hand,
- * since no SDK would let it do so. `CHAOS_PIDS` names a file to which it writes its process id and those of its children.
+ * An MCP server that misbehaves when its tool `fault` is called, as its
+ * argument says. It speaks the protocol by hand, since no SDK would let it do
+ * so. `CHAOS_PIDS` names a file to which it writes its process id and those of
+ * its children.
  */
 const fault = process.argv[2] ?? "none";
 const lineBytes = Number(process.env.CHAOS_LINE_BYTES ?? 64 * 1024 * 1024);
@@ -13,7 +15,9 @@ let description = "Does what its name says.";
 
 noteProcess(process.pid);
 if (fault === "stubborn") process.on("SIGTERM", () => undefined);
-createInterface({ input: process.stdin }).on("line", (line) => answer(JSON.parse(line)));
+createInterface({ input: process.stdin }).on("line", (line) =>
+  answer(JSON.parse(line)),
+);
 if (fault === "stubborn") setInterval(() => undefined, 1000);
 
 interface Request {
@@ -29,15 +33,26 @@ interface Request {
 function answer({ id, method, params }: Request): void {
   if (method === "initialize") {
     const capabilities = { tools: { listChanged: true } };
-    reply(id, { protocolVersion: "2025-06-18", capabilities, serverInfo: { name: "chaos", version: "1" } });
+    reply(id, {
+      protocolVersion: "2025-06-18",
+      capabilities,
+      serverInfo: { name: "chaos", version: "1" },
+    });
   } else if (method === "ping") reply(id, {});
-  else if (method === "tools/list") reply(id, { tools: [tool("echo", "Answers."), tool("fault", description)] });
+  else if (method === "tools/list")
+    reply(id, {
+      tools: [tool("echo", "Answers."), tool("fault", description)],
+    });
   else if (method !== "tools/call") refuse(id);
-  else if (params?.name === "echo") reply(id, text(JSON.stringify(params.arguments)));
+  else if (params?.name === "echo")
+    reply(id, text(JSON.stringify(params.arguments)));
   else void misbehave(id, params?._meta?.progressToken);
 }
 
-async function misbehave(id: Request["id"], progressToken: number | undefined): Promise<void> {
+async function misbehave(
+  id: Request["id"],
+  progressToken: number | undefined,
+): Promise<void> {
   switch (fault) {
     case "crash":
       return process.exit(7);
@@ -58,7 +73,13 @@ async function misbehave(id: Request["id"], progressToken: number | undefined): 
     case "stderr":
       return spam(id);
     case "half":
-      writeSync(1, JSON.stringify({ jsonrpc: "2.0", id, result: text("half") }).slice(0, 30));
+      writeSync(
+        1,
+        JSON.stringify({ jsonrpc: "2.0", id, result: text("half") }).slice(
+          0,
+          30,
+        ),
+      );
       return process.exit(0);
     case "nonsense":
       return nonsense(id);
@@ -75,7 +96,10 @@ function flood(): void {
   for (;;) writeAll(1, notice.repeat(500));
 }
 
-async function progressFlood(id: Request["id"], progressToken: number | undefined): Promise<void> {
+async function progressFlood(
+  id: Request["id"],
+  progressToken: number | undefined,
+): Promise<void> {
   for (let progress = 1; progress <= 2000; progress++) {
     notify("notifications/progress", { progressToken, progress, total: 2000 });
     if (progress % 200 === 0) await delay(100);
@@ -85,14 +109,16 @@ async function progressFlood(id: Request["id"], progressToken: number | undefine
 
 function longLine(): void {
   const piece = "x".repeat(1024 * 1024);
-  for (let written = 0; written < lineBytes; written += piece.length) writeAll(1, piece);
+  for (let written = 0; written < lineBytes; written += piece.length)
+    writeAll(1, piece);
   process.exit(0);
 }
 
 /** Another description under the same name: a rug pull. */
 function change(id: Request["id"]): void {
   description += " Now it does more.";
-  for (let times = 0; times < 7; times++) notify("notifications/tools/list_changed");
+  for (let times = 0; times < 7; times++)
+    notify("notifications/tools/list_changed");
   reply(id, text("changed"));
 }
 
@@ -108,9 +134,16 @@ function nonsense(id: Request["id"]): void {
   reply(id, { content: "of the wrong type" });
 }
 
-/** Ends, and leaves a process that holds the pipes and ignores what is not SIGKILL. */
+/**
+ * Ends, and leaves a process that holds the pipes and ignores what is not
+ * SIGKILL.
+ */
 function leaveChild(): void {
-  const child = spawn("bash", ["-c", "trap '' TERM INT HUP PIPE; while :; do sleep 60; done"], { stdio: "inherit" });
+  const child = spawn(
+    "bash",
+    ["-c", "trap '' TERM INT HUP PIPE; while :; do sleep 60; done"],
+    { stdio: "inherit" },
+  );
   noteProcess(child.pid ?? 0);
   process.exit(0);
 }
@@ -129,7 +162,10 @@ function reply(id: Request["id"], result: object): void {
 
 function refuse(id: Request["id"]): void {
   if (id === undefined) return;
-  writeAll(1, `${JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } })}\n`);
+  writeAll(
+    1,
+    `${JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message: "no such method" } })}\n`,
+  );
 }
 
 function notify(method: string, params?: object): void {
@@ -139,14 +175,19 @@ function notify(method: string, params?: object): void {
 /** Writes all of it, waiting for the reader. */
 function writeAll(descriptor: number, piece: string): void {
   const bytes = Buffer.from(piece);
-  for (let from = 0; from < bytes.length; ) from += writeSome(descriptor, bytes, from);
+  for (let from = 0; from < bytes.length; )
+    from += writeSome(descriptor, bytes, from);
 }
 
 function writeSome(descriptor: number, bytes: Buffer, from: number): number {
   try {
     return writeSync(descriptor, bytes, from);
   } catch (reason) {
-    if (reason instanceof Error && "code" in reason && reason.code === "EAGAIN") {
+    if (
+      reason instanceof Error &&
+      "code" in reason &&
+      reason.code === "EAGAIN"
+    ) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
       return 0;
     }
@@ -155,5 +196,6 @@ function writeSome(descriptor: number, bytes: Buffer, from: number): number {
 }
 
 function noteProcess(pid: number): void {
-  if (process.env.CHAOS_PIDS !== undefined) appendFileSync(process.env.CHAOS_PIDS, `${pid}\n`);
+  if (process.env.CHAOS_PIDS !== undefined)
+    appendFileSync(process.env.CHAOS_PIDS, `${pid}\n`);
 }

@@ -1,7 +1,10 @@
 import { appendFileSync } from "node:fs";
 import { fromJsonSchema, McpServer, serveStdio } from "./sdk.ts";
 
-/** An MCP server with a strict schema, and one with a schema that is meant to hang who checks it. `PAYMENTS` names a file with a line for each call. */
+/**
+ * An MCP server with a strict schema, and one with a schema that is meant to
+ * hang who checks it. `PAYMENTS` names a file with a line for each call.
+ */
 const PAYMENT = {
   type: "object" as const,
   properties: {

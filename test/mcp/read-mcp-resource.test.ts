@@ -15,34 +15,69 @@ const signal = AbortSignal.timeout(60_000);
 
 describe("read_mcp_resource", () => {
   it("obeys the rules about the server whose resource it reads", async () => {
-    expect(await decided("mail", 'mcp_server = "mail"\ndecision = "deny"')).toBe(ToolCallStatus.FAILED);
-    expect(await decided("notes", 'mcp_server = "mail"\ndecision = "deny"')).toBe(ToolCallStatus.PENDING);
+    expect(
+      await decided("mail", 'mcp_server = "mail"\ndecision = "deny"'),
+    ).toBe(ToolCallStatus.FAILED);
+    expect(
+      await decided("notes", 'mcp_server = "mail"\ndecision = "deny"'),
+    ).toBe(ToolCallStatus.PENDING);
   });
 
   it("is bound to its server, so that an answer about one server is none about another", async () => {
     const { call, detail } = await prepared("notes", "");
-    expect(call.confirmationRequest?.options.map(({ id }) => id)).toContain(OPTION_PROCEED_ALWAYS_SERVER);
+    expect(call.confirmationRequest?.options.map(({ id }) => id)).toContain(
+      OPTION_PROCEED_ALWAYS_SERVER,
+    );
     expect(detail.rule).toBe("mcp:notes::a1");
   });
 
-  async function decided(server: string, rule: string): Promise<ToolCallStatus> {
+  async function decided(
+    server: string,
+    rule: string,
+  ): Promise<ToolCallStatus> {
     return (await prepared(server, `[[rule]]\n${rule}`)).call.status;
   }
 
   async function prepared(server: string, rules: string) {
     const origin = { serverHash: "a1", place: "node server" };
-    const resources = ["notes", "mail"].map((name) => ({ ...origin, server: name, uri: "a:b", name: "a" }));
-    const tool = readMcpResourceTool(resources, () => Promise.reject(new Error("not read")), 1);
+    const resources = ["notes", "mail"].map((name) => ({
+      ...origin,
+      server: name,
+      uri: "a:b",
+      name: "a",
+    }));
+    const tool = readMcpResourceTool(
+      resources,
+      () => Promise.reject(new Error("not read")),
+      1,
+    );
     const call = create(ToolCallSchema, {
-      ...{ toolCallId: "c", toolName: "read_mcp_resource", status: ToolCallStatus.PENDING },
+      ...{
+        toolCallId: "c",
+        toolName: "read_mcp_resource",
+        status: ToolCallStatus.PENDING,
+      },
       inputParameters: { server, uri: "a:b" },
     });
     const policy = createPolicyEngine({
-      ...{ mode: ApprovalMode.DEFAULT, workspace: "/w", shellConfinement: "none" },
+      ...{
+        mode: ApprovalMode.DEFAULT,
+        workspace: "/w",
+        shellConfinement: "none",
+      },
       rules: parsePolicyFile(rules, { tier: "user", file: "user.toml" }),
     });
     const tools = new Map([["read_mcp_resource", tool]]);
-    const context = { tools, policy, task: create(TaskSchema), settle: () => "unknown" as const };
-    return prepareCall({ call }, { ...context, onNotice: () => undefined }, signal);
+    const context = {
+      tools,
+      policy,
+      task: create(TaskSchema),
+      settle: () => "unknown" as const,
+    };
+    return prepareCall(
+      { call },
+      { ...context, onNotice: () => undefined },
+      signal,
+    );
   }
 });

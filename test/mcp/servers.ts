@@ -2,16 +2,26 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Answer, Question, Tool, ToolEvent, ToolResult } from "@devtool/coding-agent/tool";
+import type {
+  Answer,
+  Question,
+  Tool,
+  ToolEvent,
+  ToolResult,
+} from "@devtool/coding-agent/tool";
 import { McpServers, type McpServersOptions } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 
-const installed = createRequire(fileURLToPath(new URL("../../packages/mcp/package.json", import.meta.url)));
+const installed = createRequire(
+  fileURLToPath(new URL("../../packages/mcp/package.json", import.meta.url)),
+);
 
 /** The program of an MCP server that npm installed. */
 export function serverProgram(name: string): string {
-  const packageFile = installed.resolve(`@modelcontextprotocol/${name}/package.json`);
+  const packageFile = installed.resolve(
+    `@modelcontextprotocol/${name}/package.json`,
+  );
   return join(dirname(packageFile), "dist/index.js");
 }
 
@@ -21,8 +31,16 @@ export function nodeServer(
   args: readonly string[],
   more: MessageInitShape<typeof McpServerSchema> = {},
 ): McpServer {
-  const stdio = { command: process.execPath, args: [...args], env: { ...COMPILE_CACHE } };
-  return create(McpServerSchema, { name, transport: { case: "stdio", value: stdio }, ...more });
+  const stdio = {
+    command: process.execPath,
+    args: [...args],
+    env: { ...COMPILE_CACHE },
+  };
+  return create(McpServerSchema, {
+    name,
+    transport: { case: "stdio", value: stdio },
+    ...more,
+  });
 }
 
 /** Servers of a test, and what they said was wrong. */
@@ -46,7 +64,10 @@ export function serversOf(
 /** The tool that a server calls by a name. */
 export function toolNamed(tools: readonly Tool[], name: string): Tool {
   const tool = tools.find(({ declaration }) => declaration.name.endsWith(name));
-  if (!tool) throw new Error(`there is no tool ${name} among ${tools.map(({ declaration }) => declaration.name)}`);
+  if (!tool)
+    throw new Error(
+      `there is no tool ${name} among ${tools.map(({ declaration }) => declaration.name)}`,
+    );
   return tool;
 }
 
@@ -61,7 +82,10 @@ export async function play(
   tool: Tool,
   args: Parameters<Tool["prepare"]>[0],
   signal: AbortSignal,
-  answer: (question: Question) => Answer = () => ({ optionId: "cancel", text: "" }),
+  answer: (question: Question) => Answer = () => ({
+    optionId: "cancel",
+    text: "",
+  }),
 ): Promise<PlayedCall> {
   const events: ToolEvent[] = [];
   const invocation = await tool.prepare(args, signal);
@@ -70,18 +94,25 @@ export async function play(
     if (event.case === "question") event.reply(answer(event.value));
   }
   const last = events.at(-1);
-  if (last?.case !== "result") throw new Error("a call should end with a result");
+  if (last?.case !== "result")
+    throw new Error("a call should end with a result");
   return { result: last.value, events };
 }
 
 /** The text that a call gave. Throws when it failed. */
 export function textOf({ result }: PlayedCall): string {
-  if (result.case === "error") throw new Error(`${result.value.type}: ${result.value.message}`);
-  return result.value.result.case === "text" ? result.value.result.value : JSON.stringify(result.value.result.value);
+  if (result.case === "error")
+    throw new Error(`${result.value.type}: ${result.value.message}`);
+  return result.value.result.case === "text"
+    ? result.value.result.value
+    : JSON.stringify(result.value.result.value);
 }
 
 /** The error that a call failed with. Throws when it did not. */
-export function errorOf({ result }: PlayedCall): { readonly type: string; readonly message: string } {
+export function errorOf({ result }: PlayedCall): {
+  readonly type: string;
+  readonly message: string;
+} {
   if (result.case !== "error") throw new Error("the call should have failed");
   return { type: result.value.type ?? "", message: result.value.message };
 }

@@ -7,39 +7,78 @@ import {
   requestJwtAuthorizationGrant,
 } from "./sdk.ts";
 
-type ClientInformation = Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
+type ClientInformation = Awaited<
+  ReturnType<OAuthClientProvider["clientInformation"]>
+>;
 type Tokens = Awaited<ReturnType<OAuthClientProvider["tokens"]>>;
-type DiscoveryState = Parameters<NonNullable<OAuthClientProvider["saveDiscoveryState"]>>[0];
+type DiscoveryState = Parameters<
+  NonNullable<OAuthClientProvider["saveDiscoveryState"]>
+>[0];
 
-/** The context that the conformance suite gives a client besides the address, by the suite's names. */
+/**
+ * The context that the conformance suite gives a client besides the address, by
+ * the suite's names.
+ */
 export type Context = Readonly<Record<string, string>>;
 
-/** Makes the authorization of a scenario: a user who agrees to all, or an account of a machine. */
-export function testAuthorization(scenario: string, context: Context): McpAuthorization {
-  const { client_id: clientId = "", client_secret: clientSecret = "" } = context;
+/**
+ * Makes the authorization of a scenario: a user who agrees to all, or an
+ * account of a machine.
+ */
+export function testAuthorization(
+  scenario: string,
+  context: Context,
+): McpAuthorization {
+  const { client_id: clientId = "", client_secret: clientSecret = "" } =
+    context;
   switch (scenario) {
     case "auth/client-credentials-basic":
-      return { provider: new ClientCredentialsProvider({ clientId, clientSecret }) };
+      return {
+        provider: new ClientCredentialsProvider({ clientId, clientSecret }),
+      };
     case "auth/client-credentials-jwt": {
-      const { private_key_pem: privateKey = "", signing_algorithm: algorithm = "" } = context;
-      return { provider: new PrivateKeyJwtProvider({ clientId, privateKey, algorithm }) };
+      const {
+        private_key_pem: privateKey = "",
+        signing_algorithm: algorithm = "",
+      } = context;
+      return {
+        provider: new PrivateKeyJwtProvider({
+          clientId,
+          privateKey,
+          algorithm,
+        }),
+      };
     }
     case "auth/cross-app-access-complete-flow":
       return { provider: crossAppAccess(context) };
     default: {
-      const user = new AgreeingUser(clientId === "" ? undefined : { client_id: clientId, client_secret: clientSecret });
+      const user = new AgreeingUser(
+        clientId === ""
+          ? undefined
+          : { client_id: clientId, client_secret: clientSecret },
+      );
       return { provider: user, callback: () => user.comesBack() };
     }
   }
 }
 
 function crossAppAccess(context: Context): CrossAppAccessProvider {
-  const { client_id: clientId = "", client_secret: clientSecret = "", idp_client_id: idpClientId = "" } = context;
-  const { idp_id_token: idToken = "", idp_token_endpoint: tokenEndpoint = "" } = context;
+  const {
+    client_id: clientId = "",
+    client_secret: clientSecret = "",
+    idp_client_id: idpClientId = "",
+  } = context;
+  const { idp_id_token: idToken = "", idp_token_endpoint: tokenEndpoint = "" } =
+    context;
   return new CrossAppAccessProvider({
     clientId,
     clientSecret,
-    assertion: async ({ authorizationServerUrl, resourceUrl, scope, fetchFn }) => {
+    assertion: async ({
+      authorizationServerUrl,
+      resourceUrl,
+      scope,
+      fetchFn,
+    }) => {
       const grant = await requestJwtAuthorizationGrant({
         tokenEndpoint,
         audience: authorizationServerUrl,
@@ -54,10 +93,14 @@ function crossAppAccess(context: Context): CrossAppAccessProvider {
   });
 }
 
-/** Keeps tokens in memory, and goes to the authorization server as a user who agrees would. */
+/**
+ * Keeps tokens in memory, and goes to the authorization server as a user who
+ * agrees would.
+ */
 class AgreeingUser implements OAuthClientProvider {
   readonly redirectUrl = "http://localhost:3000/callback";
-  readonly clientMetadataUrl = "https://conformance-test.local/client-metadata.json";
+  readonly clientMetadataUrl =
+    "https://conformance-test.local/client-metadata.json";
   readonly clientMetadata = {
     client_name: "devtool",
     redirect_uris: [this.redirectUrl],
@@ -84,7 +127,8 @@ class AgreeingUser implements OAuthClientProvider {
   async redirectToAuthorization(url: URL): Promise<void> {
     const response = await fetch(url, { redirect: "manual" });
     const location = response.headers.get("location");
-    if (location === null) throw new Error(`the authorization server answered ${response.status}`);
+    if (location === null)
+      throw new Error(`the authorization server answered ${response.status}`);
     this.#parameters.resolve(new URL(location).searchParams);
   }
 

@@ -10,8 +10,12 @@ export class GatedModel implements Model {
   #asked = Promise.withResolvers<void>();
   #answer = Promise.withResolvers<ModelEvent>();
 
-  async *generate({ history }: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    const last = history.findLast(({ role }) => role === Role.USER)?.parts[0]?.content;
+  async *generate(
+    { history }: ModelRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<ModelEvent> {
+    const last = history.findLast(({ role }) => role === Role.USER)?.parts[0]
+      ?.content;
     this.heard.push(last?.case === "text" ? last.value : "");
     this.#answer = Promise.withResolvers();
     const abort = (): void => this.#answer.reject(signal.reason);

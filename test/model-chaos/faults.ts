@@ -1,10 +1,16 @@
 import { TaskState } from "@devtool/schema";
 
-/** A way in which a model can fail, and what has to become of the task (docs/models.md has the same table). */
+/**
+ * A way in which a model can fail, and what has to become of the task
+ * (docs/models.md has the same table).
+ */
 export interface Fault {
   /** The fault, as the table in the documentation names it. */
   readonly name: string;
-  /** Makes the prompt; `effect` is a step whose command leaves a mark each time it runs. */
+  /**
+   * Makes the prompt; `effect` is a step whose command leaves a mark each time
+   * it runs.
+   */
   readonly script: (effect: string) => string;
   /** The state in which the task must end. */
   readonly state: TaskState.COMPLETED | TaskState.FAILED;
@@ -12,9 +18,14 @@ export interface Fault {
   readonly error?: RegExp;
   /** So often the command of `effect` must have run. */
   readonly effects: 0 | 1;
-  /** The text that the agent must have sent, complete and without repetition. */
+  /**
+   * The text that the agent must have sent, complete and without repetition.
+   */
   readonly text: string;
-  /** The model that is asked: `hasty` waits a second for a first piece, `restless` for each further one. */
+  /**
+   * The model that is asked: `hasty` waits a second for a first piece,
+   * `restless` for each further one.
+   */
   readonly model?: "hasty" | "restless";
   /** So often the user must have been told of another try. */
   readonly notices?: number;
@@ -241,7 +252,8 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "calls in circles",
-    script: () => Array.from({ length: 8 }, () => "read no-such-file.txt").join("\nnext\n"),
+    script: () =>
+      Array.from({ length: 8 }, () => "read no-such-file.txt").join("\nnext\n"),
     state: FAILED,
     error: /calls read_file in the same way again and again/,
     effects: 0,

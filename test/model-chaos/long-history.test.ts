@@ -2,11 +2,22 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, streamMessage, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel } from "@devtool/gemini";
-import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskState,
+} from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const signal = AbortSignal.timeout(300_000);
@@ -17,24 +28,44 @@ describe("a history near the limit of the model", () => {
   beforeAll(async () => {
     fake = await startFakeGemini();
     workspace = await mkdtemp(join(tmpdir(), "devtool-long-"));
-    await writeFile(join(workspace, "long.txt"), "a line of the long file\n".repeat(400));
+    await writeFile(
+      join(workspace, "long.txt"),
+      "a line of the long file\n".repeat(400),
+    );
   });
   afterAll(async () => {
     await fake[Symbol.asyncDispose]();
     await rm(workspace, { recursive: true });
   });
 
-  // Fails as long as the session goes on before a summary is in the log: the model is then asked with the old history.
+  // Fails as long as the session goes on before a summary is in the log: the
+  // model is then asked with the old history.
   it("is summarized by itself, and the model is told the summary from then on", async () => {
-    const model = createGeminiModel({ apiKey: "none", baseUrl: fake.url, maxInputTokens: 2000 });
-    await using server = await serveCodingAgent({ workspace, model, drainMs: 100 });
+    const model = createGeminiModel({
+      apiKey: "none",
+      baseUrl: fake.url,
+      maxInputTokens: 2000,
+    });
+    await using server = await serveCodingAgent({
+      workspace,
+      model,
+      drainMs: 100,
+    });
     const interceptors = [bearerInterceptor(server.token)];
-    const client = createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "2", interceptors }));
+    const client = createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "2",
+        interceptors,
+      }),
+    );
     const message = textMessage("m1", "read long.txt\ntext never said");
     const task = await fold(streamMessage(client, { message }, signal));
     expect(task.state).toBe(TaskState.COMPLETED);
     expect(kindsOf(task)).toContain("summary");
-    const [asked, compressed, last] = fake.requests().map(({ body }) => JSON.stringify(body));
+    const [asked, compressed, last] = fake
+      .requests()
+      .map(({ body }) => JSON.stringify(body));
     expect(asked).toContain("read long.txt");
     expect(compressed).toContain("a line of the long file");
     expect(last).toContain("What was said and done before");
@@ -50,5 +81,7 @@ async function fold(events: AsyncIterable<TaskEvent>): Promise<Task> {
 }
 
 function kindsOf({ history }: Task): (string | undefined)[] {
-  return history.flatMap(({ parts }) => parts.map(({ content }) => content.case));
+  return history.flatMap(({ parts }) =>
+    parts.map(({ content }) => content.case),
+  );
 }

@@ -4,7 +4,10 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import type { Answer, Json, ServerUnderTest } from "./server-under-test.ts";
 
-/** The request in a message: text, or a change of a file, which the agent must ask about first. */
+/**
+ * The request in a message: text, or a change of a file, which the agent must
+ * ask about first.
+ */
 type Kind = "text" | "write";
 
 interface Sent {
@@ -27,7 +30,10 @@ export class TaskModel {
   /** Whether each file that was asked about was written. */
   readonly files = new Map<string, boolean>();
 
-  /** Gives a message to the agent, and then those that wait, up to the next question. */
+  /**
+   * Gives a message to the agent, and then those that wait, up to the next
+   * question.
+   */
   take(id: string, kind: Kind): void {
     this.messages.push(id);
     this.#play(id, kind);
@@ -77,22 +83,48 @@ const MAX_QUEUED = 16;
 export function commands(): fc.Arbitrary<Command>[] {
   const kind = fc.constantFrom<Kind>("text", "write");
   return [
-    kind.map((what) => command(`send ${what}`, (model, real) => send(model, real, what))),
+    kind.map((what) =>
+      command(`send ${what}`, (model, real) => send(model, real, what)),
+    ),
     fc
       .boolean()
-      .map((approves) => questionCommand(`answer ${approves}`, (model, real) => answer(model, real, approves))),
+      .map((approves) =>
+        questionCommand(`answer ${approves}`, (model, real) =>
+          answer(model, real, approves),
+        ),
+      ),
     fc
       .constantFrom("call", "option")
-      .map((wrong) => questionCommand(`wrong ${wrong}`, (model, real) => answerWrongly(model, real, wrong))),
+      .map((wrong) =>
+        questionCommand(`wrong ${wrong}`, (model, real) =>
+          answerWrongly(model, real, wrong),
+        ),
+      ),
     fc.constant(taskCommand("answer again", answerAgain)),
-    fc.nat().map((index) => taskCommand(`retry ${index}`, (model, real) => retry(model, real, index))),
-    fc.nat().map((index) => taskCommand(`withdraw ${index}`, (model, real) => withdraw(model, real, index))),
+    fc
+      .nat()
+      .map((index) =>
+        taskCommand(`retry ${index}`, (model, real) =>
+          retry(model, real, index),
+        ),
+      ),
+    fc
+      .nat()
+      .map((index) =>
+        taskCommand(`withdraw ${index}`, (model, real) =>
+          withdraw(model, real, index),
+        ),
+      ),
     fc.constant(taskCommand("cancel", cancel)),
     fc.constant(taskCommand("subscribe", subscribe)),
     // A restart takes as long as a hundred other commands.
     fc
       .integer({ min: 0, max: 9 })
-      .map((roll) => taskCommand("restart", (_, { server }) => (roll === 0 ? server.restart() : Promise.resolve()))),
+      .map((roll) =>
+        taskCommand("restart", (_, { server }) =>
+          roll === 0 ? server.restart() : Promise.resolve(),
+        ),
+      ),
   ];
 }
 
@@ -101,7 +133,8 @@ async function send(model: TaskModel, real: Real, kind: Kind): Promise<void> {
   const text = kind === "text" ? "text hi" : `write ${fileOf(id)}`;
   const params = messageParams(model, id, { kind: "text", text });
   const answered = await real.server.call("message/send", params);
-  if (model.asksFor !== "" && model.queue.length >= MAX_QUEUED) return expect(answered).toEqual({ code: -32004 });
+  if (model.asksFor !== "" && model.queue.length >= MAX_QUEUED)
+    return expect(answered).toEqual({ code: -32004 });
   model.sent.push({ id, params });
   if (model.asksFor !== "") model.queue.push({ id, kind });
   else model.take(id, kind);
@@ -109,9 +142,16 @@ async function send(model: TaskModel, real: Real, kind: Kind): Promise<void> {
   expectState(answered, model);
 }
 
-async function answer(model: TaskModel, real: Real, approves: boolean): Promise<void> {
+async function answer(
+  model: TaskModel,
+  real: Real,
+  approves: boolean,
+): Promise<void> {
   const id = real.nextId();
-  const data = { tool_call_id: real.call, selected_option_id: approves ? "proceed_once" : "cancel" };
+  const data = {
+    tool_call_id: real.call,
+    selected_option_id: approves ? "proceed_once" : "cancel",
+  };
   const params = messageParams(model, id, { kind: "data", data });
   const answered = await real.server.call("message/send", params);
   model.sent.push({ id, params });
@@ -120,11 +160,20 @@ async function answer(model: TaskModel, real: Real, approves: boolean): Promise<
   expectState(answered, model);
 }
 
-async function answerWrongly(model: TaskModel, real: Real, wrong: string): Promise<void> {
+async function answerWrongly(
+  model: TaskModel,
+  real: Real,
+  wrong: string,
+): Promise<void> {
   const call = wrong === "call" ? "no-such-call" : real.call;
-  const data = { tool_call_id: call, selected_option_id: wrong === "call" ? "proceed_once" : "no-such-option" };
+  const data = {
+    tool_call_id: call,
+    selected_option_id: wrong === "call" ? "proceed_once" : "no-such-option",
+  };
   const params = messageParams(model, real.nextId(), { kind: "data", data });
-  expect(await real.server.call("message/send", params)).toEqual({ code: -32602 });
+  expect(await real.server.call("message/send", params)).toEqual({
+    code: -32602,
+  });
 }
 
 /** The first answer won, whatever the second says. */
@@ -133,20 +182,33 @@ async function answerAgain(model: TaskModel, real: Real): Promise<void> {
   if (call === undefined) return;
   const data = { tool_call_id: call, selected_option_id: "proceed_once" };
   const params = messageParams(model, real.nextId(), { kind: "data", data });
-  expect(await real.server.call("message/send", params)).toEqual({ code: -32004 });
+  expect(await real.server.call("message/send", params)).toEqual({
+    code: -32004,
+  });
 }
 
-async function retry(model: TaskModel, real: Real, index: number): Promise<void> {
+async function retry(
+  model: TaskModel,
+  real: Real,
+  index: number,
+): Promise<void> {
   const sent = model.sent[index % model.sent.length];
   if (!sent) return;
   const answered = await real.server.call("message/send", sent.params);
   expect(answered).toHaveProperty("task.id", model.id);
 }
 
-async function withdraw(model: TaskModel, real: Real, index: number): Promise<void> {
+async function withdraw(
+  model: TaskModel,
+  real: Real,
+  index: number,
+): Promise<void> {
   const waiting = model.queue[index % Math.max(1, model.queue.length)];
   const messageId = waiting?.id ?? "no-such-message";
-  const answered = await real.server.call("message/withdraw", { taskId: model.id, messageId });
+  const answered = await real.server.call("message/withdraw", {
+    taskId: model.id,
+    messageId,
+  });
   if (!waiting) return expect(answered).toEqual({ code: -32001 });
   model.queue = model.queue.filter(({ id }) => id !== messageId);
   expectState(answered, model);
@@ -162,15 +224,20 @@ async function cancel(model: TaskModel, real: Real): Promise<void> {
 
 async function subscribe(model: TaskModel, { server }: Real): Promise<void> {
   const events = await server.eventIds(model.id);
-  expect(events).toEqual([...new Set(events)].toSorted((one, other) => one - other));
+  expect(events).toEqual(
+    [...new Set(events)].toSorted((one, other) => one - other),
+  );
   expect(events.length).toBeGreaterThan(0);
 }
 
-/** After each command the task is as the reference says, whoever asks for it. */
+/**
+ * After each command the task is as the reference says, whoever asks for it.
+ */
 async function checkTask(model: TaskModel, real: Real): Promise<void> {
   if (model.id === "") return;
   const answered = await real.server.call("tasks/get", { id: model.id });
-  if (!("task" in answered)) throw new Error(`the task cannot be had: ${answered.code}`);
+  if (!("task" in answered))
+    throw new Error(`the task cannot be had: ${answered.code}`);
   const { state, messages, queued, asks } = answered.task;
   expect({ state, messages, queued }).toEqual({
     state: model.state,
@@ -179,13 +246,20 @@ async function checkTask(model: TaskModel, real: Real): Promise<void> {
   });
   expect(asks !== "").toBe(model.asksFor !== "");
   real.call = asks;
-  const written = [...model.files.keys()].map((file) => [file, existsSync(join(real.server.workspace, file))]);
+  const written = [...model.files.keys()].map((file) => [
+    file,
+    existsSync(join(real.server.workspace, file)),
+  ]);
   expect(written).toEqual([...model.files]);
 }
 
 type Run = (model: TaskModel, real: Real) => Promise<void>;
 
-function command(name: string, run: Run, check: (model: Readonly<TaskModel>) => boolean = () => true): Command {
+function command(
+  name: string,
+  run: Run,
+  check: (model: Readonly<TaskModel>) => boolean = () => true,
+): Command {
   return {
     check,
     run: async (model, real) => {
@@ -211,7 +285,12 @@ function expectState(answered: Answer, model: TaskModel): void {
 }
 
 function messageParams(model: TaskModel, id: string, part: Json): Json {
-  return { message: { ...messageOf(id, part), ...(model.id !== "" && { taskId: model.id }) } };
+  return {
+    message: {
+      ...messageOf(id, part),
+      ...(model.id !== "" && { taskId: model.id }),
+    },
+  };
 }
 
 function messageOf(messageId: string, part: Json): Json {

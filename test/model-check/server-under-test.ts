@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
+import {
+  type CodingServerOptions,
+  serveCodingAgent,
+} from "@devtool/coding-agent";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 
@@ -30,7 +33,11 @@ export class ServerUnderTest implements AsyncDisposable {
   #server: DevtoolServer | undefined;
 
   constructor(options: CodingServerOptions = {}) {
-    this.#options = { workspace: this.workspace, dataDirectory: `${this.workspace}-data`, ...options };
+    this.#options = {
+      workspace: this.workspace,
+      dataDirectory: `${this.workspace}-data`,
+      ...options,
+    };
   }
 
   async start(): Promise<void> {
@@ -45,27 +52,48 @@ export class ServerUnderTest implements AsyncDisposable {
   /** Calls a method that answers with a task. */
   async call(method: string, params: Json): Promise<Answer> {
     const { result, error } = JSON.parse(await this.#post(method, params, {}));
-    return error === undefined ? { task: taskSeen(result) } : { code: error.code };
+    return error === undefined
+      ? { task: taskSeen(result) }
+      : { code: error.code };
   }
 
-  /** The ids of all events of a task, as a subscription from the beginning gives them. */
+  /**
+   * The ids of all events of a task, as a subscription from the beginning gives
+   * them.
+   */
   async eventIds(taskId: string): Promise<number[]> {
     return idsIn(await this.subscription(taskId, { "last-event-id": "0" }));
   }
 
   /** The text of a subscription to a task at rest. */
-  subscription(taskId: string, headers: Record<string, string> = {}): Promise<string> {
-    return this.#post("tasks/resubscribe", { id: taskId }, { accept: "text/event-stream", ...headers });
+  subscription(
+    taskId: string,
+    headers: Record<string, string> = {},
+  ): Promise<string> {
+    return this.#post(
+      "tasks/resubscribe",
+      { id: taskId },
+      { accept: "text/event-stream", ...headers },
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.close();
-    for (const path of [this.workspace, `${this.workspace}-data`]) rmSync(path, { recursive: true, force: true });
+    for (const path of [this.workspace, `${this.workspace}-data`])
+      rmSync(path, { recursive: true, force: true });
   }
 
-  async #post(method: string, params: Json, more: Record<string, string>): Promise<string> {
+  async #post(
+    method: string,
+    params: Json,
+    more: Record<string, string>,
+  ): Promise<string> {
     const { url = "", token = "" } = this.#server ?? {};
-    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", ...more };
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      ...more,
+    };
     const response = await fetch(url, {
       method: "POST",
       headers: { "x-a2a-extensions": EXTENSION_URI, ...headers },
@@ -84,12 +112,18 @@ export function idsIn(stream: string): number[] {
 function taskSeen(task: Json): TaskSeen {
   const text = JSON.stringify(task.status ?? {});
   const history: Json[] = Array.isArray(task.history) ? task.history : [];
-  const waiting = JSON.stringify(Object(task.metadata)["https://devtool.dev/a2a/task/v1alpha"] ?? {});
+  const waiting = JSON.stringify(
+    Object(task.metadata)["https://devtool.dev/a2a/task/v1alpha"] ?? {},
+  );
   return {
     id: String(task.id),
     state: String(Object(task.status).state),
-    messages: history.filter(({ role }) => role === "user").map(({ messageId }) => String(messageId)),
-    queued: [...waiting.matchAll(/"messageId":"([^"]+)"/g)].map(([, id = ""]) => id),
+    messages: history
+      .filter(({ role }) => role === "user")
+      .map(({ messageId }) => String(messageId)),
+    queued: [...waiting.matchAll(/"messageId":"([^"]+)"/g)].map(
+      ([, id = ""]) => id,
+    ),
     asks: /"tool_call_id":"([^"]+)"/.exec(text)?.[1] ?? "",
   };
 }

@@ -7,21 +7,42 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 /** The nginx of the system; undefined where there is none. */
-export const NGINX = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/bin/nginx"].find(existsSync);
+export const NGINX = [
+  "/usr/sbin/nginx",
+  "/usr/bin/nginx",
+  "/usr/local/bin/nginx",
+].find(existsSync);
 
-/** Appended to the name of a test that needs nginx: why it is skipped. Empty where nginx is installed. */
+/**
+ * Appended to the name of a test that needs nginx: why it is skipped. Empty
+ * where nginx is installed.
+ */
 export const WITHOUT_NGINX: string =
-  NGINX === undefined ? " (skipped: nginx is not installed: apt-get install nginx)" : "";
+  NGINX === undefined
+    ? " (skipped: nginx is not installed: apt-get install nginx)"
+    : "";
 
-/** One of the configurations that docs/deployment.md shows, by the name in the comment before it. */
+/**
+ * One of the configurations that docs/deployment.md shows, by the name in the
+ * comment before it.
+ */
 export async function documentedConfig(name: string): Promise<string> {
-  const text = await readFile(new URL("../../docs/deployment.md", import.meta.url), "utf8");
-  const found = new RegExp(`<!-- nginx: ${name} -->\n\`\`\`nginx\n([\\s\\S]*?)\`\`\``).exec(text)?.[1];
-  if (found === undefined) throw new Error(`docs/deployment.md shows no configuration named ${name}`);
+  const text = await readFile(
+    new URL("../../docs/deployment.md", import.meta.url),
+    "utf8",
+  );
+  const found = new RegExp(
+    `<!-- nginx: ${name} -->\n\`\`\`nginx\n([\\s\\S]*?)\`\`\``,
+  ).exec(text)?.[1];
+  if (found === undefined)
+    throw new Error(`docs/deployment.md shows no configuration named ${name}`);
   return found;
 }
 
-/** A port of this machine that leads to a socket in the file system: nginx takes no free port by itself. */
+/**
+ * A port of this machine that leads to a socket in the file system: nginx takes
+ * no free port by itself.
+ */
 export interface Entrance extends AsyncDisposable {
   readonly port: number;
 }
@@ -30,8 +51,12 @@ export interface Entrance extends AsyncDisposable {
 export async function openEntrance(socketPath: string): Promise<Entrance> {
   const server = createServer((client) => {
     const inner = connect(socketPath);
-    client.on("error", () => inner.destroy()).on("close", () => inner.destroy());
-    inner.on("error", () => client.destroy()).on("close", () => client.destroy());
+    client
+      .on("error", () => inner.destroy())
+      .on("close", () => inner.destroy());
+    inner
+      .on("error", () => client.destroy())
+      .on("close", () => client.destroy());
     client.pipe(inner).pipe(client);
   });
   server.listen(0, "127.0.0.1");
@@ -39,12 +64,19 @@ export async function openEntrance(socketPath: string): Promise<Entrance> {
   const address = server.address();
   return {
     port: typeof address === "object" && address ? address.port : 0,
-    [Symbol.asyncDispose]: () => new Promise((closed) => void server.close(() => closed())),
+    [Symbol.asyncDispose]: () =>
+      new Promise((closed) => void server.close(() => closed())),
   };
 }
 
-/** Runs nginx with some `server` blocks: in the foreground, with all its files in a directory. */
-export async function startNginx(directory: string, servers: string): Promise<AsyncDisposable> {
+/**
+ * Runs nginx with some `server` blocks: in the foreground, with all its files
+ * in a directory.
+ */
+export async function startNginx(
+  directory: string,
+  servers: string,
+): Promise<AsyncDisposable> {
   await mkdir(directory, { recursive: true });
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (kind) => `${kind}_temp_path ${join(directory, kind)};`,
@@ -62,8 +94,17 @@ ${servers}
 `;
   await writeFile(join(directory, "nginx.conf"), config);
   const log = join(directory, "error.log");
-  const args = ["-p", directory, "-e", log, "-c", join(directory, "nginx.conf")];
-  const nginx = spawn(NGINX ?? "nginx", args, { stdio: ["ignore", "ignore", "inherit"] });
+  const args = [
+    "-p",
+    directory,
+    "-e",
+    log,
+    "-c",
+    join(directory, "nginx.conf"),
+  ];
+  const nginx = spawn(NGINX ?? "nginx", args, {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   await untilReady(nginx, join(directory, "nginx.pid"), log);
   return {
     async [Symbol.asyncDispose]() {
@@ -75,9 +116,14 @@ ${servers}
 }
 
 /** It writes its process id once it listens. */
-async function untilReady(nginx: ChildProcess, pidFile: string, log: string): Promise<void> {
+async function untilReady(
+  nginx: ChildProcess,
+  pidFile: string,
+  log: string,
+): Promise<void> {
   while (!existsSync(pidFile)) {
-    if (nginx.exitCode !== null) throw new Error(`nginx does not start: ${await readFile(log, "utf8")}`);
+    if (nginx.exitCode !== null)
+      throw new Error(`nginx does not start: ${await readFile(log, "utf8")}`);
     await delay(10);
   }
 }

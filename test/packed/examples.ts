@@ -12,16 +12,23 @@ export async function copyExamples(project: PackedProject): Promise<void> {
   await cp(root, join(project.directory, "examples"), { recursive: true });
 }
 
-/** Runs a program of an example with a Node and returns what it prints. Rejects when one of its assertions fails. */
+/**
+ * Runs a program of an example with a Node and returns what it prints. Rejects
+ * when one of its assertions fails.
+ */
 export async function runExample(
   project: PackedProject,
   [name, ...args]: readonly [string, ...string[]],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<string> {
   const file = join(project.directory, "examples", name);
-  const { stdout } = await promisify(execFile)(process.execPath, [file, ...args], {
-    cwd: project.directory,
-    env: project.environment(environment),
-  });
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [file, ...args],
+    {
+      cwd: project.directory,
+      env: project.environment(environment),
+    },
+  );
   return stdout;
 }

@@ -6,11 +6,18 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 /** A version of Node, or why it cannot be had here. */
-export type FoundNode = { readonly program: string } | { readonly program: undefined; readonly reason: string };
+export type FoundNode =
+  | { readonly program: string }
+  | { readonly program: undefined; readonly reason: string };
 
-const KEPT = fileURLToPath(new URL("../../node_modules/.cache/devtool-nodes/", import.meta.url));
+const KEPT = fileURLToPath(
+  new URL("../../node_modules/.cache/devtool-nodes/", import.meta.url),
+);
 
-/** Finds a version of Node in the cache of the clone, and else installs it there from npm. */
+/**
+ * Finds a version of Node in the cache of the clone, and else installs it there
+ * from npm.
+ */
 export async function findNode(version: string): Promise<FoundNode> {
   const name = `node-${process.platform}-${process.arch}`;
   const directory = join(KEPT, version);
@@ -19,12 +26,22 @@ export async function findNode(version: string): Promise<FoundNode> {
   const unfinished = `${directory}-${process.pid}`;
   try {
     await mkdir(unfinished, { recursive: true });
-    const args = ["install", "--silent", "--no-save", "--prefix", unfinished, `${name}@${version}`];
+    const args = [
+      "install",
+      "--silent",
+      "--no-save",
+      "--prefix",
+      unfinished,
+      `${name}@${version}`,
+    ];
     await promisify(execFile)("npm", args, { timeout: 120_000 });
     await rename(unfinished, directory);
     return { program };
   } catch (reason) {
     await rm(unfinished, { recursive: true, force: true });
-    return { program: undefined, reason: `Node ${version} cannot be had from npm: ${String(reason).split("\n")[0]}` };
+    return {
+      program: undefined,
+      reason: `Node ${version} cannot be had from npm: ${String(reason).split("\n")[0]}`,
+    };
   }
 }

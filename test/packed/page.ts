@@ -9,7 +9,10 @@ import { expect } from "vitest";
 import { Tmux } from "../terminal/tmux.ts";
 import type { PackedProject } from "./project.ts";
 
-/** A code block of a page that a reader is meant to follow: `<!-- step: KIND ARGUMENT -->` stands above it, other comments may follow. */
+/**
+ * A code block of a page that a reader is meant to follow:
+ * `<!-- step: KIND ARGUMENT -->` stands above it, other comments may follow.
+ */
 interface Step {
   readonly kind: string;
   /** The name of the file, for the kind `file`. */
@@ -19,20 +22,36 @@ interface Step {
 
 /** Reads the steps of a page below docs/. */
 async function stepsOf(page: string): Promise<Step[]> {
-  const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
-  const blocks = text.matchAll(/^<!-- step: (\w+) ?(.*?) -->\n(?:<!-- .* -->\n)*```\w*\n([\s\S]*?)^```$/gm);
-  return [...blocks].map(([, kind = "", argument = "", text = ""]) => ({ kind, argument, text }));
+  const text = await readFile(
+    new URL(`../../docs/${page}`, import.meta.url),
+    "utf8",
+  );
+  const blocks = text.matchAll(
+    /^<!-- step: (\w+) ?(.*?) -->\n(?:<!-- .* -->\n)*```\w*\n([\s\S]*?)^```$/gm,
+  );
+  return [...blocks].map(([, kind = "", argument = "", text = ""]) => ({
+    kind,
+    argument,
+    text,
+  }));
 }
 
 /**
- * Follows a page literally, in a directory of a project where the packages are installed: writes the files, runs the
- * commands in one shell, keeps servers running, types at a terminal, and compares what is shown.
+ * Follows a page literally, in a directory of a project where the packages are
+ * installed: writes the files, runs the commands in one shell, keeps servers
+ * running, types at a terminal, and compares what is shown.
  */
-export async function followPage(project: PackedProject, page: string): Promise<void> {
+export async function followPage(
+  project: PackedProject,
+  page: string,
+): Promise<void> {
   const directory = join(project.directory, page.replace(".md", ""));
   await mkdir(directory);
   // A reader has them in the directory that they work in.
-  await symlink(join(project.directory, "node_modules"), join(directory, "node_modules"));
+  await symlink(
+    join(project.directory, "node_modules"),
+    join(directory, "node_modules"),
+  );
   await using shell = new Shell(project, directory);
   let output = "";
   for (const { kind, argument, text } of await stepsOf(page)) {
@@ -63,24 +82,39 @@ export async function followPage(project: PackedProject, page: string): Promise<
   }
 }
 
-/** Our packages that an install line names and that are not in the project, and others that have another version. */
+/**
+ * Our packages that an install line names and that are not in the project, and
+ * others that have another version.
+ */
 function missingPackages(project: PackedProject, text: string): string[] {
-  const tarballs = [...text.matchAll(/devtool-(?:\{([\w,-]+)\}|([\w-]+?))-\d+\.\d+\.\d+\.tgz/g)];
-  const ours = tarballs.flatMap(([, several, one = ""]) => several?.split(",") ?? [one]);
-  const others = [...text.matchAll(/(@connectrpc\/connect-node)@([\d.]+)/g)].map(([, name]) => name ?? "");
+  const tarballs = [
+    ...text.matchAll(/devtool-(?:\{([\w,-]+)\}|([\w-]+?))-\d+\.\d+\.\d+\.tgz/g),
+  ];
+  const ours = tarballs.flatMap(
+    ([, several, one = ""]) => several?.split(",") ?? [one],
+  );
+  const others = [
+    ...text.matchAll(/(@connectrpc\/connect-node)@([\d.]+)/g),
+  ].map(([, name]) => name ?? "");
   expect(ours.length + others.length, text).toBeGreaterThan(0);
   const names = [...ours.map((name) => `@devtool/${name}`), ...others];
-  return names.filter((name) => !existsSync(join(project.directory, "node_modules", name)));
+  return names.filter(
+    (name) => !existsSync(join(project.directory, "node_modules", name)),
+  );
 }
 
-/** A pattern for a text that is shown, in which `…` stands for anything on its line. */
+/**
+ * A pattern for a text that is shown, in which `…` stands for anything on its
+ * line.
+ */
 function shownPattern(text: string): RegExp {
   return new RegExp(`^${escaped(text.trimEnd())}\\n*$`);
 }
 
 /**
- * A pattern for a transcript of a terminal, in which a line with nothing but `…` stands for any lines. After a command,
- * npm may warn about settings of the machine.
+ * A pattern for a transcript of a terminal, in which a line with nothing but
+ * `…` stands for any lines. After a command, npm may warn about settings of the
+ * machine.
  */
 function transcriptPattern(transcript: string): RegExp {
   const text = transcript.trimEnd();
@@ -90,7 +124,9 @@ function transcriptPattern(transcript: string): RegExp {
 
 function linePattern(line: string): string {
   if (line.trim() === "…") return "(?:.*\\n)*?";
-  return line.startsWith("$ ") ? `${escaped(line)}\\n(?:npm warn .*\\n)*` : `${escaped(line)}\\n`;
+  return line.startsWith("$ ")
+    ? `${escaped(line)}\\n(?:npm warn .*\\n)*`
+    : `${escaped(line)}\\n`;
 }
 
 function escaped(text: string): string {
@@ -109,17 +145,28 @@ class Shell implements AsyncDisposable {
   constructor(project: PackedProject, directory: string) {
     this.#directory = directory;
     const { PATH = "" } = process.env;
-    const path = [join(project.directory, "node_modules/.bin"), dirname(process.execPath), PATH];
-    this.#environment = project.environment({ PATH: path.join(delimiter), FORCE_COLOR: "0" });
+    const path = [
+      join(project.directory, "node_modules/.bin"),
+      dirname(process.execPath),
+      PATH,
+    ];
+    this.#environment = project.environment({
+      PATH: path.join(delimiter),
+      FORCE_COLOR: "0",
+    });
     this.#shell = spawn("bash", ["--norc"], {
       cwd: directory,
       env: this.#environment,
       stdio: ["pipe", "pipe", "inherit"],
     });
-    this.#lines = createInterface({ input: this.#shell.stdout })[Symbol.asyncIterator]();
+    this.#lines = createInterface({ input: this.#shell.stdout })[
+      Symbol.asyncIterator
+    ]();
   }
 
-  /** Runs commands and returns what they print. Throws when the last one fails. */
+  /**
+   * Runs commands and returns what they print. Throws when the last one fails.
+   */
   async run(commands: string): Promise<string> {
     const mark = `-- ${crypto.randomUUID()}`;
     this.#shell.stdin.write(`${commands}\nprintf '\\n%s %s\\n' '${mark}' $?\n`);
@@ -136,9 +183,16 @@ class Shell implements AsyncDisposable {
     }
   }
 
-  /** Starts a server as the page does, at a free port, and waits until it says where it is. */
+  /**
+   * Starts a server as the page does, at a free port, and waits until it says
+   * where it is.
+   */
   async serve(command: string): Promise<void> {
-    const args = ["--norc", "-c", `exec ${command.trim().replace(/^npx /, "")} --port 0`];
+    const args = [
+      "--norc",
+      "-c",
+      `exec ${command.trim().replace(/^npx /, "")} --port 0`,
+    ];
     const server = spawn("bash", args, {
       cwd: this.#directory,
       env: this.#environment,
@@ -150,8 +204,9 @@ class Shell implements AsyncDisposable {
   }
 
   /**
-   * Types what a transcript has behind its prompts, each time when the terminal shows what stands before the prompt, and waits until
-   * it shows the rest. An answer to a question takes the place of the question's menu.
+   * Types what a transcript has behind its prompts, each time when the terminal
+   * shows what stands before the prompt, and waits until it shows the rest. An
+   * answer to a question takes the place of the question's menu.
    */
   async chat(transcript: string): Promise<void> {
     const { PATH = "", HOME = "" } = this.#environment;
@@ -161,9 +216,16 @@ class Shell implements AsyncDisposable {
       directory: this.#directory,
     });
     let from = 0;
-    for (const { 0: line, 1: prompt = "", 2: typed = "", index } of transcript.matchAll(/^(\$|choose >|>) (.+)$/gm)) {
+    for (const {
+      0: line,
+      1: prompt = "",
+      2: typed = "",
+      index,
+    } of transcript.matchAll(/^(\$|choose >|>) (.+)$/gm)) {
       const before = transcriptPattern(transcript.slice(from, index)).source;
-      await this.#terminal.shows(new RegExp(`${before}${escaped(prompt)}\\n*$(?![^])`, "m"));
+      await this.#terminal.shows(
+        new RegExp(`${before}${escaped(prompt)}\\n*$(?![^])`, "m"),
+      );
       await this.#terminal.type(typed, "Enter");
       from = prompt === "choose >" ? index + line.length + 1 : index;
     }

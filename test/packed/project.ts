@@ -9,7 +9,10 @@ import type { FoundNode } from "./nodes.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 
-/** A project of somebody else, with the packed packages in it and a home directory that is empty. */
+/**
+ * A project of somebody else, with the packed packages in it and a home
+ * directory that is empty.
+ */
 export class PackedProject implements AsyncDisposable {
   readonly directory: string;
   readonly #base: string;
@@ -19,40 +22,80 @@ export class PackedProject implements AsyncDisposable {
     this.directory = join(base, "project");
   }
 
-  /** Packs packages as they are built, and installs them with npm, and what else is named. Default: all of ours. */
-  static async install(others: readonly string[], ours: readonly string[] = []): Promise<PackedProject> {
-    const project = new PackedProject(await mkdtemp(join(tmpdir(), "devtool-packed-")));
+  /**
+   * Packs packages as they are built, and installs them with npm, and what else
+   * is named. Default: all of ours.
+   */
+  static async install(
+    others: readonly string[],
+    ours: readonly string[] = [],
+  ): Promise<PackedProject> {
+    const project = new PackedProject(
+      await mkdtemp(join(tmpdir(), "devtool-packed-")),
+    );
     const tarballs = join(project.#base, "tarballs");
     await mkdir(join(project.#base, "home"));
     await mkdir(project.directory);
-    await run(process.execPath, [join(root, "scripts/tarballs.ts"), tarballs, ...ours], { cwd: root });
-    await writeFile(join(project.directory, "package.json"), '{ "private": true, "type": "module" }');
+    await run(
+      process.execPath,
+      [join(root, "scripts/tarballs.ts"), tarballs, ...ours],
+      { cwd: root },
+    );
+    await writeFile(
+      join(project.directory, "package.json"),
+      '{ "private": true, "type": "module" }',
+    );
     const files = (await readdir(tarballs)).map((name) => join(tarballs, name));
-    // What npm downloaded before is not downloaded again; all else of a home directory is missing.
+    // What npm downloaded before is not downloaded again; all else of a home
+    // directory is missing.
     const cache = process.env.npm_config_cache ?? join(homedir(), ".npm");
     const args = ["install", "--silent", "--cache", cache, ...files, ...others];
-    await run("npm", args, { cwd: project.directory, env: project.environment() });
+    await run("npm", args, {
+      cwd: project.directory,
+      env: project.environment(),
+    });
     return project;
   }
 
-  /** The environment of this process, with the empty home directory and without what pnpm adds for its scripts. */
+  /**
+   * The environment of this process, with the empty home directory and without
+   * what pnpm adds for its scripts.
+   */
   environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-    return { ...process.env, HOME: join(this.#base, "home"), NODE_OPTIONS: "", NODE_PATH: "", ...more };
+    return {
+      ...process.env,
+      HOME: join(this.#base, "home"),
+      NODE_OPTIONS: "",
+      NODE_PATH: "",
+      ...more,
+    };
   }
 
   /** Runs a module of this text with a Node, and gives what it prints. */
-  async runModule(node: string, text: string, environment: NodeJS.ProcessEnv = {}): Promise<string> {
+  async runModule(
+    node: string,
+    text: string,
+    environment: NodeJS.ProcessEnv = {},
+  ): Promise<string> {
     const file = join(this.directory, `${crypto.randomUUID()}.mjs`);
     await writeFile(file, text);
-    const { stdout } = await run(node, [file], { cwd: this.directory, env: this.environment(environment) });
+    const { stdout } = await run(node, [file], {
+      cwd: this.directory,
+      env: this.environment(environment),
+    });
     return stdout;
   }
 
   /** Runs the command with a Node, and gives how it ended. */
   async devtool(node: string, ...args: readonly string[]): Promise<Ended> {
-    const words = [join(this.directory, "node_modules/@devtool/cli/dist/main.js"), ...args];
+    const words = [
+      join(this.directory, "node_modules/@devtool/cli/dist/main.js"),
+      ...args,
+    ];
     const options = { cwd: this.directory, env: this.environment() };
-    const ended = await run(node, words, options).catch((reason: unknown) => reason);
+    const ended = await run(node, words, options).catch(
+      (reason: unknown) => reason,
+    );
     return isEnded(ended)
       ? { code: ended.code ?? 0, stdout: ended.stdout, stderr: ended.stderr }
       : Promise.reject(ended);
@@ -70,11 +113,27 @@ export interface Ended {
   readonly stderr: string;
 }
 
-function isEnded(value: unknown): value is Omit<Ended, "code"> & Partial<Pick<Ended, "code">> {
-  return typeof value === "object" && value !== null && "stdout" in value && "stderr" in value;
+function isEnded(
+  value: unknown,
+): value is Omit<Ended, "code"> & Partial<Pick<Ended, "code">> {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "stdout" in value &&
+    "stderr" in value
+  );
 }
 
-/** The program of a Node that was found; skips the test with the reason otherwise. */
-export function programOf(found: FoundNode | undefined, skip: (reason: string) => never): string {
-  return found?.program ?? skip(found && "reason" in found ? found.reason : "no Node was looked for");
+/**
+ * The program of a Node that was found; skips the test with the reason
+ * otherwise.
+ */
+export function programOf(
+  found: FoundNode | undefined,
+  skip: (reason: string) => never,
+): string {
+  return (
+    found?.program ??
+    skip(found && "reason" in found ? found.reason : "no Node was looked for")
+  );
 }

@@ -1,7 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { findSandbox } from "@devtool/sandbox";
 
-const sandbox = await findSandbox("auto", { path: "" }, AbortSignal.timeout(60_000));
+const sandbox = await findSandbox(
+  "auto",
+  { path: "" },
+  AbortSignal.timeout(60_000),
+);
 
 /** The output of the code in the README of each package. */
 export const SAYS: Readonly<Record<string, string>> = {
@@ -26,6 +30,9 @@ ask · builtin:guarded-path · ".github/workflows/ci.yml" determines what progra
 
 /** The code in the README of a package. */
 export async function snippetOf(name: string): Promise<string> {
-  const text = await readFile(new URL(`../../packages/${name}/README.md`, import.meta.url), "utf8");
+  const text = await readFile(
+    new URL(`../../packages/${name}/README.md`, import.meta.url),
+    "utf8",
+  );
   return /```ts\n([\s\S]*?)```/.exec(text)?.[1] ?? "";
 }

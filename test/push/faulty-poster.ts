@@ -3,7 +3,9 @@ import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import type { Asked, Config, Dialect, Step } from "./poster-dialect.ts";
 
-/** The steps of posting one notification; each can be replaced by a faulty one. */
+/**
+ * The steps of posting one notification; each can be replaced by a faulty one.
+ */
 export interface Posting {
   /** Changes the events of an exchange before they are posted. */
   readonly order: (events: readonly object[]) => readonly object[];
@@ -28,24 +30,43 @@ const RIGHT: Omit<Posting, "headers"> = {
 };
 
 /** The headers of a post as they should be. */
-export function rightHeaders({ contentType }: Pick<Dialect, "contentType">): Posting["headers"] {
+export function rightHeaders({
+  contentType,
+}: Pick<Dialect, "contentType">): Posting["headers"] {
   return ({ token = "", authentication }) => ({
     "content-type": contentType,
     "x-a2a-notification-token": token,
-    ...(authentication && { authorization: `${authentication.scheme} ${authentication.credentials}` }),
+    ...(authentication && {
+      authorization: `${authentication.scheme} ${authentication.credentials}`,
+    }),
   });
 }
 
-/** A small server that posts, in memory, right but for its faults. Gives its URL and how to end it. */
-export async function startFaultyPoster(dialect: Dialect, faults: Partial<Posting>) {
-  const posting: Posting = { ...RIGHT, headers: rightHeaders(dialect), ...faults };
+/**
+ * A small server that posts, in memory, right but for its faults. Gives its URL
+ * and how to end it.
+ */
+export async function startFaultyPoster(
+  dialect: Dialect,
+  faults: Partial<Posting>,
+) {
+  const posting: Posting = {
+    ...RIGHT,
+    headers: rightHeaders(dialect),
+    ...faults,
+  };
   const configs = new Map<string, Config>();
   /** The posts of each task that are not over yet. */
   const posts = new Map<string, Promise<void>>();
   const server = createServer(async (request, response) => {
     response.setHeader("content-type", "application/json");
     if (request.method === "GET") {
-      const card = { name: "poster", version: "1", capabilities: { pushNotifications: true }, ...dialect.place("/") };
+      const card = {
+        name: "poster",
+        version: "1",
+        capabilities: { pushNotifications: true },
+        ...dialect.place("/"),
+      };
       return void response.end(JSON.stringify(card));
     }
     const { id, method, params } = Object(await json(request));
@@ -60,8 +81,16 @@ export async function startFaultyPoster(dialect: Dialect, faults: Partial<Postin
     const taskId = asked.taskId || randomUUID();
     if (config) configs.set(taskId, config);
     if (what === "delete" && posting.forgets) configs.delete(taskId);
-    const steps = what === "send" ? exchange(taskId, text) : what === "cancel" ? [canceled(taskId)] : [];
-    const posted = post(configs.get(taskId), posting.order(steps.map(dialect.event)));
+    const steps =
+      what === "send"
+        ? exchange(taskId, text)
+        : what === "cancel"
+          ? [canceled(taskId)]
+          : [];
+    const posted = post(
+      configs.get(taskId),
+      posting.order(steps.map(dialect.event)),
+    );
     // A receiver that has seen what is wrong is gone.
     posts.set(
       taskId,
@@ -70,12 +99,23 @@ export async function startFaultyPoster(dialect: Dialect, faults: Partial<Postin
     return dialect.result(asked, steps.at(-1) ?? { taskId, state: "working" });
   }
 
-  async function post(config: Config | undefined, events: readonly object[]): Promise<void> {
+  async function post(
+    config: Config | undefined,
+    events: readonly object[],
+  ): Promise<void> {
     for (const event of events) {
-      const headers = { ...(config && posting.headers(config)), "devtool-event-id": randomUUID() };
+      const headers = {
+        ...(config && posting.headers(config)),
+        "devtool-event-id": randomUUID(),
+      };
       for (let tries = 0; config && tries < 5; tries++) {
         const body = JSON.stringify(event);
-        const { status } = await fetch(config.url, { method: "POST", headers, body, redirect: posting.redirect });
+        const { status } = await fetch(config.url, {
+          method: "POST",
+          headers,
+          body,
+          redirect: posting.redirect,
+        });
         if (posting.hasEnded(status)) return;
         if (!posting.isRetried(status)) break;
       }
@@ -93,14 +133,22 @@ export async function startFaultyPoster(dialect: Dialect, faults: Partial<Postin
   };
 }
 
-/** Returns the turn of an agent that asks before it runs anything, and otherwise says hello. */
+/**
+ * Returns the turn of an agent that asks before it runs anything, and otherwise
+ * says hello.
+ */
 function exchange(taskId: string, text: string): Step[] {
   const begin: Step[] = [
     { taskId, state: "submitted" },
     { taskId, state: "working" },
   ];
-  if (text.startsWith("run")) return [...begin, { taskId, state: "input-required" }];
-  return [...begin, { taskId, state: "working", text: "hello" }, { taskId, state: "completed" }];
+  if (text.startsWith("run"))
+    return [...begin, { taskId, state: "input-required" }];
+  return [
+    ...begin,
+    { taskId, state: "working", text: "hello" },
+    { taskId, state: "completed" },
+  ];
 }
 
 function canceled(taskId: string): Step {

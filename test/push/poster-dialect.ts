@@ -4,7 +4,10 @@ import { randomUUID } from "node:crypto";
 export interface Config {
   readonly url: string;
   readonly token?: string;
-  readonly authentication?: { readonly scheme: string; readonly credentials: string };
+  readonly authentication?: {
+    readonly scheme: string;
+    readonly credentials: string;
+  };
 }
 
 /** A request of a client to a small server that posts notifications. */
@@ -19,7 +22,12 @@ export interface Asked {
 /** Where a task is, and what its agent says there. */
 export interface Step {
   readonly taskId: string;
-  readonly state: "submitted" | "working" | "input-required" | "completed" | "canceled";
+  readonly state:
+    | "submitted"
+    | "working"
+    | "input-required"
+    | "completed"
+    | "canceled";
   readonly text?: string;
 }
 
@@ -41,9 +49,14 @@ export interface Dialect {
 export const DIALECT_V03: Dialect = {
   version: "0.3",
   contentType: "application/json",
-  place: (url) => ({ protocolVersion: "0.3.0", url, preferredTransport: "JSONRPC" }),
+  place: (url) => ({
+    protocolVersion: "0.3.0",
+    url,
+    preferredTransport: "JSONRPC",
+  }),
   read(method, params) {
-    const { id, taskId, message, configuration, pushNotificationConfig } = Object(params);
+    const { id, taskId, message, configuration, pushNotificationConfig } =
+      Object(params);
     return {
       what: METHODS.get(method) ?? "send",
       taskId: taskId ?? id ?? "",
@@ -52,15 +65,27 @@ export const DIALECT_V03: Dialect = {
     };
   },
   result({ what, config }, step) {
-    if (what === "set") return { taskId: step.taskId, pushNotificationConfig: config };
+    if (what === "set")
+      return { taskId: step.taskId, pushNotificationConfig: config };
     return what === "delete" ? null : taskV03(step);
   },
   event(step) {
     if (step.state === "submitted") return taskV03(step);
     const { taskId, state, text } = step;
-    const message = { kind: "message", messageId: randomUUID(), role: "agent", parts: [{ kind: "text", text }] };
+    const message = {
+      kind: "message",
+      messageId: randomUUID(),
+      role: "agent",
+      parts: [{ kind: "text", text }],
+    };
     const status = { state, ...(text !== undefined && { message }) };
-    return { kind: "status-update", taskId, contextId: "c", status, final: state !== "working" };
+    return {
+      kind: "status-update",
+      taskId,
+      contextId: "c",
+      status,
+      final: state !== "working",
+    };
   },
 };
 
@@ -68,7 +93,11 @@ export const DIALECT_V03: Dialect = {
 export const DIALECT_V1: Dialect = {
   version: "1.0",
   contentType: "application/a2a+json",
-  place: (url) => ({ supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] }),
+  place: (url) => ({
+    supportedInterfaces: [
+      { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+    ],
+  }),
   read(method, params) {
     const { id, taskId, message, configuration, ...config } = Object(params);
     const what = METHODS.get(method) ?? "send";
@@ -76,7 +105,10 @@ export const DIALECT_V1: Dialect = {
       what,
       taskId: taskId ?? id ?? "",
       text: message?.parts[0].text ?? "",
-      config: what === "set" ? { ...config, id } : configuration?.taskPushNotificationConfig,
+      config:
+        what === "set"
+          ? { ...config, id }
+          : configuration?.taskPushNotificationConfig,
     };
   },
   result({ what, config }, step) {
@@ -86,7 +118,13 @@ export const DIALECT_V1: Dialect = {
   },
   event(step) {
     if (step.state === "submitted") return { task: taskV1(step) };
-    return { statusUpdate: { taskId: step.taskId, contextId: "c", status: statusV1(step) } };
+    return {
+      statusUpdate: {
+        taskId: step.taskId,
+        contextId: "c",
+        status: statusV1(step),
+      },
+    };
   },
 };
 
@@ -108,6 +146,13 @@ function taskV1(step: Step): object {
 }
 
 function statusV1({ state, text }: Step): object {
-  const message = { messageId: randomUUID(), role: "ROLE_AGENT", parts: [{ text }] };
-  return { state: `TASK_STATE_${state.toUpperCase().replace("-", "_")}`, ...(text !== undefined && { message }) };
+  const message = {
+    messageId: randomUUID(),
+    role: "ROLE_AGENT",
+    parts: [{ text }],
+  };
+  return {
+    state: `TASK_STATE_${state.toUpperCase().replace("-", "_")}`,
+    ...(text !== undefined && { message }),
+  };
 }

@@ -1,4 +1,8 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerResponse,
+} from "node:http";
 
 /** A post as it came in. */
 export interface Received {
@@ -22,11 +26,15 @@ export interface Receiver extends AsyncDisposable {
 export async function receive(port = 0): Promise<Receiver> {
   const received: Received[] = [];
   const arrived = new Set<() => void>();
-  let answer = (response: ServerResponse, _post: Received): void => void response.writeHead(204).end();
+  let answer = (response: ServerResponse, _post: Received): void =>
+    void response.writeHead(204).end();
   const server = createServer(async (request, response) => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request) chunks.push(chunk);
-    const post = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+    const post = {
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString(),
+    };
     received.push(post);
     answer(response, post);
     for (const look of arrived) look();
@@ -51,7 +59,10 @@ export async function receive(port = 0): Promise<Receiver> {
   };
 }
 
-async function waitFor(isTrue: () => boolean, looks: Set<() => void>): Promise<void> {
+async function waitFor(
+  isTrue: () => boolean,
+  looks: Set<() => void>,
+): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const look = (): void => {
     if (isTrue()) resolve();

@@ -5,7 +5,10 @@ interface Timer {
   readonly wake: () => void;
 }
 
-/** A clock whose hours pass when a test says so: nothing in between is left out, and nobody sleeps. */
+/**
+ * A clock whose hours pass when a test says so: nothing in between is left out,
+ * and nobody sleeps.
+ */
 export class VirtualClock implements Clock {
   #now = 1_800_000_000_000;
   readonly #timers = new Set<Timer>();
@@ -33,7 +36,10 @@ export class VirtualClock implements Clock {
     return promise;
   }
 
-  /** Advances the clock by some milliseconds, timer by timer, and runs what each timer causes. */
+  /**
+   * Advances the clock by some milliseconds, timer by timer, and runs what each
+   * timer causes.
+   */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms;
     await this.#settle();
@@ -51,11 +57,15 @@ export class VirtualClock implements Clock {
 
   #next(end: number): Timer | undefined {
     let first: Timer | undefined;
-    for (const timer of this.#timers) if (timer.at <= end && timer.at < (first?.at ?? Infinity)) first = timer;
+    for (const timer of this.#timers)
+      if (timer.at <= end && timer.at < (first?.at ?? Infinity)) first = timer;
     return first;
   }
 
-  /** Waits until nobody asks the clock for anything any more; commits take a turn of the event loop each. */
+  /**
+   * Waits until nobody asks the clock for anything any more; commits take a
+   * turn of the event loop each.
+   */
   async #settle(): Promise<void> {
     for (let quiet = 0, seen = -1; quiet < QUIET_TURNS; quiet++) {
       if (seen !== this.#calls) quiet = 0;

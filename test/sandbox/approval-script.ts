@@ -1,4 +1,7 @@
-/** Returns a program that approves every open question of a server. `access` is a JavaScript expression for the server's URL and token. */
+/**
+ * Returns a program that approves every open question of a server. `access` is
+ * a JavaScript expression for the server's URL and token.
+ */
 export function approvalScript(access: string): string {
   return `
     import fs from "node:fs";

@@ -1,38 +1,75 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createSocket } from "node:dgram";
-import { mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer as createListener, type ListenOptions, type Server } from "node:net";
+import {
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import {
+  createServer as createListener,
+  type ListenOptions,
+  type Server,
+} from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { discoveryPath, writeDiscovery } from "@devtool/cli/testing";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { ServerInfoSchema, TaskState } from "@devtool/schema";
 
-/** The targets of an escape: a machine with secrets, other processes, and a server that waits for an answer. */
+/**
+ * The targets of an escape: a machine with secrets, other processes, and a
+ * server that waits for an answer.
+ */
 export interface Ground extends AsyncDisposable {
   /** Stands in each secret; who says it has read one. */
   readonly canary: string;
   /** The directory that commands may work in, a git repository. */
   readonly workspace: string;
-  /** The user's home: secrets, and below it where the server keeps tasks and token. */
+  /**
+   * The user's home: secrets, and below it where the server keeps tasks and
+   * token.
+   */
   readonly home: string;
   /** Other places of the user: a directory each, with a secret. */
   readonly places: Readonly<Record<"tmp" | "varTmp" | "shm", string>>;
-  /** A process of the user, with secrets in its environment, arguments, working directory and descriptor 3. */
+  /**
+   * A process of the user, with secrets in its environment, arguments, working
+   * directory and descriptor 3.
+   */
   readonly neighbour: number;
-  /** Listeners that answer with the canary: a port on each loopback address, a socket by path, an abstract socket. */
+  /**
+   * Listeners that answer with the canary: a port on each loopback address, a
+   * socket by path, an abstract socket.
+   */
   readonly ports: Readonly<Record<"v4" | "v6", number>>;
   readonly socket: string;
   readonly abstractSocket: string;
   /** The port that notes what it is sent. */
   readonly udpPort: number;
   readonly heard: readonly string[];
-  readonly server: { readonly url: string; readonly token: string; readonly discovery: string; readonly data: string };
-  /** Has the server ask for something; when somebody agrees, a file of that name appears in the workspace. */
+  readonly server: {
+    readonly url: string;
+    readonly token: string;
+    readonly discovery: string;
+    readonly data: string;
+  };
+  /**
+   * Has the server ask for something; when somebody agrees, a file of that name
+   * appears in the workspace.
+   */
   ask(file: string): Promise<void>;
 }
 
@@ -40,36 +77,69 @@ export interface Ground extends AsyncDisposable {
 export async function prepareGround(): Promise<Ground> {
   const canary = `canary-${randomUUID()}`;
   const stack = new AsyncDisposableStack();
-  const directory = (parent: string): string => stack.adopt(secretDirectory(parent, canary), remove);
+  const directory = (parent: string): string =>
+    stack.adopt(secretDirectory(parent, canary), remove);
   const home = directory(homedir());
   const workspace = directory(tmpdir());
   fillHome(home, canary);
   fillWorkspace(workspace, home);
-  const neighbour = stack.adopt(startNeighbour(home, canary), (child) => void child.kill("SIGKILL"));
-  const places = { tmp: directory(tmpdir()), varTmp: directory("/var/tmp"), shm: directory("/dev/shm") };
+  const neighbour = stack.adopt(
+    startNeighbour(home, canary),
+    (child) => void child.kill("SIGKILL"),
+  );
+  const places = {
+    tmp: directory(tmpdir()),
+    varTmp: directory("/var/tmp"),
+    shm: directory("/dev/shm"),
+  };
   const listenAt = async (options: ListenOptions): Promise<number> =>
-    portOf(stack.adopt(await listen(options, canary), (server) => void server.close()));
+    portOf(
+      stack.adopt(
+        await listen(options, canary),
+        (server) => void server.close(),
+      ),
+    );
   const socket = join(places.tmp, "docker.sock");
   const abstractSocket = `devtool-${randomUUID()}`;
   await listenAt({ path: socket });
   await listenAt({ path: `\0${abstractSocket}` });
   const heard: string[] = [];
-  const udp = stack.adopt(await listenUdp(heard), (bound) => void bound.close());
+  const udp = stack.adopt(
+    await listenUdp(heard),
+    (bound) => void bound.close(),
+  );
   const data = join(home, ".devtool");
-  const server = stack.use(await serveCodingAgent({ workspace, dataDirectory: data }));
-  await writeDiscovery(data, create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid }));
+  const server = stack.use(
+    await serveCodingAgent({ workspace, dataDirectory: data }),
+  );
+  await writeDiscovery(
+    data,
+    create(ServerInfoSchema, {
+      url: server.url,
+      token: server.token,
+      pid: process.pid,
+    }),
+  );
   return {
     canary,
     workspace,
     home,
     places,
     neighbour: neighbour.pid ?? 0,
-    ports: { v4: await listenAt({ port: 0, host: "127.0.0.1" }), v6: await listenAt({ port: 0, host: "::1" }) },
+    ports: {
+      v4: await listenAt({ port: 0, host: "127.0.0.1" }),
+      v6: await listenAt({ port: 0, host: "::1" }),
+    },
     socket,
     abstractSocket,
     udpPort: udp.address().port,
     heard,
-    server: { url: server.url, token: server.token, discovery: discoveryPath(data), data },
+    server: {
+      url: server.url,
+      token: server.token,
+      discovery: discoveryPath(data),
+      data,
+    },
     ask: (file) => askToWrite(server, file),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -102,15 +172,21 @@ function fillWorkspace(workspace: string, home: string): void {
 
 function startNeighbour(home: string, canary: string): ChildProcess {
   const secret = openSync(join(home, "secret.txt"), "r");
-  return spawn(process.execPath, ["-e", "setInterval(() => undefined, 1e6)", canary], {
-    cwd: home,
-    env: { TOKEN: canary },
-    stdio: ["ignore", "ignore", "ignore", secret],
-  });
+  return spawn(
+    process.execPath,
+    ["-e", "setInterval(() => undefined, 1e6)", canary],
+    {
+      cwd: home,
+      env: { TOKEN: canary },
+      stdio: ["ignore", "ignore", "ignore", secret],
+    },
+  );
 }
 
 function listen(options: ListenOptions, canary: string): Promise<Server> {
-  const server = createListener((socket) => socket.on("error", () => undefined).end(canary));
+  const server = createListener((socket) =>
+    socket.on("error", () => undefined).end(canary),
+  );
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(options, () => resolve(server));
@@ -123,18 +199,35 @@ function portOf(server: Server): number {
 }
 
 function listenUdp(heard: string[]) {
-  const socket = createSocket("udp4", (message) => void heard.push(message.toString()));
-  return new Promise<typeof socket>((resolve) => socket.bind(0, "127.0.0.1", () => resolve(socket)));
+  const socket = createSocket(
+    "udp4",
+    (message) => void heard.push(message.toString()),
+  );
+  return new Promise<typeof socket>((resolve) =>
+    socket.bind(0, "127.0.0.1", () => resolve(socket)),
+  );
 }
 
-async function askToWrite(server: { readonly url: string; readonly token: string }, file: string): Promise<void> {
+async function askToWrite(
+  server: { readonly url: string; readonly token: string },
+  file: string,
+): Promise<void> {
   const message = textMessage(randomUUID(), `write ${file} approved`);
   const { task } = await clientOf(server).tasks.sendMessage({ message });
-  if (task?.state !== TaskState.INPUT_REQUIRED) throw new Error("nothing waits for an answer");
+  if (task?.state !== TaskState.INPUT_REQUIRED)
+    throw new Error("nothing waits for an answer");
 }
 
 /** A client of a server, with its token. */
-export function clientOf({ url, token }: { readonly url: string; readonly token: string }): DevtoolClient {
+export function clientOf({
+  url,
+  token,
+}: {
+  readonly url: string;
+  readonly token: string;
+}): DevtoolClient {
   const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+  return createDevtoolClient(
+    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
+  );
 }

@@ -2,20 +2,34 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
 import { type CodingServerOptions, codingAgent } from "@devtool/coding-agent";
 import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
-import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
+import {
+  createServer,
+  type DevtoolServer,
+  type ServerOptions,
+} from "@devtool/server";
 
 /** The protocol between a client and the server. */
 export type Dialect = "Connect" | "A2A 0.3" | "A2A 1.0";
 
-/** The options of a server and of the coding agent, or of other agents in its place. */
-export type GroundOptions = CodingServerOptions & Partial<Pick<ServerOptions, "agents">>;
+/**
+ * The options of a server and of the coding agent, or of other agents in its
+ * place.
+ */
+export type GroundOptions = CodingServerOptions &
+  Partial<Pick<ServerOptions, "agents">>;
 
-/** Where scenarios are played: a workspace, a data directory, and a fake Gemini. */
+/**
+ * Where scenarios are played: a workspace, a data directory, and a fake Gemini.
+ */
 export class Ground implements AsyncDisposable {
   readonly fake: FakeGemini;
   readonly #root: string;
@@ -26,8 +40,13 @@ export class Ground implements AsyncDisposable {
   }
 
   /** Prepares a workspace that has these files. */
-  static async prepare(files: Readonly<Record<string, string>> = {}): Promise<Ground> {
-    const ground = new Ground(await mkdtemp(join(tmpdir(), "devtool-scenario-")), await startFakeGemini());
+  static async prepare(
+    files: Readonly<Record<string, string>> = {},
+  ): Promise<Ground> {
+    const ground = new Ground(
+      await mkdtemp(join(tmpdir(), "devtool-scenario-")),
+      await startFakeGemini(),
+    );
     await mkdir(ground.workspace);
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(ground.path(path)), { recursive: true });
@@ -54,13 +73,33 @@ export class Ground implements AsyncDisposable {
     return readFile(this.path(name), "utf8").catch(() => undefined);
   }
 
-  /** Starts a server with Gemini behind it, unconfined unless the options say otherwise. */
-  serve(options: GroundOptions = {}, gemini: Partial<GeminiOptions> = {}): Promise<DevtoolServer> {
+  /**
+   * Starts a server with Gemini behind it, unconfined unless the options say
+   * otherwise.
+   */
+  serve(
+    options: GroundOptions = {},
+    gemini: Partial<GeminiOptions> = {},
+  ): Promise<DevtoolServer> {
     const { workspace, dataDirectory, fake } = this;
     const retry = { baseDelayMs: 1, maxDelayMs: 2 };
-    const model = createGeminiModel({ apiKey: "k", baseUrl: fake.url, random: () => 0, retry, ...gemini });
-    const agents = { devtool: codingAgent({ model, sandbox: "none", ...options }) };
-    return createServer({ agents, workspace, dataDirectory, drainMs: 100, ...options });
+    const model = createGeminiModel({
+      apiKey: "k",
+      baseUrl: fake.url,
+      random: () => 0,
+      retry,
+      ...gemini,
+    });
+    const agents = {
+      devtool: codingAgent({ model, sandbox: "none", ...options }),
+    };
+    return createServer({
+      agents,
+      workspace,
+      dataDirectory,
+      drainMs: 100,
+      ...options,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -70,13 +109,20 @@ export class Ground implements AsyncDisposable {
 }
 
 /** A client that speaks a dialect. */
-export function clientOf({ url, token }: Pick<DevtoolServer, "url" | "token">, dialect: Dialect): DevtoolClient {
+export function clientOf(
+  { url, token }: Pick<DevtoolServer, "url" | "token">,
+  dialect: Dialect,
+): DevtoolClient {
   if (dialect !== "Connect") {
     const protocolVersion = dialect.slice("A2A ".length);
-    return createDevtoolClient(createA2aTransport({ url: `${url}/`, token, protocolVersion }));
+    return createDevtoolClient(
+      createA2aTransport({ url: `${url}/`, token, protocolVersion }),
+    );
   }
   const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+  return createDevtoolClient(
+    createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
+  );
 }
 
 interface Content {
@@ -84,19 +130,31 @@ interface Content {
   readonly parts: readonly {
     readonly text?: string;
     readonly inlineData?: { readonly mimeType: string; readonly data: string };
-    readonly functionCall?: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
-    readonly functionResponse?: { readonly name: string; readonly response: Readonly<Record<string, unknown>> };
+    readonly functionCall?: {
+      readonly name: string;
+      readonly args: Readonly<Record<string, unknown>>;
+    };
+    readonly functionResponse?: {
+      readonly name: string;
+      readonly response: Readonly<Record<string, unknown>>;
+    };
   }[];
 }
 
 /** The contents that the model was asked with last. */
 export function lastContents(fake: FakeGemini): readonly Content[] {
-  const body: { readonly contents: readonly Content[] } = JSON.parse(JSON.stringify(fake.requests().at(-1)?.body));
+  const body: { readonly contents: readonly Content[] } = JSON.parse(
+    JSON.stringify(fake.requests().at(-1)?.body),
+  );
   return body.contents;
 }
 
 /** The results of its calls that the model got in the last request. */
-export function toldOf(fake: FakeGemini): readonly Readonly<Record<string, unknown>>[] {
+export function toldOf(
+  fake: FakeGemini,
+): readonly Readonly<Record<string, unknown>>[] {
   const parts = lastContents(fake).flatMap((content) => content.parts);
-  return parts.flatMap(({ functionResponse }) => (functionResponse ? [functionResponse.response] : []));
+  return parts.flatMap(({ functionResponse }) =>
+    functionResponse ? [functionResponse.response] : [],
+  );
 }

@@ -18,7 +18,10 @@ import { canaryOf, type Stage } from "./stage.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
-/** The steps of the agent: each fails in a way that could reveal a secret, or searches for one. */
+/**
+ * The steps of the agent: each fails in a way that could reveal a secret, or
+ * searches for one.
+ */
 const SCRIPTS = [
   "text hello",
   "text echo 401",
@@ -41,13 +44,23 @@ const COMMANDS = [
   "policies list",
 ];
 
-/** Has everything done that could make a server tell a secret, and what `scripts` say; gives what can be read of it afterwards. */
-export async function playBusySession(stage: Stage, scripts: readonly string[] = []): Promise<Sink[]> {
+/**
+ * Has everything done that could make a server tell a secret, and what
+ * `scripts` say; gives what can be read of it afterwards.
+ */
+export async function playBusySession(
+  stage: Stage,
+  scripts: readonly string[] = [],
+): Promise<Sink[]> {
   const user = new Conversation(stage.info, signal);
-  for (const script of [...SCRIPTS, ...scripts]) await approveAll(user, await user.start(script));
+  for (const script of [...SCRIPTS, ...scripts])
+    await approveAll(user, await user.start(script));
   for (const command of COMMANDS) await runCommand(user, command);
   const children = await childrenWhileACommandRuns(stage, user);
-  const answers = [...(await badRequests(stage)), ...(await sessionWithServers(stage))];
+  const answers = [
+    ...(await badRequests(stage)),
+    ...(await sessionWithServers(stage)),
+  ];
   return [
     ...children,
     ...answers,
@@ -60,26 +73,54 @@ export async function playBusySession(stage: Stage, scripts: readonly string[] =
 
 async function approveAll(user: Conversation, from: Task): Promise<Task> {
   let task = from;
-  while (task.state === TaskState.INPUT_REQUIRED && pendingToolCalls(task).length > 0) {
-    const options = pendingToolCalls(task).flatMap(({ confirmationRequest }) => confirmationRequest?.options ?? []);
-    task = await user.answer(task, options.some(({ id }) => id === "proceed_once") ? "proceed_once" : "cancel");
+  while (
+    task.state === TaskState.INPUT_REQUIRED &&
+    pendingToolCalls(task).length > 0
+  ) {
+    const options = pendingToolCalls(task).flatMap(
+      ({ confirmationRequest }) => confirmationRequest?.options ?? [],
+    );
+    task = await user.answer(
+      task,
+      options.some(({ id }) => id === "proceed_once")
+        ? "proceed_once"
+        : "cancel",
+    );
   }
   return task;
 }
 
-async function runCommand({ client }: Conversation, command: string): Promise<void> {
-  const { result } = await client.commands.runSlashCommand({ command: { commandPath: command.split(" ") } });
+async function runCommand(
+  { client }: Conversation,
+  command: string,
+): Promise<void> {
+  const { result } = await client.commands.runSlashCommand({
+    command: { commandPath: command.split(" ") },
+  });
   if (!result?.executionId)
-    throw new Error(`/${command} did not start: ${result && toJsonString(ExecuteSlashCommandResponseSchema, result)}`);
-  for await (const _event of subscribeTask(client, { taskId: result.executionId }, signal));
+    throw new Error(
+      `/${command} did not start: ${result && toJsonString(ExecuteSlashCommandResponseSchema, result)}`,
+    );
+  for await (const _event of subscribeTask(
+    client,
+    { taskId: result.executionId },
+    signal,
+  ));
 }
 
 /** Looks at the server's processes while a command and an MCP server run. */
-async function childrenWhileACommandRuns({ info, workspace }: Stage, user: Conversation): Promise<Sink[]> {
+async function childrenWhileACommandRuns(
+  { info, workspace }: Stage,
+  user: Conversation,
+): Promise<Sink[]> {
   const asked = await user.start("run eval 'touch runs; sleep 60'");
   const changes = watch(workspace);
   const following = approveAll(user, asked);
-  for (let [, name] = await once(changes, "change"); name !== "runs"; [, name] = await once(changes, "change"));
+  for (
+    let [, name] = await once(changes, "change");
+    name !== "runs";
+    [, name] = await once(changes, "change")
+  );
   changes.close();
   const children = descendantsOf(info.pid);
   await user.client.tasks.cancelTask({ taskId: asked.id });
@@ -92,33 +133,73 @@ async function badRequests({ info, canaries }: Stage): Promise<Sink[]> {
   const config = {
     url: "https://push.example/hook",
     token: canaryOf(canaries, "push token"),
-    authentication: { schemes: ["Bearer"], credentials: canaryOf(canaries, "push credentials") },
+    authentication: {
+      schemes: ["Bearer"],
+      credentials: canaryOf(canaries, "push credentials"),
+    },
   };
-  const server = { name: "mine", stdio: { command: "no-such", env: { KEY: canaryOf(canaries, "session mcp env") } } };
+  const server = {
+    name: "mine",
+    stdio: {
+      command: "no-such",
+      env: { KEY: canaryOf(canaries, "session mcp env") },
+    },
+  };
   return Promise.all([
-    post(info, "tasks/pushNotificationConfig/set", { taskId: "t", pushNotificationConfig: config }),
-    post(info, "message/send", { ...messageParams({}), configuration: { pushNotificationConfig: config } }),
+    post(info, "tasks/pushNotificationConfig/set", {
+      taskId: "t",
+      pushNotificationConfig: config,
+    }),
+    post(info, "message/send", {
+      ...messageParams({}),
+      configuration: { pushNotificationConfig: config },
+    }),
     post(info, "message/send", messageParams({ mcpServers: [server] })),
-    post({ ...info, token: canaryOf(canaries, "wrong bearer") }, "tasks/get", { id: "t" }),
-    post(info, "tasks/get", { id: "t" }, { cookie: `session=${canaryOf(canaries, "cookie")}` }),
+    post({ ...info, token: canaryOf(canaries, "wrong bearer") }, "tasks/get", {
+      id: "t",
+    }),
+    post(
+      info,
+      "tasks/get",
+      { id: "t" },
+      { cookie: `session=${canaryOf(canaries, "cookie")}` },
+    ),
   ]);
 }
 
-/** A session whose client brings MCP servers that refuse it: its stream, and the task as it is read again. */
-async function sessionWithServers({ info, canaries, mcp }: Stage): Promise<Sink[]> {
+/**
+ * A session whose client brings MCP servers that refuse it: its stream, and the
+ * task as it is read again.
+ */
+async function sessionWithServers({
+  info,
+  canaries,
+  mcp,
+}: Stage): Promise<Sink[]> {
   const server = {
     name: "brought",
     http: {
       url: `${mcp.url}/brought?key=${canaryOf(canaries, "session mcp url parameter")}`,
-      headers: { Authorization: `Bearer ${canaryOf(canaries, "session mcp header")}` },
+      headers: {
+        Authorization: `Bearer ${canaryOf(canaries, "session mcp header")}`,
+      },
     },
   };
-  const streamed = await post(info, "message/stream", messageParams({ mcpServers: [server] }));
+  const streamed = await post(
+    info,
+    "message/stream",
+    messageParams({ mcpServers: [server] }),
+  );
   const taskId = /"id":"([0-9a-f-]{36})"/.exec(streamed.text)?.[1];
   return [
     streamed,
     await post(info, "tasks/get", { id: taskId }),
-    await post(info, "tasks/resubscribe", { id: taskId }, { "last-event-id": "0" }),
+    await post(
+      info,
+      "tasks/resubscribe",
+      { id: taskId },
+      { "last-event-id": "0" },
+    ),
   ];
 }
 
@@ -142,7 +223,11 @@ async function post(
 ): Promise<Sink> {
   const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${token}`, ...headers },
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${token}`,
+      ...headers,
+    },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
   });
   const answer = `${JSON.stringify([...response.headers])}\n${await response.text()}`;
@@ -151,11 +236,17 @@ async function post(
 
 async function allEvents({ client }: Conversation): Promise<string[]> {
   const { tasks } = await client.tasks.listTasks({ pageSize: 100 });
-  const logs = await Promise.all(tasks.map(({ id }) => Array.fromAsync(subscribeTask(client, { taskId: id }, signal))));
+  const logs = await Promise.all(
+    tasks.map(({ id }) =>
+      Array.fromAsync(subscribeTask(client, { taskId: id }, signal)),
+    ),
+  );
   return logs.flat().map((event) => toJsonString(TaskEventSchema, event));
 }
 
 async function auditOf({ client }: Conversation): Promise<string[]> {
   const records = await Array.fromAsync(client.audit.readAudit({}));
-  return records.flatMap(({ record }) => (record ? [toJsonString(AuditRecordSchema, record)] : []));
+  return records.flatMap(({ record }) =>
+    record ? [toJsonString(AuditRecordSchema, record)] : [],
+  );
 }

@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Sink } from "./leaks.ts";
 
-/** The processes that a process started, with those that they started: what each was started with, as anybody of the same user can read it. */
+/**
+ * The processes that a process started, with those that they started: what each
+ * was started with, as anybody of the same user can read it.
+ */
 export function descendantsOf(pid: number): Sink[] {
   const children = Map.groupBy(allProcesses(), ({ parent }) => parent);
   const found: Sink[] = [];
@@ -10,7 +13,9 @@ export function descendantsOf(pid: number): Sink[] {
     for (const child of children.get(next) ?? []) {
       queue.push(child.pid);
       const command = readOf(child.pid, "cmdline");
-      const name = command.includes("leaky-mcp-server") ? "child: its own server" : "child";
+      const name = command.includes("leaky-mcp-server")
+        ? "child: its own server"
+        : "child";
       found.push({ name, text: `${command}\n${readOf(child.pid, "environ")}` });
     }
   }
@@ -22,7 +27,9 @@ function allProcesses(): { readonly pid: number; readonly parent: number }[] {
     .filter((name) => /^\d+$/.test(name))
     .map((name) => ({
       pid: Number(name),
-      parent: Number(/^PPid:\s+(\d+)/m.exec(readOf(Number(name), "status"))?.[1]),
+      parent: Number(
+        /^PPid:\s+(\d+)/m.exec(readOf(Number(name), "status"))?.[1],
+      ),
     }));
 }
 

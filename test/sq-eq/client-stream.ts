@@ -1,5 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type OpenSessionResponse, type SessionEvent, type Submission, SubmissionSchema } from "@devtool/schema/codex";
+import {
+  type OpenSessionResponse,
+  type SessionEvent,
+  type Submission,
+  SubmissionSchema,
+} from "@devtool/schema/codex";
 
 /** An operation that a client submits. */
 export type Op = NonNullable<MessageInitShape<typeof SubmissionSchema>["op"]>;
@@ -11,7 +16,11 @@ export class ClientStream {
   #hasEnded = false;
   #wake = Promise.withResolvers<void>();
 
-  constructor(call: (requests: AsyncIterable<{ submission: Submission }>) => AsyncIterable<OpenSessionResponse>) {
+  constructor(
+    call: (
+      requests: AsyncIterable<{ submission: Submission }>,
+    ) => AsyncIterable<OpenSessionResponse>,
+  ) {
     this.#events = call(this.#requests())[Symbol.asyncIterator]();
   }
 
@@ -46,13 +55,15 @@ export class ClientStream {
 
   async rest(): Promise<SessionEvent[]> {
     const events: SessionEvent[] = [];
-    for (let event = await this.next(); event; event = await this.next()) events.push(event);
+    for (let event = await this.next(); event; event = await this.next())
+      events.push(event);
     return events;
   }
 
   async *#requests(): AsyncIterable<{ submission: Submission }> {
     for (;;) {
-      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift()) yield { submission: next };
+      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift())
+        yield { submission: next };
       if (this.#hasEnded) return;
       await this.#wake.promise;
       this.#wake = Promise.withResolvers();

@@ -3,17 +3,26 @@ import type { Op } from "./client-stream.ts";
 
 /** The operation that gives the agent a text. */
 export function input(text: string): Op {
-  return { case: "userInput", value: { items: [{ content: { case: "text", value: text } }] } };
+  return {
+    case: "userInput",
+    value: { items: [{ content: { case: "text", value: text } }] },
+  };
 }
 
 /** The operation that answers the question about a call. */
-export function approval(op: "execApproval" | "patchApproval", callId: string, decision: ReviewDecision): Op {
+export function approval(
+  op: "execApproval" | "patchApproval",
+  callId: string,
+  decision: ReviewDecision,
+): Op {
   return { case: op, value: { callId, decision } };
 }
 
 /** Returns the id of the session that an event configures. */
 export function sessionOf(event: SessionEvent | undefined): string {
-  return event?.msg.case === "sessionConfigured" ? event.msg.value.sessionId : "";
+  return event?.msg.case === "sessionConfigured"
+    ? event.msg.value.sessionId
+    : "";
 }
 
 /** Returns the id of the call that an event is about. */
@@ -30,5 +39,9 @@ export function errorOf({ id, msg }: SessionEvent): unknown[] {
 
 /** Returns the answer of the agent. */
 export function wordsIn(events: readonly SessionEvent[]): string {
-  return events.flatMap(({ msg }) => (msg.case === "agentMessageDelta" ? [msg.value.delta] : [])).join("");
+  return events
+    .flatMap(({ msg }) =>
+      msg.case === "agentMessageDelta" ? [msg.value.delta] : [],
+    )
+    .join("");
 }

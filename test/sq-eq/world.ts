@@ -1,4 +1,10 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { codexAgent } from "@devtool/codex";
@@ -7,9 +13,14 @@ import type { Agent } from "@devtool/server";
 
 /** The directories of a Codex whose app-server is a fake. */
 export class World implements Disposable {
-  readonly directory: string = realpathSync(mkdtempSync(join(tmpdir(), "devtool-sq-eq-")));
+  readonly directory: string = realpathSync(
+    mkdtempSync(join(tmpdir(), "devtool-sq-eq-")),
+  );
   readonly workspace: string = join(this.directory, "workspace");
-  /** The home of Codex, in which the fake notes what it is asked and what it runs. */
+  /**
+   * The home of Codex, in which the fake notes what it is asked and what it
+   * runs.
+   */
   readonly home: string = join(this.directory, "home");
 
   constructor() {

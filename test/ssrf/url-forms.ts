@@ -4,7 +4,10 @@ import { isIP } from "node:net";
 /** Global unicast that nobody has: a connection to it goes nowhere. */
 export const NOWHERE = "2f00::1";
 
-/** Hosts that all mean this machine, its network or the platform below it, written so that a filter of names misses them. */
+/**
+ * Hosts that all mean this machine, its network or the platform below it,
+ * written so that a filter of names misses them.
+ */
 const LOOPBACK_HOSTS = [
   ...[
     "127.0.0.1",
@@ -59,8 +62,23 @@ const LOOPBACK_HOSTS = [
     "loca\nlhost",
     "ｌｏｃａｌｈｏｓｔ",
   ],
-  ...["[::1]", "[0:0:0:0:0:0:0:1]", "[0000::0001]", "[::0001]", "[0:0::1]", "[::]", "[0::0]", "[::0.0.0.1]"],
-  ...["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:7f00:1]", "[::FFFF:127.0.0.1]", "[::ffff:0.0.0.0]"],
+  ...[
+    "[::1]",
+    "[0:0:0:0:0:0:0:1]",
+    "[0000::0001]",
+    "[::0001]",
+    "[0:0::1]",
+    "[::]",
+    "[0::0]",
+    "[::0.0.0.1]",
+  ],
+  ...[
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[0:0:0:0:0:ffff:7f00:1]",
+    "[::FFFF:127.0.0.1]",
+    "[::ffff:0.0.0.0]",
+  ],
   ...[
     "[::127.0.0.1]",
     "[::7f00:1]",
@@ -69,7 +87,13 @@ const LOOPBACK_HOSTS = [
     "[64:ff9b::7f00:1]",
     "[64:ff9b::0a00:1]",
   ],
-  ...["[64:ff9b:1::7f00:1]", "[2002:7f00:1::]", "[2002:7f00:1::1]", "[2001:0:7f00:1::]", "[::ffff:a9fe:a9fe]"],
+  ...[
+    "[64:ff9b:1::7f00:1]",
+    "[2002:7f00:1::]",
+    "[2002:7f00:1::1]",
+    "[2001:0:7f00:1::]",
+    "[::ffff:a9fe:a9fe]",
+  ],
 ];
 const NETWORK_HOSTS = [
   ...[
@@ -101,7 +125,14 @@ const NETWORK_HOSTS = [
     "239.255.255.250",
     "240.0.0.1",
   ],
-  ...["255.255.255.255", "0.1.2.3", "10.1", "012.0.0.1", "0xa.0.0.1", "192.88.99.1"],
+  ...[
+    "255.255.255.255",
+    "0.1.2.3",
+    "10.1",
+    "012.0.0.1",
+    "0xa.0.0.1",
+    "192.88.99.1",
+  ],
   ...[
     "[fe80::1]",
     "[febf::1]",
@@ -124,7 +155,13 @@ const NETWORK_HOSTS = [
     "[5f00::1]",
     "[2002:a00:1::]",
   ],
-  ...["[::ffff:10.0.0.1]", "[::ffff:192.168.0.1]", "[64:ff9b::a9fe:a9fe]", "[64:ff9b::c0a8:1]", "[::a9fe:a9fe]"],
+  ...[
+    "[::ffff:10.0.0.1]",
+    "[::ffff:192.168.0.1]",
+    "[64:ff9b::a9fe:a9fe]",
+    "[64:ff9b::c0a8:1]",
+    "[::a9fe:a9fe]",
+  ],
 ];
 /** Names and what their resolver says of them. */
 const NAMES: ReadonlyMap<string, readonly string[]> = new Map([
@@ -141,7 +178,10 @@ const NAMES: ReadonlyMap<string, readonly string[]> = new Map([
   ["missing.test", []],
 ]);
 
-/** URLs that all lead to a port of this machine, into its network, or nowhere that may be reached. */
+/**
+ * URLs that all lead to a port of this machine, into its network, or nowhere
+ * that may be reached.
+ */
 export function urlForms(port: number): string[] {
   const hosts = [...LOOPBACK_HOSTS, ...NETWORK_HOSTS, ...NAMES.keys()];
   const plain = hosts.map((host) => `http://${host}:${port}/`);
@@ -149,14 +189,24 @@ export function urlForms(port: number): string[] {
   return [
     ...plain,
     ...LOOPBACK_HOSTS.slice(0, 12).map((host) => `https://${host}:${port}/`),
-    ...[`http:${loopback}`, `http:/${loopback}`, `http:\\\\${loopback}`, `hTTp://${loopback}`, ` http://${loopback} `],
+    ...[
+      `http:${loopback}`,
+      `http:/${loopback}`,
+      `http:\\\\${loopback}`,
+      `hTTp://${loopback}`,
+      ` http://${loopback} `,
+    ],
     ...[
       `http://user@${loopback}/`,
       `http://user:word@${loopback}/`,
       `http://public.test@${loopback}/`,
       `http://@${loopback}/`,
     ],
-    ...[`http://${loopback}\\@public.test/`, `http://${loopback}#@public.test/`, `http://${loopback}?@public.test/`],
+    ...[
+      `http://${loopback}\\@public.test/`,
+      `http://${loopback}#@public.test/`,
+      `http://${loopback}?@public.test/`,
+    ],
     ...[
       `ftp://${loopback}/`,
       `file:///etc/passwd`,
@@ -164,7 +214,14 @@ export function urlForms(port: number): string[] {
       `ws://${loopback}/`,
       `data:text/plain,x`,
     ],
-    ...[`unix:///run/docker.sock`, `//${loopback}/`, `/${loopback}`, ``, `javascript:1`, `blob:http://${loopback}/x`],
+    ...[
+      `unix:///run/docker.sock`,
+      `//${loopback}/`,
+      `/${loopback}`,
+      ``,
+      `javascript:1`,
+      `blob:http://${loopback}/x`,
+    ],
     ...[
       `view-source:http://${loopback}`,
       `dict://${loopback}/`,
@@ -182,5 +239,7 @@ export async function resolveName(host: string): Promise<readonly string[]> {
   if (known) return known;
   if (isIP(host) !== 0) return [host];
   if (!host.startsWith("localhost")) throw new Error("not found");
-  return (await lookup("localhost", { all: true })).map(({ address }) => address);
+  return (await lookup("localhost", { all: true })).map(
+    ({ address }) => address,
+  );
 }

@@ -1,8 +1,16 @@
 import { type DescMessage, fromJson } from "@bufbuild/protobuf";
-import { A2AService, AgentCardSchema, missingFields, StreamResponseSchema } from "@devtool/schema/a2a-v1";
+import {
+  A2AService,
+  AgentCardSchema,
+  missingFields,
+  StreamResponseSchema,
+} from "@devtool/schema/a2a-v1";
 import type { Json } from "./bindings.ts";
 
-/** Says what in an answer the standard's messages do not have or miss: nothing unknown may stand there, and all that is required. */
+/**
+ * Says what in an answer the standard's messages do not have or miss: nothing
+ * unknown may stand there, and all that is required.
+ */
 export function violations(method: string, answer: Json): string[] {
   return violationsOf(answerOf(method), answer);
 }
@@ -26,17 +34,23 @@ function answerOf(method: string): DescMessage {
 function violationsOf(schema: DescMessage, json: Json): string[] {
   try {
     const message = fromJson(schema, json, { ignoreUnknownFields: false });
-    const missing = missingFields(schema, message).map(({ field, description }) => `${field} ${description}`);
+    const missing = missingFields(schema, message).map(
+      ({ field, description }) => `${field} ${description}`,
+    );
     return [...missing, ...emptyOf(schema, json)];
   } catch (reason) {
     return [String(reason)];
   }
 }
 
-/** Returns the fields with values that ProtoJSON omits: an unset message, an unspecified enum. */
+/**
+ * Returns the fields with values that ProtoJSON omits: an unset message, an
+ * unspecified enum.
+ */
 function emptyOf(schema: DescMessage, json: Json): string[] {
   return schema.fields.flatMap((field) =>
-    json[field.jsonName] === null || String(json[field.jsonName]).endsWith("_UNSPECIFIED")
+    json[field.jsonName] === null ||
+    String(json[field.jsonName]).endsWith("_UNSPECIFIED")
       ? [`${field.jsonName} is ${json[field.jsonName]}`]
       : [],
   );

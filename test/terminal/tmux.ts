@@ -10,7 +10,10 @@ const run = promisify(execFile);
 /** Whether tmux is on this machine. */
 export const HAS_TMUX: boolean = spawnSync("tmux", ["-V"]).status === 0;
 
-/** Time after which a text that is not shown never will be, however busy the machine is. */
+/**
+ * Time after which a text that is not shown never will be, however busy the
+ * machine is.
+ */
 const PATIENCE_MS = 150_000;
 
 /** Options of a terminal. */
@@ -22,23 +25,48 @@ export interface TmuxOptions {
   readonly directory?: string;
 }
 
-/** A shell in a terminal of its own, played by tmux: keys go in, and what a person would see comes out. */
+/**
+ * A shell in a terminal of its own, played by tmux: keys go in, and what a
+ * person would see comes out.
+ */
 export class Tmux implements AsyncDisposable {
   readonly #directory = mkdtempSync(join(tmpdir(), "devtool-tmux-"));
 
   /** Opens a terminal with a shell whose prompt is `$ `. */
-  static async open({ env, columns = 100, rows = 40, directory = process.cwd() }: TmuxOptions): Promise<Tmux> {
+  static async open({
+    env,
+    columns = 100,
+    rows = 40,
+    directory = process.cwd(),
+  }: TmuxOptions): Promise<Tmux> {
     const tmux = new Tmux();
-    const given = Object.entries({ PS1: "$ ", ENV: "", HISTFILE: "", ...env }).map(
-      ([name, value]) => `${name}=${value}`,
-    );
+    const given = Object.entries({
+      PS1: "$ ",
+      ENV: "",
+      HISTFILE: "",
+      ...env,
+    }).map(([name, value]) => `${name}=${value}`);
     const size = ["-x", String(columns), "-y", String(rows)];
-    await tmux.#tmux("-f", "/dev/null", "new-session", "-d", "-c", directory, ...size, "env", ...given, "sh", "-i");
+    await tmux.#tmux(
+      "-f",
+      "/dev/null",
+      "new-session",
+      "-d",
+      "-c",
+      directory,
+      ...size,
+      "env",
+      ...given,
+      "sh",
+      "-i",
+    );
     await tmux.shows(/^\$$/m);
     return tmux;
   }
 
-  /** Types a text, and presses what stands behind it: `Enter`, `C-c`, `Escape`. */
+  /**
+   * Types a text, and presses what stands behind it: `Enter`, `C-c`, `Escape`.
+   */
   async type(text: string, ...keys: readonly string[]): Promise<void> {
     if (text !== "") await this.#tmux("send-keys", "-l", "--", text);
     if (keys.length > 0) await this.#tmux("send-keys", ...keys);
@@ -52,7 +80,13 @@ export class Tmux implements AsyncDisposable {
 
   /** Gives the terminal another size. */
   async resize(columns: number, rows: number): Promise<void> {
-    await this.#tmux("resize-window", "-x", String(columns), "-y", String(rows));
+    await this.#tmux(
+      "resize-window",
+      "-x",
+      String(columns),
+      "-y",
+      String(rows),
+    );
   }
 
   /** The rows of the screen as they are now, without trailing spaces. */
@@ -67,13 +101,18 @@ export class Tmux implements AsyncDisposable {
     return stdout.replaceAll(/ +$/gm, "");
   }
 
-  /** Waits until the terminal shows something, and returns all that it shows. */
+  /**
+   * Waits until the terminal shows something, and returns all that it shows.
+   */
   async shows(pattern: RegExp): Promise<string> {
     const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
       const screen = await this.screen();
       if (pattern.test(screen)) return screen;
-      if (performance.now() > deadline) throw new Error(`the terminal does not show ${pattern}:\n${screen.trimEnd()}`);
+      if (performance.now() > deadline)
+        throw new Error(
+          `the terminal does not show ${pattern}:\n${screen.trimEnd()}`,
+        );
       await sleep(20);
     }
   }

@@ -1,4 +1,5 @@
-// Runs in a process of its own, which is traced: opens every repository as a client would, and says when it is done.
+// Runs in a process of its own, which is traced: opens every repository as a
+// client would, and says when it is done.
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,9 +36,15 @@ else await openInParts(mode === "sabotage" ? trustingAll() : trustStore());
 // Shows that the trace sees what is opened.
 await readFile(join(root, "control"));
 
-/** A real server with its data directory: a prompt, the list of commands, `/help` and a command that is not there. */
+/**
+ * A real server with its data directory: a prompt, the list of commands,
+ * `/help` and a command that is not there.
+ */
 async function openInServer(): Promise<void> {
-  await using server = await serveCodingAgent({ workspaceRoots: [root], dataDirectory: data });
+  await using server = await serveCodingAgent({
+    workspaceRoots: [root],
+    dataDirectory: data,
+  });
   const client = createDevtoolClient(
     createConnectTransport({
       baseUrl: server.url,
@@ -49,15 +56,26 @@ async function openInServer(): Promise<void> {
   for (const workspacePath of paths) await openWith(client, workspacePath);
 }
 
-async function openWith(client: DevtoolClient, workspacePath: string): Promise<void> {
+async function openWith(
+  client: DevtoolClient,
+  workspacePath: string,
+): Promise<void> {
   const message = textMessage(randomUUID(), "think\ntext hello");
   let task = emptyTask();
-  for await (const event of streamMessage(client, { message, settings: { workspacePath } }, signal)) {
+  for await (const event of streamMessage(
+    client,
+    { message, settings: { workspacePath } },
+    signal,
+  )) {
     task = reduceTask(task, event);
   }
-  if (task.state !== TaskState.COMPLETED) throw new Error(`the prompt in ${workspacePath} failed: ${task.error}`);
+  if (task.state !== TaskState.COMPLETED)
+    throw new Error(`the prompt in ${workspacePath} failed: ${task.error}`);
   for (const commandPath of [["help"], ["memory", "show"], ["deploy"], ["x"]]) {
-    await client.commands.runSlashCommand({ command: { commandPath, args: "" }, settings: { workspacePath } });
+    await client.commands.runSlashCommand({
+      command: { commandPath, args: "" },
+      settings: { workspacePath },
+    });
   }
 }
 
@@ -66,12 +84,24 @@ function onNotice(text: string): void {
   throw new Error(text);
 }
 
-/** The parts through which a server reaches the configuration of workspaces, under a trust of our own. */
+/**
+ * The parts through which a server reaches the configuration of workspaces,
+ * under a trust of our own.
+ */
 async function openInParts(trust: WorkspaceTrust): Promise<void> {
   const load = ({ workspacePath }: Pick<CommandContext, "workspacePath">) =>
-    loadMemory({ configDirectory: data, workspaceRoots: [root], trust, onNotice }, workspacePath);
-  const own = builtinCommands({ version: "1", model: "scripted", loadMemory: load });
-  const commands = new SlashCommands(own, [createCommandFiles({ trust, model: createScriptedModel(), onNotice })]);
+    loadMemory(
+      { configDirectory: data, workspaceRoots: [root], trust, onNotice },
+      workspacePath,
+    );
+  const own = builtinCommands({
+    version: "1",
+    model: "scripted",
+    loadMemory: load,
+  });
+  const commands = new SlashCommands(own, [
+    createCommandFiles({ trust, model: createScriptedModel(), onNotice }),
+  ]);
   for (const path of paths) {
     await load({ workspacePath: path });
     await commands.list({ workspacePath: path, principal: "me" }, signal);

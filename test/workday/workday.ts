@@ -1,8 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
+import {
+  type CodingServerOptions,
+  serveCodingAgent,
+} from "@devtool/coding-agent";
 import { startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel } from "@devtool/gemini";
 import type { DevtoolServer } from "@devtool/server";
@@ -11,17 +21,25 @@ import type { DevtoolServer } from "@devtool/server";
 export interface Workday extends AsyncDisposable {
   /** The home directory of the day, which has the repository. */
   readonly home: string;
-  /** The repository: `sum.mjs` subtracts, and `check.mjs` says that this is wrong. */
+  /**
+   * The repository: `sum.mjs` subtracts, and `check.mjs` says that this is
+   * wrong.
+   */
   readonly work: string;
   readonly server: DevtoolServer;
-  /** Fixes the bug, and makes a branch `feature` that has another one. `main` is checked out afterwards. */
+  /**
+   * Fixes the bug, and makes a branch `feature` that has another one. `main` is
+   * checked out afterwards.
+   */
   branch(): void;
   /** Returns a file of the repository. */
   read(name: string): string;
 }
 
 /** Begins a day's work with a model whose API is played. */
-export async function beginWorkday(options: Pick<CodingServerOptions, "site"> = {}): Promise<Workday> {
+export async function beginWorkday(
+  options: Pick<CodingServerOptions, "site"> = {},
+): Promise<Workday> {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "devtool-workday-")));
   const work = join(home, "work");
   const git = (...args: readonly string[]): void => {
@@ -29,7 +47,10 @@ export async function beginWorkday(options: Pick<CodingServerOptions, "site"> = 
     execFileSync("git", [...author, ...args], { cwd: work, stdio: "ignore" });
   };
   const commit = (subject: string, operator: string): void => {
-    writeFileSync(join(work, "sum.mjs"), `export function sum(a, b) {\n  return a ${operator} b;\n}\n`);
+    writeFileSync(
+      join(work, "sum.mjs"),
+      `export function sum(a, b) {\n  return a ${operator} b;\n}\n`,
+    );
     git("add", "-A");
     git("commit", "-q", "-m", subject);
   };
@@ -38,8 +59,17 @@ export async function beginWorkday(options: Pick<CodingServerOptions, "site"> = 
   git("init", "-q", "-b", "main");
   commit("First", "-");
   const fake = await startFakeGemini();
-  const model = createGeminiModel({ apiKey: "k", baseUrl: fake.url, model: "gemini-test" });
-  const server = await serveCodingAgent({ workspace: work, sandbox: "none", model, ...options });
+  const model = createGeminiModel({
+    apiKey: "k",
+    baseUrl: fake.url,
+    model: "gemini-test",
+  });
+  const server = await serveCodingAgent({
+    workspace: work,
+    sandbox: "none",
+    model,
+    ...options,
+  });
   return {
     home,
     work,

@@ -11,18 +11,33 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
-import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import {
+  type CodingServerOptions,
+  serveCodingAgent,
+} from "@devtool/coding-agent";
 import { type Task, type ToolCall, toolCallsOf } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { clientOf } from "../sandbox/ground.ts";
 
-/** A user who opens a workspace that somebody else filled, and watches what runs. */
+/**
+ * A user who opens a workspace that somebody else filled, and watches what
+ * runs.
+ */
 export class Victim implements AsyncDisposable {
-  readonly #base: string = realpathSync(mkdtempSync(join(tmpdir(), "devtool-attack-")));
+  readonly #base: string = realpathSync(
+    mkdtempSync(join(tmpdir(), "devtool-attack-")),
+  );
   readonly #stack = new AsyncDisposableStack();
   readonly workspace: string = join(this.#base, "workspace");
-  /** The directory in which code that ran outside of the sandbox leaves a file. No sandbox shows it. */
+  /**
+   * The directory in which code that ran outside of the sandbox leaves a file.
+   * No sandbox shows it.
+   */
   readonly loot: string = join(this.#base, "loot");
 
   constructor() {
@@ -37,7 +52,10 @@ export class Victim implements AsyncDisposable {
     chmodSync(full, mode);
   }
 
-  /** Puts a program into the workspace that leaves a file in the loot, then is the real one. */
+  /**
+   * Puts a program into the workspace that leaves a file in the loot, then is
+   * the real one.
+   */
   program(path: string, real: string): void {
     this.file(path, this.trap(real), 0o755);
   }
@@ -55,14 +73,28 @@ export class Victim implements AsyncDisposable {
     return existsSync(join(this.workspace, path));
   }
 
-  /** Starts a server whose PATH begins with these directories of the workspace, as `npx` makes it. */
-  async serve(options: CodingServerOptions = {}, directories: readonly string[] = []): Promise<DevtoolServer> {
+  /**
+   * Starts a server whose PATH begins with these directories of the workspace,
+   * as `npx` makes it.
+   */
+  async serve(
+    options: CodingServerOptions = {},
+    directories: readonly string[] = [],
+  ): Promise<DevtoolServer> {
     const before = process.env.PATH;
-    process.env.PATH = [...directories.map((path) => join(this.workspace, path)), before].join(":");
+    process.env.PATH = [
+      ...directories.map((path) => join(this.workspace, path)),
+      before,
+    ].join(":");
     try {
       const { workspace } = this;
       const dataDirectory = join(this.#base, "data");
-      const server = await serveCodingAgent({ workspace, dataDirectory, onNotice: () => undefined, ...options });
+      const server = await serveCodingAgent({
+        workspace,
+        dataDirectory,
+        onNotice: () => undefined,
+        ...options,
+      });
       return this.#stack.use(server);
     } finally {
       process.env.PATH = before;
@@ -75,16 +107,30 @@ export class Victim implements AsyncDisposable {
   }
 }
 
-/** Sends a message, as the scripted model plays it, and gives the task when it waits or has ended. */
+/**
+ * Sends a message, as the scripted model plays it, and gives the task when it
+ * waits or has ended.
+ */
 export async function say(server: DevtoolServer, text: string): Promise<Task> {
-  const { task } = await clientOf(server).tasks.sendMessage({ message: textMessage(randomUUID(), text) });
+  const { task } = await clientOf(server).tasks.sendMessage({
+    message: textMessage(randomUUID(), text),
+  });
   return whole(server, task?.id ?? "");
 }
 
 /** Answers what the task asks, with one option. */
-export async function answer({ id, ...task }: Task, server: DevtoolServer, optionId = "proceed_once"): Promise<Task> {
-  const parts = pendingToolCalls({ id, ...task }).map((call) => confirmationPart(call, optionId));
-  await clientOf(server).tasks.sendMessage({ message: { messageId: randomUUID(), parts }, taskId: id });
+export async function answer(
+  { id, ...task }: Task,
+  server: DevtoolServer,
+  optionId = "proceed_once",
+): Promise<Task> {
+  const parts = pendingToolCalls({ id, ...task }).map((call) =>
+    confirmationPart(call, optionId),
+  );
+  await clientOf(server).tasks.sendMessage({
+    message: { messageId: randomUUID(), parts },
+    taskId: id,
+  });
   return whole(server, id);
 }
 
@@ -107,5 +153,7 @@ export function outputs(task: Task): string {
 
 function outputOf({ result }: ToolCall): string {
   if (result.case === "error") return result.value.message;
-  return result.case === "output" && result.value.result.case === "text" ? result.value.result.value : "";
+  return result.case === "output" && result.value.result.case === "text"
+    ? result.value.result.value
+    : "";
 }

@@ -1,19 +1,35 @@
-/** R17: durable appends of one event a second, through sessions and the store on SQLite: one task, and 200 side by side; beside SQLite alone. */
+/**
+ * R17: durable appends of one event a second, through sessions and the store on
+ * SQLite: one task, and 200 side by side; beside SQLite alone.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, MessageSchema, PartSchema, TaskCreatedSchema } from "@devtool/schema";
+import {
+  emptyTask,
+  MessageSchema,
+  PartSchema,
+  TaskCreatedSchema,
+} from "@devtool/schema";
 import type { AgentExecutor } from "@devtool/server";
 import { abortable } from "@devtool/server/agent";
 import { SqliteTaskStore } from "@devtool/server/operator";
-import { Conversation, EventLog, TaskSession, type TaskStore } from "@devtool/server/testing";
+import {
+  Conversation,
+  EventLog,
+  TaskSession,
+  type TaskStore,
+} from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
 import { busy, sabotageNamed } from "./sabotage.ts";
 
 const SECONDS = 1;
-/** Ours and SQLite alone take turns: a shared disk is not the same from one second to the next. */
+/**
+ * Ours and SQLite alone take turns: a shared disk is not the same from one
+ * second to the next.
+ */
 const ROUNDS = 8;
 
 /** The durations of appends. */
@@ -21,7 +37,10 @@ interface Appends {
   /** Milliseconds of each. */
   readonly taken: readonly number[];
   readonly seconds: number;
-  /** Processor time of all outside of the kernel, whose share is that of a busy disk, in microseconds. */
+  /**
+   * Processor time of all outside of the kernel, whose share is that of a busy
+   * disk, in microseconds.
+   */
   readonly cpuUs: number;
 }
 
@@ -41,18 +60,41 @@ const directory = mkdtempSync(join(tmpdir(), "devtool-appends-"));
   await measure(() => appendToTasks(store, 1));
   const rounds: { readonly one: Appends; readonly bare: Appends }[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    rounds.push({ one: await measure(() => appendToTasks(store, 1)), bare: await measure(commitBare) });
+    rounds.push({
+      one: await measure(() => appendToTasks(store, 1)),
+      bare: await measure(commitBare),
+    });
   }
   const one = together(rounds.map((round) => round.one));
   const bare = together(rounds.map((round) => round.bare));
   console.log(`# SQLite alone: ${describe(bare)}; one task: ${describe(one)}`);
-  printRow({ name: "R17.one-task.appends-per-second", value: rateOf(one), target: { atLeast: 4000 } });
-  printRow({ name: "R17.one-task.share-of-sqlite-alone", value: rateOf(one) / rateOf(bare), target: { atLeast: 0.6 } });
-  printRow({ name: "R17.one-task.p99-ms", value: quantile(one.taken, 0.99), target: { atMost: 5 } });
-  printRow({ name: "R17.one-task.cpu-us", value: one.cpuUs / one.taken.length, target: { atMost: 125 } });
+  printRow({
+    name: "R17.one-task.appends-per-second",
+    value: rateOf(one),
+    target: { atLeast: 4000 },
+  });
+  printRow({
+    name: "R17.one-task.share-of-sqlite-alone",
+    value: rateOf(one) / rateOf(bare),
+    target: { atLeast: 0.6 },
+  });
+  printRow({
+    name: "R17.one-task.p99-ms",
+    value: quantile(one.taken, 0.99),
+    target: { atMost: 5 },
+  });
+  printRow({
+    name: "R17.one-task.cpu-us",
+    value: one.cpuUs / one.taken.length,
+    target: { atMost: 125 },
+  });
   // Long enough that beginning and ending 200 sessions counts for little.
   const many = await measure(() => appendToTasks(store, 200, 5));
-  printRow({ name: "R17.200-tasks.appends-per-second", value: rateOf(many), target: { atLeast: 4000 } });
+  printRow({
+    name: "R17.200-tasks.appends-per-second",
+    value: rateOf(many),
+    target: { atLeast: 4000 },
+  });
 }
 rmSync(directory, { recursive: true });
 process.exit();
@@ -68,7 +110,8 @@ function describe(appends: Appends): string {
 }
 
 function together(all: readonly Appends[]): Appends {
-  const sum = (values: readonly number[]): number => values.reduce((one, other) => one + other, 0);
+  const sum = (values: readonly number[]): number =>
+    values.reduce((one, other) => one + other, 0);
   return {
     taken: all.flatMap(({ taken }) => taken),
     seconds: sum(all.map(({ seconds }) => seconds)),
@@ -76,7 +119,9 @@ function together(all: readonly Appends[]): Appends {
   };
 }
 
-async function measure(run: () => Promise<readonly number[]>): Promise<Appends> {
+async function measure(
+  run: () => Promise<readonly number[]>,
+): Promise<Appends> {
   const start = performance.now();
   const before = process.cpuUsage();
   const taken = await run();
@@ -84,8 +129,15 @@ async function measure(run: () => Promise<readonly number[]>): Promise<Appends> 
   return { taken, seconds: (performance.now() - start) / 1000, cpuUs: user };
 }
 
-/** Lets each of some tasks, whose agents are at work, take and withdraw one message after the other, each once the last is durable. */
-async function appendToTasks(store: TaskStore, tasks: number, seconds = SECONDS): Promise<readonly number[]> {
+/**
+ * Lets each of some tasks, whose agents are at work, take and withdraw one
+ * message after the other, each once the last is durable.
+ */
+async function appendToTasks(
+  store: TaskStore,
+  tasks: number,
+  seconds = SECONDS,
+): Promise<readonly number[]> {
   const taken: number[] = [];
   const end = performance.now() + seconds * 1000;
   const timed = async (append: () => Promise<unknown>): Promise<void> => {
@@ -98,7 +150,9 @@ async function appendToTasks(store: TaskStore, tasks: number, seconds = SECONDS)
       await using session = await beginSession(store);
       while (performance.now() < end) {
         const message = said("x".repeat(100));
-        await timed(() => session.accept({ message, activateExtension: false }));
+        await timed(() =>
+          session.accept({ message, activateExtension: false }),
+        );
         await timed(() => session.withdraw(message.messageId));
       }
     }),
@@ -108,21 +162,39 @@ async function appendToTasks(store: TaskStore, tasks: number, seconds = SECONDS)
 
 async function beginSession(store: TaskStore): Promise<TaskSession> {
   const task = { ...emptyTask(), id: crypto.randomUUID(), contextId: "c" };
-  const log = new EventLog({ store, task, conversation: new Conversation(), now: () => new Date() });
-  const session = new TaskSession({ log, executor: BUSY, earlier: async () => [] });
-  await session.create(create(TaskCreatedSchema, { principal: "local", message: said("begin") }));
+  const log = new EventLog({
+    store,
+    task,
+    conversation: new Conversation(),
+    now: () => new Date(),
+  });
+  const session = new TaskSession({
+    log,
+    executor: BUSY,
+    earlier: async () => [],
+  });
+  await session.create(
+    create(TaskCreatedSchema, { principal: "local", message: said("begin") }),
+  );
   return session;
 }
 
 function said(text: string) {
-  const parts = [create(PartSchema, { content: { case: "text", value: text } })];
+  const parts = [
+    create(PartSchema, { content: { case: "text", value: text } }),
+  ];
   return create(MessageSchema, { messageId: crypto.randomUUID(), parts });
 }
 
-/** The baseline of disk and SQLite: sequential commits of a row of the same size. */
+/**
+ * The baseline of disk and SQLite: sequential commits of a row of the same
+ * size.
+ */
 async function commitBare(): Promise<readonly number[]> {
   const database = new DatabaseSync(join(directory, "bare.db"));
-  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE IF NOT EXISTS row (data BLOB)");
+  database.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE IF NOT EXISTS row (data BLOB)",
+  );
   const put = database.prepare("INSERT INTO row (data) VALUES (?)");
   const data = Buffer.alloc(500);
   const taken: number[] = [];

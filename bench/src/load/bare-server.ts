@@ -1,4 +1,7 @@
-/** Streams on `node:http` and nothing else: a token, a first event, heartbeats, and a last event for all when it is told to cancel. */
+/**
+ * Streams on `node:http` and nothing else: a token, a first event, heartbeats,
+ * and a last event for all when it is told to cancel.
+ */
 import { hash, timingSafeEqual } from "node:crypto";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -12,7 +15,10 @@ const TICKS = 60;
 const [, , , tickMs = "2"] = process.argv;
 const token = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
 const expected = hash("sha256", `Bearer ${token}`, "buffer");
-const slots: readonly Set<ServerResponse>[] = Array.from({ length: TICKS }, () => new Set());
+const slots: readonly Set<ServerResponse>[] = Array.from(
+  { length: TICKS },
+  () => new Set(),
+);
 let tick = 0;
 setInterval(() => {
   tick = (tick + 1) % TICKS;
@@ -21,14 +27,19 @@ setInterval(() => {
 
 const server = createServer(async (request, response) => {
   const given = hash("sha256", request.headers.authorization ?? "", "buffer");
-  if (!timingSafeEqual(given, expected)) return void response.writeHead(401).end();
+  if (!timingSafeEqual(given, expected))
+    return void response.writeHead(401).end();
   const { method } = JSON.parse(await text(request));
   if (method === "tasks/cancel") {
-    for (const slot of slots) for (const stream of slot) stream.end('data: {"state":"canceled"}\n\n');
+    for (const slot of slots)
+      for (const stream of slot) stream.end('data: {"state":"canceled"}\n\n');
     return void response.end();
   }
   const slot = slots[tick];
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  response.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache",
+  });
   response.write('data: {"state":"working"}\n\n');
   slot?.add(response);
   response.on("close", () => slot?.delete(response));

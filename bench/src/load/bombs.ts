@@ -1,4 +1,7 @@
-/** S3: how long a bomb takes until it is refused, and what another client waits meanwhile. Their memory is a test. */
+/**
+ * S3: how long a bomb takes until it is refused, and what another client waits
+ * meanwhile. Their memory is a test.
+ */
 import { setTimeout as delay } from "node:timers/promises";
 import { documentBombs } from "../../../test/bombs/documents.ts";
 import { FLOODS, sendFlood } from "../../../test/bombs/floods.ts";
@@ -14,26 +17,48 @@ const ROUNDS = numberNamed("rounds", 2);
 await using server = await startWatchedServer({ tickMs: 5 });
 const healthy: number[] = [];
 const slowest = { ms: 0, name: "" };
-for (let index = 0; index < 200; index++) await send(server, prompt("text hello"));
+for (let index = 0; index < 200; index++)
+  await send(server, prompt("text hello"));
 const bombs = documentBombs();
 const done = new AbortController();
-// The bombs are made before, and thrown one after the other, so that what is measured is the server.
+// The bombs are made before, and thrown one after the other, so that what is
+// measured is the server.
 await server.watch();
-const [taken] = await Promise.all([throwAll().finally(() => done.abort()), askMeanwhile()]);
+const [taken] = await Promise.all([
+  throwAll().finally(() => done.abort()),
+  askMeanwhile(),
+]);
 const { stopMs } = await server.watch();
 for (const flood of FLOODS) await sendFlood(flood, server);
-console.log(`# ${taken.length} bombs; the slowest: ${slowest.name}, ${slowest.ms.toFixed(0)} ms`);
-printRow({ name: "S3.refusal-p50-ms", value: quantile(taken, 0.5), target: { atMost: 50 } });
-printRow({ name: "S3.refusal-max-ms", value: slowest.ms, target: { atMost: 50 } });
+console.log(
+  `# ${taken.length} bombs; the slowest: ${slowest.name}, ${slowest.ms.toFixed(0)} ms`,
+);
+printRow({
+  name: "S3.refusal-p50-ms",
+  value: quantile(taken, 0.5),
+  target: { atMost: 50 },
+});
+printRow({
+  name: "S3.refusal-max-ms",
+  value: slowest.ms,
+  target: { atMost: 50 },
+});
 // Of the thread: what other processes take of the processors is not in it.
 printRow({ name: "S3.longest-stop-ms", value: stopMs, target: { atMost: 50 } });
-printRow({ name: "S3.healthy-p99-ms", value: quantile(healthy, 0.99), target: { atMost: 100 } });
+printRow({
+  name: "S3.healthy-p99-ms",
+  value: quantile(healthy, 0.99),
+  target: { atMost: 100 },
+});
 
 async function throwAll(): Promise<number[]> {
   const ms: number[] = [];
   for (let round = 0; round <= ROUNDS; round++) {
     for (const bomb of bombs) {
-      using client = (bomb.client === "http1" ? http1Client : http2Client)(server.url, server.token);
+      using client = (bomb.client === "http1" ? http1Client : http2Client)(
+        server.url,
+        server.token,
+      );
       // Connected, and compiled, before the clock runs.
       await throwBomb({ ...bomb, body: Buffer.from("x") }, client);
       const start = performance.now();
@@ -41,7 +66,8 @@ async function throwAll(): Promise<number[]> {
       const took = performance.now() - start;
       if (round === 0) continue;
       ms.push(took);
-      if (took > slowest.ms) Object.assign(slowest, { ms: took, name: bomb.name });
+      if (took > slowest.ms)
+        Object.assign(slowest, { ms: took, name: bomb.name });
     }
   }
   return ms;

@@ -6,7 +6,10 @@ import { EXTENSION, prompt, stream, type Target, taskIdOf } from "../client.ts";
 const TURNS_OF_TASK = 50;
 const PROMPT = "think\nsay 5 80";
 
-/** Turns of clients that come and go; each kind in its turn. Some leave in the middle of an answer. */
+/**
+ * Turns of clients that come and go; each kind in its turn. Some leave in the
+ * middle of an answer.
+ */
 export class Churn {
   readonly #target: Target;
   readonly #kinds = [
@@ -34,7 +37,10 @@ export class Churn {
     return this.#failed;
   }
 
-  /** Plays one turn to its end, or to the moment at which its client leaves. Says what failed, and goes on. */
+  /**
+   * Plays one turn to its end, or to the moment at which its client leaves.
+   * Says what failed, and goes on.
+   */
   async turn(): Promise<void> {
     const turn = this.#count++;
     const kind = this.#kinds[turn % this.#kinds.length];
@@ -54,11 +60,19 @@ export class Churn {
       await stream(this.#target, { ...prompt(PROMPT), taskId: id });
       return;
     }
-    this.#task = { id: taskIdOf(await stream(this.#target, prompt(PROMPT))), turns: 0 };
+    this.#task = {
+      id: taskIdOf(await stream(this.#target, prompt(PROMPT))),
+      turns: 0,
+    };
   }
 
-  /** Streams over a connection of its own, and hands its first piece to who may end it there. */
-  #ownConnection(onFirst: (answer: { destroy(): void }) => void): Promise<void> {
+  /**
+   * Streams over a connection of its own, and hands its first piece to who may
+   * end it there.
+   */
+  #ownConnection(
+    onFirst: (answer: { destroy(): void }) => void,
+  ): Promise<void> {
     const { url, token } = this.#target;
     const headers = {
       "content-type": "application/json",
@@ -68,10 +82,14 @@ export class Churn {
     };
     const agent = new Agent({ keepAlive: false });
     return new Promise((resolve, reject) => {
-      const sent = request1(url, { method: "POST", agent, headers }, (answer) => {
-        answer.once("data", () => onFirst(answer));
-        answer.on("error", () => undefined).once("close", resolve);
-      });
+      const sent = request1(
+        url,
+        { method: "POST", agent, headers },
+        (answer) => {
+          answer.once("data", () => onFirst(answer));
+          answer.on("error", () => undefined).once("close", resolve);
+        },
+      );
       sent.once("error", reject).end(body());
     });
   }
@@ -86,10 +104,16 @@ export class Churn {
       "content-type": "application/json",
       authorization: `Bearer ${token}`,
     });
-    const message = { messageId: crypto.randomUUID(), parts: [{ text: PROMPT }] };
+    const message = {
+      messageId: crypto.randomUUID(),
+      parts: [{ text: PROMPT }],
+    };
     return new Promise((resolve, reject) => {
-      // An answer that is whole stays so when both sides close the connection at once, and the other side's end arrives as a reset.
-      sent.once("end", () => session.off("error", reject).once("error", resolve).close());
+      // An answer that is whole stays so when both sides close the connection
+      // at once, and the other side's end arrives as a reset.
+      sent.once("end", () =>
+        session.off("error", reject).once("error", resolve).close(),
+      );
       session.once("error", reject).once("close", resolve);
       sent.once("error", reject).resume().end(JSON.stringify({ message }));
     });
@@ -97,6 +121,16 @@ export class Churn {
 }
 
 function body(): string {
-  const message = { kind: "message", role: "user", messageId: crypto.randomUUID(), ...prompt(PROMPT) };
-  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "message/stream", params: { message } });
+  const message = {
+    kind: "message",
+    role: "user",
+    messageId: crypto.randomUUID(),
+    ...prompt(PROMPT),
+  };
+  return JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "message/stream",
+    params: { message },
+  });
 }

@@ -1,4 +1,7 @@
-/** One server of several on a database: prints where it is as JSON, and ends with its input. */
+/**
+ * One server of several on a database: prints where it is as JSON, and ends
+ * with its input.
+ */
 import { once } from "node:events";
 import { PostgresStore } from "@devtool/postgres";
 import { createServer } from "@devtool/server";
@@ -9,7 +12,10 @@ const server = await createServer({
   agents: { clock: clockAgent },
   workspace,
   openStore: () => PostgresStore.open({ url: database }),
-  limits: { maxStreamsPerCaller: Number(streams), maxConcurrentStreams: 2 * Number(streams) },
+  limits: {
+    maxStreamsPerCaller: Number(streams),
+    maxConcurrentStreams: 2 * Number(streams),
+  },
 });
 console.log(JSON.stringify({ url: server.url, token: server.token }));
 process.stdin.resume();

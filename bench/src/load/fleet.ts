@@ -1,4 +1,7 @@
-/** Servers that share PostgreSQL: a turn of a conversation beside one on SQLite, and a thousand tasks at work on three servers. */
+/**
+ * Servers that share PostgreSQL: a turn of a conversation beside one on SQLite,
+ * and a thousand tasks at work on three servers.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -33,11 +36,15 @@ if (bin !== undefined) {
   await using database = await startPostgres(bin, { fsync: "on" });
   const openStore = () => PostgresStore.open({ url: database.url });
   {
-    await using sqlite = await start({ dataDirectory: join(directory, "data") });
+    await using sqlite = await start({
+      dataDirectory: join(directory, "data"),
+    });
     await using postgres = await start({ openStore });
     await compareTurns([sqlite, postgres]);
   }
-  const servers = await Promise.all(Array.from({ length: REPLICAS }, () => startProcess(database.url)));
+  const servers = await Promise.all(
+    Array.from({ length: REPLICAS }, () => startProcess(database.url)),
+  );
   await streamLive(servers);
   for (const server of servers) await server[Symbol.asyncDispose]();
 }
@@ -50,14 +57,32 @@ interface Served extends AsyncDisposable {
 
 /** Starts a server in this process. */
 async function start(options: Partial<ServerOptions>): Promise<Served> {
-  const server = await createServer({ agents: { clock: clockAgent }, workspace: join(directory, "work"), ...options });
-  return { client: clientOf(server), [Symbol.asyncDispose]: () => server.close() };
+  const server = await createServer({
+    agents: { clock: clockAgent },
+    workspace: join(directory, "work"),
+    ...options,
+  });
+  return {
+    client: clientOf(server),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
 }
 
-/** Starts a server in a process of its own, as a fleet has them: in one, readers would take the time in which leases are renewed. */
+/**
+ * Starts a server in a process of its own, as a fleet has them: in one, readers
+ * would take the time in which leases are renewed.
+ */
 async function startProcess(database: string): Promise<Served> {
-  const args = [...process.execArgv, SERVER, database, join(directory, "work"), String(TASKS)];
-  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const args = [
+    ...process.execArgv,
+    SERVER,
+    database,
+    join(directory, "work"),
+    String(TASKS),
+  ];
+  const child = spawn(process.execPath, args, {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   const [line] = await once(createInterface({ input: child.stdout }), "line");
   return {
     client: clientOf(JSON.parse(String(line))),
@@ -69,9 +94,17 @@ async function startProcess(database: string): Promise<Served> {
   };
 }
 
-function clientOf({ url, token }: { readonly url: string; readonly token: string }): DevtoolClient {
+function clientOf({
+  url,
+  token,
+}: {
+  readonly url: string;
+  readonly token: string;
+}): DevtoolClient {
   const interceptors = [bearerInterceptor(token)];
-  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors }));
+  return createDevtoolClient(
+    createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors }),
+  );
 }
 
 /** Follow-up turns on SQLite and on PostgreSQL, in turns. */
@@ -82,7 +115,10 @@ async function compareTurns(both: readonly [Served, Served]): Promise<void> {
     for (const [at, { client }] of both.entries()) {
       const before = performance.now();
       const message = textMessage(crypto.randomUUID(), "again");
-      const { task } = await client.tasks.sendMessage({ message, contextId: contexts[at] ?? "" });
+      const { task } = await client.tasks.sendMessage({
+        message,
+        contextId: contexts[at] ?? "",
+      });
       taken[at]?.push(performance.now() - before);
       contexts[at] = task?.contextId ?? "";
     }
@@ -92,23 +128,39 @@ async function compareTurns(both: readonly [Served, Served]): Promise<void> {
   console.log(
     `# follow-up turn: SQLite p50 ${sqlite.toFixed(1)} ms, p99 ${p99[0]}; PostgreSQL ${postgres.toFixed(1)}, ${p99[1]}`,
   );
-  printRow({ name: "fleet.turn.times-sqlite", value: postgres / sqlite, target: { atMost: 5 } });
+  printRow({
+    name: "fleet.turn.times-sqlite",
+    value: postgres / sqlite,
+    target: { atMost: 5 },
+  });
 }
 
-/** Tasks that say a word a second at each server, and are read at the next one. */
+/**
+ * Tasks that say a word a second at each server, and are read at the next one.
+ */
 async function streamLive(servers: readonly Served[]): Promise<void> {
   const late: number[] = [];
   const failures = new Map<string, number>();
   let unread = 0;
   const follow = async (at: number): Promise<void> => {
-    const [owner, reader] = [servers[at % servers.length], servers[(at + 1) % servers.length]];
+    const [owner, reader] = [
+      servers[at % servers.length],
+      servers[(at + 1) % servers.length],
+    ];
     if (!owner || !reader) return;
     const limit = AbortSignal.timeout(LIMIT_MS);
     let words = 0;
     try {
       const message = textMessage(`${LIVE}-${crypto.randomUUID()}`, "go");
-      const { task } = await owner.client.tasks.sendMessage({ message, returnImmediately: true }, { signal: limit });
-      for await (const { payload } of subscribeTask(reader.client, { taskId: task?.id ?? "" }, limit)) {
+      const { task } = await owner.client.tasks.sendMessage(
+        { message, returnImmediately: true },
+        { signal: limit },
+      );
+      for await (const { payload } of subscribeTask(
+        reader.client,
+        { taskId: task?.id ?? "" },
+        limit,
+      )) {
         if (payload.case !== "text") continue;
         const said = payload.value.text.trim().split(" ");
         words += said.length;
@@ -121,11 +173,14 @@ async function streamLive(servers: readonly Served[]): Promise<void> {
   };
   const began = performance.now();
   await Promise.all(Array.from({ length: TASKS }, (_, at) => follow(at)));
-  const [p50, p99] = [0.5, 0.99].map((share) => quantile(late, share).toFixed(1));
+  const [p50, p99] = [0.5, 0.99].map((share) =>
+    quantile(late, share).toFixed(1),
+  );
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   console.log(
     `# ${TASKS} tasks on ${servers.length} servers, ${late.length} words in ${seconds} s: p50 ${p50} ms, p99 ${p99} ms to a reader at another`,
   );
-  for (const [reason, count] of failures) console.log(`# ${count} readers: ${reason}`);
+  for (const [reason, count] of failures)
+    console.log(`# ${count} readers: ${reason}`);
   printRow({ name: "fleet.live.unread", value: unread, target: { atMost: 0 } });
 }

@@ -1,4 +1,7 @@
-/** Our server with a watch on its event loop, whole or with one of its protections off. */
+/**
+ * Our server with a watch on its event loop, whole or with one of its
+ * protections off.
+ */
 import { mkdirSync } from "node:fs";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { ApprovalMode } from "@devtool/schema";

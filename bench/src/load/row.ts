@@ -6,11 +6,18 @@ export interface Row {
   readonly target: { readonly atMost: number } | { readonly atLeast: number };
 }
 
-/** Prints `name value target PASS|FAIL`, and makes the process fail with the first row that does. */
+/**
+ * Prints `name value target PASS|FAIL`, and makes the process fail with the
+ * first row that does.
+ */
 export function printRow({ name, value, target }: Row): void {
-  const passes = "atMost" in target ? value <= target.atMost : value >= target.atLeast;
-  const bound = "atMost" in target ? `<=${target.atMost}` : `>=${target.atLeast}`;
-  console.log(`${name} ${Number(value.toPrecision(4))} ${bound} ${passes ? "PASS" : "FAIL"}`);
+  const passes =
+    "atMost" in target ? value <= target.atMost : value >= target.atLeast;
+  const bound =
+    "atMost" in target ? `<=${target.atMost}` : `>=${target.atLeast}`;
+  console.log(
+    `${name} ${Number(value.toPrecision(4))} ${bound} ${passes ? "PASS" : "FAIL"}`,
+  );
   if (!passes) process.exitCode = 1;
 }
 
@@ -22,11 +29,19 @@ export function median(values: readonly number[]): number {
 /** The value that the given share of values does not exceed. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+  return (
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ??
+    Number.NaN
+  );
 }
 
-/** The number that the option `--NAME=NUMBER` of this run gives, or else another. */
+/**
+ * The number that the option `--NAME=NUMBER` of this run gives, or else
+ * another.
+ */
 export function numberNamed(name: string, otherwise: number): number {
   const option = process.argv.find((arg) => arg.startsWith(`--${name}=`));
-  return option === undefined ? otherwise : Number(option.slice(name.length + 3));
+  return option === undefined
+    ? otherwise
+    : Number(option.slice(name.length + 3));
 }

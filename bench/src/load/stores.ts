@@ -1,4 +1,7 @@
-/** Appends and wake-ups of the stores on disk, side by side: SQLite, and PostgreSQL on the same disk with two servers. */
+/**
+ * Appends and wake-ups of the stores on disk, side by side: SQLite, and
+ * PostgreSQL on the same disk with two servers.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +9,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { PostgresStore } from "@devtool/postgres";
 import { findPostgres, startPostgres } from "@devtool/postgres/testing";
-import { AuditRecordSchema, type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import {
+  AuditRecordSchema,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
 import { SqliteTaskStore } from "@devtool/server/operator";
 import type { TaskStore } from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
@@ -43,13 +51,15 @@ if (bin !== undefined) {
   for (const [tasks, audit] of CASES) {
     const rounds = new Map<string, Round[]>(both.map(([name]) => [name, []]));
     for (let round = 0; round < ROUNDS; round++)
-      for (const [name, store] of both) rounds.get(name)?.push(await appendTo(store, tasks, audit));
+      for (const [name, store] of both)
+        rounds.get(name)?.push(await appendTo(store, tasks, audit));
     for (const [name, measured] of rounds) {
       const what = `${name}, ${tasks} tasks${audit > 0 ? ", audited" : ""}`;
       rates.set(what, describe(what, measured));
     }
   }
-  const share = (one: string, whole: string): number => (rates.get(one) ?? 0) / (rates.get(whole) ?? Number.NaN);
+  const share = (one: string, whole: string): number =>
+    (rates.get(one) ?? 0) / (rates.get(whole) ?? Number.NaN);
   printRow({
     name: "stores.200-tasks.share-of-sqlite",
     value: share("postgres, 200 tasks", "sqlite, 200 tasks"),
@@ -61,22 +71,37 @@ if (bin !== undefined) {
     target: { atLeast: 0.5 },
   });
   const woken = await wakeUps(postgres, other);
-  console.log(`# wake-up at another server: p50 ${quantile(woken, 0.5).toFixed(2)} ms of ${woken.length}`);
-  printRow({ name: "stores.postgres.wake-up.p99-ms", value: quantile(woken, 0.99), target: { atMost: 20 } });
+  console.log(
+    `# wake-up at another server: p50 ${quantile(woken, 0.5).toFixed(2)} ms of ${woken.length}`,
+  );
+  printRow({
+    name: "stores.postgres.wake-up.p99-ms",
+    value: quantile(woken, 0.99),
+    target: { atMost: 20 },
+  });
 }
 rmSync(directory, { recursive: true });
 
 /** Prints what appends took, and returns how many there were a second. */
 function describe(what: string, rounds: readonly Round[]): number {
   const taken = rounds.flatMap((round) => round.taken);
-  const rate = taken.length / rounds.reduce((sum, { seconds }) => sum + seconds, 0);
-  const [p50, p99] = [0.5, 0.99].map((share) => quantile(taken, share).toFixed(2));
-  console.log(`# ${what}: ${Math.round(rate)} appends a second, p50 ${p50} ms, p99 ${p99} ms`);
+  const rate =
+    taken.length / rounds.reduce((sum, { seconds }) => sum + seconds, 0);
+  const [p50, p99] = [0.5, 0.99].map((share) =>
+    quantile(taken, share).toFixed(2),
+  );
+  console.log(
+    `# ${what}: ${Math.round(rate)} appends a second, p50 ${p50} ms, p99 ${p99} ms`,
+  );
   return rate;
 }
 
 /** Appends to tasks side by side, to each once its last append is durable. */
-async function appendTo(store: TaskStore, tasks: number, audit: number): Promise<Round> {
+async function appendTo(
+  store: TaskStore,
+  tasks: number,
+  audit: number,
+): Promise<Round> {
   const taken: number[] = [];
   const began = performance.now();
   const end = began + SECONDS * 1000;
@@ -84,7 +109,9 @@ async function appendTo(store: TaskStore, tasks: number, audit: number): Promise
     const taskId = crypto.randomUUID();
     for (let sequence = 1n; performance.now() < end; sequence++) {
       const before = performance.now();
-      const records = Array.from({ length: audit }, () => create(AuditRecordSchema, { taskId, toolCallId: "c" }));
+      const records = Array.from({ length: audit }, () =>
+        create(AuditRecordSchema, { taskId, toolCallId: "c" }),
+      );
       await store.append([eventOf(taskId, sequence)], records);
       taken.push(performance.now() - before);
     }
@@ -93,8 +120,14 @@ async function appendTo(store: TaskStore, tasks: number, audit: number): Promise
   return { taken, seconds: (performance.now() - began) / 1000 };
 }
 
-/** Milliseconds from when an append at one server is durable until another one has read its event, at 100 a second. */
-async function wakeUps(writer: PostgresStore, reader: PostgresStore): Promise<readonly number[]> {
+/**
+ * Milliseconds from when an append at one server is durable until another one
+ * has read its event, at 100 a second.
+ */
+async function wakeUps(
+  writer: PostgresStore,
+  reader: PostgresStore,
+): Promise<readonly number[]> {
   const taskId = crypto.randomUUID();
   const sent = new Map<bigint, number>();
   const seen = new Map<bigint, number>();
@@ -118,7 +151,9 @@ async function wakeUps(writer: PostgresStore, reader: PostgresStore): Promise<re
   }
   await delay(1500);
   await reading;
-  return [...sent].map(([sequence, at]) => Math.max(0, (seen.get(sequence) ?? Number.POSITIVE_INFINITY) - at));
+  return [...sent].map(([sequence, at]) =>
+    Math.max(0, (seen.get(sequence) ?? Number.POSITIVE_INFINITY) - at),
+  );
 }
 
 function eventOf(taskId: string, sequence: bigint): TaskEvent {
@@ -129,7 +164,10 @@ function eventOf(taskId: string, sequence: bigint): TaskEvent {
     state: TaskState.WORKING,
     payload:
       sequence === 1n
-        ? { case: "created", value: { principal: "local", message: { messageId: taskId } } }
+        ? {
+            case: "created",
+            value: { principal: "local", message: { messageId: taskId } },
+          }
         : { case: "text", value: { text: TEXT } },
   });
 }

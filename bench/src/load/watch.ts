@@ -10,14 +10,21 @@ const PEAK_MS = 100;
 export const COLLECT = "collect";
 
 /**
- * Prints where a server is, then answers each line on its input with one of JSON: what happened since the last. `tickMs` is
- * how often it is looked whether the event loop turns.
+ * Prints where a server is, then answers each line on its input with one of
+ * JSON: what happened since the last. `tickMs` is how often it is looked
+ * whether the event loop turns.
  */
-export async function watchOver({ url, token }: Target, tickMs: number): Promise<void> {
+export async function watchOver(
+  { url, token }: Target,
+  tickMs: number,
+): Promise<void> {
   const watch = { stopMs: 0, wallMs: 0, peakMb: 0 };
   /** How late the loop was at each tick since the start, in microseconds. */
   const delays = createHistogram();
-  /** The processor time of the thread between two ticks since the start, in microseconds. */
+  /**
+   * The processor time of the thread between two ticks since the start, in
+   * microseconds.
+   */
   const stops = createHistogram();
   let last = { cpu: process.threadCpuUsage(), at: performance.now() };
   setInterval(() => {
@@ -39,13 +46,27 @@ export async function watchOver({ url, token }: Target, tickMs: number): Promise
     const used = process.cpuUsage(cpu);
     const cpuMs = (used.user + used.system) / 1000;
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
-    const [residentMb, heapMb, heapPagesMb, externalMb] = [rss, heapUsed, heapTotal, external].map(
-      (bytes) => bytes / 2 ** 20,
-    );
+    const [residentMb, heapMb, heapPagesMb, externalMb] = [
+      rss,
+      heapUsed,
+      heapTotal,
+      external,
+    ].map((bytes) => bytes / 2 ** 20);
     const memory = { residentMb, heapMb, heapPagesMb, externalMb };
     const descriptors = readdirSync("/proc/self/fd").length;
-    const [delayP99Ms, stopP99Ms] = [delays, stops].map((histogram) => histogram.percentile(99) / 1000);
-    console.log(JSON.stringify({ ...watch, ...memory, cpuMs, descriptors, delayP99Ms, stopP99Ms }));
+    const [delayP99Ms, stopP99Ms] = [delays, stops].map(
+      (histogram) => histogram.percentile(99) / 1000,
+    );
+    console.log(
+      JSON.stringify({
+        ...watch,
+        ...memory,
+        cpuMs,
+        descriptors,
+        delayP99Ms,
+        stopP99Ms,
+      }),
+    );
     Object.assign(watch, { stopMs: 0, wallMs: 0, peakMb: 0 });
     cpu = process.cpuUsage();
   }

@@ -10,7 +10,10 @@ import { COLLECT } from "./watch.ts";
 
 /** The activity of a server since the previous request. */
 export interface Watched {
-  /** The longest time that its event loop stood still, in milliseconds of its thread: what others take of the processors is not in it. */
+  /**
+   * The longest time that its event loop stood still, in milliseconds of its
+   * thread: what others take of the processors is not in it.
+   */
   readonly stopMs: number;
   /** The same by the clock on the wall. */
   readonly wallMs: number;
@@ -20,15 +23,24 @@ export interface Watched {
   readonly residentMb: number;
   /** The most resident memory in that time, in MB. */
   readonly peakMb: number;
-  /** Of the memory now, objects of JavaScript, the pages that they lie in, and what they hold outside of the heap. */
+  /**
+   * Of the memory now, objects of JavaScript, the pages that they lie in, and
+   * what they hold outside of the heap.
+   */
   readonly heapMb: number;
   readonly heapPagesMb: number;
   readonly externalMb: number;
   /** Open files and sockets now. */
   readonly descriptors: number;
-  /** 99 of 100 turns of the event loop since the start were late by at most this many milliseconds, by the clock. */
+  /**
+   * 99 of 100 turns of the event loop since the start were late by at most this
+   * many milliseconds, by the clock.
+   */
   readonly delayP99Ms: number;
-  /** The event loop used at most this much processor time between 99 of 100 looks since the start, in milliseconds: the same on a busy machine. */
+  /**
+   * The event loop used at most this much processor time between 99 of 100
+   * looks since the start, in milliseconds: the same on a busy machine.
+   */
   readonly stopP99Ms: number;
 }
 
@@ -36,7 +48,10 @@ export interface Watched {
 export interface WatchedServer extends Target, AsyncDisposable {
   readonly workspace: string;
   watch(): Promise<Watched>;
-  /** The same right after a collection of garbage, so that the heap holds what lives and nothing else. */
+  /**
+   * The same right after a collection of garbage, so that the heap holds what
+   * lives and nothing else.
+   */
   watchLive(): Promise<Watched>;
 }
 
@@ -51,14 +66,22 @@ export interface WatchOptions {
 }
 
 /** Starts a server in a new directory. */
-export async function startWatchedServer(options: WatchOptions = {}): Promise<WatchedServer> {
+export async function startWatchedServer(
+  options: WatchOptions = {},
+): Promise<WatchedServer> {
   const { main = "loop-server.ts", tickMs = 2, sabotage = "" } = options;
   const workspace = mkdtempSync(join(tmpdir(), "devtool-load-"));
   const path = fileURLToPath(new URL(main, import.meta.url));
-  const child = spawn(process.execPath, [path, workspace, `${tickMs}`, sabotage], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const child = spawn(
+    process.execPath,
+    [path, workspace, `${tickMs}`, sabotage],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
+  const lines = createInterface({ input: child.stdout })[
+    Symbol.asyncIterator
+  ]();
   const next = async () => JSON.parse((await lines.next()).value ?? "{}");
   const { url, token } = await next();
   const ask = (line: string): Promise<Watched> => {
@@ -74,7 +97,8 @@ export async function startWatchedServer(options: WatchOptions = {}): Promise<Wa
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await once(child, "exit");
-      for (const path of [workspace, `${workspace}-data`]) rmSync(path, { recursive: true, force: true });
+      for (const path of [workspace, `${workspace}-data`])
+        rmSync(path, { recursive: true, force: true });
     },
   };
 }

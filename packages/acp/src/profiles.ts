@@ -1,4 +1,7 @@
-/** The profile of an agent that speaks the Agent Client Protocol: how to start it, and how it differs from others. */
+/**
+ * The profile of an agent that speaks the Agent Client Protocol: how to start
+ * it, and how it differs from others.
+ */
 export interface AcpProfile {
   /** The name on command lines: `gemini`. */
   readonly name: string;
@@ -8,15 +11,24 @@ export interface AcpProfile {
   readonly program: string;
   /** The arguments that make the program speak ACP. */
   readonly args: readonly string[];
-  /** The variables of the operator's environment that the agent gets: names, or beginnings of names that end in `*`. */
+  /**
+   * The variables of the operator's environment that the agent gets: names, or
+   * beginnings of names that end in `*`.
+   */
   readonly variables: readonly string[];
   /** The command that installs the program. */
   readonly install: string;
   /** How its user logs in, once, outside of devtool. */
   readonly login: string;
-  /** The session mode in which the agent asks before it acts. Undefined if it asks in the mode that it starts in. */
+  /**
+   * The session mode in which the agent asks before it acts. Undefined if it
+   * asks in the mode that it starts in.
+   */
   readonly askingMode: string | undefined;
-  /** The differences from other agents, for the documentation. Empty if none are known. */
+  /**
+   * The differences from other agents, for the documentation. Empty if none are
+   * known.
+   */
   readonly notes: readonly string[];
   /** Why our tests do not run the agent. Undefined if they do. */
   readonly untested: string | undefined;
@@ -70,7 +82,13 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     title: "opencode",
     program: "opencode",
     args: ["acp"],
-    variables: ["OPENCODE_*", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
+    variables: [
+      "OPENCODE_*",
+      "OPENAI_API_KEY",
+      "ANTHROPIC_API_KEY",
+      "GEMINI_API_KEY",
+      "OPENROUTER_API_KEY",
+    ],
     install: "npm install -g opencode-ai",
     login: "run opencode auth login",
     notes: [
@@ -87,7 +105,8 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     args: ["--acp"],
     variables: ["QWEN_*", "OPENAI_*", "DASHSCOPE_*", "BAILIAN_*"],
     install: "npm install -g @qwen-code/qwen-code",
-    login: "run qwen once and choose how to sign in, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL",
+    login:
+      "run qwen once and choose how to sign in, or set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_MODEL",
     askingMode: "default",
     notes: [
       "It starts in a mode in which a model approves what it takes for safe; in the mode default it asks its user.",
@@ -130,10 +149,12 @@ export function findAcpProfile(name: string): AcpProfile | undefined {
 }
 
 /**
- * Splits the command line of an agent into words: the program and its arguments.
+ * Splits the command line of an agent into words: the program and its
+ * arguments.
  *
- * Quotes and backslashes group characters as in a POSIX shell; nothing is expanded, and no shell is started. Returns no words for an empty
- * command line and for one whose quotes do not match.
+ * Quotes and backslashes group characters as in a POSIX shell; nothing is
+ * expanded, and no shell is started. Returns no words for an empty command line
+ * and for one whose quotes do not match.
  */
 export function commandWords(line: string): readonly string[] {
   const words: string[] = [];

@@ -1,19 +1,38 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { createFetchAnswer, withPlainErrors } from "@devtool/coding-agent/model";
+import {
+  createFetchAnswer,
+  withPlainErrors,
+} from "@devtool/coding-agent/model";
 import { answerFault, readAnthropicError } from "./anthropic-error.ts";
 import type { AnthropicOptions } from "./anthropic-options.ts";
 
-/** Sends a request with the SDK. Resolves when the head of the answer has come. */
-export type Send<Piece> = (sdk: Anthropic, signal: AbortSignal) => Promise<AsyncIterable<Piece>>;
+/**
+ * Sends a request with the SDK. Resolves when the head of the answer has come.
+ */
+export type Send<Piece> = (
+  sdk: Anthropic,
+  signal: AbortSignal,
+) => Promise<AsyncIterable<Piece>>;
 
-/** Sends a request and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
-export type AnthropicClient = <Piece>(send: Send<Piece>, signal: AbortSignal) => AsyncIterable<Piece>;
+/**
+ * Sends a request and yields the pieces of the answer. Throws a `ModelFault`,
+ * or the signal's reason.
+ */
+export type AnthropicClient = <Piece>(
+  send: Send<Piece>,
+  signal: AbortSignal,
+) => AsyncIterable<Piece>;
 
 /** Longer than any timeout of ours, which decide. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Creates a client on Anthropic's SDK. The SDK is loaded with the first request: loading it takes longer than a server's start. */
-export function createAnthropicClient(options: AnthropicOptions): AnthropicClient {
+/**
+ * Creates a client on Anthropic's SDK. The SDK is loaded with the first
+ * request: loading it takes longer than a server's start.
+ */
+export function createAnthropicClient(
+  options: AnthropicOptions,
+): AnthropicClient {
   let loading: Promise<Anthropic> | undefined;
   return async function* ask(send, signal) {
     try {
@@ -28,16 +47,23 @@ export function createAnthropicClient(options: AnthropicOptions): AnthropicClien
   };
 }
 
-async function loadSdk({ apiKey, baseUrl }: AnthropicOptions): Promise<Anthropic> {
+async function loadSdk({
+  apiKey,
+  baseUrl,
+}: AnthropicOptions): Promise<Anthropic> {
   const { default: Sdk } = await import("@anthropic-ai/sdk");
   return new Sdk({
-    // All settings are given, so the SDK reads none from the environment. It insists on a key, which is not sent then.
+    // All settings are given, so the SDK reads none from the environment. It
+    // insists on a key, which is not sent then.
     apiKey: apiKey ?? "none",
-    ...(apiKey === undefined && { defaultHeaders: { Authorization: null, "x-api-key": null } }),
+    ...(apiKey === undefined && {
+      defaultHeaders: { Authorization: null, "x-api-key": null },
+    }),
     baseURL: baseUrl ?? "https://api.anthropic.com",
     webhookKey: null,
     fetch: withPlainErrors(createFetchAnswer(readAnthropicError)),
-    // The model decides about retries and timeouts, and the log must not hold what a model says.
+    // The model decides about retries and timeouts, and the log must not hold
+    // what a model says.
     maxRetries: 0,
     timeout: NO_TIMEOUT_MS,
     logLevel: "off",

@@ -1,5 +1,14 @@
-import { type ApiError, ModelFault, notJsonFault, statusFault } from "@devtool/coding-agent/model";
-import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import {
+  type ApiError,
+  ModelFault,
+  notJsonFault,
+  statusFault,
+} from "@devtool/coding-agent/model";
+import {
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 
 /** Reads an error in Anthropic's form. */
 export function readAnthropicError(text: string): ApiError {
@@ -9,8 +18,14 @@ export function readAnthropicError(text: string): ApiError {
 function describeError(error: unknown): ApiError {
   const { message, type } = objectOrEmpty(error);
   const text = stringOrEmpty(message) || stringOrEmpty(type);
-  const isUsedUp = type === "billing_error" || /credit balance is too low/.test(text);
-  return { message: text, lastingRemedy: isUsedUp ? "the operator must check the plan and the payment" : undefined };
+  const isUsedUp =
+    type === "billing_error" || /credit balance is too low/.test(text);
+  return {
+    message: text,
+    lastingRemedy: isUsedUp
+      ? "the operator must check the plan and the payment"
+      : undefined,
+  };
 }
 
 const STATUSES: ReadonlyMap<string, number> = new Map([
@@ -25,10 +40,18 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ["overloaded_error", 529],
 ]);
 
-/** Returns the fault for what Anthropic's SDK throws: for an answer without 2xx, an error in it, or a piece that is not JSON. */
+/**
+ * Returns the fault for what Anthropic's SDK throws: for an answer without 2xx,
+ * an error in it, or a piece that is not JSON.
+ */
 export function answerFault(reason: unknown): ModelFault {
   if (reason instanceof SyntaxError) return notJsonFault(reason);
-  if (reason instanceof Error && "error" in reason && reason.error !== undefined && reason.cause === undefined) {
+  if (
+    reason instanceof Error &&
+    "error" in reason &&
+    reason.error !== undefined &&
+    reason.cause === undefined
+  ) {
     const { error } = objectOrEmpty(reason.error);
     const status = STATUSES.get(stringOrEmpty(objectOrEmpty(error).type));
     return statusFault(status ?? 500, describeError(error));

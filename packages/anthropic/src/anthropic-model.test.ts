@@ -2,11 +2,31 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Model, ModelEvent, ModelRequest } from "@devtool/coding-agent/model";
+import type {
+  Model,
+  ModelEvent,
+  ModelRequest,
+} from "@devtool/coding-agent/model";
 import type { FakeModel } from "@devtool/fake-model";
-import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { type AnthropicModelOptions, createAnthropicModel } from "./anthropic-model.ts";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  ToolCallStatus,
+} from "@devtool/schema";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  vi,
+} from "vitest";
+import {
+  type AnthropicModelOptions,
+  createAnthropicModel,
+} from "./anthropic-model.ts";
 import { startFakeAnthropic } from "./testing/fake-anthropic.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -34,32 +54,64 @@ describe("the Anthropic model", () => {
       sleep: async (ms) => void waits.push(ms),
       ...options,
     });
-  const ask = (prompt: string, options?: AnthropicModelOptions): Promise<ModelEvent[]> =>
-    collect(model(options).generate(requestOf([message(Role.USER, [text(prompt)])]), signal));
+  const ask = (
+    prompt: string,
+    options?: AnthropicModelOptions,
+  ): Promise<ModelEvent[]> =>
+    collect(
+      model(options).generate(
+        requestOf([message(Role.USER, [text(prompt)])]),
+        signal,
+      ),
+    );
 
   it("yields thoughts, text, the usage and then the calls", async () => {
     const events = await ask("think\ntext a\nread x\nrun ls");
-    expect(events.map(({ case: kind }) => kind)).toEqual(["thought", "text", "usage", "toolCall", "toolCall"]);
-    expect(events[0]).toMatchObject({ value: { subject: "Subject 1", description: "Description 1." } });
-    expect(events.at(-1)).toMatchObject({ value: { name: "run_shell_command", args: { command: "ls" } } });
+    expect(events.map(({ case: kind }) => kind)).toEqual([
+      "thought",
+      "text",
+      "usage",
+      "toolCall",
+      "toolCall",
+    ]);
+    expect(events[0]).toMatchObject({
+      value: { subject: "Subject 1", description: "Description 1." },
+    });
+    expect(events.at(-1)).toMatchObject({
+      value: { name: "run_shell_command", args: { command: "ls" } },
+    });
     expect(events[2]).toMatchObject({ value: { thoughtTokens: 1n } });
   });
 
   it("keeps the thoughts with the first call and gives them back unchanged", async () => {
-    const prompt = message(Role.USER, [text("think\nread x\nrun ls\ntext then")]);
-    const calls = (await ask("think\nread x\nrun ls\ntext then")).flatMap((event) =>
-      event.case === "toolCall" ? [event.value] : [],
+    const prompt = message(Role.USER, [
+      text("think\nread x\nrun ls\ntext then"),
+    ]);
+    const calls = (await ask("think\nread x\nrun ls\ntext then")).flatMap(
+      (event) => (event.case === "toolCall" ? [event.value] : []),
     );
-    expect(calls.map(({ signature }) => signature !== undefined)).toEqual([true, false]);
-    const parts = calls.map(({ name, args, signature }, index): Parts[number] => ({
-      content: {
-        case: "toolCall",
-        value: { toolCallId: `${index}`, toolName: name, inputParameters: args, status: ToolCallStatus.CANCELLED },
-      },
-      toolCallDetail: { modelSignature: signature ?? new Uint8Array() },
-    }));
+    expect(calls.map(({ signature }) => signature !== undefined)).toEqual([
+      true,
+      false,
+    ]);
+    const parts = calls.map(
+      ({ name, args, signature }, index): Parts[number] => ({
+        content: {
+          case: "toolCall",
+          value: {
+            toolCallId: `${index}`,
+            toolName: name,
+            inputParameters: args,
+            status: ToolCallStatus.CANCELLED,
+          },
+        },
+        toolCallDetail: { modelSignature: signature ?? new Uint8Array() },
+      }),
+    );
     const history = [prompt, message(Role.AGENT, parts)];
-    expect(await collect(model().generate(requestOf(history), signal))).toContainEqual({ case: "text", value: "then" });
+    expect(
+      await collect(model().generate(requestOf(history), signal)),
+    ).toContainEqual({ case: "text", value: "then" });
     expect(fake.requests().at(-1)?.signatures).toHaveLength(1);
   });
 
@@ -69,22 +121,45 @@ describe("the Anthropic model", () => {
       message(Role.AGENT, [text("\n")]),
       message(Role.USER, [text("text a")]),
     ];
-    expect(await collect(model().generate(requestOf(history), signal))).toContainEqual({ case: "text", value: "a" });
+    expect(
+      await collect(model().generate(requestOf(history), signal)),
+    ).toContainEqual({ case: "text", value: "a" });
     expect(fake.requests().at(-1)?.body).toMatchObject({
-      messages: [{ role: "user", content: [{ text: "hello" }, { text: "text a" }] }],
+      messages: [
+        { role: "user", content: [{ text: "hello" }, { text: "text a" }] },
+      ],
     });
   });
 
   it("marks the results of calls that failed", async () => {
-    const result = { case: "error", value: { message: "no such file" } } as const;
-    const value = { toolCallId: "1", toolName: "read_file", status: ToolCallStatus.FAILED, result };
+    const result = {
+      case: "error",
+      value: { message: "no such file" },
+    } as const;
+    const value = {
+      toolCallId: "1",
+      toolName: "read_file",
+      status: ToolCallStatus.FAILED,
+      result,
+    };
     const history = [
       message(Role.USER, [text("read x\ntext then")]),
       message(Role.AGENT, [{ content: { case: "toolCall", value } }]),
     ];
     await collect(model().generate(requestOf(history), signal));
     expect(fake.requests().at(-1)?.body).toMatchObject({
-      messages: [{}, {}, { content: [{ is_error: true, content: expect.stringContaining("no such file") }] }],
+      messages: [
+        {},
+        {},
+        {
+          content: [
+            {
+              is_error: true,
+              content: expect.stringContaining("no such file"),
+            },
+          ],
+        },
+      ],
     });
   });
 
@@ -99,15 +174,21 @@ describe("the Anthropic model", () => {
     ["CONTEXT", /input limit: run \/compress/],
     ["REFUSAL", /the model refused to answer \(general_harms\)/],
     ["PAUSE", /stopped for the reason "pause_turn"/],
-  ])("fails when the answer ends with %s, and none of its calls runs", async (reason, error) => {
-    const events: ModelEvent[] = [];
-    const prompt = message(Role.USER, [text(`text begun\nrun ls\nfinish ${reason}`)]);
-    const failing = async (): Promise<void> => {
-      for await (const event of model().generate(requestOf([prompt]), signal)) events.push(event);
-    };
-    await expect(failing()).rejects.toThrow(error);
-    expect(events).toEqual([{ case: "text", value: "begun" }]);
-  });
+  ])(
+    "fails when the answer ends with %s, and none of its calls runs",
+    async (reason, error) => {
+      const events: ModelEvent[] = [];
+      const prompt = message(Role.USER, [
+        text(`text begun\nrun ls\nfinish ${reason}`),
+      ]);
+      const failing = async (): Promise<void> => {
+        for await (const event of model().generate(requestOf([prompt]), signal))
+          events.push(event);
+      };
+      await expect(failing()).rejects.toThrow(error);
+      expect(events).toEqual([{ case: "text", value: "begun" }]);
+    },
+  );
 
   it("sends the key alone, and hides it in errors", async () => {
     vi.stubEnv("ANTHROPIC_AUTH_TOKEN", "token-of-the-environment");
@@ -115,11 +196,16 @@ describe("the Anthropic model", () => {
     await ask("text a");
     vi.unstubAllEnvs();
     // The SDK sends keys as bearer tokens.
-    expect(fake.requests().at(-1)?.headers).toMatchObject({ authorization: `Bearer ${API_KEY}` });
+    expect(fake.requests().at(-1)?.headers).toMatchObject({
+      authorization: `Bearer ${API_KEY}`,
+    });
     await using server = await serve((response) => {
       response.writeHead(401, { "content-type": "application/json" });
       response.end(
-        JSON.stringify({ type: "error", error: { type: "authentication_error", message: `bad ${API_KEY}` } }),
+        JSON.stringify({
+          type: "error",
+          error: { type: "authentication_error", message: `bad ${API_KEY}` },
+        }),
       );
     });
     await expect(ask("text a", { baseUrl: server.url })).rejects.toThrow(
@@ -133,15 +219,22 @@ describe("the Anthropic model", () => {
       attempts++;
       response.writeHead(200, { "content-type": "text/event-stream" });
       const error = { type: "overloaded_error", message: "Overloaded" };
-      response.end(`event: error\ndata: ${JSON.stringify({ type: "error", error })}\n\n`);
+      response.end(
+        `event: error\ndata: ${JSON.stringify({ type: "error", error })}\n\n`,
+      );
     });
-    await expect(ask("text a", { baseUrl: server.url })).rejects.toThrow(/status 529 \(Overloaded\) \(5 tries\)/);
+    await expect(ask("text a", { baseUrl: server.url })).rejects.toThrow(
+      /status 529 \(Overloaded\) \(5 tries\)/,
+    );
     expect(attempts).toBe(5);
   });
 
   it("ends when the signal aborts in the middle", async () => {
     const controller = new AbortController();
-    const events = model().generate(requestOf([message(Role.USER, [text("text a\nhang")])]), controller.signal);
+    const events = model().generate(
+      requestOf([message(Role.USER, [text("text a\nhang")])]),
+      controller.signal,
+    );
     const read = async (): Promise<void> => {
       for await (const _event of events) controller.abort(new Error("enough"));
     };
@@ -150,23 +243,49 @@ describe("the Anthropic model", () => {
 
   it("asks for thoughts within a budget, or for none", async () => {
     await ask("think\ntext a", { thinking: 2048 });
-    expect(fake.requests().at(-1)?.body).toMatchObject({ thinking: { type: "enabled", budget_tokens: 2048 } });
-    expect((await ask("think\ntext a", { thinking: 0 })).map(({ case: kind }) => kind)).toEqual(["text", "usage"]);
+    expect(fake.requests().at(-1)?.body).toMatchObject({
+      thinking: { type: "enabled", budget_tokens: 2048 },
+    });
+    expect(
+      (await ask("think\ntext a", { thinking: 0 })).map(
+        ({ case: kind }) => kind,
+      ),
+    ).toEqual(["text", "usage"]);
   });
 
   it("encodes images, documents and texts of the user", async () => {
     const file = (mediaType: string, name: string): Parts[number] => ({
-      content: { case: "file", value: { name, mediaType, source: { case: "bytes", value: Buffer.from("abc") } } },
+      content: {
+        case: "file",
+        value: {
+          name,
+          mediaType,
+          source: { case: "bytes", value: Buffer.from("abc") },
+        },
+      },
     });
-    const files = [file("image/png", "a.png"), file("application/pdf", "b"), file("text/plain", "c"), file("x/y", "d")];
-    await collect(model().generate(requestOf([message(Role.USER, [text("text a"), ...files])]), signal));
+    const files = [
+      file("image/png", "a.png"),
+      file("application/pdf", "b"),
+      file("text/plain", "c"),
+      file("x/y", "d"),
+    ];
+    await collect(
+      model().generate(
+        requestOf([message(Role.USER, [text("text a"), ...files])]),
+        signal,
+      ),
+    );
     expect(fake.requests().at(-1)?.body).toMatchObject({
       messages: [
         {
           content: [
             { text: "text a" },
             { text: 'File "a.png":' },
-            { type: "image", source: { type: "base64", media_type: "image/png", data: "YWJj" } },
+            {
+              type: "image",
+              source: { type: "base64", media_type: "image/png", data: "YWJj" },
+            },
             { text: 'File "b":' },
             { type: "document", source: { media_type: "application/pdf" } },
             { text: 'File "c":' },
@@ -182,9 +301,19 @@ describe("the Anthropic model", () => {
 
 function requestOf(history: readonly Message[]): ModelRequest {
   const tools = ["read_file", "run_shell_command"].map((name) => {
-    return { name, description: name, parameters: { type: "object", properties: {} } };
+    return {
+      name,
+      description: name,
+      parameters: { type: "object", properties: {} },
+    };
   });
-  return { history, tools, workspacePath: "/w", instructions: async () => "Be brief.", model: "" };
+  return {
+    history,
+    tools,
+    workspacePath: "/w",
+    instructions: async () => "Be brief.",
+    model: "",
+  };
 }
 
 function message(role: Role, parts: Parts): Message {
@@ -195,14 +324,21 @@ function text(value: string): Parts[number] {
   return { content: { case: "text", value } };
 }
 
-async function collect(events: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
+async function collect(
+  events: AsyncIterable<ModelEvent>,
+): Promise<ModelEvent[]> {
   const all: ModelEvent[] = [];
   for await (const event of events) all.push(event);
   return all;
 }
 
-async function serve(respond: (response: ServerResponse) => void): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer((request, response) => void request.resume().on("end", () => respond(response)));
+async function serve(
+  respond: (response: ServerResponse) => void,
+): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer(
+    (request, response) =>
+      void request.resume().on("end", () => respond(response)),
+  );
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
   return {

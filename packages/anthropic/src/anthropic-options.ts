@@ -9,18 +9,24 @@ export interface AnthropicOptions {
   readonly apiKey?: string;
   /** The base URL of the API. Default: Anthropic's. */
   readonly baseUrl?: string;
-  /** The maximum size of an answer, thoughts included, in tokens. Default: 32,000. */
+  /**
+   * The maximum size of an answer, thoughts included, in tokens. Default:
+   * 32,000.
+   */
   readonly maxOutputTokens?: number;
   /**
-   * The maximum size of the thoughts in an answer, in tokens: at least 1024, and less than `maxOutputTokens`. 0 asks for none, and
-   * `"adaptive"` lets the model decide, which models before Claude 4.6 refuse. Default: `"adaptive"`.
+   * The maximum size of the thoughts in an answer, in tokens: at least 1024,
+   * and less than `maxOutputTokens`. 0 asks for none, and `"adaptive"` lets the
+   * model decide, which models before Claude 4.6 refuse. Default: `"adaptive"`.
    */
   readonly thinking?: number | "adaptive";
   /** The maximum size of a request, in tokens. Default: 200,000. */
   readonly maxInputTokens?: number;
   /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
   readonly retry?: Partial<RetryPolicy>;
-  /** How long to wait for an answer. Default: the defaults of `ModelTimeouts`. */
+  /**
+   * How long to wait for an answer. Default: the defaults of `ModelTimeouts`.
+   */
   readonly timeouts?: Partial<ModelTimeouts>;
 }
 
@@ -28,16 +34,21 @@ export interface AnthropicOptions {
 export const DEFAULT_MODEL = "claude-sonnet-5-5";
 
 /**
- * Reads the environment variables that Anthropic's own tools read: `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL` and
- * `ANTHROPIC_MODEL`.
+ * Reads the environment variables that Anthropic's own tools read:
+ * `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_MODEL`.
  *
  * Undefined when they name no key.
  */
 export function anthropicOptionsFrom(
   environment: Readonly<Record<string, string | undefined>>,
 ): AnthropicOptions | undefined {
-  const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
+  const read = (name: string): string | undefined =>
+    environment[name]?.trim() || undefined;
   const apiKey = read("ANTHROPIC_API_KEY");
   if (apiKey === undefined) return undefined;
-  return defined({ model: read("ANTHROPIC_MODEL"), apiKey, baseUrl: read("ANTHROPIC_BASE_URL") });
+  return defined({
+    model: read("ANTHROPIC_MODEL"),
+    apiKey,
+    baseUrl: read("ANTHROPIC_BASE_URL"),
+  });
 }

@@ -18,14 +18,22 @@ import { encodeThinking, type Thinking } from "./thinking-signature.ts";
 /** A block whose pieces are still coming. */
 type OpenBlock =
   | { readonly case: "thinking"; text: string; signature: string }
-  | { readonly case: "call"; readonly id: string; readonly name: string; text: string };
+  | {
+      readonly case: "call";
+      readonly id: string;
+      readonly name: string;
+      text: string;
+    };
 
 /**
  * Turns the events of one streamed message into ours.
  *
- * Text is yielded as it comes, a thought when it is whole. Calls are kept until the message has ended well.
+ * Text is yielded as it comes, a thought when it is whole. Calls are kept until
+ * the message has ended well.
  */
-export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEvent> {
+export class MessagesReader
+  implements AnswerReader<Anthropic.RawMessageStreamEvent>
+{
   readonly #names: ToolNames;
   readonly #pieces = new PieceJoiner();
   readonly #calls = new AnswerCalls();
@@ -51,10 +59,20 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
         const { index, content_block: block } = event;
         if (block.type === "text") return yield* this.#readText(block.text);
         if (block.type === "thinking")
-          this.#open.set(index, { case: "thinking", text: block.thinking, signature: block.signature });
-        if (block.type === "redacted_thinking") this.#thoughts.push({ type: block.type, data: block.data });
+          this.#open.set(index, {
+            case: "thinking",
+            text: block.thinking,
+            signature: block.signature,
+          });
+        if (block.type === "redacted_thinking")
+          this.#thoughts.push({ type: block.type, data: block.data });
         if (block.type === "tool_use")
-          this.#open.set(index, { case: "call", id: block.id, name: block.name, text: "" });
+          this.#open.set(index, {
+            case: "call",
+            id: block.id,
+            name: block.name,
+            text: "",
+          });
         return;
       }
       case "content_block_delta":
@@ -86,18 +104,30 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
       case "model_context_window_exceeded":
         throw stopFault("context-limit");
       case "refusal":
-        throw stopFault("refusal", delta.stop_details?.explanation ?? delta.stop_details?.category ?? "");
+        throw stopFault(
+          "refusal",
+          delta.stop_details?.explanation ?? delta.stop_details?.category ?? "",
+        );
       default:
-        throw delta.stop_reason === null ? interruptedFault() : unknownStopFault(delta.stop_reason);
+        throw delta.stop_reason === null
+          ? interruptedFault()
+          : unknownStopFault(delta.stop_reason);
     }
     const calls = this.#calls.end({ hasText: this.#hasText });
     const start = this.#startUsage;
     if (start && usage) {
       // Anthropic does not count the tokens of its cache as input.
-      const cachedTokens = tokenCount(usage.cache_read_input_tokens ?? start.cache_read_input_tokens);
-      const written = tokenCount(usage.cache_creation_input_tokens ?? start.cache_creation_input_tokens);
+      const cachedTokens = tokenCount(
+        usage.cache_read_input_tokens ?? start.cache_read_input_tokens,
+      );
+      const written = tokenCount(
+        usage.cache_creation_input_tokens ?? start.cache_creation_input_tokens,
+      );
       const value = create(UsageSchema, {
-        inputTokens: tokenCount(usage.input_tokens ?? start.input_tokens) + cachedTokens + written,
+        inputTokens:
+          tokenCount(usage.input_tokens ?? start.input_tokens) +
+          cachedTokens +
+          written,
         cachedTokens,
         outputTokens: tokenCount(usage.output_tokens),
         thoughtTokens: tokenCount(usage.output_tokens_details?.thinking_tokens),
@@ -113,28 +143,44 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
     yield { case: "text", value: text };
   }
 
-  *#readDelta({ index, delta }: Anthropic.RawContentBlockDeltaEvent): Iterable<ModelEvent> {
+  *#readDelta({
+    index,
+    delta,
+  }: Anthropic.RawContentBlockDeltaEvent): Iterable<ModelEvent> {
     if (delta.type === "text_delta") return yield* this.#readText(delta.text);
     const open = this.#open.get(index);
     if (open?.case === "call" && delta.type === "input_json_delta")
       open.text = this.#pieces.join(open.text, delta.partial_json);
     if (open?.case !== "thinking") return;
-    if (delta.type === "thinking_delta") open.text = this.#pieces.join(open.text, delta.thinking);
-    if (delta.type === "signature_delta") open.signature = this.#pieces.join(open.signature, delta.signature);
+    if (delta.type === "thinking_delta")
+      open.text = this.#pieces.join(open.text, delta.thinking);
+    if (delta.type === "signature_delta")
+      open.signature = this.#pieces.join(open.signature, delta.signature);
   }
 
   *#close(index: number): Iterable<ModelEvent> {
     const open = this.#open.get(index);
     this.#open.delete(index);
     if (open?.case === "thinking") {
-      this.#thoughts.push({ type: "thinking", thinking: open.text, signature: open.signature });
-      if (open.text !== "") yield { case: "thought", value: readThought(open.text) };
+      this.#thoughts.push({
+        type: "thinking",
+        thinking: open.text,
+        signature: open.signature,
+      });
+      if (open.text !== "")
+        yield { case: "thought", value: readThought(open.text) };
     }
     if (open?.case === "call") {
-      const signature = this.#thoughts.length > 0 ? encodeThinking(this.#thoughts) : undefined;
+      const signature =
+        this.#thoughts.length > 0 ? encodeThinking(this.#thoughts) : undefined;
       this.#thoughts = [];
       const name = this.#names.decode(open.name);
-      this.#calls.add({ id: open.id, name, argumentsText: open.text || "{}", signature });
+      this.#calls.add({
+        id: open.id,
+        name,
+        argumentsText: open.text || "{}",
+        signature,
+      });
     }
   }
 }

@@ -10,6 +10,9 @@ export interface Address {
    * Default: the certificate authorities that Node trusts.
    */
   readonly certificate?: string;
-  /** The content of the discovery file that the address or the token was read from, if it was. */
+  /**
+   * The content of the discovery file that the address or the token was read
+   * from, if it was.
+   */
   readonly info?: ServerInfo;
 }

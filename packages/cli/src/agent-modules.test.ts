@@ -2,7 +2,11 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../test/fake-terminal.ts";
 import type { Io } from "./io.ts";
@@ -27,7 +31,10 @@ describe("devtool serve --agent", () => {
   afterEach(() => rm(base, { recursive: true }));
 
   it("serves the agents of modules, and the coding agent by its name; the first is the default", async () => {
-    const [first, second] = [await module("first.mjs", saying("one")), await module("second.mjs", saying("two"))];
+    const [first, second] = [
+      await module("first.mjs", saying("one")),
+      await module("second.mjs", saying("two")),
+    ];
     const answers = await answersOf(
       ["", "second", "other", "devtool"],
       first,
@@ -35,38 +42,78 @@ describe("devtool serve --agent", () => {
       `second=${second}`,
       "devtool",
     );
-    expect(answers).toEqual(["one", "two", "two", expect.stringContaining("scripted agent")]);
+    expect(answers).toEqual([
+      "one",
+      "two",
+      "two",
+      expect.stringContaining("scripted agent"),
+    ]);
   });
 
   it("serves those of the config file, whose paths are relative to it, where no flag names one", async () => {
-    await writeFile(join(base, "data/config.toml"), '[[agents]]\nname = "mine"\nmodule = "../first.mjs"\n', {
-      mode: 0o600,
-    });
+    await writeFile(
+      join(base, "data/config.toml"),
+      '[[agents]]\nname = "mine"\nmodule = "../first.mjs"\n',
+      {
+        mode: 0o600,
+      },
+    );
     await module("first.mjs", saying("one"));
     expect(await answersOf(["mine"])).toEqual(["one"]);
     const other = await module("other.mjs", saying("two"));
-    await expect(answersOf(["mine"], other)).rejects.toThrow('agent "mine" is not served here: choose other');
+    await expect(answersOf(["mine"], other)).rejects.toThrow(
+      'agent "mine" is not served here: choose other',
+    );
   });
 
   it("loads nothing that only lies in the workspace", async () => {
     for (const name of ["agent.mjs", "devtool", "config.toml"]) {
-      await writeFile(join(work, name), name === "config.toml" ? '[[agents]]\nmodule = "agent.mjs"' : saying("evil"));
+      await writeFile(
+        join(work, name),
+        name === "config.toml"
+          ? '[[agents]]\nmodule = "agent.mjs"'
+          : saying("evil"),
+      );
     }
-    expect(await answersOf([""])).toEqual([expect.stringContaining("scripted agent")]);
-    expect(await answersOf(["devtool"], "devtool")).toEqual([expect.stringContaining("scripted agent")]);
+    expect(await answersOf([""])).toEqual([
+      expect.stringContaining("scripted agent"),
+    ]);
+    expect(await answersOf(["devtool"], "devtool")).toEqual([
+      expect.stringContaining("scripted agent"),
+    ]);
   });
 
   it.each([
-    ["missing.mjs", undefined, /--agent ".*missing.mjs" cannot be read: ENOENT.*: name a module that exports "agent"/],
-    ["empty.mjs", "", /exports no "agent", only nothing: write `export const agent = …`/],
+    [
+      "missing.mjs",
+      undefined,
+      /--agent ".*missing.mjs" cannot be read: ENOENT.*: name a module that exports "agent"/,
+    ],
+    [
+      "empty.mjs",
+      "",
+      /exports no "agent", only nothing: write `export const agent = …`/,
+    ],
     ["default.mjs", "export default {};", /exports no "agent", only default/],
-    ["shape.mjs", "export const agent = { about: {} };", /exports an "agent" that is not an Agent: give it about.name/],
+    [
+      "shape.mjs",
+      "export const agent = { about: {} };",
+      /exports an "agent" that is not an Agent: give it about.name/,
+    ],
     ["broken.mjs", "throw new Error('no luck');", /cannot be loaded: no luck/],
-    ["a.b.mjs", "", /gives no name of letters, digits, - and _: name it \(--agent NAME=MODULE/],
-  ])("says what is wrong with %s, and what to do", async (name, text, problem) => {
-    const path = text === undefined ? join(base, name) : await module(name, text);
-    expect(await refusalOf(path)).toMatch(problem);
-  });
+    [
+      "a.b.mjs",
+      "",
+      /gives no name of letters, digits, - and _: name it \(--agent NAME=MODULE/,
+    ],
+  ])(
+    "says what is wrong with %s, and what to do",
+    async (name, text, problem) => {
+      const path =
+        text === undefined ? join(base, name) : await module(name, text);
+      expect(await refusalOf(path)).toMatch(problem);
+    },
+  );
 
   it("names the agents that it knows where a word is neither a file nor one of them", async () => {
     expect(await refusalOf("gemni")).toContain(
@@ -75,34 +122,68 @@ describe("devtool serve --agent", () => {
   });
 
   it.each([
-    ["codex", '--agent "codex" needs the program "codex", which is not in PATH, or only where a workspace'],
+    [
+      "codex",
+      '--agent "codex" needs the program "codex", which is not in PATH, or only where a workspace',
+    ],
     ["mine=codex", "change it: run npm install -g @openai/codex"],
-    ["codex-acp", "change it: run npm install -g @agentclientprotocol/codex-acp"],
-    ["acp:no-such-agent --acp", 'needs the program "no-such-agent", which is not in PATH, or only where'],
-    ["acp:./no-such-agent", 'no-such-agent", which is not a file: check the path'],
-    ["acp:", '--agent "acp:" is not a command line: write acp:PROGRAM ARGUMENTS'],
-    ["acp:agent 'open", "is not a command line: write acp:PROGRAM ARGUMENTS, and end what is in quotes"],
+    [
+      "codex-acp",
+      "change it: run npm install -g @agentclientprotocol/codex-acp",
+    ],
+    [
+      "acp:no-such-agent --acp",
+      'needs the program "no-such-agent", which is not in PATH, or only where',
+    ],
+    [
+      "acp:./no-such-agent",
+      'no-such-agent", which is not a file: check the path',
+    ],
+    [
+      "acp:",
+      '--agent "acp:" is not a command line: write acp:PROGRAM ARGUMENTS',
+    ],
+    [
+      "acp:agent 'open",
+      "is not a command line: write acp:PROGRAM ARGUMENTS, and end what is in quotes",
+    ],
     ["acp:a+b", "gives no name of letters, digits, - and _: name it"],
-  ])("says why the agent %s cannot be started, and what to do", async (agent, problem) => {
-    expect(await refusalOf(agent)).toContain(problem);
-  });
+  ])(
+    "says why the agent %s cannot be started, and what to do",
+    async (agent, problem) => {
+      expect(await refusalOf(agent)).toContain(problem);
+    },
+  );
 
   it("starts no program that a workspace or another user can change", async () => {
     for (const directory of [work, join(base, "open")]) {
       await mkdir(directory, { recursive: true });
       for (const name of ["codex", "codex-acp"])
-        await writeFile(join(directory, name), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+        await writeFile(join(directory, name), "#!/bin/sh\nexit 1\n", {
+          mode: 0o755,
+        });
     }
     await chmod(join(base, "open"), 0o777);
-    const env = { NO_COLOR: "1", PATH: `${work}:${join(base, "open")}:/usr/bin` };
-    expect(await refusalOf("codex", { env })).toContain('needs the program "codex"');
-    expect(await refusalOf("codex-acp", { env })).toContain('needs the program "codex-acp"');
+    const env = {
+      NO_COLOR: "1",
+      PATH: `${work}:${join(base, "open")}:/usr/bin`,
+    };
+    expect(await refusalOf("codex", { env })).toContain(
+      'needs the program "codex"',
+    );
+    expect(await refusalOf("codex-acp", { env })).toContain(
+      'needs the program "codex-acp"',
+    );
     const named = join(base, "named");
     await writeFile(named, "#!/bin/sh\n", { mode: 0o755 });
     await chmod(named, 0o777);
-    expect(await refusalOf(`acp:${named}`)).toContain("may be changed by everybody: chmod o-w it");
+    expect(await refusalOf(`acp:${named}`)).toContain(
+      "may be changed by everybody: chmod o-w it",
+    );
     await chmod(named, 0o644);
-    expect(await refusalOf(`acp:${named}`)).toContain("is not executable: chmod +x it");
+    expect(await refusalOf(`acp:${named}`)).toContain(
+      "is not executable: chmod +x it",
+    );
   });
 
   it("serves a program by its name, by a command line and beside modules", async () => {
@@ -111,21 +192,32 @@ describe("devtool serve --agent", () => {
     await writeFile(join(programs, "gemini"), "#!/bin/sh\n", { mode: 0o755 });
     const path = await module("first.mjs", saying("one"));
     const env = { NO_COLOR: "1", PATH: `${programs}:/usr/bin` };
-    const card = await cardOf(["gemini", `mine=acp:${programs}/gemini --acp`, path], env);
+    const card = await cardOf(
+      ["gemini", `mine=acp:${programs}/gemini --acp`, path],
+      env,
+    );
     expect(card).toMatchObject({ name: "Gemini CLI" });
   });
 
   it("loads nothing that somebody else could change", async () => {
     const path = await module("open.mjs", saying("one"));
     await chmod(path, 0o666);
-    expect(await refusalOf(path)).toContain("may be changed by everybody: chmod o-w it");
+    expect(await refusalOf(path)).toContain(
+      "may be changed by everybody: chmod o-w it",
+    );
   });
 
   it("takes no two agents of one name, no agent without a module, and none beside a profile", async () => {
     const path = await module("first.mjs", saying("one"));
-    expect(await refusalOf(path, path)).toContain('has the name "first" of another agent: choose another name');
-    expect(await refusalOf("first=")).toContain('--agent "first=" names no module');
-    expect(await refusalOf(path, "--profile", "tck")).toContain("cannot be used with option '--profile");
+    expect(await refusalOf(path, path)).toContain(
+      'has the name "first" of another agent: choose another name',
+    );
+    expect(await refusalOf("first=")).toContain(
+      '--agent "first=" names no module',
+    );
+    expect(await refusalOf(path, "--profile", "tck")).toContain(
+      "cannot be used with option '--profile",
+    );
   });
 
   async function module(name: string, text: string): Promise<string> {
@@ -137,23 +229,46 @@ describe("devtool serve --agent", () => {
     const flags = agents.flatMap((each, at) =>
       agents.indexOf("--profile") >= 0 && at > 0 ? [each] : ["--agent", each],
     );
-    return ["serve", "--json", "--port", "0", "--data", join(base, "data"), "--workspace", work, ...flags];
+    return [
+      "serve",
+      "--json",
+      "--port",
+      "0",
+      "--data",
+      join(base, "data"),
+      "--workspace",
+      work,
+      ...flags,
+    ];
   }
 
-  /** The answers of a server with these agents in sessions that choose agents by name. */
-  async function answersOf(names: readonly string[], ...agents: readonly string[]): Promise<string[]> {
+  /**
+   * The answers of a server with these agents in sessions that choose agents by
+   * name.
+   */
+  async function answersOf(
+    names: readonly string[],
+    ...agents: readonly string[]
+  ): Promise<string[]> {
     const terminal = new FakeTerminal();
     const code = runProgram(argumentsOf(agents), terminal.io);
     await terminal.shows('"token"');
     const { url, token } = JSON.parse(terminal.said);
     const interceptors = [bearerInterceptor(token)];
-    const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: url,
+      httpVersion: "1.1",
+      interceptors,
+    });
     const { tasks } = createDevtoolClient(transport);
     const answers: string[] = [];
     try {
       for (const agent of names) {
         const message = textMessage(crypto.randomUUID(), "Hello.");
-        const { task } = await tasks.sendMessage({ message, sessionSettings: { agent } });
+        const { task } = await tasks.sendMessage({
+          message,
+          sessionSettings: { agent },
+        });
         const content = task?.history.at(-1)?.parts[0]?.content;
         answers.push(content?.case === "text" ? content.value : "");
       }
@@ -164,7 +279,10 @@ describe("devtool serve --agent", () => {
     }
   }
 
-  async function cardOf(agents: readonly string[], env: Io["env"]): Promise<unknown> {
+  async function cardOf(
+    agents: readonly string[],
+    env: Io["env"],
+  ): Promise<unknown> {
     const terminal = new FakeTerminal(env);
     const code = runProgram(argumentsOf(agents), terminal.io);
     await terminal.shows('"token"');
@@ -177,7 +295,9 @@ describe("devtool serve --agent", () => {
     }
   }
 
-  async function refusalOf(...given: readonly (string | { readonly env: Io["env"] })[]): Promise<string> {
+  async function refusalOf(
+    ...given: readonly (string | { readonly env: Io["env"] })[]
+  ): Promise<string> {
     const agents = given.filter((each) => typeof each === "string");
     const [options] = given.filter((each) => typeof each !== "string");
     const terminal = new FakeTerminal(options?.env);

@@ -28,7 +28,10 @@ type AgentSource =
   /** A program that speaks the Agent Client Protocol. */
   | ({ readonly case: "acp" } & AcpSource);
 
-/** Where an agent was named: the directory that paths are relative to, and the words for errors. */
+/**
+ * Where an agent was named: the directory that paths are relative to, and the
+ * words for errors.
+ */
 interface Naming {
   readonly directory: string;
   readonly setting: string;
@@ -42,26 +45,45 @@ const ACP_PREFIX = "acp:";
 const REMEDY = 'name a module that exports "agent" (docs/own-agent.md)';
 
 /**
- * Returns the agents that the operator configured, the default first; empty when there are none.
+ * Returns the agents that the operator configured, the default first; empty
+ * when there are none.
  *
- * The flags `--agent [NAME=]AGENT` replace those of the config file. Workspaces configure no agents. Throws an error that names the
- * wrong value.
+ * The flags `--agent [NAME=]AGENT` replace those of the config file. Workspaces
+ * configure no agents. Throws an error that names the wrong value.
  */
-export function agentSpecs(flags: readonly string[] = [], { config, directory }: OperatorConfig): AgentSpec[] {
+export function agentSpecs(
+  flags: readonly string[] = [],
+  { config, directory }: OperatorConfig,
+): AgentSpec[] {
   const specs =
     flags.length > 0
       ? flags.map((flag) => {
           // A path that contains `=` needs `./` in front.
-          const [, name = "", agent = ""] = /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
-          return parseSpec(name, agent, { directory: ".", setting: `--agent "${flag}"` });
+          const [, name = "", agent = ""] =
+            /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
+          return parseSpec(name, agent, {
+            directory: ".",
+            setting: `--agent "${flag}"`,
+          });
         })
-      : config.agents.map(({ name, module }) => parseSpec(name, module, { directory, setting: `agents "${module}"` }));
-  const twice = specs.find(({ name }, index) => specs.findIndex((other) => other.name === name) !== index);
-  if (twice) throw new Error(`${twice.setting} has the name "${twice.name}" of another agent: choose another name`);
+      : config.agents.map(({ name, module }) =>
+          parseSpec(name, module, { directory, setting: `agents "${module}"` }),
+        );
+  const twice = specs.find(
+    ({ name }, index) =>
+      specs.findIndex((other) => other.name === name) !== index,
+  );
+  if (twice)
+    throw new Error(
+      `${twice.setting} has the name "${twice.name}" of another agent: choose another name`,
+    );
   return specs;
 }
 
-/** Returns the names by which clients choose one of several agents, the default first; empty for one agent. */
+/**
+ * Returns the names by which clients choose one of several agents, the default
+ * first; empty for one agent.
+ */
 export function choicesOf(agents: Readonly<Record<string, Agent>>): string[] {
   const names = Object.keys(agents);
   return names.length > 1 ? names : [];
@@ -71,8 +93,12 @@ function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
   const { setting } = naming;
   if (agent === "") throw new Error(`${setting} names no module: ${REMEDY}`);
   const source = parseSource(agent, naming);
-  // A program is named for its file, everything else for the word that names it.
-  const path = source.case === "acp" && source.profile === undefined ? source.program : agent;
+  // A program is named for its file, everything else for the word that names
+  // it.
+  const path =
+    source.case === "acp" && source.profile === undefined
+      ? source.program
+      : agent;
   const name = named || basename(path, extname(path));
   if (!/^[\w-]+$/.test(name)) {
     throw new Error(
@@ -82,77 +108,118 @@ function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
   return { name, setting, source };
 }
 
-function parseSource(agent: string, { directory, setting }: Naming): AgentSource {
+function parseSource(
+  agent: string,
+  { directory, setting }: Naming,
+): AgentSource {
   if (agent === CODING_AGENT) return { case: "codingAgent" };
   if (agent === CODEX.name) return { case: "codex" };
   const profile = findAcpProfile(agent);
-  if (profile) return { case: "acp", profile, program: profile.program, args: profile.args };
-  if (!agent.startsWith(ACP_PREFIX)) return { case: "module", path: resolve(directory, agent) };
+  if (profile)
+    return {
+      case: "acp",
+      profile,
+      program: profile.program,
+      args: profile.args,
+    };
+  if (!agent.startsWith(ACP_PREFIX))
+    return { case: "module", path: resolve(directory, agent) };
   const [program, ...args] = commandWords(agent.slice(ACP_PREFIX.length));
   if (program === undefined) {
     throw new Error(
       `${setting} is not a command line: write ${ACP_PREFIX}PROGRAM ARGUMENTS, and end what is in quotes`,
     );
   }
-  // A program's name is looked up in PATH. Paths are relative to where they were written, not to a workspace.
+  // A program's name is looked up in PATH. Paths are relative to where they
+  // were written, not to a workspace.
   return {
     case: "acp",
     profile: undefined,
     program: program.includes("/") ? resolve(directory, program) : program,
-    args: args.map((word) => (/^\.{1,2}\//.test(word) ? resolve(directory, word) : word)),
+    args: args.map((word) =>
+      /^\.{1,2}\//.test(word) ? resolve(directory, word) : word,
+    ),
   };
 }
 
 /** How `loadAgents` makes agents that are not modules. */
 export interface AgentMakers {
   readonly codingAgent: () => Agent;
-  /** Where the programs of agents are looked up, and how their permission requests are answered. */
+  /**
+   * Where the programs of agents are looked up, and how their permission
+   * requests are answered.
+   */
   readonly place: AgentPlace;
 }
 
-/** Loads agents by name, in order; only the coding agent when there are no specs. Throws an error that names the one that cannot be loaded. */
+/**
+ * Loads agents by name, in order; only the coding agent when there are no
+ * specs. Throws an error that names the one that cannot be loaded.
+ */
 export async function loadAgents(
   specs: readonly AgentSpec[],
   makers: AgentMakers,
 ): Promise<Readonly<Record<string, Agent>>> {
   if (specs.length === 0) return { [CODING_AGENT]: makers.codingAgent() };
   const agents: [string, Agent][] = [];
-  for (const spec of specs) agents.push([spec.name, await makeAgent(spec, makers)]);
+  for (const spec of specs)
+    agents.push([spec.name, await makeAgent(spec, makers)]);
   return Object.fromEntries(agents);
 }
 
-async function makeAgent({ name, source, setting }: AgentSpec, { codingAgent, place }: AgentMakers): Promise<Agent> {
+async function makeAgent(
+  { name, source, setting }: AgentSpec,
+  { codingAgent, place }: AgentMakers,
+): Promise<Agent> {
   switch (source.case) {
     case "codingAgent":
       return codingAgent();
     case "codex":
-      return (await import("./codex-agents.ts")).createCodexAgent({ ...place, setting });
+      return (await import("./codex-agents.ts")).createCodexAgent({
+        ...place,
+        setting,
+      });
     case "module":
       return loadAgent(source.path, setting);
     case "acp":
-      return (await import("./acp-agents.ts")).createAcpAgent(name, source, { ...place, setting });
+      return (await import("./acp-agents.ts")).createAcpAgent(name, source, {
+        ...place,
+        setting,
+      });
     default:
       return source satisfies never;
   }
 }
 
-/** Imports the agent of a module. Throws an error with the remedy for a file that is missing, unsafe or has no agent. */
+/**
+ * Imports the agent of a module. Throws an error with the remedy for a file
+ * that is missing, unsafe or has no agent.
+ */
 async function loadAgent(path: string, setting: string): Promise<Agent> {
   const stats = await stat(path).catch((reason: unknown) => {
     const problem = errorMessage(reason);
-    if (/[./]/.test(basename(path))) throw new Error(`${setting} cannot be read: ${problem}: ${REMEDY}`);
+    if (/[./]/.test(basename(path)))
+      throw new Error(`${setting} cannot be read: ${problem}: ${REMEDY}`);
     // A word without a dot is more likely the name of an agent than a file.
-    const names = [CODING_AGENT, ...AGENT_PROGRAMS.map(({ name }) => name)].join(", ");
+    const names = [
+      CODING_AGENT,
+      ...AGENT_PROGRAMS.map(({ name }) => name),
+    ].join(", ");
     const remedy = `choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
-    throw new Error(`${setting} is not a file and not a known agent: ${remedy}`, { cause: reason });
+    throw new Error(
+      `${setting} is not a file and not a known agent: ${remedy}`,
+      { cause: reason },
+    );
   });
   if (!stats.isFile()) throw new Error(`${setting} is not a file: ${REMEDY}`);
   assertOwn(stats, setting);
-  const exported: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href).catch(
-    (reason: unknown) => {
-      throw new Error(`${setting} cannot be loaded: ${errorMessage(reason)}`, { cause: reason });
-    },
-  );
+  const exported: Readonly<Record<string, unknown>> = await import(
+    pathToFileURL(path).href
+  ).catch((reason: unknown) => {
+    throw new Error(`${setting} cannot be loaded: ${errorMessage(reason)}`, {
+      cause: reason,
+    });
+  });
   if (!("agent" in exported)) {
     const names = Object.keys(exported).join(", ") || "nothing";
     throw new Error(
@@ -167,10 +234,20 @@ async function loadAgent(path: string, setting: string): Promise<Agent> {
 }
 
 function isAgent(value: unknown): value is Agent {
-  if (typeof value !== "object" || value === null || !("about" in value) || !("open" in value)) return false;
+  if (
+    typeof value !== "object" ||
+    value === null ||
+    !("about" in value) ||
+    !("open" in value)
+  )
+    return false;
   const { about, open } = value;
-  if (typeof open !== "function" || typeof about !== "object" || about === null) return false;
+  if (typeof open !== "function" || typeof about !== "object" || about === null)
+    return false;
   return (
-    "name" in about && typeof about.name === "string" && "description" in about && typeof about.description === "string"
+    "name" in about &&
+    typeof about.name === "string" &&
+    "description" in about &&
+    typeof about.description === "string"
   );
 }

@@ -1,32 +1,55 @@
 import { resolve } from "node:path";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { createMcp } from "@devtool/mcp";
-import { ClientMcpServers, SandboxKind, type ServerConfig } from "@devtool/schema";
+import {
+  ClientMcpServers,
+  SandboxKind,
+  type ServerConfig,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { authenticationSettings } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 import type { Io } from "./io.ts";
 import { chooseModel, describeChoice } from "./model.ts";
 
-/** The operator's configuration, and the directory that its paths are relative to. */
+/**
+ * The operator's configuration, and the directory that its paths are relative
+ * to.
+ */
 export interface OperatorConfig {
   readonly config: ServerConfig;
   readonly directory: string;
 }
 
 /** Reads the named config file, or `config.toml` in the data directory. */
-export async function operatorConfig(named: string | undefined, data: string): Promise<OperatorConfig> {
+export async function operatorConfig(
+  named: string | undefined,
+  data: string,
+): Promise<OperatorConfig> {
   const config = await readConfig(named, data);
-  return { config, directory: named === undefined ? data : resolve(named, "..") };
+  return {
+    config,
+    directory: named === undefined ? data : resolve(named, ".."),
+  };
 }
 
-/** Returns the options of the coding agent and of authentication that the config file and the environment set. */
+/**
+ * Returns the options of the coding agent and of authentication that the config
+ * file and the environment set.
+ */
 export async function agentOptions(
   { config, directory }: OperatorConfig,
   { env }: Pick<Io, "env">,
   modelFlag?: string,
 ): Promise<CodingServerOptions> {
-  const { mcpServers, fetchTargets, mcpTargets, pushTargets, policyFiles, approvalMode } = config;
+  const {
+    mcpServers,
+    fetchTargets,
+    mcpTargets,
+    pushTargets,
+    policyFiles,
+    approvalMode,
+  } = config;
   return {
     ...(await authenticationSettings(config, directory)),
     ...defined({ model: chooseModel(config.model, env, modelFlag)?.model }),
@@ -40,13 +63,22 @@ export async function agentOptions(
   };
 }
 
-/** Describes the model that the config file, the environment and the flag choose. Empty for the scripted model. */
-export function describeModel({ config }: OperatorConfig, { env }: Pick<Io, "env">, modelFlag?: string): string {
+/**
+ * Describes the model that the config file, the environment and the flag
+ * choose. Empty for the scripted model.
+ */
+export function describeModel(
+  { config }: OperatorConfig,
+  { env }: Pick<Io, "env">,
+  modelFlag?: string,
+): string {
   const choice = chooseModel(config.model, env, modelFlag);
   return choice ? describeChoice(choice) : "";
 }
 
-const CLIENT_MCP_SERVERS: Readonly<Record<ClientMcpServers, "none" | "http" | "all">> = {
+const CLIENT_MCP_SERVERS: Readonly<
+  Record<ClientMcpServers, "none" | "http" | "all">
+> = {
   [ClientMcpServers.UNSPECIFIED]: "http",
   [ClientMcpServers.NONE]: "none",
   [ClientMcpServers.HTTP]: "http",

@@ -2,8 +2,15 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { ApprovalMode, ExecuteDetailsSchema, FileDiffSchema } from "@devtool/schema";
-import type { PermissionDecision, PermissionRequest } from "@devtool/server/agent";
+import {
+  ApprovalMode,
+  ExecuteDetailsSchema,
+  FileDiffSchema,
+} from "@devtool/schema";
+import type {
+  PermissionDecision,
+  PermissionRequest,
+} from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { permissionPolicy } from "./agent-permission.ts";
 
@@ -34,7 +41,10 @@ describe("the permission requests of other agents", () => {
   afterEach(() => rm(data, { recursive: true }));
 
   it("are answered by a rule about the command, whatever the agent calls its tool", async () => {
-    expect(await decisionAbout(command("git status -s"))).toMatchObject({ case: "allow", rule: "policy.toml:1" });
+    expect(await decisionAbout(command("git status -s"))).toMatchObject({
+      case: "allow",
+      rule: "policy.toml:1",
+    });
     expect(await decisionAbout(command("rm notes.txt"))).toEqual({
       case: "deny",
       rule: "policy.toml:2",
@@ -46,33 +56,57 @@ describe("the permission requests of other agents", () => {
     for (const line of ["make", "git status && make", "git status > out"]) {
       expect(await decisionAbout(command(line))).toEqual({ case: "ask" });
     }
-    expect(await decisionAbout({ kind: "other", toolName: "launch", input: { what: "all" } })).toEqual({ case: "ask" });
+    expect(
+      await decisionAbout({
+        kind: "other",
+        toolName: "launch",
+        input: { what: "all" },
+      }),
+    ).toEqual({ case: "ask" });
   });
 
   it("go to the user each time where a rule wants that: an earlier answer for all changes does not count", async () => {
     const firm = { case: "ask", rule: "builtin:guarded-path" };
     expect(await decisionAbout(edit(".git/config"))).toEqual(firm);
-    expect(await decisionAbout(edit("a.txt", ".git/config"), ApprovalMode.YOLO)).toEqual(firm);
+    expect(
+      await decisionAbout(edit("a.txt", ".git/config"), ApprovalMode.YOLO),
+    ).toEqual(firm);
   });
 
   it("about several files are answered only if a rule decides about each", async () => {
-    expect(await decisionAbout(edit("notes/a.md"))).toMatchObject({ case: "allow", rule: "policy.toml:3" });
-    expect(await decisionAbout(edit("notes/a.md", "src/b.ts"))).toEqual({ case: "ask" });
+    expect(await decisionAbout(edit("notes/a.md"))).toMatchObject({
+      case: "allow",
+      rule: "policy.toml:3",
+    });
+    expect(await decisionAbout(edit("notes/a.md", "src/b.ts"))).toEqual({
+      case: "ask",
+    });
   });
 
   it("follow the approval mode, which a session only narrows (SESSION-3)", async () => {
     const { YOLO, PLAN, DEFAULT } = ApprovalMode;
-    expect(await decisionAbout(edit("a.txt"), YOLO)).toMatchObject({ case: "allow" });
-    expect(await decisionAbout({ ...edit("a.txt"), approvalMode: DEFAULT }, YOLO)).toEqual({ case: "ask" });
-    expect(await decisionAbout({ ...edit("a.txt"), approvalMode: PLAN }, YOLO)).toMatchObject({ case: "deny" });
-    expect(await decisionAbout({ ...edit("a.txt"), approvalMode: YOLO }, DEFAULT)).toEqual({ case: "ask" });
+    expect(await decisionAbout(edit("a.txt"), YOLO)).toMatchObject({
+      case: "allow",
+    });
+    expect(
+      await decisionAbout({ ...edit("a.txt"), approvalMode: DEFAULT }, YOLO),
+    ).toEqual({ case: "ask" });
+    expect(
+      await decisionAbout({ ...edit("a.txt"), approvalMode: PLAN }, YOLO),
+    ).toMatchObject({ case: "deny" });
+    expect(
+      await decisionAbout({ ...edit("a.txt"), approvalMode: YOLO }, DEFAULT),
+    ).toEqual({ case: "ask" });
   });
 
   async function decisionAbout(
     about: Partial<PermissionRequest>,
     approvalMode?: ApprovalMode,
   ): Promise<PermissionDecision> {
-    const policy = await permissionPolicy({ dataDirectory: data, ...(approvalMode && { approvalMode }) });
+    const policy = await permissionPolicy({
+      dataDirectory: data,
+      ...(approvalMode && { approvalMode }),
+    });
     const request = {
       workspacePath: "/w",
       principal: "operator",
@@ -92,11 +126,18 @@ describe("the permission requests of other agents", () => {
 function command(line: string): Partial<PermissionRequest> {
   return {
     kind: "execute",
-    details: { case: "executeDetails", value: create(ExecuteDetailsSchema, { command: line }) },
+    details: {
+      case: "executeDetails",
+      value: create(ExecuteDetailsSchema, { command: line }),
+    },
   };
 }
 
 function edit(...paths: readonly string[]): Partial<PermissionRequest> {
   const value = create(FileDiffSchema, { filePath: `/w/${paths[0]}` });
-  return { kind: "edit", details: { case: "fileEditDetails", value }, paths: paths.map((path) => `/w/${path}`) };
+  return {
+    kind: "edit",
+    details: { case: "fileEditDetails", value },
+    paths: paths.map((path) => `/w/${path}`),
+  };
 }

@@ -8,7 +8,11 @@ import {
   type PlainCall,
   readPolicyFile,
 } from "@devtool/policy";
-import type { PermissionDecision, PermissionPolicy, PermissionRequest } from "@devtool/server/agent";
+import type {
+  PermissionDecision,
+  PermissionPolicy,
+  PermissionRequest,
+} from "@devtool/server/agent";
 
 /** The rules that answer the permission requests of agents. */
 export interface AgentRules {
@@ -19,23 +23,31 @@ export interface AgentRules {
 }
 
 /**
- * Creates a policy that answers the permission requests of other agents by the rules of this server: those of its policy
- * files and of its approval mode. The user decides calls that no rule matches.
+ * Creates a policy that answers the permission requests of other agents by the
+ * rules of this server: those of its policy files and of its approval mode. The
+ * user decides calls that no rule matches.
  *
- * A request of an agent is a claim: the agent says which files and which command a call is about. Throws a `PolicyError`
- * for an invalid file.
+ * A request of an agent is a claim: the agent says which files and which
+ * command a call is about. Throws a `PolicyError` for an invalid file.
  */
 export async function permissionPolicy({
   dataDirectory,
   policyFiles = [],
   approvalMode = ApprovalMode.DEFAULT,
 }: AgentRules): Promise<PermissionPolicy> {
-  const own = await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
+  const own = await readPolicyFile({
+    path: join(dataDirectory, "policy.toml"),
+    tier: "user",
+    label: "policy.toml",
+  });
   const operators = await Promise.all(
     policyFiles.map(async (path, index) => {
       const compiled = await readPolicyFile({ path, tier: "operator" });
       // Clients see the number of an operator's file in place of its path.
-      return compiled.map((rule) => ({ ...rule, label: `operator-${index + 1}${rule.label.slice(path.length)}` }));
+      return compiled.map((rule) => ({
+        ...rule,
+        label: `operator-${index + 1}${rule.label.slice(path.length)}`,
+      }));
     }),
   );
   const rules = [...own, ...operators.flat()];
@@ -44,35 +56,69 @@ export async function permissionPolicy({
     const workspace = request.workspacePath;
     // The agent runs its commands itself, outside of our sandbox.
     const mode = stricterMode(approvalMode, request.approvalMode);
-    const engine = createPolicyEngine({ mode, workspace, rules, analyze, shellConfinement: "none" });
+    const engine = createPolicyEngine({
+      mode,
+      workspace,
+      rules,
+      analyze,
+      shellConfinement: "none",
+    });
     const decisions: PermissionDecision[] = [];
     for (const call of plainCalls(request)) {
-      const { decision, rule, reason } = await engine.decide(callRequest(call), signal);
+      const { decision, rule, reason } = await engine.decide(
+        callRequest(call),
+        signal,
+      );
       if (rule === "") decisions.push({ case: "ask" });
-      else decisions.push(decision === "ask" ? { case: "ask", rule } : { case: decision, rule, reason });
+      else
+        decisions.push(
+          decision === "ask"
+            ? { case: "ask", rule }
+            : { case: decision, rule, reason },
+        );
     }
-    // The strictest one: a call about several files runs only if it is allowed for each of them.
+    // The strictest one: a call about several files runs only if it is allowed
+    // for each of them.
     return (
       decisions.find((decision) => decision.case === "deny") ??
-      decisions.find((decision) => decision.case === "ask" && decision.rule !== undefined) ??
+      decisions.find(
+        (decision) => decision.case === "ask" && decision.rule !== undefined,
+      ) ??
       decisions.find((decision) => decision.case === "ask") ??
       decisions[0] ?? { case: "ask" }
     );
   };
 }
 
-/** Converts a request to the calls that rules match: one for each file, or one for the whole request. */
-function plainCalls({ kind, toolName, input, details, paths }: PermissionRequest): PlainCall[] {
+/**
+ * Converts a request to the calls that rules match: one for each file, or one
+ * for the whole request.
+ */
+function plainCalls({
+  kind,
+  toolName,
+  input,
+  details,
+  paths,
+}: PermissionRequest): PlainCall[] {
   if (details?.case === "executeDetails") {
     const { command, workingDirectory } = details.value;
-    return [{ case: "command", command, ...(workingDirectory && { directory: workingDirectory }) }];
+    return [
+      {
+        case: "command",
+        command,
+        ...(workingDirectory && { directory: workingDirectory }),
+      },
+    ];
   }
   const other: PlainCall = { case: "other", tool: toolName, args: input };
   if (paths.length === 0) return [other];
   if (details?.case === "fileEditDetails" || CHANGES.has(kind)) {
     return paths.map((path): PlainCall => ({ case: "edit", path }));
   }
-  return kind === "read" ? paths.map((path): PlainCall => ({ case: "read", path })) : [other];
+  return kind === "read"
+    ? paths.map((path): PlainCall => ({ case: "read", path }))
+    : [other];
 }
 
 /** The kinds of calls that change files. */

@@ -12,28 +12,53 @@ export interface ProgramPlace {
   readonly workspaces: readonly string[];
 }
 
-/** Where the programs of agents are looked up, and how their permission requests are answered. */
+/**
+ * Where the programs of agents are looked up, and how their permission requests
+ * are answered.
+ */
 export interface AgentPlace extends ProgramPlace {
-  /** The actions that agents may perform without approval. Default: those that change nothing. */
+  /**
+   * The actions that agents may perform without approval. Default: those that
+   * change nothing.
+   */
   readonly approvalMode: ApprovalMode | undefined;
-  /** Creates the policy that answers the permission requests of agents before their user is asked. */
+  /**
+   * Creates the policy that answers the permission requests of agents before
+   * their user is asked.
+   */
   readonly permission: () => Promise<PermissionPolicy>;
 }
 
-/** Returns the absolute path of a program that only root and this user can change, and that is in no workspace. */
-export function findProgram(name: string, place: ProgramPlace): string | undefined {
+/**
+ * Returns the absolute path of a program that only root and this user can
+ * change, and that is in no workspace.
+ */
+export function findProgram(
+  name: string,
+  place: ProgramPlace,
+): string | undefined {
   return new HostPrograms(cleanPath(place), []).find(name, place.workspaces);
 }
 
 /**
- * Returns where a program is that `findProgram` does not return, and why, in words; undefined if it is not in PATH at all.
+ * Returns where a program is that `findProgram` does not return, and why, in
+ * words; undefined if it is not in PATH at all.
  */
-export function unusedProgram(name: string, place: ProgramPlace): string | undefined {
-  const directories = (place.env.PATH ?? "").split(delimiter).filter(isAbsolute);
-  const path = directories.map((directory) => join(directory, name)).find(isExecutable);
+export function unusedProgram(
+  name: string,
+  place: ProgramPlace,
+): string | undefined {
+  const directories = (place.env.PATH ?? "")
+    .split(delimiter)
+    .filter(isAbsolute);
+  const path = directories
+    .map((directory) => join(directory, name))
+    .find(isExecutable);
   if (path === undefined) return undefined;
-  const isOnlyInside = findProgram(name, { ...place, workspaces: [] }) !== undefined;
-  if (!isOnlyInside) return `${path} is not used, since a project or another user can change it`;
+  const isOnlyInside =
+    findProgram(name, { ...place, workspaces: [] }) !== undefined;
+  if (!isOnlyInside)
+    return `${path} is not used, since a project or another user can change it`;
   const [workspace = ""] = place.workspaces;
   return `${path} is not used for work in ${workspace}, which contains it: work in another directory`;
 }
@@ -47,15 +72,25 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Returns the directories of PATH in which only root and this user can change programs, without those of workspaces. */
+/**
+ * Returns the directories of PATH in which only root and this user can change
+ * programs, without those of workspaces.
+ */
 export function cleanPath({ env, workspaces }: ProgramPlace): string {
   return sortSearchPath(env.PATH ?? "", workspaces).trusted.join(delimiter);
 }
 
-/** Returns the absolute path of an agent's program. Throws an error that says how to install a missing one. */
+/**
+ * Returns the absolute path of an agent's program. Throws an error that says
+ * how to install a missing one.
+ */
 export function findAgentProgram(
   name: string,
-  { setting, remedy, ...place }: ProgramPlace & { readonly setting: string; readonly remedy: string },
+  {
+    setting,
+    remedy,
+    ...place
+  }: ProgramPlace & { readonly setting: string; readonly remedy: string },
 ): string {
   const path = findProgram(name, place);
   if (path !== undefined) return path;
@@ -64,23 +99,49 @@ export function findAgentProgram(
   );
 }
 
-/** Asserts that only root and this user can change a file, since it runs with this user's rights. */
+/**
+ * Asserts that only root and this user can change a file, since it runs with
+ * this user's rights.
+ */
 export function assertOwn({ mode, uid }: Stats, setting: string): void {
-  if ((mode & 0o002) !== 0) throw new Error(`${setting} may be changed by everybody: chmod o-w it`);
+  if ((mode & 0o002) !== 0)
+    throw new Error(`${setting} may be changed by everybody: chmod o-w it`);
   if (uid !== 0 && uid !== process.getuid?.()) {
-    throw new Error(`${setting} belongs to another user: look at what it does, and chown it`);
+    throw new Error(
+      `${setting} belongs to another user: look at what it does, and chown it`,
+    );
   }
 }
 
-/** Variables that every program of an agent gets: how to reach the network, and where its own files are. */
+/**
+ * Variables that every program of an agent gets: how to reach the network, and
+ * where its own files are.
+ */
 const VARIABLES: readonly string[] = [
-  ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"],
-  ...["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "XDG_*", "TZ", "SHELL"],
+  ...[
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
+  ],
+  ...[
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "XDG_*",
+    "TZ",
+    "SHELL",
+  ],
 ];
 
 /**
- * Returns the variables of the operator's environment for an agent's program: those that it is known to need, or all for a command line of
- * the operator's, who knows what it needs. Tokens of devtool are never among them.
+ * Returns the variables of the operator's environment for an agent's program:
+ * those that it is known to need, or all for a command line of the operator's,
+ * who knows what it needs. Tokens of devtool are never among them.
  */
 export function agentEnvironment(
   variables: readonly string[] | undefined,
@@ -90,7 +151,9 @@ export function agentEnvironment(
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(place.env)) {
     if (value === undefined || name.startsWith("DEVTOOL_")) continue;
-    const isWanted = wanted.some((want) => (want.endsWith("*") ? name.startsWith(want.slice(0, -1)) : name === want));
+    const isWanted = wanted.some((want) =>
+      want.endsWith("*") ? name.startsWith(want.slice(0, -1)) : name === want,
+    );
     if (isWanted) environment[name] = value;
   }
   return { ...environment, PATH: cleanPath(place) };

@@ -24,20 +24,42 @@ export interface AskedCall {
   readonly isQuestion: boolean;
 }
 
-/** Answers a call's question. Undefined leaves it open, as does an aborted signal. */
-export type Approver = (asked: AskedCall, signal: AbortSignal) => Promise<readonly Part[] | undefined>;
+/**
+ * Answers a call's question. Undefined leaves it open, as does an aborted
+ * signal.
+ */
+export type Approver = (
+  asked: AskedCall,
+  signal: AbortSignal,
+) => Promise<readonly Part[] | undefined>;
 
-/** How `--approve all` answers when a command asks to run again without the sandbox. */
+/**
+ * How `--approve all` answers when a command asks to run again without the
+ * sandbox.
+ */
 export type WithoutSandbox = "approve" | "decline";
 
-/** Returns an approver that approves everything, except running without the sandbox unless that is wanted. */
-export function approveAll(io: Pick<Io, "stderr">, withoutSandbox: WithoutSandbox): Approver {
-  const decline = declineAll(io, "it would run without the sandbox (see --approve-without-sandbox)");
+/**
+ * Returns an approver that approves everything, except running without the
+ * sandbox unless that is wanted.
+ */
+export function approveAll(
+  io: Pick<Io, "stderr">,
+  withoutSandbox: WithoutSandbox,
+): Approver {
+  const decline = declineAll(
+    io,
+    "it would run without the sandbox (see --approve-without-sandbox)",
+  );
   return (asked, signal) => {
-    const ids = asked.call.confirmationRequest?.options.map(({ id }) => id) ?? [];
+    const ids =
+      asked.call.confirmationRequest?.options.map(({ id }) => id) ?? [];
     const isWithoutSandbox = ids.includes(OPTION_PROCEED_WITHOUT_SANDBOX);
-    if (isWithoutSandbox && withoutSandbox === "decline") return decline(asked, signal);
-    const option = isWithoutSandbox ? OPTION_PROCEED_WITHOUT_SANDBOX : OPTION_PROCEED_ONCE;
+    if (isWithoutSandbox && withoutSandbox === "decline")
+      return decline(asked, signal);
+    const option = isWithoutSandbox
+      ? OPTION_PROCEED_WITHOUT_SANDBOX
+      : OPTION_PROCEED_ONCE;
     return Promise.resolve([confirmationPart(asked.call, option)]);
   };
 }
@@ -50,7 +72,10 @@ export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
   };
 }
 
-/** Returns an approver that asks the user with the call's options. A proposed file and the arguments can be edited first. */
+/**
+ * Returns an approver that asks the user with the call's options. A proposed
+ * file and the arguments can be edited first.
+ */
 export function approveByAsking(io: Io, questioner: Questioner): Approver {
   const { out } = questioner;
   const paint = paintFor(io, out);
@@ -60,30 +85,47 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
     if (!request) return undefined;
     const screen = screenSize(out);
     // The first line of the question stays visible.
-    const maxLines = Math.max(6, (screen.rows ?? 40) - request.options.length - 8);
-    const whole = questionLines(call, paint, { screen, maxLines: Number.POSITIVE_INFINITY });
+    const maxLines = Math.max(
+      6,
+      (screen.rows ?? 40) - request.options.length - 8,
+    );
+    const whole = questionLines(call, paint, {
+      screen,
+      maxLines: Number.POSITIVE_INFINITY,
+    });
     const short = questionLines(call, paint, { screen, maxLines });
     const choices = choicesFor(request, call);
     if (short.length < whole.length) choices.push(SHOW_ALL);
-    const menu = choices.map(({ key, label }) => `  ${paint("heading", `[${key}]`)} ${label}`);
+    const menu = choices.map(
+      ({ key, label }) => `  ${paint("heading", `[${key}]`)} ${label}`,
+    );
     const printQuestion = (lines: readonly string[]): void =>
       writeLine(out, [toolCallLine(call, paint), ...lines, ...menu].join("\n"));
     printQuestion(short);
     const prompt = isQuestion ? "choose, or type the answer > " : "choose > ";
     for (;;) {
-      const line = await questioner.ask({ prompt: paint("heading", prompt), takesWords: isQuestion }, signal);
+      const line = await questioner.ask(
+        { prompt: paint("heading", prompt), takesWords: isQuestion },
+        signal,
+      );
       if (line === undefined) return undefined;
       const { text, isPasted } = line;
       const choice = isPasted ? undefined : findChoice(choices, text);
       if (choice === SHOW_ALL) {
         printQuestion(whole);
       } else if (choice?.edits) {
-        const part = await editAnswer(call, choice, { io, questioner, argumentsEditor });
+        const part = await editAnswer(call, choice, {
+          io,
+          questioner,
+          argumentsEditor,
+        });
         if (part) return [part];
       } else if (choice) {
         return [confirmationPart(call, choice.id)];
       } else if (isQuestion && text !== "") {
-        const answer = create(PartSchema, { content: { case: "text", value: text } });
+        const answer = create(PartSchema, {
+          content: { case: "text", value: text },
+        });
         return [answer, confirmationPart(call, OPTION_PROCEED_ONCE)];
       } else {
         writeLine(out, `choose ${choices.map(({ key }) => key).join(", ")}`);
@@ -92,7 +134,10 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
   };
 }
 
-/** Shows the whole question when it does not fit the terminal. Not an option of the call. */
+/**
+ * Shows the whole question when it does not fit the terminal. Not an option of
+ * the call.
+ */
 const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it" };
 
 /** Dependencies of `editAnswer`. */
@@ -103,17 +148,27 @@ interface Editors {
 }
 
 /**
- * Lets the user edit the arguments or the proposed file in an editor, which gets the terminal, and returns the answer with
- * them. If there is no editor or it fails, prints why and returns undefined: the question stays open.
+ * Lets the user edit the arguments or the proposed file in an editor, which
+ * gets the terminal, and returns the answer with them. If there is no editor or
+ * it fails, prints why and returns undefined: the question stays open.
  */
-async function editAnswer(call: AskedToolCall, { id, edits }: Choice, editors: Editors): Promise<Part | undefined> {
+async function editAnswer(
+  call: AskedToolCall,
+  { id, edits }: Choice,
+  editors: Editors,
+): Promise<Part | undefined> {
   const { io, questioner, argumentsEditor } = editors;
   const details = call.confirmationRequest?.details;
-  const proposed = details?.case === "fileEditDetails" ? details.value : undefined;
+  const proposed =
+    details?.case === "fileEditDetails" ? details.value : undefined;
   try {
     return await questioner.lend(async () => {
       if (edits === "arguments") return argumentsEditor.edit(call);
-      const newContent = await editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io);
+      const newContent = await editText(
+        proposed?.newContent ?? "",
+        proposed?.fileName ?? "file",
+        io,
+      );
       return confirmationPart(call, id, newContent);
     });
   } catch (reason) {

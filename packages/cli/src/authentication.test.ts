@@ -25,7 +25,12 @@ describe("authentication in a config file", () => {
     expect(await optionsOf(said)).toEqual({
       authentication: {
         certificateRights: [],
-        jwt: { issuer: "https://i.example", audience: "a", keys: { keys: [] }, approveScope: "x" },
+        jwt: {
+          issuer: "https://i.example",
+          audience: "a",
+          keys: { keys: [] },
+          approveScope: "x",
+        },
       },
     });
   });
@@ -34,15 +39,25 @@ describe("authentication in a config file", () => {
     const said = `[authentication]\ncertificate_rights = ["approve", "audit"]\n[tls]\ncertificate_file = "server.pem"\nkey_file = "server.key"\nclient_authorities_file = "server.pem"`;
     expect(await optionsOf(said)).toEqual({
       authentication: { certificateRights: ["approve", "audit"] },
-      tls: { certificate: "certificate", key: "key", clientAuthorities: "certificate" },
+      tls: {
+        certificate: "certificate",
+        key: "key",
+        clientAuthorities: "certificate",
+      },
     });
   });
 
   it.each([
     ['[tls]\ncertificate_file = "none.pem"', "tls.certificate_file"],
-    ['[authentication]\ncertificate_rights = ["everything"]', '"everything" does not exist: choose approve, audit'],
+    [
+      '[authentication]\ncertificate_rights = ["everything"]',
+      '"everything" does not exist: choose approve, audit',
+    ],
     ['[authentication.jwt]\nkeys_file = "odd.json"', "holds no key set"],
-    ['[authentication.jwt]\nkeys_file = "server.pem"', 'jwt.keys_file "server.pem" holds no key set'],
+    [
+      '[authentication.jwt]\nkeys_file = "server.pem"',
+      'jwt.keys_file "server.pem" holds no key set',
+    ],
   ])("says what is wrong with %s", async (said, words) => {
     await expect(optionsOf(said)).rejects.toThrow(words);
   });

@@ -1,6 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { CallerRight, type JwtConfig, type ServerConfig, type TlsConfig } from "@devtool/schema";
+import {
+  CallerRight,
+  type JwtConfig,
+  type ServerConfig,
+  type TlsConfig,
+} from "@devtool/schema";
 import { defined, isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { ServerSettings } from "@devtool/server";
 
@@ -8,7 +13,10 @@ type Authentication = NonNullable<ServerSettings["authentication"]>;
 type JwtOptions = NonNullable<Authentication["jwt"]>;
 type KeySet = NonNullable<JwtOptions["keys"]>;
 
-/** Returns the settings of authentication and TLS from a config file, with the files that it names read. Paths are relative to its directory. */
+/**
+ * Returns the settings of authentication and TLS from a config file, with the
+ * files that it names read. Paths are relative to its directory.
+ */
 export async function authenticationSettings(
   { authentication, tls }: Pick<ServerConfig, "authentication" | "tls">,
   directory: string,
@@ -16,14 +24,26 @@ export async function authenticationSettings(
   return {
     authentication: authentication && {
       certificateRights: authentication.certificateRights.map(callerRight),
-      jwt: authentication.jwt && (await jwtOptions(authentication.jwt, directory)),
+      jwt:
+        authentication.jwt && (await jwtOptions(authentication.jwt, directory)),
     },
     tls: tls && (await tlsOptions(tls, directory)),
   };
 }
 
-async function jwtOptions(config: JwtConfig, directory: string): Promise<JwtOptions> {
-  const { issuer, audience, jwksUri, keysFile, algorithms, approveScope, auditScope } = config;
+async function jwtOptions(
+  config: JwtConfig,
+  directory: string,
+): Promise<JwtOptions> {
+  const {
+    issuer,
+    audience,
+    jwksUri,
+    keysFile,
+    algorithms,
+    approveScope,
+    auditScope,
+  } = config;
   return {
     issuer,
     audience,
@@ -38,15 +58,25 @@ async function jwtOptions(config: JwtConfig, directory: string): Promise<JwtOpti
   };
 }
 
-async function tlsOptions(config: TlsConfig, directory: string): Promise<NonNullable<ServerSettings["tls"]>> {
+async function tlsOptions(
+  config: TlsConfig,
+  directory: string,
+): Promise<NonNullable<ServerSettings["tls"]>> {
   const read = (field: string, path: string): Promise<string> =>
     readNamedFile(`tls.${field}`, resolve(directory, path));
-  const { certificateFile, keyFile, clientAuthoritiesFile: authorities } = config;
+  const {
+    certificateFile,
+    keyFile,
+    clientAuthoritiesFile: authorities,
+  } = config;
   return {
     certificate: await read("certificate_file", certificateFile),
     key: await read("key_file", keyFile),
     ...defined({
-      clientAuthorities: authorities === "" ? undefined : await read("client_authorities_file", authorities),
+      clientAuthorities:
+        authorities === ""
+          ? undefined
+          : await read("client_authorities_file", authorities),
     }),
   };
 }
@@ -56,15 +86,24 @@ async function readNamedFile(field: string, path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (reason) {
-    throw new Error(`${field} "${path}" cannot be read: name an existing file`, { cause: reason });
+    throw new Error(
+      `${field} "${path}" cannot be read: name an existing file`,
+      { cause: reason },
+    );
   }
 }
 
-/** Reads a JSON Web Key Set. The keys themselves are checked when a token is. */
+/**
+ * Reads a JSON Web Key Set. The keys themselves are checked when a token is.
+ */
 async function readKeySet(path: string, directory: string): Promise<KeySet> {
-  const json: unknown = parseJsonOrUndefined(await readNamedFile("jwt.keys_file", resolve(directory, path)));
+  const json: unknown = parseJsonOrUndefined(
+    await readNamedFile("jwt.keys_file", resolve(directory, path)),
+  );
   if (isKeySet(json)) return json;
-  throw new Error(`jwt.keys_file "${path}" holds no key set: it needs a list of "keys", in JSON`);
+  throw new Error(
+    `jwt.keys_file "${path}" holds no key set: it needs a list of "keys", in JSON`,
+  );
 }
 
 function isKeySet(json: unknown): json is KeySet {
@@ -74,5 +113,7 @@ function isKeySet(json: unknown): json is KeySet {
 function callerRight(right: CallerRight): "approve" | "audit" {
   if (right === CallerRight.APPROVE) return "approve";
   if (right === CallerRight.AUDIT) return "audit";
-  throw new Error(`certificate_rights "${right}" does not exist: choose approve, audit`);
+  throw new Error(
+    `certificate_rights "${right}" does not exist: choose approve, audit`,
+  );
 }

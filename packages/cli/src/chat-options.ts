@@ -8,7 +8,10 @@ export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
   readonly task?: string;
   /** Whether to continue the last conversation in the workspace. */
   readonly continue?: true;
-  /** How to answer the agent's questions: `ask`, `never` or `all`. Default: `ask`. */
+  /**
+   * How to answer the agent's questions: `ask`, `never` or `all`. Default:
+   * `ask`.
+   */
   readonly approve?: string;
   /** Whether `all` also approves running commands without the sandbox. */
   readonly approveWithoutSandbox?: true;
@@ -19,6 +22,9 @@ export interface ChatDependencies {
   readonly connection: Connection;
   readonly options: ChatOptions;
   readonly io: Io;
-  /** Registers the listener that receives a message when the connection is lost, and when it is restored. */
+  /**
+   * Registers the listener that receives a message when the connection is lost,
+   * and when it is restored.
+   */
   readonly onNotice: (listener: (text: string) => void) => void;
 }

@@ -24,20 +24,36 @@ export interface Choice {
   readonly edits?: "file" | "arguments";
 }
 
-/** Writes the file as the user edited it, without another question. Not an option of the call. */
+/**
+ * Writes the file as the user edited it, without another question. Not an
+ * option of the call.
+ */
 const EDIT_FIRST = "Edit, then allow once";
 
-/** Returns the options of a call; also those of editing a proposed file and the arguments, before the last, which declines. */
-export function choicesFor({ options, details }: ConfirmationRequest, { argumentsEditable }: AskedToolCall): Choice[] {
+/**
+ * Returns the options of a call; also those of editing a proposed file and the
+ * arguments, before the last, which declines.
+ */
+export function choicesFor(
+  { options, details }: ConfirmationRequest,
+  { argumentsEditable }: AskedToolCall,
+): Choice[] {
   const offered = options.map(
     ({ id, name, description }, index): Choice => ({
       key: KEYS.get(id) ?? String(index + 1),
       id,
-      label: oneLine(description === undefined ? name : `${name}: ${description}`),
+      label: oneLine(
+        description === undefined ? name : `${name}: ${description}`,
+      ),
       ...(id === OPTION_MODIFY_WITH_EDITOR && { edits: "file" }),
     }),
   );
-  const file: Choice = { key: "e", id: OPTION_PROCEED_ONCE, label: EDIT_FIRST, edits: "file" };
+  const file: Choice = {
+    key: "e",
+    id: OPTION_PROCEED_ONCE,
+    label: EDIT_FIRST,
+    edits: "file",
+  };
   const args: Choice = {
     key: "c",
     id: OPTION_MODIFY_ARGUMENTS,
@@ -45,7 +61,10 @@ export function choicesFor({ options, details }: ConfirmationRequest, { argument
     edits: "arguments",
   };
   const isFile = details.case === "fileEditDetails";
-  const added = [...(isFile ? [file] : []), ...(argumentsEditable ? [args] : [])];
+  const added = [
+    ...(isFile ? [file] : []),
+    ...(argumentsEditable ? [args] : []),
+  ];
   return [...offered.slice(0, -1), ...added, ...offered.slice(-1)];
 }
 
@@ -73,12 +92,23 @@ const ANSWERS: ReadonlyMap<string, string> = new Map([
   [OPTION_CANCEL, "decline"],
 ]);
 
-/** Returns the line about an answer that was given earlier or elsewhere. An option that is not known is named by its id. */
+/**
+ * Returns the line about an answer that was given earlier or elsewhere. An
+ * option that is not known is named by its id.
+ */
 export function answerLine(optionId: string): string {
   return `· answered: ${ANSWERS.get(optionId) ?? visibleName(optionId)}`;
 }
 
-/** Finds the choice that a text names: by its key, or by the id of its option. */
-export function findChoice(choices: readonly Choice[], text: string): Choice | undefined {
-  return choices.find(({ key, id, label }) => text === key || (text === id && label !== EDIT_FIRST));
+/**
+ * Finds the choice that a text names: by its key, or by the id of its option.
+ */
+export function findChoice(
+  choices: readonly Choice[],
+  text: string,
+): Choice | undefined {
+  return choices.find(
+    ({ key, id, label }) =>
+      text === key || (text === id && label !== EDIT_FIRST),
+  );
 }

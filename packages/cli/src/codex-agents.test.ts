@@ -1,8 +1,19 @@
-import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  textMessage,
+} from "@devtool/client";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { AuditAction, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -22,7 +33,9 @@ describe("devtool serve --agent codex", () => {
   let code: Promise<number>;
 
   beforeEach(async () => {
-    base = await realpath(await mkdtemp(join(tmpdir(), "devtool-codex-agent-")));
+    base = await realpath(
+      await mkdtemp(join(tmpdir(), "devtool-codex-agent-")),
+    );
     for (const name of ["bin", "work", "home"]) await mkdir(join(base, name));
     await mkdir(join(base, "data"), { mode: 0o700 });
     await writeFile(join(base, "data/policy.toml"), RULES, { mode: 0o600 });
@@ -30,9 +43,24 @@ describe("devtool serve --agent codex", () => {
     const script = `#!/bin/sh\nenv > "$CODEX_HOME/environment"; echo "$@" > "$CODEX_HOME/arguments"\nexec ${command}\n`;
     await writeFile(join(base, "bin/codex"), script, { mode: 0o755 });
     const own = { CODEX_HOME: join(base, "home"), OPENAI_API_KEY: "key" };
-    terminal = new FakeTerminal({ PATH: `${base}/bin:/usr/bin`, ...own, GEMINI_API_KEY: "no", DEVTOOL_TOKEN: "no" });
-    const flags = ["--port", "0", "--data", join(base, "data"), "--workspace", join(base, "work")];
-    code = runProgram(["serve", "--json", "--agent", "codex", ...flags], terminal.io);
+    terminal = new FakeTerminal({
+      PATH: `${base}/bin:/usr/bin`,
+      ...own,
+      GEMINI_API_KEY: "no",
+      DEVTOOL_TOKEN: "no",
+    });
+    const flags = [
+      "--port",
+      "0",
+      "--data",
+      join(base, "data"),
+      "--workspace",
+      join(base, "work"),
+    ];
+    code = runProgram(
+      ["serve", "--json", "--agent", "codex", ...flags],
+      terminal.io,
+    );
     await terminal.shows('"token"');
   });
 
@@ -43,20 +71,32 @@ describe("devtool serve --agent codex", () => {
   });
 
   it("starts the app-server of the installed program, with the variables that it needs and no others", async () => {
-    expect(await send("say Hello.")).toMatchObject({ state: TaskState.COMPLETED });
-    expect(await readFile(join(base, "home/arguments"), "utf8")).toBe("app-server\n");
+    expect(await send("say Hello.")).toMatchObject({
+      state: TaskState.COMPLETED,
+    });
+    expect(await readFile(join(base, "home/arguments"), "utf8")).toBe(
+      "app-server\n",
+    );
     const environment = await readFile(join(base, "home/environment"), "utf8");
     expect(environment).toContain("OPENAI_API_KEY=key\n");
     expect(environment).not.toMatch(/GEMINI|DEVTOOL/);
   });
 
   it("answers Codex's questions by the rules where they decide, and asks the user about the rest", async () => {
-    expect(await send("ask touch x")).toMatchObject({ state: TaskState.COMPLETED, error: "" });
-    expect(await readFile(join(base, "home/ran.txt"), "utf8")).toBe("touch x\n");
-    expect(await send("ask make")).toMatchObject({ state: TaskState.INPUT_REQUIRED });
+    expect(await send("ask touch x")).toMatchObject({
+      state: TaskState.COMPLETED,
+      error: "",
+    });
+    expect(await readFile(join(base, "home/ran.txt"), "utf8")).toBe(
+      "touch x\n",
+    );
+    expect(await send("ask make")).toMatchObject({
+      state: TaskState.INPUT_REQUIRED,
+    });
     const decided: [string, string][] = [];
     for await (const { record } of client().audit.readAudit({}))
-      if (record && record.action <= AuditAction.ASKED) decided.push([AuditAction[record.action], record.rule]);
+      if (record && record.action <= AuditAction.ASKED)
+        decided.push([AuditAction[record.action], record.rule]);
     expect(decided).toEqual([
       ["ALLOWED", "policy.toml:1"],
       ["ASKED", ""],
@@ -66,11 +106,19 @@ describe("devtool serve --agent codex", () => {
   function client(): ReturnType<typeof createDevtoolClient> {
     const { url, token } = JSON.parse(terminal.said);
     const interceptors = [bearerInterceptor(token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
   }
 
   async function send(text: string): Promise<Task | undefined> {
-    const { task } = await client().tasks.sendMessage({ message: textMessage(crypto.randomUUID(), text) });
+    const { task } = await client().tasks.sendMessage({
+      message: textMessage(crypto.randomUUID(), text),
+    });
     return (await client().tasks.getTask({ taskId: task?.id ?? "" })).task;
   }
 });

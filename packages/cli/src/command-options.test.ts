@@ -6,7 +6,9 @@ import { TASK_STATES } from "./task-states.ts";
 
 describe("the choices of an option", () => {
   it("are all approval modes", () => {
-    expect(approvalModeOption("").argChoices).toEqual([...APPROVAL_MODES.keys()]);
+    expect(approvalModeOption("").argChoices).toEqual([
+      ...APPROVAL_MODES.keys(),
+    ]);
     expect([...APPROVAL_MODES.keys()].sort()).toEqual(namesOf(ApprovalMode));
   });
 
@@ -15,7 +17,10 @@ describe("the choices of an option", () => {
   });
 });
 
-/** The names of an enum's values as users type them, in order, without the unspecified one. */
+/**
+ * The names of an enum's values as users type them, in order, without the
+ * unspecified one.
+ */
 function namesOf(values: object): string[] {
   return Object.keys(values)
     .filter((name) => /^[A-Z]/.test(name) && name !== "UNSPECIFIED")

@@ -18,12 +18,16 @@ Exit codes:
 export const JSON_EVENTS = "print each event as a line of JSON";
 
 /** The help of `--data`. */
-export const DATA_DIRECTORY = "data directory (default: $DEVTOOL_DATA or ~/.devtool)";
+export const DATA_DIRECTORY =
+  "data directory (default: $DEVTOOL_DATA or ~/.devtool)";
 
 /** Adds the option that chooses an agent. */
 export function withAgent(command: Command): Command {
   return command.addOption(
-    new Option("--agent <name>", "agent to use, on a server with several (default: its first)").conflicts("task"),
+    new Option(
+      "--agent <name>",
+      "agent to use, on a server with several (default: its first)",
+    ).conflicts("task"),
   );
 }
 
@@ -31,16 +35,27 @@ export function withAgent(command: Command): Command {
 export function withSession(command: Command): Command {
   return withAgent(command)
     .option("--model <name>", "model to use (default: the server's)")
-    .addOption(approvalModeOption("actions the agent may take without asking, within the operator's limit"));
+    .addOption(
+      approvalModeOption(
+        "actions the agent may take without asking, within the operator's limit",
+      ),
+    );
 }
 
-/** Returns the option that names an approval mode. `auto_edit` is accepted for `auto-edit`. */
+/**
+ * Returns the option that names an approval mode. `auto_edit` is accepted for
+ * `auto-edit`.
+ */
 export function approvalModeOption(description: string): Option {
   const modes = ["default", "plan", "auto-edit", "yolo"];
-  const option = new Option("--approval-mode <mode>", description).choices(modes);
+  const option = new Option("--approval-mode <mode>", description).choices(
+    modes,
+  );
   const parse = option.parseArg;
   // Gemini CLI writes auto_edit.
-  return option.argParser((name: string, before: unknown) => parse?.(name.replace("_", "-"), before));
+  return option.argParser((name: string, before: unknown) =>
+    parse?.(name.replace("_", "-"), before),
+  );
 }
 
 /** Adds the options that say how the agent's questions are answered. */
@@ -51,21 +66,32 @@ export function withApproval(command: Command): Command {
         .choices(["ask", "never", "all"])
         .default("ask"),
     )
-    .option("--approve-without-sandbox", "with --approve all: also approve running commands without the sandbox");
+    .option(
+      "--approve-without-sandbox",
+      "with --approve all: also approve running commands without the sandbox",
+    );
 }
 
 /** Adds the options by which a server is found and called. */
 export function withConnection(command: Command): Command {
   return command
     .option("--url <url>", "server URL (default: the running server)")
-    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
+    .option(
+      "--token <token>",
+      "bearer token (default: $DEVTOOL_TOKEN, or the running server's)",
+    )
     .option("--data <dir>", DATA_DIRECTORY)
     .addOption(
-      new Option("--protocol <name>", "protocol to speak").choices(["connect", "grpc", "a2a"]).default("connect"),
+      new Option("--protocol <name>", "protocol to speak")
+        .choices(["connect", "grpc", "a2a"])
+        .default("connect"),
     );
 }
 
-/** Reads the value of an option that is a whole number above 0. Throws for another. */
+/**
+ * Reads the value of an option that is a whole number above 0. Throws for
+ * another.
+ */
 export function positiveNumber(text: string): number {
   const number = Number(text);
   if (Number.isInteger(number) && number > 0) return number;
@@ -74,7 +100,8 @@ export function positiveNumber(text: string): number {
 
 /** Returns the option that names images, which may be given several times. */
 export function imageOption(): Option {
-  return new Option("--image <file>", "send an image with the prompt; repeatable").argParser(
-    (path, before: readonly string[] = []) => [...before, path],
-  );
+  return new Option(
+    "--image <file>",
+    "send an image with the prompt; repeatable",
+  ).argParser((path, before: readonly string[] = []) => [...before, path]);
 }

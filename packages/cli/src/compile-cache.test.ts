@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { chown, lchown } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,10 +26,12 @@ describe("the directory for what Node compiled (H1)", () => {
   it("is made below the user's caches, for nobody else", () => {
     expect(compileCacheDirectory({ HOME: home })).toBe(directory);
     expect(statSync(directory).mode & 0o777).toBe(0o700);
-    expect(compileCacheDirectory({ HOME: home, XDG_CACHE_HOME: join(home, "x") })).toBe(
-      join(home, "x/devtool/compile"),
-    );
-    expect(compileCacheDirectory({ HOME: home, XDG_CACHE_HOME: "relative" })).toBe(directory);
+    expect(
+      compileCacheDirectory({ HOME: home, XDG_CACHE_HOME: join(home, "x") }),
+    ).toBe(join(home, "x/devtool/compile"));
+    expect(
+      compileCacheDirectory({ HOME: home, XDG_CACHE_HOME: "relative" }),
+    ).toBe(directory);
   });
 
   it("is none where others can write, or have been able to", () => {
@@ -44,13 +55,16 @@ describe("the directory for what Node compiled (H1)", () => {
     expect(compileCacheDirectory({ HOME: "/dev/null" })).toBeUndefined();
   });
 
-  it.skipIf(process.geteuid?.() !== 0)("is none where it, or what is above it, belongs to another user", async () => {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    await chown(directory, 65534, 65534);
-    expect(compileCacheDirectory({ HOME: home })).toBeUndefined();
-    await lchown(directory, 0, 0);
-    expect(compileCacheDirectory({ HOME: home })).toBe(directory);
-    await chown(join(home, ".cache"), 65534, 65534);
-    expect(compileCacheDirectory({ HOME: home })).toBeUndefined();
-  });
+  it.skipIf(process.geteuid?.() !== 0)(
+    "is none where it, or what is above it, belongs to another user",
+    async () => {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      await chown(directory, 65534, 65534);
+      expect(compileCacheDirectory({ HOME: home })).toBeUndefined();
+      await lchown(directory, 0, 0);
+      expect(compileCacheDirectory({ HOME: home })).toBe(directory);
+      await chown(join(home, ".cache"), 65534, 65534);
+      expect(compileCacheDirectory({ HOME: home })).toBeUndefined();
+    },
+  );
 });

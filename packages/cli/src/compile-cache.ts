@@ -1,35 +1,56 @@
-import { lstatSync, mkdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
 /**
- * Returns the directory for Node's compile cache; undefined when there is no safe one, and then nothing is cached.
+ * Returns the directory for Node's compile cache; undefined when there is no
+ * safe one, and then nothing is cached.
  *
- * V8 runs the code in it, so nobody else may be able to write to it. It is below `XDG_CACHE_HOME` or `~/.cache`, belongs to this user with
- * mode 0700, and nobody but root and this user can change a directory above it.
+ * V8 runs the code in it, so nobody else may be able to write to it. It is
+ * below `XDG_CACHE_HOME` or `~/.cache`, belongs to this user with mode 0700,
+ * and nobody but root and this user can change a directory above it.
  */
 export function compileCacheDirectory({
   XDG_CACHE_HOME = "",
   HOME = "",
 }: Readonly<Record<string, string | undefined>>): string | undefined {
-  const caches = isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(HOME, ".cache");
+  const caches = isAbsolute(XDG_CACHE_HOME)
+    ? XDG_CACHE_HOME
+    : join(HOME, ".cache");
   if (!isAbsolute(caches)) return undefined;
   const directory = join(caches, "devtool", "compile");
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const stats = lstatSync(directory);
-    const isPrivate = stats.isDirectory() && stats.uid === userId(stats) && (stats.mode & 0o077) === 0;
-    return isPrivate && isOutOfReach(dirname(realpathSync(directory))) ? directory : undefined;
+    const isPrivate =
+      stats.isDirectory() &&
+      stats.uid === userId(stats) &&
+      (stats.mode & 0o077) === 0;
+    return isPrivate && isOutOfReach(dirname(realpathSync(directory)))
+      ? directory
+      : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Returns the id of this user. Where the system has none, each owner counts as this user. */
+/**
+ * Returns the id of this user. Where the system has none, each owner counts as
+ * this user.
+ */
 function userId({ uid }: Stats): number {
   return process.geteuid?.() ?? uid;
 }
 
-/** Whether nobody else can replace this user's files in a directory or in one above it. In a sticky directory nobody can. */
+/**
+ * Whether nobody else can replace this user's files in a directory or in one
+ * above it. In a sticky directory nobody can.
+ */
 function isOutOfReach(directory: string): boolean {
   const stats = statSync(directory);
   const isOpen = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0;

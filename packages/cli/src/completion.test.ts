@@ -6,21 +6,37 @@ import { isSlashLine, readSlashLine } from "./slash-line.ts";
 
 const known = [
   create(SlashCommandSchema, { name: "help" }),
-  create(SlashCommandSchema, { name: "shell", arguments: [{ name: "command", isRequired: true }] }),
+  create(SlashCommandSchema, {
+    name: "shell",
+    arguments: [{ name: "command", isRequired: true }],
+  }),
   create(SlashCommandSchema, {
     name: "memory",
-    subCommands: [{ name: "show" }, { name: "add", arguments: [{ name: "fact" }] }, { name: "add-file" }],
+    subCommands: [
+      { name: "show" },
+      { name: "add", arguments: [{ name: "fact" }] },
+      { name: "add-file" },
+    ],
   }),
-  create(SlashCommandSchema, { name: "git", subCommands: [{ name: "log", subCommands: [{ name: "all" }] }] }),
+  create(SlashCommandSchema, {
+    name: "git",
+    subCommands: [{ name: "log", subCommands: [{ name: "all" }] }],
+  }),
 ];
 
 describe("completeCommand", () => {
-  const cases: readonly { readonly typed: string; readonly becomes: readonly string[] }[] = [
+  const cases: readonly {
+    readonly typed: string;
+    readonly becomes: readonly string[];
+  }[] = [
     { typed: "/", becomes: ["/help", "/shell ", "/memory ", "/git ", "/exit"] },
     { typed: "/h", becomes: ["/help"] },
     { typed: "/e", becomes: ["/exit"] },
     { typed: "/mem", becomes: ["/memory "] },
-    { typed: "/memory ", becomes: ["/memory show", "/memory add ", "/memory add-file"] },
+    {
+      typed: "/memory ",
+      becomes: ["/memory show", "/memory add ", "/memory add-file"],
+    },
     { typed: "/memory add", becomes: ["/memory add ", "/memory add-file"] },
     { typed: "/memory  s", becomes: ["/memory  show"] },
     { typed: "/git log a", becomes: ["/git log all"] },
@@ -41,13 +57,25 @@ describe("completeCommand", () => {
 });
 
 describe("a slash line", () => {
-  const lines: readonly { readonly line: string; readonly path: readonly string[]; readonly args: string }[] = [
+  const lines: readonly {
+    readonly line: string;
+    readonly path: readonly string[];
+    readonly args: string;
+  }[] = [
     { line: "/help", path: ["help"], args: "" },
-    { line: "/memory add  two  spaces 'kept' ", path: ["memory", "add"], args: "two  spaces 'kept'" },
+    {
+      line: "/memory add  two  spaces 'kept' ",
+      path: ["memory", "add"],
+      args: "two  spaces 'kept'",
+    },
     { line: "/shell memory show", path: ["shell"], args: "memory show" },
     { line: "/hepl me", path: ["hepl"], args: "me" },
     { line: "memory show", path: ["memory", "show"], args: "" },
-    { line: "/shell cat <<x\none\n  two\nx", path: ["shell"], args: "cat <<x\none\n  two\nx" },
+    {
+      line: "/shell cat <<x\none\n  two\nx",
+      path: ["shell"],
+      args: "cat <<x\none\n  two\nx",
+    },
     { line: "/memory", path: ["memory"], args: "" },
   ];
   for (const { line, path, args } of lines) {
@@ -57,9 +85,13 @@ describe("a slash line", () => {
   }
 
   it("is told from a message", () => {
-    expect(["/help", "/shell ls /etc", "/memory\nadd"].map(isSlashLine)).toEqual([true, true, true]);
-    expect(["help", "/etc/passwd is long", "//comment", "/", " /help", "/ x"].map(isSlashLine)).toEqual(
-      Array.from({ length: 6 }, () => false),
-    );
+    expect(
+      ["/help", "/shell ls /etc", "/memory\nadd"].map(isSlashLine),
+    ).toEqual([true, true, true]);
+    expect(
+      ["help", "/etc/passwd is long", "//comment", "/", " /help", "/ x"].map(
+        isSlashLine,
+      ),
+    ).toEqual(Array.from({ length: 6 }, () => false));
   });
 });

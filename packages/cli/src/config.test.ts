@@ -14,7 +14,9 @@ describe("the config file", () => {
 
   it("may be missing, unless it is named", async () => {
     expect((await readConfig(undefined, directory)).mcpServers).toEqual([]);
-    await expect(readConfig(join(directory, "none.toml"), directory)).rejects.toThrow("none.toml");
+    await expect(
+      readConfig(join(directory, "none.toml"), directory),
+    ).rejects.toThrow("none.toml");
   });
 
   it("is read with short names of enum values", async () => {
@@ -38,31 +40,43 @@ describe("the config file", () => {
       clientMcpServers: ClientMcpServers.NONE,
       model: { name: "gemini-2.5-pro" },
     });
-    expect(config.mcpServers.map(({ name, transport }) => `${name} ${transport.case}`)).toEqual([
-      "files stdio",
-      "wiki http",
-    ]);
+    expect(
+      config.mcpServers.map(
+        ({ name, transport }) => `${name} ${transport.case}`,
+      ),
+    ).toEqual(["files stdio", "wiki http"]);
   });
 
   it("is refused with its name and what is wrong", async () => {
     await expect(read("approval_mode = 'all'")).rejects.toThrow(
       /config\.toml" cannot be used: "all" does not exist: choose default, plan, auto_edit, yolo/,
     );
-    await expect(read("approvals = 'all'")).rejects.toThrow(/config\.toml" cannot be used: .*approvals/);
-    await expect(read("[[mcp_servers]")).rejects.toThrow(/config\.toml" cannot be used/);
+    await expect(read("approvals = 'all'")).rejects.toThrow(
+      /config\.toml" cannot be used: .*approvals/,
+    );
+    await expect(read("[[mcp_servers]")).rejects.toThrow(
+      /config\.toml" cannot be used/,
+    );
   });
 
   it("is refused when others may change it", async () => {
     await writeFile(join(directory, "open.toml"), "");
     await chmod(join(directory, "open.toml"), 0o666);
-    await expect(readConfig(join(directory, "open.toml"), directory)).rejects.toThrow("may be changed by others");
+    await expect(
+      readConfig(join(directory, "open.toml"), directory),
+    ).rejects.toThrow("may be changed by others");
   });
 
-  it.skipIf(process.getuid?.() !== 0)("is refused when it belongs to another user", async () => {
-    await writeFile(join(directory, "theirs.toml"), "");
-    await chown(join(directory, "theirs.toml"), 65_534, 65_534);
-    await expect(readConfig(join(directory, "theirs.toml"), directory)).rejects.toThrow("belongs to another user");
-  });
+  it.skipIf(process.getuid?.() !== 0)(
+    "is refused when it belongs to another user",
+    async () => {
+      await writeFile(join(directory, "theirs.toml"), "");
+      await chown(join(directory, "theirs.toml"), 65_534, 65_534);
+      await expect(
+        readConfig(join(directory, "theirs.toml"), directory),
+      ).rejects.toThrow("belongs to another user");
+    },
+  );
 
   async function read(text: string) {
     await writeFile(join(directory, "config.toml"), text);

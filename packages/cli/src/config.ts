@@ -1,54 +1,87 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { create, type DescEnum, type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescEnum,
+  type DescMessage,
+  fromJson,
+  type JsonValue,
+} from "@bufbuild/protobuf";
 import { type ServerConfig, ServerConfigSchema } from "@devtool/schema";
 import { isObject, plainJson } from "@devtool/schema/json";
 import { errorCode, errorMessage } from "./errors.ts";
 
 /**
- * Reads the operator's config file: the named one, or `config.toml` in the data directory, which may be missing.
+ * Reads the operator's config file: the named one, or `config.toml` in the data
+ * directory, which may be missing.
  *
  * Throws an error that names the file and what is wrong with it.
  */
-export async function readConfig(named: string | undefined, dataDirectory: string): Promise<ServerConfig> {
+export async function readConfig(
+  named: string | undefined,
+  dataDirectory: string,
+): Promise<ServerConfig> {
   const path = named ?? resolve(dataDirectory, "config.toml");
   const text = await readFile(path, "utf8").catch((reason: unknown) => {
     if (named === undefined && errorCode(reason) === "ENOENT") return undefined;
-    throw new Error(`config file "${path}" cannot be read: ${errorMessage(reason)}`);
+    throw new Error(
+      `config file "${path}" cannot be read: ${errorMessage(reason)}`,
+    );
   });
   if (text === undefined) return create(ServerConfigSchema);
   // The file can name commands that the server starts.
   const { mode, uid } = await stat(path);
-  if ((mode & 0o022) !== 0) throw new Error(`config file "${path}" may be changed by others: chmod go-w it`);
+  if ((mode & 0o022) !== 0)
+    throw new Error(
+      `config file "${path}" may be changed by others: chmod go-w it`,
+    );
   if (uid !== 0 && uid !== process.getuid?.())
-    throw new Error(`config file "${path}" belongs to another user: look at what it says, and chown it`);
+    throw new Error(
+      `config file "${path}" belongs to another user: look at what it says, and chown it`,
+    );
   const { parse } = await import("smol-toml");
   try {
-    return fromJson(ServerConfigSchema, withEnumNames(ServerConfigSchema, plainJson(parse(text))));
+    return fromJson(
+      ServerConfigSchema,
+      withEnumNames(ServerConfigSchema, plainJson(parse(text))),
+    );
   } catch (reason) {
-    throw new Error(`config file "${path}" cannot be used: ${errorMessage(reason)}`);
+    throw new Error(
+      `config file "${path}" cannot be used: ${errorMessage(reason)}`,
+    );
   }
 }
 
-/** Returns the value with the full names of enum values: a file has `auto_edit` for `APPROVAL_MODE_AUTO_EDIT`. */
+/**
+ * Returns the value with the full names of enum values: a file has `auto_edit`
+ * for `APPROVAL_MODE_AUTO_EDIT`.
+ */
 function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
   if (!isObject(json)) return json;
-  const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {
-    const field = schema.fields.find(({ name, jsonName }) => name === key || jsonName === key);
-    const convert = (item: JsonValue): JsonValue => {
-      if (field?.enum) return enumName(field.enum, item);
-      return field?.message ? withEnumNames(field.message, item) : item;
-    };
-    return [key, Array.isArray(value) ? value.map(convert) : convert(value)];
-  });
+  const entries = Object.entries(json).map(
+    ([key, value]): [string, JsonValue] => {
+      const field = schema.fields.find(
+        ({ name, jsonName }) => name === key || jsonName === key,
+      );
+      const convert = (item: JsonValue): JsonValue => {
+        if (field?.enum) return enumName(field.enum, item);
+        return field?.message ? withEnumNames(field.message, item) : item;
+      };
+      return [key, Array.isArray(value) ? value.map(convert) : convert(value)];
+    },
+  );
   return Object.fromEntries(entries);
 }
 
 function enumName(schema: DescEnum, value: JsonValue): JsonValue {
   if (typeof value !== "string") return value;
   const prefix = schema.values[0]?.name.replace(/UNSPECIFIED$/, "") ?? "";
-  const found = schema.values.find(({ name }) => name === `${prefix}${value.toUpperCase()}`);
+  const found = schema.values.find(
+    ({ name }) => name === `${prefix}${value.toUpperCase()}`,
+  );
   if (found) return found.name;
-  const choices = schema.values.slice(1).map(({ name }) => name.slice(prefix.length).toLowerCase());
+  const choices = schema.values
+    .slice(1)
+    .map(({ name }) => name.slice(prefix.length).toLowerCase());
   throw new Error(`"${value}" does not exist: choose ${choices.join(", ")}`);
 }

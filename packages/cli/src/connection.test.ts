@@ -30,15 +30,30 @@ describe("the command with --protocol a2a", () => {
     ["1.0", "GRPC"],
     ["0.3", "JSONRPC"],
     ["0.3", "HTTP+JSON"],
-  ])("runs a job on an agent that speaks A2A %s over %s alone", async (version, binding) => {
-    await using agent = await speaking({ version, binding });
-    const { io, out } = pipedIo();
-    const file = `${version}-${binding.replace("+", "-")}.txt`;
-    const options = { url: agent.url, token: server.token, protocol: "a2a", approve: "all" };
-    const code = await run(`text Hello.\nwrite ${file} made\ntext Done.`, options, io);
-    expect([code, await readFile(join(workspace, file), "utf8")]).toEqual([0, "made"]);
-    expect(out()).toMatch(/Hello\.[\s\S]*Done\./);
-  });
+  ])(
+    "runs a job on an agent that speaks A2A %s over %s alone",
+    async (version, binding) => {
+      await using agent = await speaking({ version, binding });
+      const { io, out } = pipedIo();
+      const file = `${version}-${binding.replace("+", "-")}.txt`;
+      const options = {
+        url: agent.url,
+        token: server.token,
+        protocol: "a2a",
+        approve: "all",
+      };
+      const code = await run(
+        `text Hello.\nwrite ${file} made\ntext Done.`,
+        options,
+        io,
+      );
+      expect([code, await readFile(join(workspace, file), "utf8")]).toEqual([
+        0,
+        "made",
+      ]);
+      expect(out()).toMatch(/Hello\.[\s\S]*Done\./);
+    },
+  );
 
   it("talks with an agent that speaks A2A 1.0 alone, past the end of its first task, and lists what there is", async () => {
     await using agent = await speaking({ version: "1.0", binding: "JSONRPC" });
@@ -52,20 +67,39 @@ describe("the command with --protocol a2a", () => {
   });
 
   it("runs a job on an agent that does not have the extension: its text and its states", async () => {
-    await using agent = await speaking({ version: "1.0", binding: "HTTP+JSON", extension: false });
+    await using agent = await speaking({
+      version: "1.0",
+      binding: "HTTP+JSON",
+      extension: false,
+    });
     const { io, out } = pipedIo();
-    const options = { url: agent.url, token: server.token, protocol: "a2a", approve: "never" };
-    expect([await run("text Hello.", options, io), out()]).toEqual([0, expect.stringContaining("Hello.")]);
+    const options = {
+      url: agent.url,
+      token: server.token,
+      protocol: "a2a",
+      approve: "never",
+    };
+    expect([await run("text Hello.", options, io), out()]).toEqual([
+      0,
+      expect.stringContaining("Hello."),
+    ]);
   });
 
   it("says what an agent offers when nothing of it is spoken here", async () => {
-    await using agent = await speaking({ version: "0.3", binding: "HTTP+JSON", called: "SEMAPHORE" });
-    await expect(createClient({ url: agent.url, token: "" }, "a2a")).rejects.toThrow(
-      /0\.3 over SEMAPHORE at .*: choose/,
-    );
+    await using agent = await speaking({
+      version: "0.3",
+      binding: "HTTP+JSON",
+      called: "SEMAPHORE",
+    });
+    await expect(
+      createClient({ url: agent.url, token: "" }, "a2a"),
+    ).rejects.toThrow(/0\.3 over SEMAPHORE at .*: choose/);
   });
 
-  /** An agent whose card shows one interface of the server, as if there were no other. */
+  /**
+   * An agent whose card shows one interface of the server, as if there were no
+   * other.
+   */
   async function speaking(only: {
     readonly version: string;
     readonly binding: string;
@@ -73,11 +107,17 @@ describe("the command with --protocol a2a", () => {
     readonly called?: string;
     readonly extension?: false;
   }): Promise<AsyncDisposable & { readonly url: string }> {
-    const response = await fetch(`${server.url}/.well-known/agent-card.json`, { headers: { "a2a-version": "1.0" } });
+    const response = await fetch(`${server.url}/.well-known/agent-card.json`, {
+      headers: { "a2a-version": "1.0" },
+    });
     const card: Card = JSON.parse(await response.text());
     const { called = only.binding } = only;
     const supportedInterfaces = card.supportedInterfaces
-      .filter((item) => item.protocolVersion === only.version && item.protocolBinding === only.binding)
+      .filter(
+        (item) =>
+          item.protocolVersion === only.version &&
+          item.protocolBinding === only.binding,
+      )
       .map((item) => ({ ...item, protocolBinding: called }));
     expect(supportedInterfaces).toHaveLength(1);
     const capabilities = only.extension === false ? {} : card.capabilities;
@@ -96,5 +136,8 @@ describe("the command with --protocol a2a", () => {
 
 interface Card {
   readonly capabilities: object;
-  readonly supportedInterfaces: readonly { readonly protocolVersion: string; readonly protocolBinding: string }[];
+  readonly supportedInterfaces: readonly {
+    readonly protocolVersion: string;
+    readonly protocolBinding: string;
+  }[];
 }

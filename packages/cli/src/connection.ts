@@ -1,15 +1,27 @@
 import type { Transport } from "@connectrpc/connect";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import { oneLine } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import type { Address } from "./address.ts";
-import { defaultDataDirectory, discoveryPath, readDiscovery } from "./discovery.ts";
+import {
+  defaultDataDirectory,
+  discoveryPath,
+  readDiscovery,
+} from "./discovery.ts";
 import { errorMessage } from "./errors.ts";
 import { type Io, writeLine } from "./io.ts";
 import { type PinnedTls, pinnedFetch, pinnedTls } from "./pinned-tls.ts";
 import { assertPrivateDirectory } from "./private-file.ts";
 import { ReconnectingTransport } from "./reconnecting-transport.ts";
-import { UnprovenServerError, unresponsiveServer, verifyServer } from "./server-identity.ts";
+import {
+  UnprovenServerError,
+  unresponsiveServer,
+  verifyServer,
+} from "./server-identity.ts";
 
 /** The options by which a server is found and called. */
 export interface ConnectionOptions {
@@ -23,15 +35,21 @@ export interface ConnectionOptions {
 export interface Connection {
   readonly client: DevtoolClient;
   readonly address: Address;
-  /** Returns whether the server is gone, so that calls wait for it to start again. */
+  /**
+   * Returns whether the server is gone, so that calls wait for it to start
+   * again.
+   */
   readonly isServerGone: () => boolean;
 }
 
 /**
- * Finds the server to call: the one of `--url`, or the one of the data directory's discovery file; undefined when none runs.
+ * Finds the server to call: the one of `--url`, or the one of the data
+ * directory's discovery file; undefined when none runs.
  *
- * Returns the token of that file only when the program that listens there proves that it wrote the file. Throws when another program listens in
- * its place, when it does not answer, when the file cannot be read (each an `UnprovenServerError`), when other users can read the data directory, and
+ * Returns the token of that file only when the program that listens there
+ * proves that it wrote the file. Throws when another program listens in its
+ * place, when it does not answer, when the file cannot be read (each an
+ * `UnprovenServerError`), when other users can read the data directory, and
  * when the signal aborts.
  */
 export async function findServer(
@@ -40,11 +58,18 @@ export async function findServer(
   signal: AbortSignal,
 ): Promise<Address | undefined> {
   const { url: named, data = defaultDataDirectory(io.env) } = options;
-  if (named !== undefined && !/^https?:$/.test(URL.parse(named)?.protocol ?? "")) {
-    throw new Error(`"${named}" is not the URL of a server: write it as http://127.0.0.1:41242`);
+  if (
+    named !== undefined &&
+    !/^https?:$/.test(URL.parse(named)?.protocol ?? "")
+  ) {
+    throw new Error(
+      `"${named}" is not the URL of a server: write it as http://127.0.0.1:41242`,
+    );
   }
-  const given = options.token ?? (named === undefined ? undefined : io.env.DEVTOOL_TOKEN);
-  // With a named server and a token the discovery file is not needed, so it may be unreadable.
+  const given =
+    options.token ?? (named === undefined ? undefined : io.env.DEVTOOL_TOKEN);
+  // With a named server and a token the discovery file is not needed, so it may
+  // be unreadable.
   const needsDiscovery = named === undefined || given === undefined;
   if (needsDiscovery) await assertPrivateDirectory(data);
   const info = await readDiscovery(data).catch((reason: unknown) => {
@@ -52,17 +77,24 @@ export async function findServer(
     const problem = `cannot determine whether a server is running: ${errorMessage(reason)}`;
     throw new UnprovenServerError(problem, { cause: reason });
   });
-  if (named !== undefined && info?.url !== named) return { url: named, token: given ?? "" };
+  if (named !== undefined && info?.url !== named)
+    return { url: named, token: given ?? "" };
   if (!info) return undefined;
   const { url, token } = info;
-  const address = { url, info, ...defined({ certificate: info.certificate || undefined }) };
+  const address = {
+    url,
+    info,
+    ...defined({ certificate: info.certificate || undefined }),
+  };
   if (given !== undefined) return { ...address, token: given };
   const identity = await verifyServer(info, signal);
   switch (identity.case) {
     case "proven":
       return { ...address, token };
     case "silent":
-      throw new UnprovenServerError(unresponsiveServer(info, identity.timeoutMs));
+      throw new UnprovenServerError(
+        unresponsiveServer(info, identity.timeoutMs),
+      );
     case "foreign":
       throw new UnprovenServerError(
         `the program that listens at ${url} did not prove that it is the server of ${discoveryPath(data)} (${identity.reason}): it gets no token; start the server again, or name one with --url and --token`,
@@ -73,14 +105,19 @@ export async function findServer(
 }
 
 /** Connects to the running or named server. Throws when there is none. */
-export async function connect(options: ConnectionOptions, io: Io, signal: AbortSignal = NEVER): Promise<DevtoolClient> {
+export async function connect(
+  options: ConnectionOptions,
+  io: Io,
+  signal: AbortSignal = NEVER,
+): Promise<DevtoolClient> {
   return (await openConnection(options, io, createNotifier(io), signal)).client;
 }
 
 /**
  * Connects to the running or named server. Throws when there is none.
  *
- * `notify` receives a message when the connection is lost, and when it is restored.
+ * `notify` receives a message when the connection is lost, and when it is
+ * restored.
  */
 export async function openConnection(
   options: ConnectionOptions,
@@ -91,14 +128,18 @@ export async function openConnection(
   const address = await findServer(options, io, signal);
   if (address) return connectionTo(address, { ...options, io, notify });
   const path = discoveryPath(options.data ?? defaultDataDirectory(io.env));
-  throw new Error(`no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`);
+  throw new Error(
+    `no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`,
+  );
 }
 
 /** The signal of commands that Ctrl-C ends at once, with their process. */
 const NEVER: AbortSignal = new AbortController().signal;
 
 /** Returns a function that prints messages for the user on standard error. */
-export function createNotifier({ stderr }: Pick<Io, "stderr">): (text: string) => void {
+export function createNotifier({
+  stderr,
+}: Pick<Io, "stderr">): (text: string) => void {
   // A notice may hold words of a server, such as an error or an id.
   return (text) => writeLine(stderr, `devtool: ${oneLine(text)}`);
 }
@@ -109,43 +150,79 @@ export interface KeepOptions extends ConnectionOptions {
   readonly notify: (text: string) => void;
 }
 
-/** Connects to a server. When its token comes from the discovery file, each call reads the file again. */
-export async function connectionTo(address: Address, { io, notify, ...options }: KeepOptions): Promise<Connection> {
+/**
+ * Connects to a server. When its token comes from the discovery file, each call
+ * reads the file again.
+ */
+export async function connectionTo(
+  address: Address,
+  { io, notify, ...options }: KeepOptions,
+): Promise<Connection> {
   const { protocol = "connect" } = options;
-  const open = (to: Address): Promise<Transport> => createTransport(to, protocol);
+  const open = (to: Address): Promise<Transport> =>
+    createTransport(to, protocol);
   const { info } = address;
   if (info?.token !== address.token) {
-    return { client: createDevtoolClient(await open(address)), address, isServerGone: () => false };
+    return {
+      client: createDevtoolClient(await open(address)),
+      address,
+      isServerGone: () => false,
+    };
   }
   const find = async (signal: AbortSignal): Promise<Address | undefined> => {
     const found = await findServer(options, io, signal);
     return found?.info && found;
   };
-  const transport = new ReconnectingTransport({ address, transport: await open(address) }, { find, open, notify });
-  return { client: createDevtoolClient(transport), address, isServerGone: () => transport.isServerGone };
+  const transport = new ReconnectingTransport(
+    { address, transport: await open(address) },
+    { find, open, notify },
+  );
+  return {
+    client: createDevtoolClient(transport),
+    address,
+    isServerGone: () => transport.isServerGone,
+  };
 }
 
 /** Returns a client for an address. Throws for an unknown protocol. */
-export async function createClient(address: Address, protocol: string): Promise<DevtoolClient> {
+export async function createClient(
+  address: Address,
+  protocol: string,
+): Promise<DevtoolClient> {
   return createDevtoolClient(await createTransport(address, protocol));
 }
 
-async function createTransport({ url, token, certificate }: Address, protocol: string): Promise<Transport> {
+async function createTransport(
+  { url, token, certificate }: Address,
+  protocol: string,
+): Promise<Transport> {
   const { fetch, nodeOptions } = await trustIn(certificate);
   const interceptors = [bearerInterceptor(token)];
   switch (protocol) {
     case "connect": {
-      const { createConnectTransport } = await import("@connectrpc/connect-node");
-      return createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors, nodeOptions });
+      const { createConnectTransport } = await import(
+        "@connectrpc/connect-node"
+      );
+      return createConnectTransport({
+        baseUrl: url,
+        httpVersion: "1.1",
+        interceptors,
+        nodeOptions,
+      });
     }
     case "grpc": {
       const { createGrpcTransport } = await import("@connectrpc/connect-node");
       return createGrpcTransport({ baseUrl: url, interceptors, nodeOptions });
     }
     case "a2a": {
-      const { createAgentTransport, fetchAgentCard } = await import("@devtool/client/a2a");
+      const { createAgentTransport, fetchAgentCard } = await import(
+        "@devtool/client/a2a"
+      );
       const { createGrpcTransport } = await import("@connectrpc/connect-node");
-      const card = await fetchAgentCard({ url, extension: "optional", fetch }, AbortSignal.timeout(10_000));
+      const card = await fetchAgentCard(
+        { url, extension: "optional", fetch },
+        AbortSignal.timeout(10_000),
+      );
       return createAgentTransport(card, {
         url,
         token,
@@ -154,14 +231,24 @@ async function createTransport({ url, token, certificate }: Address, protocol: s
       });
     }
     default:
-      throw new Error(`protocol "${protocol}" does not exist: choose connect, grpc or a2a`);
+      throw new Error(
+        `protocol "${protocol}" does not exist: choose connect, grpc or a2a`,
+      );
   }
 }
 
-/** Returns how HTTP and HTTP/2 clients verify a server: by its certificate alone, when that is known. */
-export async function trustIn(
-  certificate: string | undefined,
-): Promise<{ readonly fetch: typeof globalThis.fetch; readonly nodeOptions: Partial<PinnedTls> }> {
-  if (certificate === undefined) return { fetch: globalThis.fetch, nodeOptions: {} };
-  return { fetch: await pinnedFetch(certificate), nodeOptions: pinnedTls(certificate) };
+/**
+ * Returns how HTTP and HTTP/2 clients verify a server: by its certificate
+ * alone, when that is known.
+ */
+export async function trustIn(certificate: string | undefined): Promise<{
+  readonly fetch: typeof globalThis.fetch;
+  readonly nodeOptions: Partial<PinnedTls>;
+}> {
+  if (certificate === undefined)
+    return { fetch: globalThis.fetch, nodeOptions: {} };
+  return {
+    fetch: await pinnedFetch(certificate),
+    nodeOptions: pinnedTls(certificate),
+  };
 }

@@ -3,12 +3,18 @@ import type { OperatorConfig } from "./agent-options.ts";
 import { errorMessage } from "./errors.ts";
 import { type Io, writeLine } from "./io.ts";
 
-/** The flag of `devtool serve` for the console. It overrides `[console]` of the config file. */
+/**
+ * The flag of `devtool serve` for the console. It overrides `[console]` of the
+ * config file.
+ */
 export interface ConsoleFlag {
   readonly console?: boolean;
 }
 
-/** Returns the console as the server's setting; nothing when it is switched off, or was not built. */
+/**
+ * Returns the console as the server's setting; nothing when it is switched off,
+ * or was not built.
+ */
 export async function consoleOption(
   flag: ConsoleFlag,
   { config }: OperatorConfig,

@@ -1,7 +1,10 @@
 import type { DevtoolClient } from "@devtool/client";
 import { findTaskId } from "./task-id.ts";
 
-/** Maximum number of tasks in which the last conversation is searched: slash commands are tasks as well. */
+/**
+ * Maximum number of tasks in which the last conversation is searched: slash
+ * commands are tasks as well.
+ */
 const MAX_SEARCHED = 20;
 
 /** How the command line names the task that a chat continues. */
@@ -16,20 +19,30 @@ export interface ContinuedTaskOptions {
   readonly agent?: string | undefined;
 }
 
-/** Returns the id of the task that a chat continues; undefined for a new conversation. Throws when there is no such task. */
+/**
+ * Returns the id of the task that a chat continues; undefined for a new
+ * conversation. Throws when there is no such task.
+ */
 export async function continuedTaskId(
   client: DevtoolClient,
   options: ContinuedTaskOptions,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (options.task !== undefined) return findTaskId(client, options.task, signal);
+  if (options.task !== undefined)
+    return findTaskId(client, options.task, signal);
   if (!options.continue) return undefined;
   const { workspace: workspacePath = "", agent = "" } = options;
-  const { tasks } = await client.tasks.listTasks({ workspacePath, agent, pageSize: MAX_SEARCHED }, { signal });
+  const { tasks } = await client.tasks.listTasks(
+    { workspacePath, agent, pageSize: MAX_SEARCHED },
+    { signal },
+  );
   for (const { id } of tasks) {
     const { task } = await client.tasks.getTask({ taskId: id }, { signal });
     if (task && !task.command) return id;
   }
-  const where = [workspacePath && ` in "${workspacePath}"`, agent && ` with agent "${agent}"`].join("");
+  const where = [
+    workspacePath && ` in "${workspacePath}"`,
+    agent && ` with agent "${agent}"`,
+  ].join("");
   throw new Error(`there is no conversation to continue${where}`);
 }

@@ -1,7 +1,12 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { confirmationPart, type DevtoolClient, streamMessage, textMessage } from "@devtool/client";
+import {
+  confirmationPart,
+  type DevtoolClient,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { TaskState, type ToolCall } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -20,26 +25,36 @@ describe("a conversation", () => {
   it("asks again when a question changed while it was read, and the answer is for what was shown then", async () => {
     await using server = await serveCodingAgent({ workspace });
     const asked = await play(server, async ({ call }, client) => {
-      if (newContentOf(call) === "mine") await answerElsewhere(client, call, "modify_with_editor", "theirs");
+      if (newContentOf(call) === "mine")
+        await answerElsewhere(client, call, "modify_with_editor", "theirs");
     });
     expect(asked.map(newContentOf)).toEqual(["mine", "theirs"]);
     expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("theirs");
-    expect(problems).toEqual([expect.stringContaining("its question has changed")]);
+    expect(problems).toEqual([
+      expect.stringContaining("its question has changed"),
+    ]);
   });
 
   it("goes on without asking when a question was answered elsewhere while it was read", async () => {
     await writeFile(join(workspace, "a.txt"), "old");
     await using server = await serveCodingAgent({ workspace });
-    const asked = await play(server, ({ call }, client) => answerElsewhere(client, call, "cancel"));
+    const asked = await play(server, ({ call }, client) =>
+      answerElsewhere(client, call, "cancel"),
+    );
     expect(asked).toHaveLength(1);
     expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("old");
-    expect(problems).toEqual([expect.stringContaining('was already answered with "cancel"')]);
+    expect(problems).toEqual([
+      expect.stringContaining('was already answered with "cancel"'),
+    ]);
   });
 
   const problems: string[] = [];
   let taskId = "";
 
-  /** Has a file written and approves each question, after something was done meanwhile. Returns what was asked. */
+  /**
+   * Has a file written and approves each question, after something was done
+   * meanwhile. Returns what was asked.
+   */
   async function play(
     server: { readonly url: string; readonly token: string },
     meanwhile: (asked: AskedCall, client: DevtoolClient) => Promise<void>,
@@ -67,9 +82,21 @@ describe("a conversation", () => {
     return asked;
   }
 
-  async function answerElsewhere(client: DevtoolClient, call: ToolCall, option: string, content?: string) {
-    const message = { messageId: crypto.randomUUID(), parts: [confirmationPart(call, option, content)] };
-    for await (const _event of streamMessage(client, { message, taskId }, signal));
+  async function answerElsewhere(
+    client: DevtoolClient,
+    call: ToolCall,
+    option: string,
+    content?: string,
+  ) {
+    const message = {
+      messageId: crypto.randomUUID(),
+      parts: [confirmationPart(call, option, content)],
+    };
+    for await (const _event of streamMessage(
+      client,
+      { message, taskId },
+      signal,
+    ));
   }
 });
 

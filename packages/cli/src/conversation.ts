@@ -1,6 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } from "@devtool/client";
+import {
+  type DevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+  subscribeTask,
+} from "@devtool/client";
 import {
   emptyTask,
   isAtRest,
@@ -23,7 +28,10 @@ export interface ConversationOptions {
   readonly approve: Approver;
   /** Receives each event as it arrives. */
   readonly onEvent: (event: TaskEvent) => void;
-  /** Receives the reason why an answer was not accepted: its question was answered elsewhere or has changed, or its arguments were refused. */
+  /**
+   * Receives the reason why an answer was not accepted: its question was
+   * answered elsewhere or has changed, or its arguments were refused.
+   */
   readonly onOutdated: (problem: string) => void;
   readonly nextId: () => string;
   /** The name of the program in the log: at most 64 visible characters. */
@@ -38,14 +46,22 @@ export interface MessageToSend {
 }
 
 /**
- * Sends a message and answers the agent's questions until there are none left. Returns the task as it is then.
+ * Sends a message and answers the agent's questions until there are none left.
+ * Returns the task as it is then.
  *
  * A task whose questions stay open is still `input-required`.
  */
-export async function converse(sent: MessageToSend, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
+export async function converse(
+  sent: MessageToSend,
+  options: ConversationOptions,
+  signal: AbortSignal,
+): Promise<Task> {
   let task = sent.before ?? emptyTask();
   const { client, clientLabel } = options;
-  const request = { ...sent.request, messageSettings: create(MessageSettingsSchema, { clientLabel }) };
+  const request = {
+    ...sent.request,
+    messageSettings: create(MessageSettingsSchema, { clientLabel }),
+  };
   for await (const event of streamMessage(client, request, signal)) {
     task = reduceTask(task, event);
     options.onEvent(event);
@@ -53,8 +69,14 @@ export async function converse(sent: MessageToSend, options: ConversationOptions
   return answerAll(task, options, signal);
 }
 
-/** Answers the open questions of a task, and those that follow from the answers. */
-export async function answerAll(task: Task, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
+/**
+ * Answers the open questions of a task, and those that follow from the answers.
+ */
+export async function answerAll(
+  task: Task,
+  options: ConversationOptions,
+  signal: AbortSignal,
+): Promise<Task> {
   const asked = pendingToolCalls(task);
   if (asked.length === 0) return task;
   const parts: Part[] = [];
@@ -65,12 +87,23 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
     if (!answer) return task;
     parts.push(...answer);
   }
-  const message = create(MessageSchema, { messageId: options.nextId(), role: Role.USER, parts });
+  const message = create(MessageSchema, {
+    messageId: options.nextId(),
+    role: Role.USER,
+    parts,
+  });
   try {
-    return await converse({ request: { message, taskId: task.id }, before: task }, options, signal);
+    return await converse(
+      { request: { message, taskId: task.id }, before: task },
+      options,
+      signal,
+    );
   } catch (reason) {
     const { code } = ConnectError.from(reason);
-    if (parts.some(({ modifiedArguments }) => modifiedArguments) && REFUSES_ARGUMENTS.has(code)) {
+    if (
+      parts.some(({ modifiedArguments }) => modifiedArguments) &&
+      REFUSES_ARGUMENTS.has(code)
+    ) {
       options.onOutdated(userMessage(reason));
       return answerAll(task, options, signal);
     }
@@ -82,19 +115,35 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
   }
 }
 
-/** The codes with which a server refuses arguments that a user changed: they are invalid, or the policy denies them. */
-const REFUSES_ARGUMENTS: ReadonlySet<Code> = new Set([Code.InvalidArgument, Code.PermissionDenied]);
+/**
+ * The codes with which a server refuses arguments that a user changed: they are
+ * invalid, or the policy denies them.
+ */
+const REFUSES_ARGUMENTS: ReadonlySet<Code> = new Set([
+  Code.InvalidArgument,
+  Code.PermissionDenied,
+]);
 
-/** Follows what happened to a task since a question was shown, until it waits or has ended. Undefined if nothing did. */
+/**
+ * Follows what happened to a task since a question was shown, until it waits or
+ * has ended. Undefined if nothing did.
+ */
 async function changedTask(
   shown: Task,
   { client, onEvent }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Task | undefined> {
-  const { task: now } = await client.tasks.getTask({ taskId: shown.id }, { signal });
+  const { task: now } = await client.tasks.getTask(
+    { taskId: shown.id },
+    { signal },
+  );
   if (!now || now.sequence <= shown.sequence) return undefined;
   let task = shown;
-  for await (const event of subscribeTask(client, { taskId: shown.id, afterSequence: shown.sequence }, signal)) {
+  for await (const event of subscribeTask(
+    client,
+    { taskId: shown.id, afterSequence: shown.sequence },
+    signal,
+  )) {
     task = reduceTask(task, event);
     onEvent(event);
     if (isAtRest(task.state) && task.sequence >= now.sequence) break;

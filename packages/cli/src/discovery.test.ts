@@ -1,14 +1,31 @@
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { ServerInfoSchema } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { discoveryPath, readDiscovery, removeDiscovery, writeDiscovery } from "./discovery.ts";
+import {
+  discoveryPath,
+  readDiscovery,
+  removeDiscovery,
+  writeDiscovery,
+} from "./discovery.ts";
 
 describe("the discovery file (S6)", () => {
   let directory: string;
-  const info = create(ServerInfoSchema, { url: "http://127.0.0.1:1", token: "secret", pid: process.pid });
+  const info = create(ServerInfoSchema, {
+    url: "http://127.0.0.1:1",
+    token: "secret",
+    pid: process.pid,
+  });
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), "devtool-discovery-"));
@@ -32,14 +49,17 @@ describe("the discovery file (S6)", () => {
     const poll = async (): Promise<void> => {
       while (writing) {
         for (const name of await readdir(directory)) {
-          const mode = (await stat(join(directory, name)).catch(() => undefined))?.mode ?? 0;
+          const mode =
+            (await stat(join(directory, name)).catch(() => undefined))?.mode ??
+            0;
           if ((mode & 0o077) !== 0) open++;
           polls++;
         }
       }
     };
     const polling = poll();
-    for (let index = 0; index < 300 || polls <= 300; index++) await writeDiscovery(directory, info);
+    for (let index = 0; index < 300 || polls <= 300; index++)
+      await writeDiscovery(directory, info);
     writing = false;
     await polling;
     expect(open).toBe(0);
@@ -57,7 +77,9 @@ describe("the discovery file (S6)", () => {
   it("says what is wrong when others can read it, when it is damaged and when it is a link", async () => {
     const path = discoveryPath(directory);
     await writeFile(path, "{}", { mode: 0o644 });
-    await expect(readDiscovery(directory)).rejects.toThrow(`is open to other users: chmod 600 ${path}`);
+    await expect(readDiscovery(directory)).rejects.toThrow(
+      `is open to other users: chmod 600 ${path}`,
+    );
     await rm(path);
     await writeFile(path, '{"url": "http://127.0', { mode: 0o600 });
     await expect(readDiscovery(directory)).rejects.toThrow(
@@ -67,7 +89,9 @@ describe("the discovery file (S6)", () => {
     await removeDiscovery(directory, process.pid);
     await rm(path);
     await symlink(join(directory, "elsewhere"), path);
-    await expect(readDiscovery(directory)).rejects.toThrow("it is a link, remove it");
+    await expect(readDiscovery(directory)).rejects.toThrow(
+      "it is a link, remove it",
+    );
   });
 
   it("is not believed when its server is gone", async () => {

@@ -7,35 +7,58 @@ import { failpoint } from "@devtool/server/operator";
 import { errorCode } from "./errors.ts";
 import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 
-/** Returns the data directory that is used without `--data`: `$DEVTOOL_DATA` or `~/.devtool`. */
-export function defaultDataDirectory(env: Readonly<Record<string, string | undefined>>): string {
+/**
+ * Returns the data directory that is used without `--data`: `$DEVTOOL_DATA` or
+ * `~/.devtool`.
+ */
+export function defaultDataDirectory(
+  env: Readonly<Record<string, string | undefined>>,
+): string {
   return env.DEVTOOL_DATA ?? join(homedir(), ".devtool");
 }
 
-/** Returns the path of the discovery file, in which a running server publishes its address and token. */
+/**
+ * Returns the path of the discovery file, in which a running server publishes
+ * its address and token.
+ */
 export function discoveryPath(dataDirectory: string): string {
   return join(dataDirectory, "server.json");
 }
 
 /** Writes the discovery file, as `writePrivateFile` does. */
-export async function writeDiscovery(dataDirectory: string, info: ServerInfo): Promise<void> {
-  await writePrivateFile(discoveryPath(dataDirectory), toJsonString(ServerInfoSchema, info));
+export async function writeDiscovery(
+  dataDirectory: string,
+  info: ServerInfo,
+): Promise<void> {
+  await writePrivateFile(
+    discoveryPath(dataDirectory),
+    toJsonString(ServerInfoSchema, info),
+  );
 }
 
 /**
- * Reads the discovery file; undefined when there is none, or when its server no longer runs.
+ * Reads the discovery file; undefined when there is none, or when its server no
+ * longer runs.
  *
- * Throws when the file cannot be read, when others can read it, and when it is damaged.
+ * Throws when the file cannot be read, when others can read it, and when it is
+ * damaged.
  */
-export async function readDiscovery(dataDirectory: string): Promise<ServerInfo | undefined> {
+export async function readDiscovery(
+  dataDirectory: string,
+): Promise<ServerInfo | undefined> {
   const path = discoveryPath(dataDirectory);
   const text = await readPrivateFile(path);
   if (text === undefined) return undefined;
   let info: ServerInfo;
   try {
-    info = fromJsonString(ServerInfoSchema, text, { ignoreUnknownFields: true });
+    info = fromJsonString(ServerInfoSchema, text, {
+      ignoreUnknownFields: true,
+    });
   } catch (cause) {
-    throw new Error(`${path} is damaged: remove it, then start the server again`, { cause });
+    throw new Error(
+      `${path} is damaged: remove it, then start the server again`,
+      { cause },
+    );
   }
   try {
     process.kill(info.pid, 0);
@@ -46,8 +69,14 @@ export async function readDiscovery(dataDirectory: string): Promise<ServerInfo |
   }
 }
 
-/** Removes the discovery file if it is still the one of this process id. A file that cannot be read stays. */
-export async function removeDiscovery(dataDirectory: string, pid: number): Promise<void> {
+/**
+ * Removes the discovery file if it is still the one of this process id. A file
+ * that cannot be read stays.
+ */
+export async function removeDiscovery(
+  dataDirectory: string,
+  pid: number,
+): Promise<void> {
   const info = await readDiscovery(dataDirectory).catch(() => undefined);
   if (info?.pid !== pid) return;
   failpoint("devtool:discovery.remove.before");

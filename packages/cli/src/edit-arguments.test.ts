@@ -1,4 +1,11 @@
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -40,7 +47,8 @@ describe("arguments that the user changes at the terminal", () => {
   });
 
   it("are kept where they are not valid, or the server refuses them, and nothing runs", async () => {
-    // Each run of the editor goes on where the last one ended: broken JSON, a wrong name, then as it should be.
+    // Each run of the editor goes on where the last one ended: broken JSON, a
+    // wrong name, then as it should be.
     const { terminal, ended } = await play("", [
       "s/^{/{,/",
       "s/^{,/{/;s/command/comand/",
@@ -51,14 +59,18 @@ describe("arguments that the user changes at the terminal", () => {
     await terminal.shows("the arguments are not valid JSON: ");
     await terminal.shows("choose > ");
     terminal.press("c\r");
-    await terminal.shows("modified_arguments.comand is unknown: choose command");
+    await terminal.shows(
+      "modified_arguments.comand is unknown: choose command",
+    );
     await terminal.shows("choose > ");
     terminal.press("c\r");
     await terminal.shows("$ eval echo mine >mine.txt");
     await terminal.shows("choose > ");
     terminal.press("n\r");
     await ended;
-    expect((await readdir(workspace)).filter((name) => name.endsWith(".txt"))).toEqual([]);
+    expect(
+      (await readdir(workspace)).filter((name) => name.endsWith(".txt")),
+    ).toEqual([]);
   });
 
   it("are not sent when nothing was changed", async () => {
@@ -73,36 +85,60 @@ describe("arguments that the user changes at the terminal", () => {
 
   it("are not offered where the server does not say that it takes them", async () => {
     const terminal = new FakeTerminal();
-    const options = [OPTION_PROCEED_ONCE, OPTION_CANCEL].map((id) => ({ id, name: id }));
+    const options = [OPTION_PROCEED_ONCE, OPTION_CANCEL].map((id) => ({
+      id,
+      name: id,
+    }));
     const call = create(ToolCallSchema, {
       toolCallId: "c",
       toolName: "run",
       confirmationRequest: create(ConfirmationRequestSchema, { options }),
     });
-    const answered = approveByAsking(terminal.io, createQuestioner(terminal.io))({ call, isQuestion: false }, signal);
+    const answered = approveByAsking(
+      terminal.io,
+      createQuestioner(terminal.io),
+    )({ call, isQuestion: false }, signal);
     await terminal.shows("choose > ");
     terminal.press("c\r");
     await terminal.shows("choose y, n");
     await terminal.shows("choose > ");
     terminal.press("n\r");
-    expect((await answered)?.[0]?.content.value).toMatchObject({ selectedOptionId: OPTION_CANCEL });
+    expect((await answered)?.[0]?.content.value).toMatchObject({
+      selectedOptionId: OPTION_CANCEL,
+    });
   });
 
-  /** Asks about a command with an editor that runs a script of `sed`: always the same one, or one after the other. */
+  /**
+   * Asks about a command with an editor that runs a script of `sed`: always the
+   * same one, or one after the other.
+   */
   async function play(script: string, scripts: readonly string[] = [script]) {
     const editor = join(workspace, "editor");
-    const lines = scripts.map((each, index) => `${index}) exec sed -i '${each}' "$1";;`);
+    const lines = scripts.map(
+      (each, index) => `${index}) exec sed -i '${each}' "$1";;`,
+    );
     const count = `n=$(cat "$0.count" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.count"`;
-    await writeFile(editor, `#!/bin/sh\n${count}\ncase $n in\n${lines.join("\n")}\nesac\n`);
+    await writeFile(
+      editor,
+      `#!/bin/sh\n${count}\ncase $n in\n${lines.join("\n")}\nesac\n`,
+    );
     await chmod(editor, 0o700);
-    const terminal = new FakeTerminal({ ...process.env, NO_COLOR: "1", VISUAL: editor });
+    const terminal = new FakeTerminal({
+      ...process.env,
+      NO_COLOR: "1",
+      VISUAL: editor,
+    });
     const ended = (async () => {
-      await using server = await serveCodingAgent({ workspace, sandbox: "none" });
+      await using server = await serveCodingAgent({
+        workspace,
+        sandbox: "none",
+      });
       const options = {
         client: await createClient(server, "connect"),
         approve: approveByAsking(terminal.io, createQuestioner(terminal.io)),
         onEvent: () => undefined,
-        onOutdated: (problem: string) => void terminal.io.stderr.write(`${problem}\n`),
+        onOutdated: (problem: string) =>
+          void terminal.io.stderr.write(`${problem}\n`),
         nextId: () => crypto.randomUUID(),
         clientLabel: "test",
       };

@@ -9,7 +9,8 @@ import type { Io } from "./io.ts";
 /**
  * Lets users write other arguments for tool calls, as JSON in their editor.
  *
- * Keeps the text for each question, so that nobody loses their work by a mistake, or by an answer that the server refuses.
+ * Keeps the text for each question, so that nobody loses their work by a
+ * mistake, or by an answer that the server refuses.
  */
 export class ArgumentsEditor {
   readonly #io: Pick<Io, "env">;
@@ -21,14 +22,22 @@ export class ArgumentsEditor {
   }
 
   /**
-   * Opens the editor, which gets the terminal, and returns the answer with the arguments that the user wrote.
+   * Opens the editor, which gets the terminal, and returns the answer with the
+   * arguments that the user wrote.
    *
-   * Throws if there is no editor or it fails, and if the user wrote anything but an object, or changed nothing.
+   * Throws if there is no editor or it fails, and if the user wrote anything
+   * but an object, or changed nothing.
    */
   async edit(call: AskedToolCall): Promise<Part> {
-    const { toolCallId, inputParameters = {}, shownDigest = new Uint8Array() } = call;
+    const {
+      toolCallId,
+      inputParameters = {},
+      shownDigest = new Uint8Array(),
+    } = call;
     const key = `${toolCallId} ${Buffer.from(shownDigest).toString("hex")}`;
-    const before = this.#drafts.get(key) ?? `${JSON.stringify(inputParameters, undefined, 2)}\n`;
+    const before =
+      this.#drafts.get(key) ??
+      `${JSON.stringify(inputParameters, undefined, 2)}\n`;
     const text = await editText(before, "arguments.json", this.#io);
     this.#drafts.set(key, text);
     let args: unknown;
@@ -36,12 +45,18 @@ export class ArgumentsEditor {
       args = JSON.parse(text);
     } catch (cause) {
       const problem = errorMessage(cause);
-      throw new Error(`the arguments are not valid JSON: ${problem}: choose again to correct them`, { cause });
+      throw new Error(
+        `the arguments are not valid JSON: ${problem}: choose again to correct them`,
+        { cause },
+      );
     }
     if (!isObject(args)) {
-      throw new Error("the arguments must be a JSON object, such as {}: choose again to correct them");
+      throw new Error(
+        "the arguments must be a JSON object, such as {}: choose again to correct them",
+      );
     }
-    if (isDeepStrictEqual(args, inputParameters)) throw new Error("the arguments are unchanged: nothing was sent");
+    if (isDeepStrictEqual(args, inputParameters))
+      throw new Error("the arguments are unchanged: nothing was sent");
     return modifiedArgumentsPart(call, args);
   }
 }

@@ -14,35 +14,55 @@ import { urlProblem } from "./url-problem.ts";
 export interface EditorOptions extends ConnectionOptions {
   /** Directory on the server to work in, in place of the editor's. */
   readonly workspace?: string;
-  /** Names of the agents that the editor offers, on a server with several; the first is that of sessions that choose none. Default: all. */
+  /**
+   * Names of the agents that the editor offers, on a server with several; the
+   * first is that of sessions that choose none. Default: all.
+   */
   readonly agent?: readonly string[];
 }
 
-/** The servers for the directories that an editor opens: the running or named one, or servers of its own, which end with the editor. */
+/**
+ * The servers for the directories that an editor opens: the running or named
+ * one, or servers of its own, which end with the editor.
+ */
 export class EditorPorts implements AsyncDisposable {
   readonly #options: EditorOptions;
   readonly #io: Io;
   readonly #ports = new Map<string, Promise<EditorPort>>();
 
   constructor(options: EditorOptions, io: Io) {
-    this.#options = { ...options, protocol: options.protocol ?? (options.url === undefined ? "connect" : "a2a") };
+    this.#options = {
+      ...options,
+      protocol:
+        options.protocol ?? (options.url === undefined ? "connect" : "a2a"),
+    };
     this.#io = io;
   }
 
-  /** Returns the server for a directory of the editor; without one, for the directory that the editor started this command in. */
+  /**
+   * Returns the server for a directory of the editor; without one, for the
+   * directory that the editor started this command in.
+   */
   async find(cwd: string | undefined): Promise<Port> {
     const { url, workspace } = this.#options;
     // Another machine does not have the editor's directories.
     if (url !== undefined) return (await this.#open("", workspace)).port;
     const directory = resolve(workspace ?? cwd ?? ".");
-    if (workspace === undefined && !(await stat(directory).catch(() => undefined))?.isDirectory()) {
+    if (
+      workspace === undefined &&
+      !(await stat(directory).catch(() => undefined))?.isDirectory()
+    ) {
       const problem = `cwd ${JSON.stringify(directory)} is not a directory: create it, or choose another`;
       throw new ConnectError(problem, Code.InvalidArgument);
     }
     // A server that was started here serves the directories below its own, too.
     for (const opening of this.#ports.values()) {
       const opened = await opening.catch(() => undefined);
-      if (opened?.startedIn === undefined || !isInside(opened.startedIn, directory)) continue;
+      if (
+        opened?.startedIn === undefined ||
+        !isInside(opened.startedIn, directory)
+      )
+        continue;
       return { ...opened.port, workspace: directory };
     }
     const { port, startedIn } = await this.#open(directory, directory);
@@ -51,13 +71,18 @@ export class EditorPorts implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const opened = await Promise.allSettled(this.#ports.values());
-    for (const each of opened) if (each.status === "fulfilled") await each.value.server[Symbol.asyncDispose]();
+    for (const each of opened)
+      if (each.status === "fulfilled")
+        await each.value.server[Symbol.asyncDispose]();
   }
 
   #open(key: string, workspace: string | undefined): Promise<EditorPort> {
     const known = this.#ports.get(key);
     if (known) return known;
-    const opening = openPort({ ...this.#options, ...(workspace !== undefined && { workspace }) }, this.#io);
+    const opening = openPort(
+      { ...this.#options, ...(workspace !== undefined && { workspace }) },
+      this.#io,
+    );
     this.#ports.set(key, opening);
     // One that failed is tried again with the next session.
     opening.catch(() => this.#ports.delete(key));
@@ -68,7 +93,9 @@ export class EditorPorts implements AsyncDisposable {
 interface EditorPort {
   readonly port: Port;
   readonly server: JobServer;
-  /** The directory that the server was started for; undefined if it was running. */
+  /**
+   * The directory that the server was started for; undefined if it was running.
+   */
   readonly startedIn: string | undefined;
 }
 
@@ -79,7 +106,9 @@ async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
   try {
     const { client, workspace, log, address } = server;
     const names = options.agent ?? server.agents;
-    const found = names.map(async (name) => [name, await agentAt(address, options, name)] as const);
+    const found = names.map(
+      async (name) => [name, await agentAt(address, options, name)] as const,
+    );
     const agents = new Map(await Promise.all(found));
     const [first = await agentAt(address, options)] = agents.values();
     const port = { client, workspace, agent: first, agents };
@@ -90,17 +119,34 @@ async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
   }
 }
 
-/** Reads the card of an agent. A server that speaks Connect or gRPC may be one without a card. */
-async function agentAt(address: Address, { protocol }: EditorOptions, agent?: string): Promise<PortAgent> {
+/**
+ * Reads the card of an agent. A server that speaks Connect or gRPC may be one
+ * without a card.
+ */
+async function agentAt(
+  address: Address,
+  { protocol }: EditorOptions,
+  agent?: string,
+): Promise<PortAgent> {
   const { fetch } = await trustIn(address.certificate);
-  const path = agent === undefined ? "" : `/agents/${encodeURIComponent(agent)}`;
+  const path =
+    agent === undefined ? "" : `/agents/${encodeURIComponent(agent)}`;
   try {
     const url = `${address.url.replace(/\/+$/, "")}${path}`;
-    const card = await fetchAgentCard({ url, extension: "optional", fetch }, AbortSignal.timeout(10_000));
+    const card = await fetchAgentCard(
+      { url, extension: "optional", fetch },
+      AbortSignal.timeout(10_000),
+    );
     return portAgentFrom(card);
   } catch (reason) {
     const { code } = ConnectError.from(reason);
-    if (protocol === "a2a" || code !== Code.NotFound) throw urlProblem(address.url, reason);
-    return { name: "agent", version: "", inputModes: ["text/plain"], hasExtension: true };
+    if (protocol === "a2a" || code !== Code.NotFound)
+      throw urlProblem(address.url, reason);
+    return {
+      name: "agent",
+      version: "",
+      inputModes: ["text/plain"],
+      hasExtension: true,
+    };
   }
 }

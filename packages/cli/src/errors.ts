@@ -8,7 +8,10 @@ export function errorMessage(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** Returns the code of an error of the operating system, such as `ENOENT`; undefined when there is none. */
+/**
+ * Returns the code of an error of the operating system, such as `ENOENT`;
+ * undefined when there is none.
+ */
 export function errorCode(reason: unknown): unknown {
   return reason instanceof Error && "code" in reason ? reason.code : undefined;
 }

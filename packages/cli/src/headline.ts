@@ -5,15 +5,20 @@ import { approvalModeOf } from "./approval-mode.ts";
 import type { NewSessionOptions } from "./session.ts";
 
 /**
- * Returns the first line of a chat: the agent, and the workspace, model and approval mode of the session or else of the server, as far as they
- * are known.
+ * Returns the first line of a chat: the agent, and the workspace, model and
+ * approval mode of the session or else of the server, as far as they are known.
  */
-export function headline({ url, info }: Address, { workspace, model, approvalMode, agent }: NewSessionOptions): string {
+export function headline(
+  { url, info }: Address,
+  { workspace, model, approvalMode, agent }: NewSessionOptions,
+): string {
   const where = workspace === undefined ? info?.workspace : resolve(workspace);
   const answering = model ?? (agent === undefined ? info?.model : undefined);
   const mode = approvalModeOf(approvalMode) || info?.approvalMode;
   return [
-    info ? `agent ${agent ?? info.agent}` : `agent ${agent === undefined ? "" : `${agent} `}at ${url}`,
+    info
+      ? `agent ${agent ?? info.agent}`
+      : `agent ${agent === undefined ? "" : `${agent} `}at ${url}`,
     ...(where ? [`workspace ${where}`] : []),
     ...(answering ? [`model ${answering}`] : []),
     ...(mode === undefined ? [] : [`mode ${MODES[mode]}`]),

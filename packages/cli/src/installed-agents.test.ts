@@ -1,4 +1,11 @@
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -27,11 +34,16 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
   it("reads the version of an npm package without starting its program, and says how to log in", async () => {
     const folder = join(base, "lib/node_modules/@google/gemini-cli");
     await mkdir(join(folder, "bundle"), { recursive: true });
-    await writeFile(join(folder, "package.json"), '{ "name": "@google/gemini-cli", "version": "0.61.0" }');
+    await writeFile(
+      join(folder, "package.json"),
+      '{ "name": "@google/gemini-cli", "version": "0.61.0" }',
+    );
     await program(join(folder, "bundle/gemini.js"), `touch ${base}/started`);
     await symlink(join(folder, "bundle/gemini.js"), join(base, "bin/gemini"));
     const said = await doctor(`${join(base, "bin")}:/usr/bin`);
-    expect(said).toMatch(/✓ agent gemini +Gemini CLI 0\.61\.0, .*\/bin\/gemini\. To log in, run gemini once/);
+    expect(said).toMatch(
+      /✓ agent gemini +Gemini CLI 0\.61\.0, .*\/bin\/gemini\. To log in, run gemini once/,
+    );
     await expect(rm(join(base, "started"))).rejects.toThrow("ENOENT");
   });
 
@@ -73,8 +85,14 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
   }
 
   async function doctor(path: string): Promise<string> {
-    const terminal = new FakeTerminal({ NO_COLOR: "1", PATH: path, HOME: base });
-    expect(await runProgram(["doctor", "--data", join(base, "data")], terminal.io)).toBe(0);
+    const terminal = new FakeTerminal({
+      NO_COLOR: "1",
+      PATH: path,
+      HOME: base,
+    });
+    expect(
+      await runProgram(["doctor", "--data", join(base, "data")], terminal.io),
+    ).toBe(0);
     return terminal.said;
   }
 });

@@ -12,7 +12,10 @@ export interface InterruptOptions {
   readonly prompter: Prompter;
   /** Returns the current task; its id is empty while there is none. */
   readonly running: () => Task;
-  /** Returns whether the server is gone, so that calls wait for it to start again. */
+  /**
+   * Returns whether the server is gone, so that calls wait for it to start
+   * again.
+   */
   readonly isServerGone: () => boolean;
 }
 
@@ -20,7 +23,8 @@ export interface InterruptOptions {
 const LATEST_MS = 5_000;
 
 /**
- * Handles Ctrl-C in a chat: the first one cancels the turn, a second one ends the chat.
+ * Handles Ctrl-C in a chat: the first one cancels the turn, a second one ends
+ * the chat.
  *
  * Between turns it empties the input line, or ends the chat when that is empty.
  */
@@ -38,7 +42,10 @@ export class Interrupts {
     options.io.onInterrupt(() => this.#interrupted());
   }
 
-  /** Runs a turn and returns the task as it is then. Prints why when the turn was canceled or failed. */
+  /**
+   * Runs a turn and returns the task as it is then. Prints why when the turn
+   * was canceled or failed.
+   */
   async during(turn: (signal: AbortSignal) => Promise<Task>): Promise<Task> {
     this.#isAbandoned = false;
     this.#turn = new AbortController();
@@ -48,13 +55,20 @@ export class Interrupts {
       const canceled = this.#isAbandoned
         ? "not canceled: the server is not running; it will have the task when it starts again"
         : "canceled";
-      writeLine(this.#options.io.stderr, this.#canceling ? canceled : indented(userMessage(reason)));
+      writeLine(
+        this.#options.io.stderr,
+        this.#canceling ? canceled : indented(userMessage(reason)),
+      );
       const running = this.#options.running();
-      if (running.id === "" || this.leaving || this.#isAbandoned) return running;
-      // When the server does not answer in time, the task is the one that was last seen.
+      if (running.id === "" || this.leaving || this.#isAbandoned)
+        return running;
+      // When the server does not answer in time, the task is the one that was
+      // last seen.
       const { tasks } = this.#options.client;
       const signal = AbortSignal.timeout(LATEST_MS);
-      const latest = await tasks.getTask({ taskId: running.id }, { signal }).catch(() => undefined);
+      const latest = await tasks
+        .getTask({ taskId: running.id }, { signal })
+        .catch(() => undefined);
       return latest?.task ?? running;
     } finally {
       this.#turn = undefined;
@@ -86,7 +100,8 @@ export class Interrupts {
     }
     const { client, running } = this.#options;
     const { id } = running();
-    const canceled = id === "" ? Promise.resolve() : client.tasks.cancelTask({ taskId: id });
+    const canceled =
+      id === "" ? Promise.resolve() : client.tasks.cancelTask({ taskId: id });
     Promise.resolve(canceled)
       .catch(() => undefined)
       .finally(() => turn.abort());

@@ -1,18 +1,33 @@
 import type { Readable, Writable } from "node:stream";
 
-/** The streams and the environment of a command: those of the process, or of a test. */
+/**
+ * The streams and the environment of a command: those of the process, or of a
+ * test.
+ */
 export interface Io {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The operating system, as `process.platform` names it. Default: this process's. */
+  /**
+   * The operating system, as `process.platform` names it. Default: this
+   * process's.
+   */
   readonly platform?: NodeJS.Platform;
-  /** Whether a person can be asked: standard input is a terminal, and so is standard output or standard error. */
+  /**
+   * Whether a person can be asked: standard input is a terminal, and so is
+   * standard output or standard error.
+   */
   readonly interactive: boolean;
-  /** Calls the listener each time the user presses Ctrl-C. Returns a function that stops this. */
+  /**
+   * Calls the listener each time the user presses Ctrl-C. Returns a function
+   * that stops this.
+   */
   onInterrupt(listener: () => void): () => void;
-  /** Reports a Ctrl-C that came as a key and not as a signal, as it does in raw mode. */
+  /**
+   * Reports a Ctrl-C that came as a key and not as a signal, as it does in raw
+   * mode.
+   */
   interrupt(): void;
 }
 

@@ -3,7 +3,14 @@ import { ACP_PROFILES, type AcpProfile } from "@devtool/acp/profiles";
 /** The program of an agent that has a name. */
 export type AgentProgram = Pick<
   AcpProfile,
-  "name" | "title" | "program" | "args" | "variables" | "install" | "login" | "untested"
+  | "name"
+  | "title"
+  | "program"
+  | "args"
+  | "variables"
+  | "install"
+  | "login"
+  | "untested"
 >;
 
 /** Codex, through its app-server. */

@@ -47,7 +47,11 @@ describe("where a server listens", () => {
       token: TOKEN,
       extensionRequired: true,
     };
-    const lists = { allowedHosts: ["a:1"], allowedOrigins: ["https://a.example"], pushTargets: ["a:2"] };
+    const lists = {
+      allowedHosts: ["a:1"],
+      allowedOrigins: ["https://a.example"],
+      pushTargets: ["a:2"],
+    };
     expect(await options({}, config)).toEqual({ ...said, ...lists });
   });
 
@@ -84,30 +88,52 @@ describe("where a server listens", () => {
     });
   });
 
-  it.each(["70000", "-1", "", "x", "1.5"])("is not the port %j", async (port) => {
-    await expect(options({ port }, "")).rejects.toThrow(`port "${port}" is not a port: choose 0 to 65535`);
-  });
+  it.each(["70000", "-1", "", "x", "1.5"])(
+    "is not the port %j",
+    async (port) => {
+      await expect(options({ port }, "")).rejects.toThrow(
+        `port "${port}" is not a port: choose 0 to 65535`,
+      );
+    },
+  );
 
   it.each([
     ["open", TOKEN, 0o640, "is open to others: chmod 600 it"],
-    ["short", TOKEN.slice(1), 0o600, "does not hold a token: it needs one line of 32 or more"],
+    [
+      "short",
+      TOKEN.slice(1),
+      0o600,
+      "does not hold a token: it needs one line of 32 or more",
+    ],
     ["two", `${TOKEN}\n${TOKEN}`, 0o600, "does not hold a token"],
     ["empty", "", 0o600, "does not hold a token"],
-  ])("takes no token from a file that is %s", async (name, content, mode, problem) => {
-    await tokenFile(name, content, mode);
-    const refused = options({}, `token_file = "${name}"`);
-    await expect(refused).rejects.toThrow(`token file "${join(directory, name)}" ${problem}`);
-    await expect(refused).rejects.not.toThrow(TOKEN);
-  });
+  ])(
+    "takes no token from a file that is %s",
+    async (name, content, mode, problem) => {
+      await tokenFile(name, content, mode);
+      const refused = options({}, `token_file = "${name}"`);
+      await expect(refused).rejects.toThrow(
+        `token file "${join(directory, name)}" ${problem}`,
+      );
+      await expect(refused).rejects.not.toThrow(TOKEN);
+    },
+  );
 
-  it.skipIf(process.getuid?.() !== 0)("takes no token from a file of another user", async () => {
-    await tokenFile("theirs", TOKEN);
-    await chown(join(directory, "theirs"), 65_534, 65_534);
-    await expect(options({}, 'token_file = "theirs"')).rejects.toThrow("belongs to another user, who knows the token");
-  });
+  it.skipIf(process.getuid?.() !== 0)(
+    "takes no token from a file of another user",
+    async () => {
+      await tokenFile("theirs", TOKEN);
+      await chown(join(directory, "theirs"), 65_534, 65_534);
+      await expect(options({}, 'token_file = "theirs"')).rejects.toThrow(
+        "belongs to another user, who knows the token",
+      );
+    },
+  );
 
   it("takes no token from a file that is missing", async () => {
-    await expect(options({}, 'token_file = "none"')).rejects.toThrow("cannot be read: ENOENT");
+    await expect(options({}, 'token_file = "none"')).rejects.toThrow(
+      "cannot be read: ENOENT",
+    );
   });
 
   async function options(flags: ListenFlags, config: string) {
@@ -115,7 +141,11 @@ describe("where a server listens", () => {
     return listenOptions(flags, await operatorConfig(undefined, directory));
   }
 
-  async function tokenFile(name: string, content: string, mode = 0o600): Promise<void> {
+  async function tokenFile(
+    name: string,
+    content: string,
+    mode = 0o600,
+  ): Promise<void> {
     await writeFile(join(directory, name), content);
     await chmod(join(directory, name), mode);
   }

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// Old versions of Node must be able to run this file far enough to be refused: it and what it imports statically use syntax of 2020 only.
-// A test runs it on Node 20.
+// Old versions of Node must be able to run this file far enough to be refused:
+// it and what it imports statically use syntax of 2020 only. A test runs it on
+// Node 20.
 import { nodeProblem } from "./node-version.ts";
 
 const problem = nodeProblem(process.versions.node);

@@ -2,7 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { anthropicOptionsFrom, createAnthropicModel } from "@devtool/anthropic";
 import type { Model } from "@devtool/coding-agent/model";
 import { createGeminiModel, geminiOptionsFrom } from "@devtool/gemini";
-import { createOpenAiModel, type OpenAiApi, openAiOptionsFrom } from "@devtool/openai";
+import {
+  createOpenAiModel,
+  type OpenAiApi,
+  openAiOptionsFrom,
+} from "@devtool/openai";
 import { type ModelConfig, ModelConfigSchema } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 
@@ -13,7 +17,10 @@ export type ModelApi = "gemini" | "openai" | "anthropic";
 export interface ModelChoice {
   readonly api: ModelApi;
   readonly model: Model;
-  /** Where its requests go: a host, with a port if it is unusual. Empty for the vendor's own. */
+  /**
+   * Where its requests go: a host, with a port if it is unusual. Empty for the
+   * vendor's own.
+   */
   readonly host: string;
   /** The APIs that could answer as well, because there are keys for them. */
   readonly others: readonly ModelApi[];
@@ -31,7 +38,10 @@ const API_NAMES: Readonly<Record<ModelApi, string>> = {
 /** The APIs in the order in which a key chooses among them. */
 const APIS: readonly ModelApi[] = ["gemini", "openai", "anthropic"];
 
-/** A name as the user gives it: the API, if the name has its prefix, and the model there. */
+/**
+ * A name as the user gives it: the API, if the name has its prefix, and the
+ * model there.
+ */
 interface ModelName {
   readonly api: ModelApi | undefined;
   readonly openAiApi: OpenAiApi | undefined;
@@ -39,7 +49,9 @@ interface ModelName {
   readonly name: string;
 }
 
-/** The prefixes of names. Any other colon belongs to the name, as in `qwen3:8b`. */
+/**
+ * The prefixes of names. Any other colon belongs to the name, as in `qwen3:8b`.
+ */
 const PREFIXES: Readonly<Record<string, Omit<ModelName, "name">>> = {
   gemini: { api: "gemini", openAiApi: undefined },
   openai: { api: "openai", openAiApi: undefined },
@@ -49,10 +61,13 @@ const PREFIXES: Readonly<Record<string, Omit<ModelName, "name">>> = {
 };
 
 /**
- * Returns the model that the flag `--model`, the config file and the environment choose; undefined for the scripted model.
+ * Returns the model that the flag `--model`, the config file and the
+ * environment choose; undefined for the scripted model.
  *
- * A name's prefix chooses the API. A name without a prefix uses the first of Gemini, OpenAI and Anthropic that has a key (for OpenAI's
- * API, a base URL with the name of a model is enough). Nothing in a workspace is read. Throws an `Error` for an API without a key.
+ * A name's prefix chooses the API. A name without a prefix uses the first of
+ * Gemini, OpenAI and Anthropic that has a key (for OpenAI's API, a base URL
+ * with the name of a model is enough). Nothing in a workspace is read. Throws
+ * an `Error` for an API without a key.
  */
 export function chooseModel(
   config: ModelConfig | undefined,
@@ -63,19 +78,30 @@ export function chooseModel(
   const text = flag ?? settings.name;
   const [, prefix = "", rest = ""] = /^([a-z-]+):(.*)$/s.exec(text) ?? [];
   const known = Object.hasOwn(PREFIXES, prefix) ? PREFIXES[prefix] : undefined;
-  const named = known ? { ...known, name: rest } : { api: undefined, openAiApi: undefined, name: text };
-  const environment = named.name === "" ? env : { ...env, OPENAI_MODEL: named.name };
-  const available = APIS.filter((api) => isConfigured(api, settings, environment));
+  const named = known
+    ? { ...known, name: rest }
+    : { api: undefined, openAiApi: undefined, name: text };
+  const environment =
+    named.name === "" ? env : { ...env, OPENAI_MODEL: named.name };
+  const available = APIS.filter((api) =>
+    isConfigured(api, settings, environment),
+  );
   const api = named.api ?? available[0];
   if (!api) {
     if (flag === undefined) return undefined;
-    throw new Error(`--model ${flag} needs a key: set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY`);
+    throw new Error(
+      `--model ${flag} needs a key: set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY`,
+    );
   }
   const model = createModel(api, named, settings, environment);
-  if (!model) throw new Error(`model ${JSON.stringify(text)} has no key: ${KEY_REMEDIES[api]}`);
+  if (!model)
+    throw new Error(
+      `model ${JSON.stringify(text)} has no key: ${KEY_REMEDIES[api]}`,
+    );
   const others = available.filter((other) => other !== api);
   // The whole URL may hold a password, so messages get its host alone.
-  const host = URL.parse(settings.baseUrl || (env[BASE_URLS[api]] ?? ""))?.host ?? "";
+  const host =
+    URL.parse(settings.baseUrl || (env[BASE_URLS[api]] ?? ""))?.host ?? "";
   return { api, model, host, others };
 }
 
@@ -91,7 +117,11 @@ const BASE_URLS: Readonly<Record<ModelApi, string>> = {
   anthropic: "ANTHROPIC_BASE_URL",
 };
 
-function isConfigured(api: ModelApi, settings: ModelConfig, env: Environment): boolean {
+function isConfigured(
+  api: ModelApi,
+  settings: ModelConfig,
+  env: Environment,
+): boolean {
   switch (api) {
     case "gemini":
       return geminiOptionsFrom(geminiEnvironment(settings, env)) !== undefined;
@@ -104,17 +134,36 @@ function isConfigured(api: ModelApi, settings: ModelConfig, env: Environment): b
   }
 }
 
-/** Creates the model; undefined when the API has neither a key nor anything that replaces one. */
-function createModel(api: ModelApi, named: ModelName, settings: ModelConfig, env: Environment): Model | undefined {
-  const chosen = defined({ model: named.name || undefined, baseUrl: settings.baseUrl || undefined });
+/**
+ * Creates the model; undefined when the API has neither a key nor anything that
+ * replaces one.
+ */
+function createModel(
+  api: ModelApi,
+  named: ModelName,
+  settings: ModelConfig,
+  env: Environment,
+): Model | undefined {
+  const chosen = defined({
+    model: named.name || undefined,
+    baseUrl: settings.baseUrl || undefined,
+  });
   switch (api) {
     case "gemini": {
       const options = geminiOptionsFrom(geminiEnvironment(settings, env));
       return options && createGeminiModel({ ...options, ...chosen });
     }
     case "openai": {
-      const options = openAiOptionsFrom(env) ?? (settings.baseUrl === "" ? undefined : {});
-      return options && createOpenAiModel({ ...options, ...chosen, ...defined({ api: named.openAiApi }) });
+      const options =
+        openAiOptionsFrom(env) ?? (settings.baseUrl === "" ? undefined : {});
+      return (
+        options &&
+        createOpenAiModel({
+          ...options,
+          ...chosen,
+          ...defined({ api: named.openAiApi }),
+        })
+      );
     }
     case "anthropic": {
       const options = anthropicOptionsFrom(env);
@@ -125,17 +174,35 @@ function createModel(api: ModelApi, named: ModelName, settings: ModelConfig, env
   }
 }
 
-function geminiEnvironment({ vertexProject, vertexLocation }: ModelConfig, env: Environment): Environment {
+function geminiEnvironment(
+  { vertexProject, vertexLocation }: ModelConfig,
+  env: Environment,
+): Environment {
   return {
     ...env,
-    ...(vertexProject === "" ? {} : { GOOGLE_GENAI_USE_VERTEXAI: "true", GOOGLE_CLOUD_PROJECT: vertexProject }),
+    ...(vertexProject === ""
+      ? {}
+      : {
+          GOOGLE_GENAI_USE_VERTEXAI: "true",
+          GOOGLE_CLOUD_PROJECT: vertexProject,
+        }),
     ...(vertexLocation === "" ? {} : { GOOGLE_CLOUD_LOCATION: vertexLocation }),
   };
 }
 
-/** Describes a choice in a line: the model, the API, and what else could answer. */
-export function describeChoice({ api, model, host, others }: ModelChoice): string {
+/**
+ * Describes a choice in a line: the model, the API, and what else could answer.
+ */
+export function describeChoice({
+  api,
+  model,
+  host,
+  others,
+}: ModelChoice): string {
   const at = host === "" ? "" : ` at ${host}`;
-  const more = others.length === 0 ? "" : `; ${others.map((other) => API_NAMES[other]).join(" and ")} with --model`;
+  const more =
+    others.length === 0
+      ? ""
+      : `; ${others.map((other) => API_NAMES[other]).join(" and ")} with --model`;
   return `${model.name} (${API_NAMES[api]}${at}${more})`;
 }

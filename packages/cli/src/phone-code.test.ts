@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { missingForPhone, selfSignedFingerprint } from "./phone-code.ts";
 
-const ADDRESS = "an address that other machines reach (--host, or --public-url of a proxy)";
+const ADDRESS =
+  "an address that other machines reach (--host, or --public-url of a proxy)";
 const CERTIFICATE = "a certificate ([tls] in config.toml, or that of a proxy)";
 const TOKEN = "a token of its own (--token-file)";
 
@@ -43,7 +44,9 @@ HwYDVR0jBBgwFoAUXcGHVWXIDh16FfEK6ewdWuIjRzIwDwYDVR0TAQH/BAUwAwEB
 qC8UbQIhAJRzw0tJYWaA0hrAnr6Gs1bc3RXTCH4rYf/pHjom1O6V
 -----END CERTIFICATE-----`;
 
-/** Made by `openssl req -x509 -subj /CN=issued`, with the one above as `-CA`. */
+/**
+ * Made by `openssl req -x509 -subj /CN=issued`, with the one above as `-CA`.
+ */
 const ISSUED = `-----BEGIN CERTIFICATE-----
 MIIBdjCCARygAwIBAgIUXytDGjQyF+u4Vuk+/+owqtySPzIwCgYIKoZIzj0EAwIw
 DjEMMAoGA1UEAwwDb3duMCAXDTI2MTEyNDE4NDQ0M1oYDzIxMjYxMDMxMTg0NDQz

@@ -1,8 +1,20 @@
-import { chmod, chown, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  chown,
+  mkdtemp,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { assertPrivateDirectory, readPrivateFile, writePrivateFile } from "./private-file.ts";
+import {
+  assertPrivateDirectory,
+  readPrivateFile,
+  writePrivateFile,
+} from "./private-file.ts";
 
 describe("what only its user may read", () => {
   let directory: string;
@@ -26,18 +38,19 @@ describe("what only its user may read", () => {
   it("rejects a directory of another user", async () => {
     const isRoot = process.getuid?.() === 0;
     if (isRoot) await chown(directory, 65_534, 65_534);
-    await expect(assertPrivateDirectory(isRoot ? directory : "/root")).rejects.toThrow(
-      "belongs to another user: chown",
-    );
+    await expect(
+      assertPrivateDirectory(isRoot ? directory : "/root"),
+    ).rejects.toThrow("belongs to another user: chown");
   });
 
   it("is a file of mode 0600 that is there whole or not at all, in a directory of mode 0700", async () => {
     const path = join(directory, "made/file.json");
     await writePrivateFile(path, "one");
     await writePrivateFile(path, "two");
-    expect([(await stat(path)).mode & 0o777, (await stat(join(directory, "made"))).mode & 0o777]).toEqual([
-      0o600, 0o700,
-    ]);
+    expect([
+      (await stat(path)).mode & 0o777,
+      (await stat(join(directory, "made"))).mode & 0o777,
+    ]).toEqual([0o600, 0o700]);
     expect(await readPrivateFile(path)).toBe("two");
     await rm(path);
     expect(await readPrivateFile(path)).toBeUndefined();
@@ -46,7 +59,9 @@ describe("what only its user may read", () => {
   it("is not read when others may read it, and says what to do", async () => {
     const path = join(directory, "file.json");
     await writeFile(path, "text", { mode: 0o644 });
-    await expect(readPrivateFile(path)).rejects.toThrow(`file "${path}" is open to other users: chmod 600 ${path}`);
+    await expect(readPrivateFile(path)).rejects.toThrow(
+      `file "${path}" is open to other users: chmod 600 ${path}`,
+    );
     expect(await readFile(path, "utf8")).toBe("text");
   });
 });

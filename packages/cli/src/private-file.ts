@@ -9,17 +9,30 @@ const { O_NOFOLLOW, O_RDONLY } = constants;
 const OTHERS = 0o077;
 
 /**
- * Asserts that nobody else can read or change a data directory, which may be missing.
+ * Asserts that nobody else can read or change a data directory, which may be
+ * missing.
  *
- * Throws when other users have any permission, or when it belongs to another user.
+ * Throws when other users have any permission, or when it belongs to another
+ * user.
  */
 export async function assertPrivateDirectory(path: string): Promise<void> {
-  const problem = problemOf(await stat(path).catch(() => undefined), path, "700");
-  if (problem !== undefined) throw new Error(`data directory "${path}" ${problem}`);
+  const problem = problemOf(
+    await stat(path).catch(() => undefined),
+    path,
+    "700",
+  );
+  if (problem !== undefined)
+    throw new Error(`data directory "${path}" ${problem}`);
 }
 
-/** Replaces a file that only its owner may access (mode 0600), and creates its directory when it is missing (mode 0700). */
-export async function writePrivateFile(path: string, text: string): Promise<void> {
+/**
+ * Replaces a file that only its owner may access (mode 0600), and creates its
+ * directory when it is missing (mode 0700).
+ */
+export async function writePrivateFile(
+  path: string,
+  text: string,
+): Promise<void> {
   failpoint("devtool:private-file.write.before");
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   await replaceFile(path, text);
@@ -29,10 +42,14 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 /**
  * Reads a file that nobody else can read; undefined when it does not exist.
  *
- * Owner and mode are checked on the open file, so that it cannot be replaced between the check and the reading. Throws when other users
- * have any permission, when the file belongs to another user, and when it cannot be read.
+ * Owner and mode are checked on the open file, so that it cannot be replaced
+ * between the check and the reading. Throws when other users have any
+ * permission, when the file belongs to another user, and when it cannot be
+ * read.
  */
-export async function readPrivateFile(path: string): Promise<string | undefined> {
+export async function readPrivateFile(
+  path: string,
+): Promise<string | undefined> {
   try {
     await using file = await open(path, O_RDONLY | O_NOFOLLOW);
     const problem = problemOf(await file.stat(), path, "600");
@@ -41,9 +58,12 @@ export async function readPrivateFile(path: string): Promise<string | undefined>
   } catch (reason) {
     if (!(reason instanceof Error) || !("code" in reason)) throw reason;
     if (reason.code === "ENOENT") return undefined;
-    throw new Error(`file "${path}" cannot be read (${reason.message}): ${REMEDIES.get(reason.code) ?? "remove it"}`, {
-      cause: reason,
-    });
+    throw new Error(
+      `file "${path}" cannot be read (${reason.message}): ${REMEDIES.get(reason.code) ?? "remove it"}`,
+      {
+        cause: reason,
+      },
+    );
   }
 }
 
@@ -53,9 +73,16 @@ const REMEDIES: ReadonlyMap<unknown, string> = new Map([
   ["ELOOP", "it is a link, remove it"],
 ]);
 
-function problemOf(stats: Stats | undefined, path: string, mode: string): string | undefined {
+function problemOf(
+  stats: Stats | undefined,
+  path: string,
+  mode: string,
+): string | undefined {
   if (!stats) return undefined;
   const user = process.getuid?.();
-  if (user !== undefined && stats.uid !== user) return `belongs to another user: chown ${user} ${path}`;
-  return (stats.mode & OTHERS) === 0 ? undefined : `is open to other users: chmod ${mode} ${path}`;
+  if (user !== undefined && stats.uid !== user)
+    return `belongs to another user: chown ${user} ${path}`;
+  return (stats.mode & OTHERS) === 0
+    ? undefined
+    : `is open to other users: chmod ${mode} ${path}`;
 }

@@ -1,7 +1,9 @@
 import { defined } from "@devtool/schema/json";
 import type { ServerOptions, ServerSettings } from "@devtool/server";
 
-/** The choices of `--profile`: one for each A2A test kit (docs/test-kits.md). */
+/**
+ * The choices of `--profile`: one for each A2A test kit (docs/test-kits.md).
+ */
 export const PROFILES = ["tck", "tck-0.3", "acts"] as const;
 
 export type Profile = (typeof PROFILES)[number];
@@ -21,13 +23,19 @@ interface Base {
 }
 
 /** Returns the options of a server for a test kit. */
-export async function profileOptions(profile: Profile, { env, configured }: Base): Promise<ServerOptions> {
+export async function profileOptions(
+  profile: Profile,
+  { env, configured }: Base,
+): Promise<ServerOptions> {
   const { createTckAgent } = await import("@devtool/server/tck");
   const { ordinary, a2a } = RULES[profile];
   const seconds = env.TCK_STREAMING_TIMEOUT ?? "";
-  const streamingTimeoutMs = seconds === "" ? STREAMING_TIMEOUT_MS : Number(seconds) * 1000;
+  const streamingTimeoutMs =
+    seconds === "" ? STREAMING_TIMEOUT_MS : Number(seconds) * 1000;
   if (!(streamingTimeoutMs > 0 && Number.isFinite(streamingTimeoutMs))) {
-    throw new Error(`TCK_STREAMING_TIMEOUT "${seconds}" is not a duration: give seconds, such as 2.0`);
+    throw new Error(
+      `TCK_STREAMING_TIMEOUT "${seconds}" is not a duration: give seconds, such as 2.0`,
+    );
   }
   return {
     agents: { devtool: createTckAgent({ ordinary, streamingTimeoutMs }) },
@@ -43,13 +51,23 @@ interface Rules {
   readonly a2a: NonNullable<ServerSettings["a2a"]>;
 }
 
-const STRICT = { unversionedCard: "v1", endedTask: "refuse", missingMessageId: "generate" } as const;
+const STRICT = {
+  unversionedCard: "v1",
+  endedTask: "refuse",
+  missingMessageId: "generate",
+} as const;
 
 /** The differences between the kits. */
 const RULES: Readonly<Record<Profile, Rules>> = {
   // Requires A2A 1.0.0, and the extended card also without credentials.
-  tck: { ordinary: "completed", a2a: { ...STRICT, revision: "1.0.0", extendedCard: "everybody" } },
+  tck: {
+    ordinary: "completed",
+    a2a: { ...STRICT, revision: "1.0.0", extendedCard: "everybody" },
+  },
   // Continues every task that it starts.
   "tck-0.3": { ordinary: "input-required", a2a: {} },
-  acts: { ordinary: "completed", a2a: { ...STRICT, inputModes: ["text/*", "application/json"] } },
+  acts: {
+    ordinary: "completed",
+    a2a: { ...STRICT, inputModes: ["text/*", "application/json"] },
+  },
 };

@@ -19,8 +19,14 @@ import { visible } from "./render/style.ts";
 import { addServerCommands } from "./server-commands.ts";
 import { TASK_STATES } from "./task-states.ts";
 
-/** Runs a command line and returns its exit code. Each command's code is loaded only when it is run. */
-export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
+/**
+ * Runs a command line and returns its exit code. Each command's code is loaded
+ * only when it is run.
+ */
+export async function runProgram(
+  argv: readonly string[],
+  io: Io,
+): Promise<number> {
   let exitCode: number = ExitCode.OK;
   const program = buildProgram(io, (code) => {
     exitCode = code;
@@ -29,10 +35,14 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (reason) {
-    if (reason instanceof CommanderError) return reason.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
+    if (reason instanceof CommanderError)
+      return reason.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
     const { isAbort, userMessage } = await import("./error-text.ts");
     if (isAbort(reason)) return ExitCode.CANCELED;
-    writeLine(io.stderr, `devtool: ${visible(userMessage(reason)).replaceAll("\n", "\n  │ ")}`);
+    writeLine(
+      io.stderr,
+      `devtool: ${visible(userMessage(reason)).replaceAll("\n", "\n  │ ")}`,
+    );
     return reason instanceof UsageError ? ExitCode.USAGE : ExitCode.FAILED;
   }
 }
@@ -49,9 +59,13 @@ function buildProgram(io: Io, done: Done): Command {
     .enablePositionalOptions()
     .addHelpText("after", EXIT_CODES)
     .exitOverride()
-    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+    });
   program.commandsGroup("Use an agent:");
-  for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks]) add(program, io, done);
+  for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks])
+    add(program, io, done);
   program.commandsGroup("Run a server:");
   addServerCommands(program, io, done);
   program.commandsGroup("Test:");
@@ -66,110 +80,216 @@ function addRun(program: Command, io: Io, done: Done): void {
     )
     .option("--prompt-file <file>", "read the prompt from a file")
     .addOption(imageOption())
-    .option("--workspace <dir>", "directory to work in (default: current directory; with --url or --task the server's)")
+    .option(
+      "--workspace <dir>",
+      "directory to work in (default: current directory; with --url or --task the server's)",
+    )
     .option("--task <id>", `continue a task: ${TASK_ID}`)
-    .option("--output-last-message <file>", "write the agent's last message to a file")
+    .option(
+      "--output-last-message <file>",
+      "write the agent's last message to a file",
+    )
     .option("--json", JSON_EVENTS)
     .addHelpText("after", EXIT_CODES)
-    .action(async (prompt, options) => done(await (await import("./command/run.ts")).run(prompt, options, io)));
+    .action(async (prompt, options) =>
+      done(await (await import("./command/run.ts")).run(prompt, options, io)),
+    );
 }
 
 function addChat(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(withSession(program.command("chat"))))
     .description("Chat with an agent")
     .option("--workspace <dir>", "directory to work in (default: the server's)")
-    .addOption(new Option("-c, --continue", "continue the last conversation in the workspace").conflicts("task"))
+    .addOption(
+      new Option(
+        "-c, --continue",
+        "continue the last conversation in the workspace",
+      ).conflicts("task"),
+    )
     .option("--task <id>", `continue a task: ${TASK_ID}`)
-    .action(async (options) => done(await (await import("./command/chat.ts")).chat(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/chat.ts")).chat(options, io)),
+    );
 }
 
 function addAcp(program: Command, io: Io, done: Done): void {
   program
     .command("acp")
-    .description("Run as an Agent Client Protocol (ACP) agent for an editor, over standard input and output")
-    .option("--workspace <dir>", "directory to work in (default: the editor's; with --url the server's)")
+    .description(
+      "Run as an Agent Client Protocol (ACP) agent for an editor, over standard input and output",
+    )
+    .option(
+      "--workspace <dir>",
+      "directory to work in (default: the editor's; with --url the server's)",
+    )
     .option(
       "--agent <name...>",
       "agents that the editor offers to choose from, on a server with several (default: all)",
     )
     .option("--model <name...>", "models that the editor offers to choose from")
-    .option("--url <url>", "server or A2A agent (default: the running server, or one for this editor)")
-    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
+    .option(
+      "--url <url>",
+      "server or A2A agent (default: the running server, or one for this editor)",
+    )
+    .option(
+      "--token <token>",
+      "bearer token (default: $DEVTOOL_TOKEN, or the running server's)",
+    )
     .option("--data <dir>", DATA_DIRECTORY)
     .addOption(
-      new Option("--protocol <name>", "protocol to speak (default: connect; with --url a2a)").choices([
-        "connect",
-        "grpc",
-        "a2a",
-      ]),
+      new Option(
+        "--protocol <name>",
+        "protocol to speak (default: connect; with --url a2a)",
+      ).choices(["connect", "grpc", "a2a"]),
     )
-    .action(async (options) => done(await (await import("./command/acp.ts")).acp(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/acp.ts")).acp(options, io)),
+    );
 }
 
 function addTasks(program: Command, io: Io, done: Done): void {
   withConnection(program.command("tasks"))
-    .description("List tasks, newest first: id, state, time of the last change, title")
-    .addOption(new Option("--state <state>", "only tasks in this state").choices(TASK_STATES))
+    .description(
+      "List tasks, newest first: id, state, time of the last change, title",
+    )
+    .addOption(
+      new Option("--state <state>", "only tasks in this state").choices(
+        TASK_STATES,
+      ),
+    )
     .option("--agent <name>", "only tasks of this agent")
     .option("--workspace <dir>", "only tasks in this directory")
     .option("--title <text>", "only tasks whose title contains this text")
-    .addOption(new Option("--limit <number>", "list at most this many tasks (default: all)").argParser(positiveNumber))
+    .addOption(
+      new Option(
+        "--limit <number>",
+        "list at most this many tasks (default: all)",
+      ).argParser(positiveNumber),
+    )
     .option("--json", "print each task as a line of JSON")
-    .action(async (options) => done(await (await import("./command/tasks.ts")).tasks(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/tasks.ts")).tasks(options, io)),
+    );
   withConnection(program.command("watch").argument("<task>", TASK_ID))
     .description("Follow a task from its first event")
     .option("--json", JSON_EVENTS)
-    .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
-  withConnection(program.command("rename").argument("<task>", TASK_ID).argument("<title>", TITLE))
+    .action(async (task, options) =>
+      done(await (await import("./command/watch.ts")).watch(task, options, io)),
+    );
+  withConnection(
+    program
+      .command("rename")
+      .argument("<task>", TASK_ID)
+      .argument("<title>", TITLE),
+  )
     .description("Rename a task")
     .action(async (task, title, options) =>
-      done(await (await import("./command/tasks.ts")).rename(task, title, options, io)),
+      done(
+        await (await import("./command/tasks.ts")).rename(
+          task,
+          title,
+          options,
+          io,
+        ),
+      ),
     );
   withConnection(program.command("cancel").argument("<task>", TASK_ID))
     .description("Cancel a task")
-    .action(async (task, options) => done(await (await import("./command/tasks.ts")).cancel(task, options, io)));
+    .action(async (task, options) =>
+      done(
+        await (await import("./command/tasks.ts")).cancel(task, options, io),
+      ),
+    );
 }
 
 function addSlashCommands(program: Command, io: Io, done: Done): void {
-  withConnection(withApproval(withAgent(program.command("exec <command> [args...]"))))
+  withConnection(
+    withApproval(withAgent(program.command("exec <command> [args...]"))),
+  )
     .description("Run a slash command, for example: devtool exec /shell ls -la")
     .usage("[options] <command> [args...]")
     .passThroughOptions()
-    .option("--workspace <dir>", "directory to run it in (default: the server's)")
+    .option(
+      "--workspace <dir>",
+      "directory to run it in (default: the server's)",
+    )
     .option("--json", JSON_EVENTS)
-    .addHelpText("after", `\nOptions must come before the slash command.\n${EXIT_CODES}`)
+    .addHelpText(
+      "after",
+      `\nOptions must come before the slash command.\n${EXIT_CODES}`,
+    )
     .action(async (command, args, options) =>
-      done(await (await import("./command/slash-commands.ts")).exec([command, ...args], options, io)),
+      done(
+        await (await import("./command/slash-commands.ts")).exec(
+          [command, ...args],
+          options,
+          io,
+        ),
+      ),
     );
   withConnection(withAgent(program.command("commands")))
     .description("List the slash commands of an agent")
-    .option("--workspace <dir>", "list those for this directory (default: the server's)")
-    .action(async (options) => done(await (await import("./command/slash-commands.ts")).commands(options, io)));
+    .option(
+      "--workspace <dir>",
+      "list those for this directory (default: the server's)",
+    )
+    .action(async (options) =>
+      done(
+        await (await import("./command/slash-commands.ts")).commands(
+          options,
+          io,
+        ),
+      ),
+    );
 }
 
 function addConformance(program: Command, io: Io, done: Done): void {
-  const notForPrograms = ["push", "token", "data", "a2a", "binding", "prompts", "only"];
+  const notForPrograms = [
+    "push",
+    "token",
+    "data",
+    "a2a",
+    "binding",
+    "prompts",
+    "only",
+  ];
   program
     .command("conformance [url]")
-    .description("Test an A2A 0.3 or 1.0 server, or a client or codec in any language")
-    .addOption(
-      new Option("--program <file>", "test a client or codec: the program that this binding.json names").conflicts(
-        notForPrograms,
-      ),
+    .description(
+      "Test an A2A 0.3 or 1.0 server, or a client or codec in any language",
     )
-    .option("--push <host:port>", "also test push notifications, received at this address")
+    .addOption(
+      new Option(
+        "--program <file>",
+        "test a client or codec: the program that this binding.json names",
+      ).conflicts(notForPrograms),
+    )
+    .option(
+      "--push <host:port>",
+      "also test push notifications, received at this address",
+    )
     .option("--token <token>", "bearer token")
     .option("--data <dir>", DATA_DIRECTORY)
-    .addOption(new Option("--a2a <version>", "A2A version (default: the card's first)").choices(["0.3", "1.0"]))
     .addOption(
-      new Option("--binding <name>", "protocol binding (default: the card's first)").choices([
-        "JSONRPC",
-        "HTTP+JSON",
-        "GRPC",
-      ]),
+      new Option(
+        "--a2a <version>",
+        "A2A version (default: the card's first)",
+      ).choices(["0.3", "1.0"]),
     )
-    .option("--prompts <file>", "JSON file with the prompt for each behavior (default: the coding agent's)")
-    .option("--only <prefix>", "run only the cases whose id starts with this prefix, such as a2a/")
+    .addOption(
+      new Option(
+        "--binding <name>",
+        "protocol binding (default: the card's first)",
+      ).choices(["JSONRPC", "HTTP+JSON", "GRPC"]),
+    )
+    .option(
+      "--prompts <file>",
+      "JSON file with the prompt for each behavior (default: the coding agent's)",
+    )
+    .option(
+      "--only <prefix>",
+      "run only the cases whose id starts with this prefix, such as a2a/",
+    )
     .option(
       "--known-failing <file>",
       "JSON file of cases that may fail, with reasons; it is an error if one of them passes",
@@ -179,6 +299,12 @@ function addConformance(program: Command, io: Io, done: Done): void {
     .option("--report-json <file>", "write a JSON report")
     .option("--json", "print each result as a line of JSON")
     .action(async (url, options) =>
-      done(await (await import("./command/conformance.ts")).conformance(url, options, io)),
+      done(
+        await (await import("./command/conformance.ts")).conformance(
+          url,
+          options,
+          io,
+        ),
+      ),
     );
 }

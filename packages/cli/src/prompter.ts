@@ -3,14 +3,21 @@ import type { Completion } from "./completion.ts";
 import type { Io } from "./io.ts";
 import { visible } from "./render/style.ts";
 import { LineEditor } from "./terminal/line-editor.ts";
-import { type Aside, type Questioner, TerminalQuestioner } from "./terminal/questioner.ts";
+import {
+  type Aside,
+  type Questioner,
+  TerminalQuestioner,
+} from "./terminal/questioner.ts";
 import { Terminal, type TerminalInput } from "./terminal/terminal.ts";
 
 /** Reads messages, one at a time. */
 export interface Prompter extends Disposable {
   /** Asks for decisions; undefined without a terminal. */
   readonly questioner: Questioner | undefined;
-  /** Returns the first message that was typed ahead, or asks for one. Undefined at the end of the input, or when `signal` aborts. */
+  /**
+   * Returns the first message that was typed ahead, or asks for one. Undefined
+   * at the end of the input, or when `signal` aborts.
+   */
   message(prompt: string, signal: AbortSignal): Promise<string | undefined>;
   /** Puts a text back into the input line. */
   restore(text: string): void;
@@ -22,7 +29,10 @@ export interface Prompter extends Disposable {
 export interface PrompterOptions {
   /** Completes a line when Tab is pressed. */
   readonly complete: (line: string) => Completion;
-  /** Receives each message that was typed while none was asked for. It waits in a queue. */
+  /**
+   * Receives each message that was typed while none was asked for. It waits in
+   * a queue.
+   */
   readonly onQueued: (message: string) => void;
   /** Called when Esc is pressed while no question is asked. */
   readonly onEscape: () => void;
@@ -40,7 +50,10 @@ export function createPrompter(io: Io, options: PrompterOptions): Prompter {
     message: async (prompt, signal) => {
       if (signal.aborted) return undefined;
       io.stdout.write(prompt);
-      const { value, done } = restored.length > 0 ? { value: restored.shift(), done: false } : await lines.next();
+      const { value, done } =
+        restored.length > 0
+          ? { value: restored.shift(), done: false }
+          : await lines.next();
       return done ? undefined : value?.trim();
     },
     restore: (text) => void restored.push(text),
@@ -49,24 +62,33 @@ export function createPrompter(io: Io, options: PrompterOptions): Prompter {
   };
 }
 
-function terminalPrompter(terminal: Terminal, options: PrompterOptions): Prompter {
+function terminalPrompter(
+  terminal: Terminal,
+  options: PrompterOptions,
+): Prompter {
   const editor = new LineEditor({ out: terminal.out, ...options });
   const aside: Aside = {
     take: (input) => {
-      if (input.case === "key" && input.key.name === "escape") options.onEscape();
+      if (input.case === "key" && input.key.name === "escape")
+        options.onEscape();
       else editor.take(input);
     },
-    notice: () => (editor.draft === "" ? undefined : `· kept for your next message: ${visible(editor.draft)}`),
+    notice: () =>
+      editor.draft === ""
+        ? undefined
+        : `· kept for your next message: ${visible(editor.draft)}`,
   };
   terminal.listen(aside.take);
   const held = terminal.hold();
   return {
     questioner: new TerminalQuestioner(terminal, aside),
-    message: async (prompt, signal) => (await editor.read(prompt, signal))?.text,
+    message: async (prompt, signal) =>
+      (await editor.read(prompt, signal))?.text,
     restore: (text) => editor.insert(text),
     clear: () => editor.clear(),
     [Symbol.dispose]: () => {
-      if (editor.rest !== "") editor.tell(`· not sent: ${visible(editor.rest)}`);
+      if (editor.rest !== "")
+        editor.tell(`· not sent: ${visible(editor.rest)}`);
       editor[Symbol.dispose]();
       held[Symbol.dispose]();
     },
@@ -83,7 +105,9 @@ export function createQuestioner(io: Io): Questioner {
     notice: () => {
       const text = early;
       early = "";
-      return text === "" ? undefined : `· not taken as an answer, it came before the question: ${JSON.stringify(text)}`;
+      return text === ""
+        ? undefined
+        : `· not taken as an answer, it came before the question: ${JSON.stringify(text)}`;
     },
   });
 }

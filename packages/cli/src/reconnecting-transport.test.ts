@@ -11,7 +11,10 @@ describe("a transport that follows its server", () => {
   it("says each time that it waits, also after it has given up", async () => {
     const said: string[] = [];
     const transport = createRouterTransport(() => undefined);
-    const first = { address: { url: "http://127.0.0.1:1", token: "t" }, transport };
+    const first = {
+      address: { url: "http://127.0.0.1:1", token: "t" },
+      transport,
+    };
     const { tasks } = createDevtoolClient(
       new ReconnectingTransport(first, {
         find: () => Promise.resolve(undefined),
@@ -21,15 +24,26 @@ describe("a transport that follows its server", () => {
       }),
     );
     for (let call = 1; call <= 2; call++) {
-      await expect(tasks.getTask({ taskId: "t1" })).rejects.toThrow("no server came back within");
+      await expect(tasks.getTask({ taskId: "t1" })).rejects.toThrow(
+        "no server came back within",
+      );
       expect(said).toHaveLength(call);
-      expect(said.at(-1)).toBe("the server at http://127.0.0.1:1 is gone: waiting for it to start again");
+      expect(said.at(-1)).toBe(
+        "the server at http://127.0.0.1:1 is gone: waiting for it to start again",
+      );
     }
   });
 
   it("waits on while another program has its port, and says so once", async () => {
-    const foreign = (): Promise<Address> => Promise.reject(new UnprovenServerError("another program listens"));
-    const { tasks, said } = following([foreign, foreign, () => Promise.resolve(undefined), foreign, running]);
+    const foreign = (): Promise<Address> =>
+      Promise.reject(new UnprovenServerError("another program listens"));
+    const { tasks, said } = following([
+      foreign,
+      foreign,
+      () => Promise.resolve(undefined),
+      foreign,
+      running,
+    ]);
     expect((await tasks.getTask({ taskId: "t1" })).task?.id).toBe("t1");
     expect(said).toEqual([
       "another program listens: waiting for it to start again",
@@ -40,16 +54,21 @@ describe("a transport that follows its server", () => {
   it("takes the server for gone from the first call that waits until one finds it", async () => {
     const canceling = new AbortController();
     const gone = (): Promise<undefined> => Promise.resolve(undefined);
-    const { tasks, transport } = following([gone, gone, running], { onSaid: () => canceling.abort() });
+    const { tasks, transport } = following([gone, gone, running], {
+      onSaid: () => canceling.abort(),
+    });
     const states = [transport.isServerGone];
-    await expect(tasks.getTask({ taskId: "t1" }, { signal: canceling.signal })).rejects.toThrow("canceled");
+    await expect(
+      tasks.getTask({ taskId: "t1" }, { signal: canceling.signal }),
+    ).rejects.toThrow("canceled");
     states.push(transport.isServerGone);
     await tasks.getTask({ taskId: "t1" });
     expect([...states, transport.isServerGone]).toEqual([false, true, false]);
   });
 
   it("says in the end what had its port", async () => {
-    const foreign = (): Promise<Address> => Promise.reject(new UnprovenServerError("another program listens"));
+    const foreign = (): Promise<Address> =>
+      Promise.reject(new UnprovenServerError("another program listens"));
     const { tasks } = following([foreign, foreign], { maxWaitMs: 1 });
     await expect(tasks.getTask({ taskId: "t1" })).rejects.toThrow(
       "no server came back within 0.001 seconds: another program listens",
@@ -57,8 +76,12 @@ describe("a transport that follows its server", () => {
   });
 
   it("fails at once when the look itself fails", async () => {
-    const { tasks, said } = following([() => Promise.reject(new Error("the directory is open to other users"))]);
-    await expect(tasks.getTask({ taskId: "t1" })).rejects.toThrow("the directory is open to other users");
+    const { tasks, said } = following([
+      () => Promise.reject(new Error("the directory is open to other users")),
+    ]);
+    await expect(tasks.getTask({ taskId: "t1" })).rejects.toThrow(
+      "the directory is open to other users",
+    );
     expect(said).toEqual([]);
   });
 
@@ -71,12 +94,17 @@ describe("a transport that follows its server", () => {
           canceling.abort();
         }),
     ]);
-    await expect(tasks.getTask({ taskId: "t1" }, { signal: canceling.signal })).rejects.toThrow("canceled");
+    await expect(
+      tasks.getTask({ taskId: "t1" }, { signal: canceling.signal }),
+    ).rejects.toThrow("canceled");
   });
 
   const running = (): Promise<Address> => Promise.resolve(addressAt(2));
 
-  /** A client of a server that was found once; further looks give what is listed, one by one. */
+  /**
+   * A client of a server that was found once; further looks give what is
+   * listed, one by one.
+   */
   function following(
     looks: readonly ((signal: AbortSignal) => Promise<Address | undefined>)[],
     { maxWaitMs = 60_000, onSaid = (): void => undefined } = {},
@@ -88,21 +116,35 @@ describe("a transport that follows its server", () => {
     };
     const next = looks.values();
     const running = createRouterTransport(({ service }) =>
-      service(TaskService, { getTask: ({ taskId }) => ({ task: { id: taskId } }) }),
+      service(TaskService, {
+        getTask: ({ taskId }) => ({ task: { id: taskId } }),
+      }),
     );
-    const first = { address: addressAt(1), transport: createRouterTransport(() => undefined) };
+    const first = {
+      address: addressAt(1),
+      transport: createRouterTransport(() => undefined),
+    };
     const find = (signal: AbortSignal): Promise<Address | undefined> => {
       const look = next.next();
       if (look.done) throw new Error("looked more often than the test says");
       return look.value(signal);
     };
     const open = () => Promise.resolve(running);
-    const transport = new ReconnectingTransport(first, { find, open, notify, maxWaitMs });
+    const transport = new ReconnectingTransport(first, {
+      find,
+      open,
+      notify,
+      maxWaitMs,
+    });
     return { tasks: createDevtoolClient(transport).tasks, transport, said };
   }
 
   function addressAt(port: number): Address {
     const url = `http://127.0.0.1:${port}`;
-    return { url, token: "t", info: create(ServerInfoSchema, { url, proofKey: Buffer.alloc(32, port) }) };
+    return {
+      url,
+      token: "t",
+      info: create(ServerInfoSchema, { url, proofKey: Buffer.alloc(32, port) }),
+    };
   }
 });

@@ -4,7 +4,9 @@ import type { Address } from "./address.ts";
 import { errorMessage } from "./errors.ts";
 import { UnprovenServerError } from "./server-identity.ts";
 
-/** Maximum time that a call waits for a server to start again, in milliseconds. */
+/**
+ * Maximum time that a call waits for a server to start again, in milliseconds.
+ */
 const MAX_WAIT_MS = 120_000;
 
 /** Interval of looking for the server, in milliseconds. */
@@ -19,9 +21,11 @@ export interface OpenTransport {
 /** Options of `ReconnectingTransport`. */
 export interface ReconnectOptions {
   /**
-   * Finds the running server and verifies its identity; undefined while none runs.
+   * Finds the running server and verifies its identity; undefined while none
+   * runs.
    *
-   * Throws an `UnprovenServerError` while another program listens in its place: the call waits as if none ran. Any other error fails the call.
+   * Throws an `UnprovenServerError` while another program listens in its place:
+   * the call waits as if none ran. Any other error fails the call.
    */
   readonly find: (signal: AbortSignal) => Promise<Address | undefined>;
   readonly open: (address: Address) => Promise<Transport>;
@@ -36,10 +40,13 @@ export interface ReconnectOptions {
 }
 
 /**
- * A transport that follows a server over restarts, also to another port or token.
+ * A transport that follows a server over restarts, also to another port or
+ * token.
  *
- * Each call looks the server up again, so that the token never goes to another program on the same port, and waits while no server runs or
- * another program has its port. A broken stream fails with the error of its connection; the client then opens another one, which waits here.
+ * Each call looks the server up again, so that the token never goes to another
+ * program on the same port, and waits while no server runs or another program
+ * has its port. A broken stream fails with the error of its connection; the
+ * client then opens another one, which waits here.
  */
 export class ReconnectingTransport implements Transport {
   #current: OpenTransport;
@@ -52,22 +59,56 @@ export class ReconnectingTransport implements Transport {
     this.#options = options;
   }
 
-  /** Whether the server is gone, as the user was told, and no call has found it again. Calls wait for it. */
+  /**
+   * Whether the server is gone, as the user was told, and no call has found it
+   * again. Calls wait for it.
+   */
   get isServerGone(): boolean {
     return this.#isToldGone;
   }
 
-  readonly unary: Transport["unary"] = async (method, signal, timeoutMs, header, input, contextValues) => {
+  readonly unary: Transport["unary"] = async (
+    method,
+    signal,
+    timeoutMs,
+    header,
+    input,
+    contextValues,
+  ) => {
     const transport = await this.#connected(signal);
-    return transport.unary(method, signal, timeoutMs, header, input, contextValues);
+    return transport.unary(
+      method,
+      signal,
+      timeoutMs,
+      header,
+      input,
+      contextValues,
+    );
   };
 
-  readonly stream: Transport["stream"] = async (method, signal, timeoutMs, header, input, contextValues) => {
+  readonly stream: Transport["stream"] = async (
+    method,
+    signal,
+    timeoutMs,
+    header,
+    input,
+    contextValues,
+  ) => {
     const transport = await this.#connected(signal);
-    return transport.stream(method, signal, timeoutMs, header, input, contextValues);
+    return transport.stream(
+      method,
+      signal,
+      timeoutMs,
+      header,
+      input,
+      contextValues,
+    );
   };
 
-  /** Returns a transport to the running server. Throws a `ConnectError` when none starts in time, and when the signal aborts. */
+  /**
+   * Returns a transport to the running server. Throws a `ConnectError` when
+   * none starts in time, and when the signal aborts.
+   */
   async #connected(signal: AbortSignal = NEVER): Promise<Transport> {
     const { maxWaitMs = MAX_WAIT_MS } = this.#options;
     let looked = await this.#look(signal);
@@ -75,7 +116,8 @@ export class ReconnectingTransport implements Transport {
     // The user is told once, until the server is back.
     if (!this.#isToldGone) {
       this.#isToldGone = true;
-      const gone = looked.problem ?? `the server at ${this.#current.address.url} is gone`;
+      const gone =
+        looked.problem ?? `the server at ${this.#current.address.url} is gone`;
       this.#options.notify(`${gone}: waiting for it to start again`);
     }
     try {
@@ -86,21 +128,47 @@ export class ReconnectingTransport implements Transport {
         if (looked.address) return await this.#transportTo(looked.address);
       }
     } catch (reason) {
-      throw signal.aborted ? new ConnectError("canceled", Code.Canceled, undefined, undefined, reason) : reason;
+      throw signal.aborted
+        ? new ConnectError(
+            "canceled",
+            Code.Canceled,
+            undefined,
+            undefined,
+            reason,
+          )
+        : reason;
     }
     // The next call waits again, and tells the user.
     this.#isToldGone = false;
-    const remedy = looked.problem ?? 'start it with "devtool serve" and try again';
-    throw new ConnectError(`no server came back within ${maxWaitMs / 1000} seconds: ${remedy}`, FINAL);
+    const remedy =
+      looked.problem ?? 'start it with "devtool serve" and try again';
+    throw new ConnectError(
+      `no server came back within ${maxWaitMs / 1000} seconds: ${remedy}`,
+      FINAL,
+    );
   }
 
   async #look(signal: AbortSignal): Promise<Look> {
     try {
       return { address: await this.#options.find(signal) };
     } catch (reason) {
-      if (signal.aborted) throw new ConnectError("canceled", Code.Canceled, undefined, undefined, reason);
-      if (reason instanceof UnprovenServerError) return { address: undefined, problem: reason.message };
-      throw new ConnectError(errorMessage(reason), FINAL, undefined, undefined, reason);
+      if (signal.aborted)
+        throw new ConnectError(
+          "canceled",
+          Code.Canceled,
+          undefined,
+          undefined,
+          reason,
+        );
+      if (reason instanceof UnprovenServerError)
+        return { address: undefined, problem: reason.message };
+      throw new ConnectError(
+        errorMessage(reason),
+        FINAL,
+        undefined,
+        undefined,
+        reason,
+      );
     }
   }
 
@@ -110,13 +178,20 @@ export class ReconnectingTransport implements Transport {
     const wasToldGone = this.#isToldGone;
     this.#isToldGone = false;
     const { info: known, ...at } = before.address;
-    const hasRestarted = !address.info || !known || !Buffer.from(address.info.proofKey).equals(known.proofKey);
+    const hasRestarted =
+      !address.info ||
+      !known ||
+      !Buffer.from(address.info.proofKey).equals(known.proofKey);
     if (!hasRestarted) {
       if (wasToldGone) notify(`reconnected to ${address.url}`);
       return before.transport;
     }
-    // A transport that still reaches the server is kept, for the tasks that it knows.
-    const isReached = address.url === at.url && address.token === at.token && address.certificate === at.certificate;
+    // A transport that still reaches the server is kept, for the tasks that it
+    // knows.
+    const isReached =
+      address.url === at.url &&
+      address.token === at.token &&
+      address.certificate === at.certificate;
     const transport = isReached ? before.transport : await open(address);
     // Another call may have reconnected meanwhile.
     if (this.#current === before) {

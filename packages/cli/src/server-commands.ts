@@ -1,14 +1,30 @@
 import { type Command, Option } from "commander";
-import { approvalModeOption, DATA_DIRECTORY, type Done, JSON_EVENTS, withConnection } from "./command-options.ts";
+import {
+  approvalModeOption,
+  DATA_DIRECTORY,
+  type Done,
+  JSON_EVENTS,
+  withConnection,
+} from "./command-options.ts";
 import type { Io } from "./io.ts";
 import { AGENT_PROGRAMS } from "./known-programs.ts";
 import { PROFILES } from "./profile.ts";
 
-const JOB_LOG = "read this log file, as named by `devtool run`, instead of a server's";
+const JOB_LOG =
+  "read this log file, as named by `devtool run`, instead of a server's";
 
 /** Adds the commands with which an operator runs a server. */
 export function addServerCommands(program: Command, io: Io, done: Done): void {
-  for (const add of [addServe, addConsole, addTrust, addApprovals, addAudit, addStore, addPush, addDoctor])
+  for (const add of [
+    addServe,
+    addConsole,
+    addTrust,
+    addApprovals,
+    addAudit,
+    addStore,
+    addPush,
+    addDoctor,
+  ])
     add(program, io, done);
 }
 
@@ -16,31 +32,57 @@ function addServe(program: Command, io: Io, done: Done): void {
   const command = program
     .command("serve")
     .description("Start a server for a coding agent, or for agents of your own")
-    .action(async (options) => done(await (await import("./command/serve.ts")).serve(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/serve.ts")).serve(options, io)),
+    );
   command
     .optionsGroup("Agent:")
-    .option("--workspace <dir>", "directory the agent works in; created if missing (default: current directory)")
-    .option("--root <dir...>", "more directories that clients may choose as workspace")
+    .option(
+      "--workspace <dir>",
+      "directory the agent works in; created if missing (default: current directory)",
+    )
+    .option(
+      "--root <dir...>",
+      "more directories that clients may choose as workspace",
+    )
     .addOption(
       new Option(
         "--agent <[name=]agent>",
         `agent to serve; repeatable, and clients get the first by default. One of ${AGENT_PROGRAMS.map(({ name }) => name).join(", ")} or devtool, the coding agent; acp:COMMAND for another program that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: devtool)`,
       )
-        .argParser((value: string, others: readonly string[] = []) => [...others, value])
+        .argParser((value: string, others: readonly string[] = []) => [
+          ...others,
+          value,
+        ])
         .conflicts("profile"),
     )
-    .option("--model <name>", "model to use, for example openai:gpt-5.5 or anthropic:claude-sonnet-5-5")
+    .option(
+      "--model <name>",
+      "model to use, for example openai:gpt-5.5 or anthropic:claude-sonnet-5-5",
+    )
     .addOption(approvalModeOption("actions the agent may take without asking"))
-    .option("--store <url>", "keep tasks in this database, which servers share: postgres://user@host/database")
-    .option("--config <file>", "configuration file (default: config.toml in the data directory)")
+    .option(
+      "--store <url>",
+      "keep tasks in this database, which servers share: postgres://user@host/database",
+    )
+    .option(
+      "--config <file>",
+      "configuration file (default: config.toml in the data directory)",
+    )
     .option("--data <dir>", DATA_DIRECTORY);
   addListenOptions(command);
   command
     .optionsGroup("Testing:")
     .addOption(
-      new Option("--profile <kit>", "serve the test agent that an A2A test kit expects").choices([...PROFILES]),
+      new Option(
+        "--profile <kit>",
+        "serve the test agent that an A2A test kit expects",
+      ).choices([...PROFILES]),
     )
-    .option("--anonymous", "accept callers without credentials; only with --profile, only on loopback")
+    .option(
+      "--anonymous",
+      "accept callers without credentials; only with --profile, only on loopback",
+    )
     .optionsGroup("Output:")
     .option("--json", "print one line of JSON when the server is ready");
 }
@@ -50,86 +92,175 @@ function addListenOptions(command: Command): void {
   command
     .optionsGroup("Network:")
     .option("--host <address>", "address to listen on (default: 127.0.0.1)")
-    .option("--port <number>", "port to listen on; 0 for any free port (default: 41242)")
-    .option("--public-url <url>", "URL that clients use, such as a proxy's (default: the listening address)")
-    .option("--tls-ended-by-proxy", "a proxy terminates TLS: allow other machines without TLS here")
-    .option("--require-extension", "reject clients that do not support the development-tool extension")
-    .option("--push-target <host:port...>", "allow webhooks at this address although it is not public or not HTTPS")
+    .option(
+      "--port <number>",
+      "port to listen on; 0 for any free port (default: 41242)",
+    )
+    .option(
+      "--public-url <url>",
+      "URL that clients use, such as a proxy's (default: the listening address)",
+    )
+    .option(
+      "--tls-ended-by-proxy",
+      "a proxy terminates TLS: allow other machines without TLS here",
+    )
+    .option(
+      "--require-extension",
+      "reject clients that do not support the development-tool extension",
+    )
+    .option(
+      "--push-target <host:port...>",
+      "allow webhooks at this address although it is not public or not HTTPS",
+    )
     .optionsGroup("Access:")
     .option("--no-console", "do not serve the console, a web page at /console")
-    .option("--token-file <file>", "read the bearer token from a file of mode 0600 (default: generated)")
-    .option("--rotate-token", "generate a new token; the previous one stops working")
-    .option("--allow-host <host...>", "more accepted values of the Host header: name:port, or name for any port")
-    .option("--allow-origin <origin...>", "accepted origins of web pages, such as https://app.example");
+    .option(
+      "--token-file <file>",
+      "read the bearer token from a file of mode 0600 (default: generated)",
+    )
+    .option(
+      "--rotate-token",
+      "generate a new token; the previous one stops working",
+    )
+    .option(
+      "--allow-host <host...>",
+      "more accepted values of the Host header: name:port, or name for any port",
+    )
+    .option(
+      "--allow-origin <origin...>",
+      "accepted origins of web pages, such as https://app.example",
+    );
 }
 
 function addConsole(program: Command, io: Io, done: Done): void {
   program
     .command("console")
-    .description("Open the console in a web browser: all sessions of the server, and the questions that wait for you")
+    .description(
+      "Open the console in a web browser: all sessions of the server, and the questions that wait for you",
+    )
     .option("--url <url>", "server URL (default: the running server)")
-    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
+    .option(
+      "--token <token>",
+      "bearer token (default: $DEVTOOL_TOKEN, or the running server's)",
+    )
     .option("--data <dir>", DATA_DIRECTORY)
     .option("--label <text>", "name of this browser in --list")
     .option("--no-open", "print the address only")
     .option("--list", "list the browsers with access")
-    .addOption(new Option("--revoke <id>", "revoke the access of a browser, by its id in --list").conflicts(["list"]))
-    .action(async (options) => done(await (await import("./command/console.ts")).openConsole(options, io)));
+    .addOption(
+      new Option(
+        "--revoke <id>",
+        "revoke the access of a browser, by its id in --list",
+      ).conflicts(["list"]),
+    )
+    .action(async (options) =>
+      done(
+        await (await import("./command/console.ts")).openConsole(options, io),
+      ),
+    );
 }
 
 function addTrust(program: Command, io: Io, done: Done): void {
-  const trust = program.command("trust").description("Manage the directories whose configuration agents may use");
+  const trust = program
+    .command("trust")
+    .description("Manage the directories whose configuration agents may use");
   trust
     .command("add [dir]")
-    .description("Show a directory's configuration and trust it (default: current directory)")
+    .description(
+      "Show a directory's configuration and trust it (default: current directory)",
+    )
     .option("--data <dir>", DATA_DIRECTORY)
     .option("-y, --yes", "do not ask for confirmation")
-    .action(async (dir = ".", options) => done(await (await import("./command/trust.ts")).trustAdd(dir, options, io)));
+    .action(async (dir = ".", options) =>
+      done(
+        await (await import("./command/trust.ts")).trustAdd(dir, options, io),
+      ),
+    );
   trust
     .command("list")
     .description("List trusted directories")
     .option("--data <dir>", DATA_DIRECTORY)
-    .action(async (options) => done(await (await import("./command/trust.ts")).trustList(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/trust.ts")).trustList(options, io)),
+    );
   trust
     .command("remove [dir]")
     .description("Stop trusting a directory (default: current directory)")
     .option("--data <dir>", DATA_DIRECTORY)
     .action(async (dir = ".", options) =>
-      done(await (await import("./command/trust.ts")).trustRemove(dir, options, io)),
+      done(
+        await (await import("./command/trust.ts")).trustRemove(
+          dir,
+          options,
+          io,
+        ),
+      ),
     );
 }
 
 function addApprovals(program: Command, io: Io, done: Done): void {
-  const approvals = program.command("approvals").description("List and remove saved approvals");
+  const approvals = program
+    .command("approvals")
+    .description("List and remove saved approvals");
   withStore(approvals.command("list"))
     .description("List saved approvals with their ids, oldest first")
-    .action(async (options) => done(await (await import("./command/approvals.ts")).approvalsList(options, io)));
+    .action(async (options) =>
+      done(
+        await (await import("./command/approvals.ts")).approvalsList(
+          options,
+          io,
+        ),
+      ),
+    );
   withStore(approvals.command("remove <id>"))
-    .description("Remove a saved approval: such calls ask again, on all servers that share it")
+    .description(
+      "Remove a saved approval: such calls ask again, on all servers that share it",
+    )
     .action(async (id, options) =>
-      done(await (await import("./command/approvals.ts")).approvalsRemove(id, options, io)),
+      done(
+        await (await import("./command/approvals.ts")).approvalsRemove(
+          id,
+          options,
+          io,
+        ),
+      ),
     );
 }
 
 /** Adds the options that name the store of a server. */
 function withStore(command: Command): Command {
   return command
-    .option("--store <url>", "the database that servers share (default: that of the configuration file, if any)")
-    .option("--config <file>", "configuration file (default: config.toml in the data directory)")
+    .option(
+      "--store <url>",
+      "the database that servers share (default: that of the configuration file, if any)",
+    )
+    .option(
+      "--config <file>",
+      "configuration file (default: config.toml in the data directory)",
+    )
     .option("--data <dir>", DATA_DIRECTORY);
 }
 
 function addAudit(program: Command, io: Io, done: Done): void {
-  const audit = program.command("audit").description("Verify or export the audit log of tool calls");
+  const audit = program
+    .command("audit")
+    .description("Verify or export the audit log of tool calls");
   withConnection(audit.command("verify"))
     .description("Verify that no record was changed, moved or removed")
-    .option("--head <hash>", "hash printed by an earlier check, which must still be in the log")
+    .option(
+      "--head <hash>",
+      "hash printed by an earlier check, which must still be in the log",
+    )
     .option("--log <file>", JOB_LOG)
-    .action(async (options) => done(await (await import("./command/audit.ts")).verify(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/audit.ts")).verify(options, io)),
+    );
   withConnection(audit.command("export"))
     .description("Print each record as a line of JSON")
     .option("--log <file>", JOB_LOG)
-    .action(async (options) => done(await (await import("./command/audit.ts")).exportAudit(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/audit.ts")).exportAudit(options, io)),
+    );
 }
 
 function addStore(program: Command, io: Io, done: Done): void {
@@ -141,13 +272,21 @@ function addStore(program: Command, io: Io, done: Done): void {
       "Copy all tasks, approvals and the audit log into an empty store, and verify the copy; a store is a data directory or a postgres:// URL",
     )
     .option("--schema <name>", "schema of the database (default: devtool)")
-    .action(async (from, to, options) => done(await (await import("./command/store.ts")).copy(from, to, options, io)));
+    .action(async (from, to, options) =>
+      done(
+        await (await import("./command/store.ts")).copy(from, to, options, io),
+      ),
+    );
 }
 
 function addPush(program: Command, io: Io, done: Done): void {
-  const push = program.command("push").description("Receive push notifications");
+  const push = program
+    .command("push")
+    .description("Receive push notifications");
   withConnection(push.command("listen"))
-    .description("Listen on loopback, verify the notifications that arrive, and print them")
+    .description(
+      "Listen on loopback, verify the notifications that arrive, and print them",
+    )
     .option(
       "--port <number>",
       "port to listen on, which the server must allow (serve --push-target 127.0.0.1:8088); 0 for any free port",
@@ -155,7 +294,9 @@ function addPush(program: Command, io: Io, done: Done): void {
     )
     .option("--task <id>", "subscribe to this task's events while listening")
     .option("--json", JSON_EVENTS)
-    .action(async (options) => done(await (await import("./command/push.ts")).pushListen(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/push.ts")).pushListen(options, io)),
+    );
 }
 
 function addDoctor(program: Command, io: Io, done: Done): void {
@@ -163,5 +304,7 @@ function addDoctor(program: Command, io: Io, done: Done): void {
     .command("doctor")
     .description("Check that this machine can run a server")
     .option("--data <dir>", DATA_DIRECTORY)
-    .action(async (options) => done(await (await import("./command/doctor.ts")).doctor(options, io)));
+    .action(async (options) =>
+      done(await (await import("./command/doctor.ts")).doctor(options, io)),
+    );
 }

@@ -1,4 +1,11 @@
-import { mkdir, mkdtemp, readdir, realpath, rm, symlink } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  realpath,
+  rm,
+  symlink,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -17,10 +24,15 @@ describe("a command that finds a server by its data directory", () => {
 
   beforeAll(async () => {
     base = await realpath(await mkdtemp(join(tmpdir(), "devtool-job-")));
-    for (const name of ["served", "served/inner", "shared", "elsewhere"]) await mkdir(join(base, name));
+    for (const name of ["served", "served/inner", "shared", "elsewhere"])
+      await mkdir(join(base, name));
     await symlink(join(base, "served/inner"), join(base, "link"));
     const workspaceRoots = [join(base, "served"), join(base, "shared")];
-    server = await serveCodingAgent({ workspace: join(base, "served"), workspaceRoots, sandbox: "none" });
+    server = await serveCodingAgent({
+      workspace: join(base, "served"),
+      workspaceRoots,
+      sandbox: "none",
+    });
     const { url, token, proofKey, model } = server;
     const about = {
       agent: "devtool",
@@ -28,7 +40,14 @@ describe("a command that finds a server by its data directory", () => {
       workspace: join(base, "served"),
       workspaceRoots,
     };
-    const info = create(ServerInfoSchema, { ...about, url, token, proofKey, model, pid: process.pid });
+    const info = create(ServerInfoSchema, {
+      ...about,
+      url,
+      token,
+      proofKey,
+      model,
+      pid: process.pid,
+    });
     await writeDiscovery(join(base, "data"), info);
   });
   afterAll(async () => {
@@ -36,29 +55,46 @@ describe("a command that finds a server by its data directory", () => {
     await rm(base, { recursive: true });
   });
 
-  it.each([["served"], ["served/inner"], ["shared"], ["link"]])("gives it a job in %s", async (name) => {
-    const before = (await tasksOfServer()).length;
-    const { code, erred } = await devtool([
-      "run",
-      "--approve",
-      "all",
-      "--workspace",
-      join(base, name),
-      "write it.txt x",
-    ]);
-    expect([code, erred]).toEqual([0, expect.not.stringContaining("starting another")]);
-    expect(await tasksOfServer()).toHaveLength(before + 1);
-    expect(await readdir(join(base, name))).toContain("it.txt");
-  });
+  it.each([["served"], ["served/inner"], ["shared"], ["link"]])(
+    "gives it a job in %s",
+    async (name) => {
+      const before = (await tasksOfServer()).length;
+      const { code, erred } = await devtool([
+        "run",
+        "--approve",
+        "all",
+        "--workspace",
+        join(base, name),
+        "write it.txt x",
+      ]);
+      expect([code, erred]).toEqual([
+        0,
+        expect.not.stringContaining("starting another"),
+      ]);
+      expect(await tasksOfServer()).toHaveLength(before + 1);
+      expect(await readdir(join(base, name))).toContain("it.txt");
+    },
+  );
 
   it("starts another for a job in a directory that it may not use, made when it is missing, and says so", async () => {
     const before = (await tasksOfServer()).length;
     for (const name of ["elsewhere", "made/now"]) {
       const workspace = join(base, name);
-      const { code, erred } = await devtool(["run", "--approve", "all", "--workspace", workspace, "write it.txt x"]);
+      const { code, erred } = await devtool([
+        "run",
+        "--approve",
+        "all",
+        "--workspace",
+        workspace,
+        "write it.txt x",
+      ]);
       expect(code).toBe(0);
-      expect(erred).toContain(`the running server does not allow ${workspace}, only ${join(base, "served")}`);
-      expect(erred).toContain('(add directories with "devtool serve --root"): starting another server for this job');
+      expect(erred).toContain(
+        `the running server does not allow ${workspace}, only ${join(base, "served")}`,
+      );
+      expect(erred).toContain(
+        '(add directories with "devtool serve --root"): starting another server for this job',
+      );
       expect(await readdir(workspace)).toEqual(["it.txt"]);
     }
     expect(await tasksOfServer()).toHaveLength(before);
@@ -66,7 +102,10 @@ describe("a command that finds a server by its data directory", () => {
 
   it("gives a job to another server where no directory is named and the current one is not served", async () => {
     const { code, erred } = await devtool(["run", "text Hello."]);
-    expect([code, erred]).toEqual([0, expect.stringContaining(`does not allow ${process.cwd()}`)]);
+    expect([code, erred]).toEqual([
+      0,
+      expect.stringContaining(`does not allow ${process.cwd()}`),
+    ]);
   });
 
   it("goes on with a task where the task is", async () => {
@@ -77,9 +116,24 @@ describe("a command that finds a server by its data directory", () => {
   });
 
   it("leaves the directory to a server that is named by its URL", async () => {
-    const { code, erred } = await devtool(["run", "--url", server.url, "text Hello."]);
-    expect([code, erred]).toEqual([0, expect.not.stringContaining("starting another")]);
-    const outside = await devtool(["run", "--url", server.url, "--workspace", join(base, "elsewhere"), "text Hello."]);
+    const { code, erred } = await devtool([
+      "run",
+      "--url",
+      server.url,
+      "text Hello.",
+    ]);
+    expect([code, erred]).toEqual([
+      0,
+      expect.not.stringContaining("starting another"),
+    ]);
+    const outside = await devtool([
+      "run",
+      "--url",
+      server.url,
+      "--workspace",
+      join(base, "elsewhere"),
+      "text Hello.",
+    ]);
     expect([outside.code, outside.erred]).toEqual([
       1,
       expect.stringMatching(/is outside the allowed roots: .* --root/),
@@ -89,34 +143,71 @@ describe("a command that finds a server by its data directory", () => {
   it("begins a chat with its agent, workspace, model and mode", async () => {
     const { said } = await devtool(["chat"]);
     const [first] = said.split("\n");
-    expect(first).toBe(`agent devtool · workspace ${base}/served · model scripted · mode plan (changes nothing)`);
-    const elsewhere = await devtool(["chat", "--workspace", join(base, "shared")]);
+    expect(first).toBe(
+      `agent devtool · workspace ${base}/served · model scripted · mode plan (changes nothing)`,
+    );
+    const elsewhere = await devtool([
+      "chat",
+      "--workspace",
+      join(base, "shared"),
+    ]);
     expect(elsewhere.said).toContain(`workspace ${base}/shared`);
-    const named = await devtool(["chat", "--url", server.url, "--token", server.token]);
+    const named = await devtool([
+      "chat",
+      "--url",
+      server.url,
+      "--token",
+      server.token,
+    ]);
     expect(named.said).toContain("agent devtool");
   });
 
   it("starts no server outside Linux, and says why, but talks with one", async () => {
-    const refused = "devtool serves agents on Linux only, and this is darwin: run it in a Linux machine or container";
+    const refused =
+      "devtool serves agents on Linux only, and this is darwin: run it in a Linux machine or container";
     const serve = await devtool(["serve", "--port", "0"], "darwin");
-    expect([serve.code, serve.erred]).toEqual([1, expect.stringContaining(refused)]);
-    const job = await devtool(["run", "--workspace", join(base, "elsewhere"), "text Hello."], "darwin");
-    expect([job.code, job.erred]).toEqual([1, expect.stringContaining(refused)]);
-    const named = await devtool(["run", "--url", server.url, "--token", server.token, "text Hello."], "darwin");
-    expect([named.code, named.said]).toEqual([0, expect.stringContaining("Hello.")]);
+    expect([serve.code, serve.erred]).toEqual([
+      1,
+      expect.stringContaining(refused),
+    ]);
+    const job = await devtool(
+      ["run", "--workspace", join(base, "elsewhere"), "text Hello."],
+      "darwin",
+    );
+    expect([job.code, job.erred]).toEqual([
+      1,
+      expect.stringContaining(refused),
+    ]);
+    const named = await devtool(
+      ["run", "--url", server.url, "--token", server.token, "text Hello."],
+      "darwin",
+    );
+    expect([named.code, named.said]).toEqual([
+      0,
+      expect.stringContaining("Hello."),
+    ]);
   });
 
   async function tasksOfServer(): Promise<readonly { readonly id: string }[]> {
     const { url, token } = server;
-    const client = createDevtoolClient(createA2aTransport({ url, token, protocolVersion: "1.0" }));
+    const client = createDevtoolClient(
+      createA2aTransport({ url, token, protocolVersion: "1.0" }),
+    );
     return (await client.tasks.listTasks({})).tasks;
   }
 
   async function devtool(
     [name = "", ...rest]: readonly string[],
     platform: NodeJS.Platform = "linux",
-  ): Promise<{ readonly code: number; readonly said: string; readonly erred: string }> {
-    const { code, out, err } = await runCommand([name, "--data", join(base, "data"), ...rest], { platform });
+  ): Promise<{
+    readonly code: number;
+    readonly said: string;
+    readonly erred: string;
+  }> {
+    const { code, out, err } = await runCommand(
+      [name, "--data", join(base, "data"), ...rest],
+      { platform },
+    );
     return { code, said: out, erred: err };
   }
 });

@@ -25,14 +25,23 @@ function portOf(address: AddressInfo | string | null): number {
   return address !== null && typeof address === "object" ? address.port : 0;
 }
 
-it.each([1, 2, 4])("a server that is gone when it has cut %d connections is absent", async (most) => {
-  const info = create(ServerInfoSchema, { url: await cutting(most) });
-  expect(await verifyServer(info, new AbortController().signal)).toEqual({ case: "absent" });
-  expect(connections).toBe(most);
-});
+it.each([1, 2, 4])(
+  "a server that is gone when it has cut %d connections is absent",
+  async (most) => {
+    const info = create(ServerInfoSchema, { url: await cutting(most) });
+    expect(await verifyServer(info, new AbortController().signal)).toEqual({
+      case: "absent",
+    });
+    expect(connections).toBe(most);
+  },
+);
 
 it("a program that goes on cutting connections is foreign", async () => {
-  const info = create(ServerInfoSchema, { url: await cutting(Number.POSITIVE_INFINITY) });
+  const info = create(ServerInfoSchema, {
+    url: await cutting(Number.POSITIVE_INFINITY),
+  });
   const foreign = { case: "foreign", reason: "it cut 5 connections" };
-  expect(await verifyServer(info, new AbortController().signal)).toEqual(foreign);
+  expect(await verifyServer(info, new AbortController().signal)).toEqual(
+    foreign,
+  );
 });

@@ -11,7 +11,12 @@ import {
   type TaskEvent,
   TaskEventSchema,
 } from "@devtool/schema";
-import { type Approver, approveAll, approveByAsking, declineAll } from "./approval.ts";
+import {
+  type Approver,
+  approveAll,
+  approveByAsking,
+  declineAll,
+} from "./approval.ts";
 import { approvalModeOf } from "./approval-mode.ts";
 import type { ConversationOptions } from "./conversation.ts";
 import { ExitCode, exitCodeFor } from "./exit-code.ts";
@@ -33,19 +38,33 @@ export interface SessionOptions {
 
 /** A conversation with an exit code. */
 export interface CommandConversation extends ConversationOptions {
-  /** Returns the exit code for the final task; not 0 if a call was declined because nobody could be asked. */
+  /**
+   * Returns the exit code for the final task; not 0 if a call was declined
+   * because nobody could be asked.
+   */
   exitCode(task: Task): number;
 }
 
-/** Creates a conversation from a command's options. `clientLabel` names the command in the log. */
+/**
+ * Creates a conversation from a command's options. `clientLabel` names the
+ * command in the log.
+ */
 export function createConversation(
   client: DevtoolClient,
-  { clientLabel, ...options }: SessionOptions & Pick<ConversationOptions, "clientLabel">,
+  {
+    clientLabel,
+    ...options
+  }: SessionOptions & Pick<ConversationOptions, "clientLabel">,
   io: Io,
 ): CommandConversation {
-  // With --json, standard output is for programs, so questions go to standard error.
+  // With --json, standard output is for programs, so questions go to standard
+  // error.
   const asking = options.json ? { ...io, stdout: io.stderr } : io;
-  const { approve, exitCode } = createAnswering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
+  const { approve, exitCode } = createAnswering(
+    options,
+    asking,
+    io.interactive ? createQuestioner(asking) : undefined,
+  );
   return {
     client,
     approve,
@@ -63,15 +82,27 @@ export interface Answering {
   exitCode(task: Pick<Task, "state">): number;
 }
 
-/** Returns an approver for `--approve`. With nobody to ask it declines, and then the exit code is not 0. */
+/**
+ * Returns an approver for `--approve`. With nobody to ask it declines, and then
+ * the exit code is not 0.
+ */
 export function createAnswering(
-  { approve: approval, approveWithoutSandbox }: Pick<SessionOptions, "approve" | "approveWithoutSandbox">,
+  {
+    approve: approval,
+    approveWithoutSandbox,
+  }: Pick<SessionOptions, "approve" | "approveWithoutSandbox">,
   io: Io,
   questioner: Questioner | undefined,
 ): Answering {
-  const exitCode = ({ state }: Pick<Task, "state">): number => exitCodeFor(state);
-  if (approval === "all") return { approve: approveAll(io, approveWithoutSandbox ? "approve" : "decline"), exitCode };
-  if (approval === "never") return { approve: declineAll(io, "--approve never"), exitCode };
+  const exitCode = ({ state }: Pick<Task, "state">): number =>
+    exitCodeFor(state);
+  if (approval === "all")
+    return {
+      approve: approveAll(io, approveWithoutSandbox ? "approve" : "decline"),
+      exitCode,
+    };
+  if (approval === "never")
+    return { approve: declineAll(io, "--approve never"), exitCode };
   if (questioner) return { approve: approveByAsking(io, questioner), exitCode };
   let hasDeclined = false;
   const decline = declineAll(io, "nobody can be asked (see --approve)");
@@ -80,11 +111,16 @@ export function createAnswering(
       hasDeclined = true;
       return decline(asked, signal);
     },
-    exitCode: (task) => (hasDeclined && exitCode(task) === ExitCode.OK ? ExitCode.INPUT_REQUIRED : exitCode(task)),
+    exitCode: (task) =>
+      hasDeclined && exitCode(task) === ExitCode.OK
+        ? ExitCode.INPUT_REQUIRED
+        : exitCode(task),
   };
 }
 
-/** Returns a function that prints events as lines of JSON or as a transcript. */
+/**
+ * Returns a function that prints events as lines of JSON or as a transcript.
+ */
 export function createPrinter(
   { json }: Pick<SessionOptions, "json">,
   io: Io,
@@ -95,7 +131,10 @@ export function createPrinter(
   return (event) => void io.stdout.write(transcript.add(event));
 }
 
-/** The settings of a session that a command line gives. The server chooses those that are missing. */
+/**
+ * The settings of a session that a command line gives. The server chooses those
+ * that are missing.
+ */
 export interface NewSessionOptions {
   /** The directory that the agent works in. */
   readonly workspace?: string | undefined;
@@ -106,23 +145,42 @@ export interface NewSessionOptions {
   readonly agent?: string | undefined;
 }
 
-/** Returns the settings of a new session. Throws for an approval mode that does not exist. */
+/**
+ * Returns the settings of a new session. Throws for an approval mode that does
+ * not exist.
+ */
 export function sessionSettings({
   workspace,
   model = "",
   approvalMode,
   agent = "",
-}: NewSessionOptions): Pick<SendMessageRequest, "settings" | "sessionSettings"> {
+}: NewSessionOptions): Pick<
+  SendMessageRequest,
+  "settings" | "sessionSettings"
+> {
   const mode = approvalModeOf(approvalMode);
-  const isChosen = model !== "" || mode !== ApprovalMode.UNSPECIFIED || agent !== "";
+  const isChosen =
+    model !== "" || mode !== ApprovalMode.UNSPECIFIED || agent !== "";
   return {
-    ...(workspace !== undefined && { settings: create(AgentSettingsSchema, { workspacePath: resolve(workspace) }) }),
-    ...(isChosen && { sessionSettings: create(SessionSettingsSchema, { model, approvalMode: mode, agent }) }),
+    ...(workspace !== undefined && {
+      settings: create(AgentSettingsSchema, {
+        workspacePath: resolve(workspace),
+      }),
+    }),
+    ...(isChosen && {
+      sessionSettings: create(SessionSettingsSchema, {
+        model,
+        approvalMode: mode,
+        agent,
+      }),
+    }),
   };
 }
 
 /** Returns a signal that aborts on Ctrl-C. */
-export function interruptSignal(io: Io): { readonly signal: AbortSignal } & Disposable {
+export function interruptSignal(
+  io: Io,
+): { readonly signal: AbortSignal } & Disposable {
   const controller = new AbortController();
   const stop = io.onInterrupt(() => controller.abort());
   return { signal: controller.signal, [Symbol.dispose]: stop };

@@ -7,12 +7,18 @@ import { compileCacheDirectory } from "./compile-cache.ts";
 // Node caches compiled code, so that every start but the first is quick.
 const compiled = compileCacheDirectory(process.env);
 if (compiled !== undefined) enableCompileCache(compiled);
-// Standard output is for results; whatever libraries log goes to standard error.
+// Standard output is for results; whatever libraries log goes to standard
+// error.
 globalThis.console = new Console(process.stderr);
-// Node 22 warns that `node:sqlite` is experimental, which users of the command cannot change.
+// Node 22 warns that `node:sqlite` is experimental, which users of the command
+// cannot change.
 const printers = process.listeners("warning");
 process.removeAllListeners("warning").on("warning", (warning) => {
-  if (warning.name === "ExperimentalWarning" && warning.message.startsWith("SQLite ")) return;
+  if (
+    warning.name === "ExperimentalWarning" &&
+    warning.message.startsWith("SQLite ")
+  )
+    return;
   for (const print of printers) print(warning);
 });
 const interrupts = new EventEmitter();
@@ -21,11 +27,13 @@ process.on("SIGINT", () => {
   interrupts.emit("interrupt");
 });
 let isOutputClosed = false;
-// A reader may close the pipe, as `head` does: then the command stops too, without a message.
+// A reader may close the pipe, as `head` does: then the command stops too,
+// without a message.
 process.stdout.on("error", (reason) => {
   if (!("code" in reason) || reason.code !== "EPIPE") throw reason;
   isOutputClosed = true;
-  if (interrupts.listenerCount("interrupt") === 0) process.exit(ExitCode.OUTPUT_CLOSED);
+  if (interrupts.listenerCount("interrupt") === 0)
+    process.exit(ExitCode.OUTPUT_CLOSED);
   interrupts.emit("interrupt");
 });
 process.stderr.on("error", () => undefined);
@@ -37,7 +45,9 @@ const exitCode = await runProgram(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   env: process.env,
-  interactive: process.stdin.isTTY === true && (process.stdout.isTTY === true || process.stderr.isTTY === true),
+  interactive:
+    process.stdin.isTTY === true &&
+    (process.stdout.isTTY === true || process.stderr.isTTY === true),
   onInterrupt(listener) {
     interrupts.on("interrupt", listener);
     return () => interrupts.off("interrupt", listener);

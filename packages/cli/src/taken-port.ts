@@ -3,11 +3,17 @@ import { errorCode } from "./errors.ts";
 import { verifyServer } from "./server-identity.ts";
 
 /**
- * Returns the error to show when a server did not start: the given one, unless the port is taken by the running server of the same data
- * directory. That server is then named, since another port alone would not help.
+ * Returns the error to show when a server did not start: the given one, unless
+ * the port is taken by the running server of the same data directory. That
+ * server is then named, since another port alone would not help.
  */
-export async function takenPortError(reason: unknown, port: number, dataDirectory: string): Promise<unknown> {
-  if (!(reason instanceof Error) || errorCode(reason.cause) !== "EADDRINUSE") return reason;
+export async function takenPortError(
+  reason: unknown,
+  port: number,
+  dataDirectory: string,
+): Promise<unknown> {
+  if (!(reason instanceof Error) || errorCode(reason.cause) !== "EADDRINUSE")
+    return reason;
   const info = await readDiscovery(dataDirectory).catch(() => undefined);
   if (!info || Number(new URL(info.url).port) !== port) return reason;
   const identity = await verifyServer(info, new AbortController().signal);

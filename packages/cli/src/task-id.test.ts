@@ -12,19 +12,27 @@ describe("the beginning of an id", () => {
     [["watch", "abcd"]],
     [["rename", "abcd", "Other"]],
     [["cancel", "abcd"]],
-  ])("is not looked for any longer after Ctrl-C: %j", async ([command = "", ...rest]) => {
-    const asked = Promise.withResolvers<void>();
-    await using server = await serveSlowly(asked.resolve);
-    const terminal = new FakeTerminal();
-    const code = runProgram([command, "--url", server.url, "--token", "token", ...rest], terminal.io);
-    await asked.promise;
-    terminal.interrupt();
-    expect(await code).toBe(130);
-  });
+  ])(
+    "is not looked for any longer after Ctrl-C: %j",
+    async ([command = "", ...rest]) => {
+      const asked = Promise.withResolvers<void>();
+      await using server = await serveSlowly(asked.resolve);
+      const terminal = new FakeTerminal();
+      const code = runProgram(
+        [command, "--url", server.url, "--token", "token", ...rest],
+        terminal.io,
+      );
+      await asked.promise;
+      terminal.interrupt();
+      expect(await code).toBe(130);
+    },
+  );
 });
 
 /** A server whose lists do not come before the client gives up. */
-async function serveSlowly(onList: () => void): Promise<AsyncDisposable & { readonly url: string }> {
+async function serveSlowly(
+  onList: () => void,
+): Promise<AsyncDisposable & { readonly url: string }> {
   const adapter = connectNodeAdapter({
     routes: ({ service }) =>
       service(TaskService, {

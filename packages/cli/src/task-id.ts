@@ -1,29 +1,45 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { DevtoolClient } from "@devtool/client";
 
-/** The length of the ids that lists show. Two of 10,000 tasks share it once in a hundred lists. */
+/**
+ * The length of the ids that lists show. Two of 10,000 tasks share it once in a
+ * hundred lists.
+ */
 const SHORT_LENGTH = 8;
 
 /** The form of the ids that devtool's servers give. */
 const WHOLE_ID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
 
-/** Returns the beginning of a task's id that lists show, or the whole id if it is not one of a devtool server. */
+/**
+ * Returns the beginning of a task's id that lists show, or the whole id if it
+ * is not one of a devtool server.
+ */
 export function shortTaskId(id: string): string {
   return WHOLE_ID.test(id) ? id.slice(0, SHORT_LENGTH) : id;
 }
 
 /**
- * Returns the id of the task that a user names by the beginning of its id. Returns ids in the form of other servers as they
- * are, and those that no task has or that the protocol cannot search, so that the server says what is wrong.
+ * Returns the id of the task that a user names by the beginning of its id.
+ * Returns ids in the form of other servers as they are, and those that no task
+ * has or that the protocol cannot search, so that the server says what is
+ * wrong.
  *
  * Throws when several tasks begin like that.
  */
-export async function findTaskId(client: DevtoolClient, named: string, signal: AbortSignal): Promise<string> {
+export async function findTaskId(
+  client: DevtoolClient,
+  named: string,
+  signal: AbortSignal,
+): Promise<string> {
   if (!/^[\da-f-]{4,35}$/.test(named)) return named;
-  const listed = client.tasks.listTasks({ idPrefix: named, pageSize: 10 }, { signal });
+  const listed = client.tasks.listTasks(
+    { idPrefix: named, pageSize: 10 },
+    { signal },
+  );
   const { tasks } = await listed.catch((reason: unknown) => {
     // A2A cannot search for ids.
-    if (ConnectError.from(reason).code === Code.Unimplemented) return { tasks: [] };
+    if (ConnectError.from(reason).code === Code.Unimplemented)
+      return { tasks: [] };
     throw reason;
   });
   if (tasks.some(({ id }) => id === named) || tasks.length === 0) return named;

@@ -1,21 +1,35 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
-/** Returns the error that says why the agent at a URL of the user's cannot be used, and what to do about it. */
+/**
+ * Returns the error that says why the agent at a URL of the user's cannot be
+ * used, and what to do about it.
+ */
 export function urlProblem(url: string, reason: unknown): ConnectError {
   const { code, rawMessage } = ConnectError.from(reason);
   const problem = `the agent at ${JSON.stringify(url)} cannot be used: ${diagnosis(url, reason) ?? rawMessage}`;
   return new ConnectError(problem, code, undefined, undefined, reason);
 }
 
-/** Describes the cause of an error, or its code, for users. Undefined if its message says enough. */
+/**
+ * Describes the cause of an error, or its code, for users. Undefined if its
+ * message says enough.
+ */
 function diagnosis(url: string, reason: unknown): string | undefined {
   const { code, rawMessage } = ConnectError.from(reason);
   const causes: Error[] = [];
-  for (let each = reason; each instanceof Error && causes.length < 8; each = each.cause) causes.push(each);
+  for (
+    let each = reason;
+    each instanceof Error && causes.length < 8;
+    each = each.cause
+  )
+    causes.push(each);
   // The first code of Node, OpenSSL or undici.
-  const [cause = ""] = causes.flatMap((each) => ("code" in each && typeof each.code === "string" ? [each.code] : []));
+  const [cause = ""] = causes.flatMap((each) =>
+    "code" in each && typeof each.code === "string" ? [each.code] : [],
+  );
   const { protocol = "", hostname = url, host = url } = URL.parse(url) ?? {};
-  if (cause === "ECONNREFUSED") return `nothing listens at ${host} (${cause}): start the agent, or check host and port`;
+  if (cause === "ECONNREFUSED")
+    return `nothing listens at ${host} (${cause}): start the agent, or check host and port`;
   if (cause === "ENOTFOUND" || cause === "EAI_AGAIN")
     return `the host name ${JSON.stringify(hostname)} is not known (${cause}): check its spelling and your network`;
   if (/^ERR_SSL_|^EPROTO$/.test(cause) && protocol === "https:")

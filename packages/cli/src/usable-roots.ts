@@ -4,20 +4,28 @@ import { isInside } from "@devtool/server/operator";
 import { errorCode } from "./errors.ts";
 
 /**
- * Asserts that an agent may work in at least one of the workspace roots. Any of the directories may still be missing.
+ * Asserts that an agent may work in at least one of the workspace roots. Any of
+ * the directories may still be missing.
  *
- * No session may work in a directory that holds the data directory or lies in it, so a server with only such roots would
- * refuse every message that names no other directory.
+ * No session may work in a directory that holds the data directory or lies in
+ * it, so a server with only such roots would refuse every message that names no
+ * other directory.
  *
  * @param roots the default workspace, and further roots
  */
-export async function assertUsableRoots(roots: readonly string[], data: string): Promise<void> {
+export async function assertUsableRoots(
+  roots: readonly string[],
+  data: string,
+): Promise<void> {
   const realData = await realPathOf(data);
   const problems = await Promise.all(
     roots.map(async (root) => {
       const workspace = await realPathOf(root);
-      if (isInside(workspace, realData)) return "contains the server's own data";
-      return isInside(realData, workspace) ? "lies in the server's own data" : undefined;
+      if (isInside(workspace, realData))
+        return "contains the server's own data";
+      return isInside(realData, workspace)
+        ? "lies in the server's own data"
+        : undefined;
     }),
   );
   const [problem] = problems;
@@ -27,7 +35,10 @@ export async function assertUsableRoots(roots: readonly string[], data: string):
   );
 }
 
-/** Returns a path without symbolic links. What is missing at its end stays as it is. */
+/**
+ * Returns a path without symbolic links. What is missing at its end stays as it
+ * is.
+ */
 async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path);

@@ -7,8 +7,8 @@ const STATUS_REQUEST = "\u001b[5n";
 const STATUS_REPORT = "\u001b[0n";
 
 /**
- * A terminal with a person at it, for commands that run in the process of the test. Like a real one it answers status
- * requests in order with the keys.
+ * A terminal with a person at it, for commands that run in the process of the
+ * test. Like a real one it answers status requests in order with the keys.
  */
 export class FakeTerminal {
   readonly io: Io;
@@ -26,7 +26,8 @@ export class FakeTerminal {
     for (const stream of [stdout, stderr]) {
       stream.on("data", (chunk) => {
         this.said += chunk;
-        for (const _request of String(chunk).split(STATUS_REQUEST).slice(1)) this.#stdin.write(STATUS_REPORT);
+        for (const _request of String(chunk).split(STATUS_REQUEST).slice(1))
+          this.#stdin.write(STATUS_REPORT);
         this.#shown.emit("shown");
       });
     }
@@ -59,7 +60,9 @@ export class FakeTerminal {
     for (const key of keys) this.#stdin.write(key);
   }
 
-  /** Sends bytes at once, as a terminal does with a paste that it cannot mark. */
+  /**
+   * Sends bytes at once, as a terminal does with a paste that it cannot mark.
+   */
   send(bytes: string): void {
     this.#stdin.write(bytes);
   }

@@ -13,7 +13,9 @@ export class ManualTimers implements Timers {
   /** Lets time pass, and calls back what is due by then, in order. */
   pass(ms: number): void {
     this.#now += ms;
-    const due = [...this.#due].filter(([, at]) => at <= this.#now).toSorted(([, one], [, other]) => one - other);
+    const due = [...this.#due]
+      .filter(([, at]) => at <= this.#now)
+      .toSorted(([, one], [, other]) => one - other);
     for (const [callback] of due) {
       this.#due.delete(callback);
       callback();

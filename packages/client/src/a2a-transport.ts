@@ -1,15 +1,33 @@
-import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
-import { EXTENSION_URI, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import {
+  Code,
+  ConnectError,
+  createRouterTransport,
+  type ServiceImpl,
+  type Transport,
+} from "@connectrpc/connect";
+import {
+  EXTENSION_URI,
+  PushService,
+  SlashCommandService,
+  TaskService,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { createA2aCommandService } from "./a2a/commands.ts";
-import type { CallHeaders, EndpointOptions, ExtensionUse } from "./a2a/endpoint.ts";
+import type {
+  CallHeaders,
+  EndpointOptions,
+  ExtensionUse,
+} from "./a2a/endpoint.ts";
 import { errorFromHttpJsonV1 } from "./a2a/errors.ts";
 import { HttpJsonEndpoint } from "./a2a/http-json-endpoint.ts";
 import { JsonRpcEndpoint } from "./a2a/json-rpc-endpoint.ts";
 import { createA2aTaskService } from "./a2a/tasks.ts";
 import type { A2aBinding } from "./a2a-v1/binding.ts";
 import { createGrpcBinding } from "./a2a-v1/grpc-binding.ts";
-import { createHttpJsonBinding, httpJsonCommandCalls } from "./a2a-v1/http-json-binding.ts";
+import {
+  createHttpJsonBinding,
+  httpJsonCommandCalls,
+} from "./a2a-v1/http-json-binding.ts";
 import { createJsonRpcBinding } from "./a2a-v1/json-rpc-binding.ts";
 import { createPushServiceV1 } from "./a2a-v1/push.ts";
 import { taskCallsV1 } from "./a2a-v1/tasks.ts";
@@ -18,7 +36,8 @@ import { createRestEndpoint } from "./a2a-v03/rest-endpoint.ts";
 import { taskCallsV03 } from "./a2a-v03/tasks.ts";
 
 /**
- * The interface of an A2A agent, as an entry of `supportedInterfaces` in its card describes it.
+ * The interface of an A2A agent, as an entry of `supportedInterfaces` in its
+ * card describes it.
  */
 export interface A2aTransportOptions extends EndpointOptions {
   /**
@@ -40,15 +59,17 @@ export interface A2aTransportOptions extends EndpointOptions {
    */
   readonly tenant?: string;
   /**
-   * Whether to activate the development-tool extension. With `none` there are text and task states
-   * only, and a message to an ended task starts a new task of its conversation.
+   * Whether to activate the development-tool extension. With `none` there are
+   * text and task states only, and a message to an ended task starts a new task
+   * of its conversation.
    *
    * Default: `active`.
    */
   readonly extension?: ExtensionUse;
   /**
    * Creates the gRPC transport for a base URL, for instance
-   * `(baseUrl) => createGrpcTransport({ baseUrl })` of `@connectrpc/connect-node`.
+   * `(baseUrl) => createGrpcTransport({ baseUrl })` of
+   * `@connectrpc/connect-node`.
    *
    * Default: none, so `GRPC` is not supported.
    */
@@ -68,7 +89,10 @@ export function isSupported({
   protocolVersion = "0.3",
   protocolBinding = "JSONRPC",
   grpc,
-}: Pick<A2aTransportOptions, "protocolVersion" | "protocolBinding" | "grpc">): boolean {
+}: Pick<
+  A2aTransportOptions,
+  "protocolVersion" | "protocolBinding" | "grpc"
+>): boolean {
   const isV1 = /^1(\.|$)/.test(protocolVersion);
   if (!isV1 && !/^0\.3(\.|$)/.test(protocolVersion)) return false;
   const isGrpc = isV1 && protocolBinding === "GRPC" && grpc !== undefined;
@@ -76,23 +100,26 @@ export function isSupported({
 }
 
 /**
- * Creates a transport that speaks A2A with one interface of an agent. A client over it has the same
- * services as over Connect or gRPC.
+ * Creates a transport that speaks A2A with one interface of an agent. A client
+ * over it has the same services as over Connect or gRPC.
  *
  * ```ts
  * const transport = createA2aTransport({ url, token, protocolVersion: "1.0", protocolBinding: "HTTP+JSON" });
  * const client = createDevtoolClient(transport);
  * ```
  *
- * Calls without a counterpart in A2A fail with `Code.Unimplemented`: `listTasks` over 0.3, slash
- * commands over 1.0 with gRPC, and the audit log. Throws `Code.Unimplemented` for an unsupported
- * version or binding.
+ * Calls without a counterpart in A2A fail with `Code.Unimplemented`:
+ * `listTasks` over 0.3, slash commands over 1.0 with gRPC, and the audit log.
+ * Throws `Code.Unimplemented` for an unsupported version or binding.
  */
 export function createA2aTransport(options: A2aTransportOptions): Transport {
   const { protocolVersion = "0.3", protocolBinding = "JSONRPC" } = options;
   if (!isSupported(options)) {
     const wanted = `A2A ${JSON.stringify(protocolVersion)} over ${JSON.stringify(protocolBinding)}`;
-    throw new ConnectError(`${wanted} is not supported: ${CHOICES}`, Code.Unimplemented);
+    throw new ConnectError(
+      `${wanted} is not supported: ${CHOICES}`,
+      Code.Unimplemented,
+    );
   }
   const { tasks, commands, push } = protocolVersion.startsWith("0.3")
     ? createServicesV03(options)
@@ -113,9 +140,12 @@ interface Services {
 function createServicesV03(options: A2aTransportOptions): Services {
   const { protocolBinding, extension = "active" } = options;
   // The header activates the extension (CARD-3).
-  const headers: CallHeaders = extension === "none" ? {} : { "x-a2a-extensions": EXTENSION_URI };
+  const headers: CallHeaders =
+    extension === "none" ? {} : { "x-a2a-extensions": EXTENSION_URI };
   const endpoint =
-    protocolBinding === "HTTP+JSON" ? createRestEndpoint(options, headers) : new JsonRpcEndpoint(options, headers);
+    protocolBinding === "HTTP+JSON"
+      ? createRestEndpoint(options, headers)
+      : new JsonRpcEndpoint(options, headers);
   return {
     tasks: createA2aTaskService(taskCallsV03(endpoint, extension)),
     commands: createA2aCommandService(endpoint),
@@ -124,19 +154,30 @@ function createServicesV03(options: A2aTransportOptions): Services {
 }
 
 function createServicesV1(options: A2aTransportOptions): Services {
-  const { protocolBinding = "JSONRPC", extension = "active", tenant = "", grpc, url, token = "" } = options;
+  const {
+    protocolBinding = "JSONRPC",
+    extension = "active",
+    tenant = "",
+    grpc,
+    url,
+    token = "",
+  } = options;
   const headers: CallHeaders = defined({
     "a2a-version": "1.0",
     "a2a-extensions": extension === "active" ? EXTENSION_URI : undefined,
   });
-  const withBinding = (binding: A2aBinding, commands: Services["commands"]): Services => ({
+  const withBinding = (
+    binding: A2aBinding,
+    commands: Services["commands"],
+  ): Services => ({
     tasks: createA2aTaskService(taskCallsV1(binding, tenant)),
     commands,
     push: createPushServiceV1(binding, tenant),
   });
   if (protocolBinding === "GRPC" && grpc) {
     const refuse = (): never => {
-      const message = "slash commands are not available over GRPC: use JSONRPC or HTTP+JSON";
+      const message =
+        "slash commands are not available over GRPC: use JSONRPC or HTTP+JSON";
       throw new ConnectError(message, Code.Unimplemented);
     };
     const commands = { getAllSlashCommands: refuse, runSlashCommand: refuse };
@@ -144,8 +185,18 @@ function createServicesV1(options: A2aTransportOptions): Services {
   }
   if (protocolBinding === "JSONRPC") {
     const endpoint = new JsonRpcEndpoint(options, headers);
-    return withBinding(createJsonRpcBinding(endpoint), createA2aCommandService(endpoint));
+    return withBinding(
+      createJsonRpcBinding(endpoint),
+      createA2aCommandService(endpoint),
+    );
   }
-  const endpoint = new HttpJsonEndpoint({ ...options, headers, errorFrom: errorFromHttpJsonV1 });
-  return withBinding(createHttpJsonBinding(endpoint), createA2aCommandService(httpJsonCommandCalls(endpoint)));
+  const endpoint = new HttpJsonEndpoint({
+    ...options,
+    headers,
+    errorFrom: errorFromHttpJsonV1,
+  });
+  return withBinding(
+    createHttpJsonBinding(endpoint),
+    createA2aCommandService(httpJsonCommandCalls(endpoint)),
+  );
 }

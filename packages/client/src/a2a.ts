@@ -1,10 +1,18 @@
 /**
- * The public API of `@devtool/client/a2a`: Connect transports that speak A2A 1.0 and 0.3.
+ * The public API of `@devtool/client/a2a`: Connect transports that speak A2A
+ * 1.0 and 0.3.
  *
- * `fetchAgentCard` with `createAgentTransport` connects to an agent by its card;
- * `createA2aTransport` connects to an interface whose version and binding are known.
+ * `fetchAgentCard` with `createAgentTransport` connects to an agent by its
+ * card; `createA2aTransport` connects to an interface whose version and binding
+ * are known.
  */
 export { type AgentCardOptions, fetchAgentCard } from "./a2a/agent-card.ts";
 export type { EndpointOptions } from "./a2a/endpoint.ts";
-export { type A2aTransportOptions, createA2aTransport } from "./a2a-transport.ts";
-export { type AgentTransportOptions, createAgentTransport } from "./agent-transport.ts";
+export {
+  type A2aTransportOptions,
+  createA2aTransport,
+} from "./a2a-transport.ts";
+export {
+  type AgentTransportOptions,
+  createAgentTransport,
+} from "./agent-transport.ts";

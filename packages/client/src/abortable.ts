@@ -1,7 +1,10 @@
 /**
  * Waits for a promise, or rejects with the signal's reason when it aborts.
  */
-export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function abortable<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);

@@ -1,13 +1,19 @@
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import { extensionOf } from "./a2a/agent-card.ts";
-import { type A2aTransportOptions, CHOICES, createA2aTransport, isSupported } from "./a2a-transport.ts";
+import {
+  type A2aTransportOptions,
+  CHOICES,
+  createA2aTransport,
+  isSupported,
+} from "./a2a-transport.ts";
 
 /**
- * How to reach the agent that a card describes. `token`, `fetch` and `grpc` are those of
- * `A2aTransportOptions`.
+ * How to reach the agent that a card describes. `token`, `fetch` and `grpc` are
+ * those of `A2aTransportOptions`.
  */
-export interface AgentTransportOptions extends Pick<A2aTransportOptions, "token" | "fetch" | "grpc"> {
+export interface AgentTransportOptions
+  extends Pick<A2aTransportOptions, "token" | "fetch" | "grpc"> {
   /**
    * The URL that the card was fetched from.
    */
@@ -15,49 +21,77 @@ export interface AgentTransportOptions extends Pick<A2aTransportOptions, "token"
 }
 
 /**
- * Creates a transport to the agent that a card describes, over its best supported interface: 1.0
- * before 0.3, otherwise the one that the card lists first. The extension is activated if the card
- * lists it.
+ * Creates a transport to the agent that a card describes, over its best
+ * supported interface: 1.0 before 0.3, otherwise the one that the card lists
+ * first. The extension is activated if the card lists it.
  *
- * With a token, interfaces that would expose it are skipped: plain HTTP to another host than the
- * card's, or to any host if the card came over HTTPS.
+ * With a token, interfaces that would expose it are skipped: plain HTTP to
+ * another host than the card's, or to any host if the card came over HTTPS.
  *
  * ```ts
  * const card = await fetchAgentCard({ url }, signal);
  * const client = createDevtoolClient(createAgentTransport(card, { url, token }));
  * ```
  *
- * Throws `Code.FailedPrecondition` if no interface is left, with a list of what the agent offers,
- * or if the card has an incompatible version of the extension.
+ * Throws `Code.FailedPrecondition` if no interface is left, with a list of what
+ * the agent offers, or if the card has an incompatible version of the
+ * extension.
  */
-export function createAgentTransport(card: AgentCard, options: AgentTransportOptions): Transport {
+export function createAgentTransport(
+  card: AgentCard,
+  options: AgentTransportOptions,
+): Transport {
   const { token = "" } = options;
   const extension = extensionOf(card);
-  const candidates = card.supportedInterfaces.flatMap(({ url, protocolVersion, protocolBinding, tenant }) => {
-    const address = resolveAddress(url, options);
-    if (address === undefined) return [];
-    const candidate = { ...options, url: address, protocolVersion, protocolBinding, tenant };
-    return isSupported(candidate) ? [candidate] : [];
-  });
-  const best = candidates.find(({ protocolVersion }) => !protocolVersion.startsWith("0.")) ?? candidates[0];
+  const candidates = card.supportedInterfaces.flatMap(
+    ({ url, protocolVersion, protocolBinding, tenant }) => {
+      const address = resolveAddress(url, options);
+      if (address === undefined) return [];
+      const candidate = {
+        ...options,
+        url: address,
+        protocolVersion,
+        protocolBinding,
+        tenant,
+      };
+      return isSupported(candidate) ? [candidate] : [];
+    },
+  );
+  const best =
+    candidates.find(
+      ({ protocolVersion }) => !protocolVersion.startsWith("0."),
+    ) ?? candidates[0];
   if (best) return createA2aTransport({ ...best, extension });
   const offers = card.supportedInterfaces.map(
-    ({ url, protocolVersion, protocolBinding }) => `${protocolVersion} over ${protocolBinding} at ${url}`,
+    ({ url, protocolVersion, protocolBinding }) =>
+      `${protocolVersion} over ${protocolBinding} at ${url}`,
   );
   const offered = `agent ${JSON.stringify(card.name)} offers ${offers.join(", ") || "nothing"}`;
-  const rule = token === "" ? "" : "; a token is sent only to the card's own host or over HTTPS";
-  throw new ConnectError(`${offered}: ${CHOICES}${rule}`, Code.FailedPrecondition);
+  const rule =
+    token === ""
+      ? ""
+      : "; a token is sent only to the card's own host or over HTTPS";
+  throw new ConnectError(
+    `${offered}: ${CHOICES}${rule}`,
+    Code.FailedPrecondition,
+  );
 }
 
 /**
- * Resolves the URL of an interface; for gRPC it may be a host and port alone. Returns undefined if
- * the URL is invalid or would expose the token.
+ * Resolves the URL of an interface; for gRPC it may be a host and port alone.
+ * Returns undefined if the URL is invalid or would expose the token.
  */
-function resolveAddress(url: string, { url: base, token = "" }: AgentTransportOptions): string | undefined {
+function resolveAddress(
+  url: string,
+  { url: base, token = "" }: AgentTransportOptions,
+): string | undefined {
   const isHost = /^[\w.-]+:\d+$|^\[[\da-f:]+\]:\d+$/i.test(url);
   const address = URL.parse(isHost ? `//${url}` : url, base);
   if (!address || !/^https?:$/.test(address.protocol)) return undefined;
   const { protocol, hostname } = new URL(base);
-  const isOwnHost = protocol === address.protocol && hostname === address.hostname;
-  return token === "" || address.protocol === "https:" || isOwnHost ? address.href : undefined;
+  const isOwnHost =
+    protocol === address.protocol && hostname === address.hostname;
+  return token === "" || address.protocol === "https:" || isOwnHost
+    ? address.href
+    : undefined;
 }

@@ -1,5 +1,9 @@
 /**
- * The public API of `@devtool/client/ai-sdk`: chats of Vercel's AI SDK (`useChat`) with an agent.
+ * The public API of `@devtool/client/ai-sdk`: chats of Vercel's AI SDK
+ * (`useChat`) with an agent.
  */
-export { type ChatTransportOptions, createChatTransport } from "./ai-sdk/chat-transport.ts";
+export {
+  type ChatTransportOptions,
+  createChatTransport,
+} from "./ai-sdk/chat-transport.ts";
 export type { AgentMetadata, AgentUIMessage } from "./ai-sdk/ui-message.ts";

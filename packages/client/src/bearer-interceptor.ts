@@ -1,13 +1,18 @@
 import type { Interceptor, StreamResponse } from "@connectrpc/connect";
-import { type BearerToken, callWithToken, currentToken, streamWithToken } from "./bearer-token.ts";
+import {
+  type BearerToken,
+  callWithToken,
+  currentToken,
+  streamWithToken,
+} from "./bearer-token.ts";
 
 /**
- * Creates an interceptor that sends a bearer token with every call of a Connect, gRPC or gRPC-Web
- * transport.
+ * Creates an interceptor that sends a bearer token with every call of a
+ * Connect, gRPC or gRPC-Web transport.
  *
- * If `token` is a function, a refused call is repeated once with the token that the function then
- * returns. Calls that stream requests are not repeated, because their requests are already
- * consumed.
+ * If `token` is a function, a refused call is repeated once with the token that
+ * the function then returns. Calls that stream requests are not repeated,
+ * because their requests are already consumed.
  *
  * ```ts
  * const transport = createGrpcTransport({
@@ -17,30 +22,41 @@ import { type BearerToken, callWithToken, currentToken, streamWithToken } from "
  * ```
  */
 export function bearerInterceptor(token: BearerToken): Interceptor {
-  const withToken = <R extends { readonly header: Headers }>(request: R, value: string): R => {
+  const withToken = <R extends { readonly header: Headers }>(
+    request: R,
+    value: string,
+  ): R => {
     if (value !== "") request.header.set("authorization", `Bearer ${value}`);
     return request;
   };
-  // No call is repeated, so its messages go to the caller without a stage in between.
-  if (typeof token === "string") return (next) => (request) => next(withToken(request, token));
+  // No call is repeated, so its messages go to the caller without a stage in
+  // between.
+  if (typeof token === "string")
+    return (next) => (request) => next(withToken(request, token));
   return (next) => async (request) => {
-    if (!request.stream) return callWithToken(token, (value) => next(withToken(request, value)));
-    if (request.method.methodKind !== "server_streaming") return next(withToken(request, await currentToken(token)));
+    if (!request.stream)
+      return callWithToken(token, (value) => next(withToken(request, value)));
+    if (request.method.methodKind !== "server_streaming")
+      return next(withToken(request, await currentToken(token)));
     const messages = await Array.fromAsync(request.message);
     return openStream(token, async (value) => {
       const message = (async function* () {
         yield* messages;
       })();
       const response = await next(withToken({ ...request, message }, value));
-      if (!response.stream) throw new Error(`${request.method.name}: the transport did not answer with a stream`);
+      if (!response.stream)
+        throw new Error(
+          `${request.method.name}: the transport did not answer with a stream`,
+        );
       return response;
     });
   };
 }
 
 /**
- * Opens a stream of responses. A server refuses a token before the first message: in the response
- * headers or, over gRPC, in the trailers, which arrive only when the messages are read.
+ * Opens a stream of responses. A server refuses a token before the first
+ * message: in the response headers or, over gRPC, in the trailers, which arrive
+ * only when the messages are read.
  */
 async function openStream(
   token: Exclude<BearerToken, string>,

@@ -12,7 +12,12 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { confirmationPart, modifiedArgumentsPart, pendingToolCalls, textMessage } from "./confirmation.ts";
+import {
+  confirmationPart,
+  modifiedArgumentsPart,
+  pendingToolCalls,
+  textMessage,
+} from "./confirmation.ts";
 
 const OPTIONS = [
   { id: "proceed_once", name: "Yes" },
@@ -23,7 +28,10 @@ describe("modifiedArgumentsPart", () => {
   it("answers with an option that no server takes for an approval (TOOL-12)", () => {
     const call = { ...shellCall(), shownDigest: Uint8Array.of(1) };
     expect(modifiedArgumentsPart(call, { command: "pwd" })).toMatchObject({
-      content: { case: "confirmation", value: { toolCallId: "call-1", selectedOptionId: "modify_arguments" } },
+      content: {
+        case: "confirmation",
+        value: { toolCallId: "call-1", selectedOptionId: "modify_arguments" },
+      },
       modifiedArguments: { command: "pwd" },
       shownDigest: Uint8Array.of(1),
     });
@@ -31,7 +39,9 @@ describe("modifiedArgumentsPart", () => {
 
   it("refuses to answer a call that does not wait for an answer", () => {
     const call = toolCall({ status: ToolCallStatus.EXECUTING });
-    expect(() => modifiedArgumentsPart(call, {})).toThrowError("does not wait for an answer");
+    expect(() => modifiedArgumentsPart(call, {})).toThrowError(
+      "does not wait for an answer",
+    );
   });
 });
 
@@ -39,13 +49,20 @@ describe("confirmationPart", () => {
   it("answers a pending call with the chosen option (TOOL-5)", () => {
     expect(confirmationPart(shellCall(), "cancel").content).toMatchObject({
       case: "confirmation",
-      value: { toolCallId: "call-1", selectedOptionId: "cancel", modifiedDetails: { case: undefined } },
+      value: {
+        toolCallId: "call-1",
+        selectedOptionId: "cancel",
+        modifiedDetails: { case: undefined },
+      },
     });
   });
 
   it("refuses an option that is not offered and names those that are offered (TOOL-4)", () => {
     expect(() => confirmationPart(shellCall(), "proceed_always")).toThrowError(
-      new ConnectError('option "proceed_always" is not offered: choose proceed_once, cancel', Code.InvalidArgument),
+      new ConnectError(
+        'option "proceed_always" is not offered: choose proceed_once, cancel',
+        Code.InvalidArgument,
+      ),
     );
   });
 
@@ -61,15 +78,21 @@ describe("confirmationPart", () => {
 
   it("replaces the proposed content, even with an empty one (TOOL-6)", () => {
     for (const newContent of ["changed\n", ""]) {
-      expect(confirmationPart(editCall(), "proceed_once", newContent).content).toMatchObject({
+      expect(
+        confirmationPart(editCall(), "proceed_once", newContent).content,
+      ).toMatchObject({
         case: "confirmation",
-        value: { modifiedDetails: { case: "fileDetails", value: { newContent } } },
+        value: {
+          modifiedDetails: { case: "fileDetails", value: { newContent } },
+        },
       });
     }
   });
 
   it("refuses new content for a call that does not propose a file change (TOOL-6)", () => {
-    expect(() => confirmationPart(shellCall(), "proceed_once", "")).toThrowError(
+    expect(() =>
+      confirmationPart(shellCall(), "proceed_once", ""),
+    ).toThrowError(
       new ConnectError(
         'tool call "call-1" does not propose a file change: leave out the new content',
         Code.InvalidArgument,
@@ -80,10 +103,16 @@ describe("confirmationPart", () => {
 
 describe("pendingToolCalls", () => {
   it("returns the calls that wait for approval, in the order they were made (TOOL-2)", () => {
-    const running = toolCall({ toolCallId: "runs", status: ToolCallStatus.EXECUTING });
+    const running = toolCall({
+      toolCallId: "runs",
+      status: ToolCallStatus.EXECUTING,
+    });
     const calls = [shellCall("first"), running, editCall("second")];
     const task = calls.map(toolCallEvent).reduce(reduceTask, emptyTask());
-    expect(pendingToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual(["first", "second"]);
+    expect(pendingToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual([
+      "first",
+      "second",
+    ]);
   });
 });
 
@@ -98,17 +127,31 @@ describe("textMessage", () => {
 });
 
 function toolCall(init: MessageInitShape<typeof ToolCallSchema>): ToolCall {
-  return create(ToolCallSchema, { toolCallId: "call-1", status: ToolCallStatus.PENDING, toolName: "tool", ...init });
+  return create(ToolCallSchema, {
+    toolCallId: "call-1",
+    status: ToolCallStatus.PENDING,
+    toolName: "tool",
+    ...init,
+  });
 }
 
 function shellCall(toolCallId = "call-1"): ToolCall {
   const details = { case: "executeDetails", value: { command: "ls" } } as const;
-  return toolCall({ toolCallId, confirmationRequest: { options: OPTIONS, details } });
+  return toolCall({
+    toolCallId,
+    confirmationRequest: { options: OPTIONS, details },
+  });
 }
 
 function editCall(toolCallId = "call-1"): ToolCall {
-  const details = { case: "fileEditDetails", value: { fileName: "a.txt", newContent: "new\n" } } as const;
-  return toolCall({ toolCallId, confirmationRequest: { options: OPTIONS, details } });
+  const details = {
+    case: "fileEditDetails",
+    value: { fileName: "a.txt", newContent: "new\n" },
+  } as const;
+  return toolCall({
+    toolCallId,
+    confirmationRequest: { options: OPTIONS, details },
+  });
 }
 
 function toolCallEvent(call: ToolCall, index: number): TaskEvent {

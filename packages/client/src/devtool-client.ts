@@ -9,7 +9,8 @@ import {
 } from "@devtool/schema";
 
 /**
- * The generated clients of an agent server, one for each service. All share one transport.
+ * The generated clients of an agent server, one for each service. All share one
+ * transport.
  */
 export interface DevtoolClient {
   /**
@@ -25,15 +26,18 @@ export interface DevtoolClient {
    */
   readonly push: Client<typeof PushService>;
   /**
-   * Reads the audit log. Only devtool's own server has it, over Connect and gRPC.
+   * Reads the audit log. Only devtool's own server has it, over Connect and
+   * gRPC.
    */
   readonly audit: Client<typeof AuditService>;
   /**
-   * Lists the agents that sessions can choose. Only devtool's own server has it, over Connect and gRPC.
+   * Lists the agents that sessions can choose. Only devtool's own server has
+   * it, over Connect and gRPC.
    */
   readonly agents: Client<typeof AgentListService>;
   /**
-   * Describes the workspace of a task. Only devtool's own server has it, over Connect and gRPC.
+   * Describes the workspace of a task. Only devtool's own server has it, over
+   * Connect and gRPC.
    */
   readonly workspaces: Client<typeof WorkspaceService>;
 }

@@ -12,16 +12,20 @@ import {
 } from "@devtool/schema";
 import { assertEncodable } from "./assert-encodable.ts";
 import type { DevtoolClient } from "./devtool-client.ts";
-import { type ResumableLog, type ResumeOptions, readWithResume } from "./resume.ts";
+import {
+  type ResumableLog,
+  type ResumeOptions,
+  readWithResume,
+} from "./resume.ts";
 
 /**
  * Options of `streamMessage`.
  */
 export interface ExchangeOptions extends ResumeOptions {
   /**
-   * Called when the server replays an earlier exchange because a message with this id and content
-   * was sent before. This also happens when the client itself sends it again after a lost
-   * connection.
+   * Called when the server replays an earlier exchange because a message with
+   * this id and content was sent before. This also happens when the client
+   * itself sends it again after a lost connection.
    *
    * Default: not reported.
    */
@@ -29,12 +33,13 @@ export interface ExchangeOptions extends ResumeOptions {
 }
 
 /**
- * Sends a message and yields the events of its exchange: everything the agent does until it ends
- * the task or waits for the user.
+ * Sends a message and yields the events of its exchange: everything the agent
+ * does until it ends the task or waits for the user.
  *
- * A lost connection is resumed. Until the first event has arrived, the message is sent again under
- * its id, which does not start anything twice; after that, the task's log is read on. Leaving the
- * loop ends the stream, but the agent keeps working: call `client.tasks.cancelTask` to stop it.
+ * A lost connection is resumed. Until the first event has arrived, the message
+ * is sent again under its id, which does not start anything twice; after that,
+ * the task's log is read on. Leaving the loop ends the stream, but the agent
+ * keeps working: call `client.tasks.cancelTask` to stop it.
  *
  * ```ts
  * const message = textMessage(crypto.randomUUID(), "Fix the failing test.");
@@ -45,9 +50,9 @@ export interface ExchangeOptions extends ResumeOptions {
  * }
  * ```
  *
- * Throws a `ConnectError` as described for `ResumeOptions`: errors that a retry cannot fix at
- * once, others after the last attempt. A message that cannot be encoded is `Code.InvalidArgument`,
- * and nothing is sent.
+ * Throws a `ConnectError` as described for `ResumeOptions`: errors that a retry
+ * cannot fix at once, others after the last attempt. A message that cannot be
+ * encoded is `Code.InvalidArgument`, and nothing is sent.
  */
 export function streamMessage(
   client: DevtoolClient,
@@ -55,13 +60,17 @@ export function streamMessage(
   signal: AbortSignal,
   { onReplay, ...options }: ExchangeOptions = {},
 ): AsyncIterable<TaskEvent> {
-  const exchange = exchangeLog(client, create(SendMessageRequestSchema, request), onReplay);
+  const exchange = exchangeLog(
+    client,
+    create(SendMessageRequestSchema, request),
+    onReplay,
+  );
   return readWithResume(exchange, options, signal);
 }
 
 /**
- * Returns the events of a message's exchange as a log. Opening it for the first time sends the
- * message.
+ * Returns the events of a message's exchange as a log. Opening it for the first
+ * time sends the message.
  */
 export function exchangeLog(
   client: DevtoolClient,
@@ -72,17 +81,21 @@ export function exchangeLog(
     open: (last, limit) => {
       if (last) return readLog(client, last.taskId, last.sequence, limit);
       assertEncodable(request);
-      return unwrapEvents(client.tasks.streamMessage({ request }, { signal: limit }), onReplay);
+      return unwrapEvents(
+        client.tasks.streamMessage({ request }, { signal: limit }),
+        onReplay,
+      );
     },
     isEnd: endsExchange,
-    // A task that has ended has no more events, and an agent may refuse to stream it.
+    // A task that has ended has no more events, and an agent may refuse to
+    // stream it.
     isComplete: (last) => last !== undefined && isTerminal(last.state),
   };
 }
 
 /**
- * Yields the events of a task after `afterSequence` until the task has ended. 0, the default,
- * yields all of them. A lost connection is resumed.
+ * Yields the events of a task after `afterSequence` until the task has ended.
+ * 0, the default, yields all of them. A lost connection is resumed.
  *
  * ```ts
  * for await (const { sequence, state } of subscribeTask(client, { taskId, afterSequence: 12n }, signal)) {
@@ -97,25 +110,35 @@ export function subscribeTask(
   options: ResumeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const { taskId, afterSequence = 0n } = from;
-  return readWithResume(taskLog(client, taskId, afterSequence), options, signal);
+  return readWithResume(
+    taskLog(client, taskId, afterSequence),
+    options,
+    signal,
+  );
 }
 
 /**
  * Returns the events of a task after a sequence as a log.
  */
-export function taskLog(client: DevtoolClient, taskId: string, afterSequence: bigint): ResumableLog {
+export function taskLog(
+  client: DevtoolClient,
+  taskId: string,
+  afterSequence: bigint,
+): ResumableLog {
   return {
     after: afterSequence,
-    open: (last, limit) => readLog(client, taskId, last?.sequence ?? afterSequence, limit),
+    open: (last, limit) =>
+      readLog(client, taskId, last?.sequence ?? afterSequence, limit),
     isEnd: () => false,
-    // A log is never empty, so a stream without any event was cut short, unless all was read before.
+    // A log is never empty, so a stream without any event was cut short, unless
+    // all was read before.
     isComplete: (last) => (last ? isTerminal(last.state) : afterSequence > 0n),
   };
 }
 
 /**
- * Yields a task each time it changes, from its first event until it has ended. A lost connection
- * is resumed.
+ * Yields a task each time it changes, from its first event until it has ended.
+ * A lost connection is resumed.
  *
  * ```ts
  * for await (const task of observeTask(client, taskId, signal)) render(task);
@@ -128,7 +151,12 @@ export async function* observeTask(
   options: ResumeOptions = {},
 ): AsyncIterable<Task> {
   let task = emptyTask();
-  for await (const event of subscribeTask(client, { taskId }, signal, options)) {
+  for await (const event of subscribeTask(
+    client,
+    { taskId },
+    signal,
+    options,
+  )) {
     task = reduceTask(task, event);
     yield task;
   }
@@ -140,11 +168,16 @@ function readLog(
   afterSequence: bigint,
   signal: AbortSignal,
 ): AsyncIterable<TaskEvent> {
-  return unwrapEvents(client.tasks.subscribeTask({ taskId, afterSequence }, { signal }));
+  return unwrapEvents(
+    client.tasks.subscribeTask({ taskId, afterSequence }, { signal }),
+  );
 }
 
 async function* unwrapEvents(
-  responses: AsyncIterable<{ readonly event?: TaskEvent | undefined; readonly replay?: Replay | undefined }>,
+  responses: AsyncIterable<{
+    readonly event?: TaskEvent | undefined;
+    readonly replay?: Replay | undefined;
+  }>,
   onReplay?: (replay: Replay) => void,
 ): AsyncIterable<TaskEvent> {
   for await (const { event, replay } of responses) {

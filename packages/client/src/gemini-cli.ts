@@ -1,4 +1,8 @@
 /**
- * The public API of `@devtool/client/gemini-cli`: a Connect transport for Gemini CLI's own A2A server.
+ * The public API of `@devtool/client/gemini-cli`: a Connect transport for
+ * Gemini CLI's own A2A server.
  */
-export { createGeminiCliTransport, type GeminiCliTransportOptions } from "./gemini-cli/transport.ts";
+export {
+  createGeminiCliTransport,
+  type GeminiCliTransportOptions,
+} from "./gemini-cli/transport.ts";

@@ -1,8 +1,10 @@
 /**
- * The public API of `@devtool/client`, name by name. Adding a name here adds API.
+ * The public API of `@devtool/client`, name by name. Adding a name here adds
+ * API.
  *
- * Start with `createDevtoolClient` for a client, `streamMessage` to send a message and read
- * what the agent does, and `pendingToolCalls` with `confirmationPart` to approve tool calls.
+ * Start with `createDevtoolClient` for a client, `streamMessage` to send a
+ * message and read what the agent does, and `pendingToolCalls` with
+ * `confirmationPart` to approve tool calls.
  */
 export { bearerInterceptor } from "./bearer-interceptor.ts";
 export type { BearerToken } from "./bearer-token.ts";
@@ -14,7 +16,12 @@ export {
   textMessage,
 } from "./confirmation.ts";
 export { createDevtoolClient, type DevtoolClient } from "./devtool-client.ts";
-export { type ExchangeOptions, observeTask, streamMessage, subscribeTask } from "./follow.ts";
+export {
+  type ExchangeOptions,
+  observeTask,
+  streamMessage,
+  subscribeTask,
+} from "./follow.ts";
 export type { ResumeOptions } from "./resume.ts";
 export type { PlanStep } from "./view/plan.ts";
 export type { Schedule } from "./view/schedule.ts";
@@ -28,4 +35,9 @@ export {
 } from "./view/session-list.ts";
 export type { TaskItem } from "./view/task-items.ts";
 export type { TaskSnapshot } from "./view/task-snapshot.ts";
-export { type AnswerChanges, createTaskView, type TaskView, type TaskViewOptions } from "./view/task-view.ts";
+export {
+  type AnswerChanges,
+  createTaskView,
+  type TaskView,
+  type TaskViewOptions,
+} from "./view/task-view.ts";

@@ -7,21 +7,22 @@ import { abortable } from "./abortable.ts";
  */
 export interface ResumeOptions {
   /**
-   * Gives up after this many consecutive streams without a new event. 0 disables reconnecting.
+   * Gives up after this many consecutive streams without a new event. 0
+   * disables reconnecting.
    *
    * Default: 10.
    */
   readonly maxAttempts?: number;
   /**
-   * Upper bound of the first wait in milliseconds. It doubles with each attempt, up to 10 seconds,
-   * and starts over after a new event.
+   * Upper bound of the first wait in milliseconds. It doubles with each
+   * attempt, up to 10 seconds, and starts over after a new event.
    *
    * Default: 200.
    */
   readonly baseDelayMs?: number;
   /**
-   * Returns a number from 0 to 1 by which each wait is multiplied, so that clients do not reconnect
-   * in step.
+   * Returns a number from 0 to 1 by which each wait is multiplied, so that
+   * clients do not reconnect in step.
    *
    * Default: `Math.random`.
    */
@@ -33,7 +34,8 @@ export interface ResumeOptions {
    */
   readonly delay?: (ms: number, signal: AbortSignal) => Promise<void>;
   /**
-   * Called with the error each time a connection is lost, before the wait for the next attempt.
+   * Called with the error each time a connection is lost, before the wait for
+   * the next attempt.
    *
    * Default: not reported.
    */
@@ -45,37 +47,44 @@ export interface ResumeOptions {
  */
 export interface ResumableLog {
   /**
-   * The sequence before the first event to read. Undefined if the log may start anywhere.
+   * The sequence before the first event to read. Undefined if the log may start
+   * anywhere.
    */
   readonly after?: bigint;
   /**
-   * Opens a stream of the events after `last`, which is undefined until an event has arrived. The
-   * stream must end when the signal aborts.
+   * Opens a stream of the events after `last`, which is undefined until an
+   * event has arrived. The stream must end when the signal aborts.
    */
-  open(last: TaskEvent | undefined, signal: AbortSignal): AsyncIterable<TaskEvent>;
+  open(
+    last: TaskEvent | undefined,
+    signal: AbortSignal,
+  ): AsyncIterable<TaskEvent>;
   /**
    * Whether `event` is the last one to read.
    */
   isEnd(event: TaskEvent): boolean;
   /**
-   * Whether a stream that the server ended without an error has nothing left to send.
+   * Whether a stream that the server ended without an error has nothing left to
+   * send.
    */
   isComplete(last: TaskEvent | undefined): boolean;
 }
 
 /**
- * Reads a log to its end over streams that may break. Each new stream starts after the last event
- * received, so no event is missed or repeated.
+ * Reads a log to its end over streams that may break. Each new stream starts
+ * after the last event received, so no event is missed or repeated.
  *
- * Throws errors that a retry cannot fix at once, `Code.DataLoss` if the server leaves out an event,
- * and the last error after too many attempts. A reader that leaves early ends the stream.
+ * Throws errors that a retry cannot fix at once, `Code.DataLoss` if the server
+ * leaves out an event, and the last error after too many attempts. A reader
+ * that leaves early ends the stream.
  */
 export async function* readWithResume(
   log: ResumableLog,
   options: ResumeOptions,
   signal: AbortSignal,
 ): AsyncIterable<TaskEvent> {
-  // A Connect call outlives a reader that leaves early and holds its connection, so it is aborted.
+  // A Connect call outlives a reader that leaves early and holds its
+  // connection, so it is aborted.
   const left = new AbortController();
   let isAtEnd = false;
   try {
@@ -86,7 +95,11 @@ export async function* readWithResume(
   }
 }
 
-async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: AbortSignal): AsyncIterable<TaskEvent> {
+async function* readStreams(
+  log: ResumableLog,
+  options: ResumeOptions,
+  signal: AbortSignal,
+): AsyncIterable<TaskEvent> {
   const { maxAttempts = 10, onLost } = options;
   let last: TaskEvent | undefined;
   let fruitless = 0;
@@ -97,13 +110,18 @@ async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: A
       for await (const event of log.open(last, signal)) {
         const { sequence } = event;
         const after = last?.sequence ?? log.after;
-        // An older event is a duplicate. Without a position, the log may start anywhere.
+        // An older event is a duplicate. Without a position, the log may start
+        // anywhere.
         if (after !== undefined && sequence <= after) continue;
         if (after !== undefined && sequence > after + 1n) {
-          throw new ConnectError(`event ${after + 1n} is missing: the server sent ${sequence}`, Code.DataLoss);
+          throw new ConnectError(
+            `event ${after + 1n} is missing: the server sent ${sequence}`,
+            Code.DataLoss,
+          );
         }
         last = event;
-        // An event without a payload only keeps the count: the protocol in between does not show it.
+        // An event without a payload only keeps the count: the protocol in
+        // between does not show it.
         if (event.payload.case !== undefined) yield event;
         if (log.isEnd(event)) return;
       }
@@ -115,7 +133,12 @@ async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: A
     if (error && FINAL_CODES.has(error.code)) throw error;
     fruitless = last === before ? fruitless + 1 : 0;
     if (fruitless === 0) retry = 0;
-    const lost = error ?? new ConnectError("the stream ended before its task did", Code.Unavailable);
+    const lost =
+      error ??
+      new ConnectError(
+        "the stream ended before its task did",
+        Code.Unavailable,
+      );
     if (fruitless >= maxAttempts) throw lost;
     onLost?.(lost);
     await backOff(retry, options, signal);
@@ -123,8 +146,8 @@ async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: A
 }
 
 /**
- * Makes a call, and repeats it after errors that a retry can fix. The call must have the same effect
- * when it is repeated.
+ * Makes a call, and repeats it after errors that a retry can fix. The call must
+ * have the same effect when it is repeated.
  */
 export async function callWithRetry<T>(
   call: (signal: AbortSignal) => Promise<T>,
@@ -146,11 +169,11 @@ export async function callWithRetry<T>(
 }
 
 /**
- * Yields the items of a stream that has no end, and opens it again when its connection is lost. Each
- * stream starts from the beginning.
+ * Yields the items of a stream that has no end, and opens it again when its
+ * connection is lost. Each stream starts from the beginning.
  *
- * Throws errors that a retry cannot fix at once, and the last error after too many streams without
- * any item.
+ * Throws errors that a retry cannot fix at once, and the last error after too
+ * many streams without any item.
  */
 export async function* repeatStream<T>(
   open: (signal: AbortSignal) => AsyncIterable<T>,
@@ -159,7 +182,10 @@ export async function* repeatStream<T>(
 ): AsyncIterable<T> {
   const { maxAttempts = 10, onLost } = options;
   for (let retry = 0; ; retry++) {
-    let lost = new ConnectError("the server has ended the stream", Code.Unavailable);
+    let lost = new ConnectError(
+      "the server has ended the stream",
+      Code.Unavailable,
+    );
     try {
       for await (const item of open(signal)) {
         retry = 0;
@@ -178,13 +204,22 @@ export async function* repeatStream<T>(
 /**
  * Waits before the next attempt, after `retry` earlier ones.
  */
-async function backOff(retry: number, options: ResumeOptions, signal: AbortSignal): Promise<void> {
-  const { baseDelayMs = 200, random = Math.random, delay = abortableDelay } = options;
+async function backOff(
+  retry: number,
+  options: ResumeOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const {
+    baseDelayMs = 200,
+    random = Math.random,
+    delay = abortableDelay,
+  } = options;
   await delay(random() * Math.min(baseDelayMs * 2 ** retry, 10_000), signal);
 }
 
 /**
- * Codes about the request or the log itself: a retry would fail in the same way.
+ * Codes about the request or the log itself: a retry would fail in the same
+ * way.
  */
 const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.InvalidArgument,

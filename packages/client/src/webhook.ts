@@ -1,5 +1,6 @@
 /**
- * The public API of `@devtool/client/webhook`: verifying and reading push notifications.
+ * The public API of `@devtool/client/webhook`: verifying and reading push
+ * notifications.
  */
 export { notificationEvent } from "./webhook/notification-event.ts";
 export { SeenEvents } from "./webhook/seen-events.ts";

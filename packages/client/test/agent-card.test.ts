@@ -29,44 +29,92 @@ describe("fetching a card (CARD-2)", () => {
       ],
     };
     await using agent = await startRecordedAgent(json(v03));
-    const { name, supportedInterfaces } = await fetchAgentCard(agent, deadline());
+    const { name, supportedInterfaces } = await fetchAgentCard(
+      agent,
+      deadline(),
+    );
     expect(name).toBe("agent");
     expect(supportedInterfaces).toMatchObject([
-      { protocolVersion: "0.3", protocolBinding: "HTTP+JSON", url: "http://127.0.0.1:1/" },
-      { protocolVersion: "0.3", protocolBinding: "JSONRPC", url: "http://127.0.0.1:1/rpc" },
+      {
+        protocolVersion: "0.3",
+        protocolBinding: "HTTP+JSON",
+        url: "http://127.0.0.1:1/",
+      },
+      {
+        protocolVersion: "0.3",
+        protocolBinding: "JSONRPC",
+        url: "http://127.0.0.1:1/rpc",
+      },
     ]);
     expect(agent.requests[0]?.headers["a2a-version"]).toBe("1.0");
   });
 
   it("returns a card that has both forms, and ignores unknown fields", async () => {
-    const both = { ...card(EXTENSION_URI), supportedInterfaces: [offer("1.0")], hologram: true };
+    const both = {
+      ...card(EXTENSION_URI),
+      supportedInterfaces: [offer("1.0")],
+      hologram: true,
+    };
     await using agent = await startRecordedAgent(json(both));
-    expect((await fetchAgentCard(agent, deadline())).supportedInterfaces).toMatchObject([offer("1.0")]);
+    expect(
+      (await fetchAgentCard(agent, deadline())).supportedInterfaces,
+    ).toMatchObject([offer("1.0")]);
   });
 
   it("returns the card of an agent without an optional extension, and still refuses an incompatible version", async () => {
     const options = { extension: "optional" } as const;
     await using plain = await startRecordedAgent(json(card()));
-    expect((await fetchAgentCard({ ...plain, ...options }, deadline())).name).toBe("agent");
-    await using newer = await startRecordedAgent(json(card(EXTENSION_URI.replace("/v0/", "/v9/"))));
-    await expect(fetchAgentCard({ ...newer, ...options }, deadline())).rejects.toMatchObject({
+    expect(
+      (await fetchAgentCard({ ...plain, ...options }, deadline())).name,
+    ).toBe("agent");
+    await using newer = await startRecordedAgent(
+      json(card(EXTENSION_URI.replace("/v0/", "/v9/"))),
+    );
+    await expect(
+      fetchAgentCard({ ...newer, ...options }, deadline()),
+    ).rejects.toMatchObject({
       code: Code.FailedPrecondition,
       rawMessage: expect.stringContaining("9.0.0"),
     });
   });
 
   it.each([
-    { name: "has no card", answer: json("", 404), code: Code.NotFound, says: "HTTP 404" },
+    {
+      name: "has no card",
+      answer: json("", 404),
+      code: Code.NotFound,
+      says: "HTTP 404",
+    },
     {
       name: "says why it sends no card",
       answer: json({ error: "host is not served: use --allow-host" }, 403),
       code: Code.NotFound,
       says: "HTTP 403: host is not served: use --allow-host",
     },
-    { name: "has a page instead of a card", answer: json("<html>"), code: Code.FailedPrecondition, says: "" },
-    { name: "has a card of another shape", answer: json({ name: 7 }), code: Code.FailedPrecondition, says: "" },
-    { name: "has a list instead of a card", answer: json("[]"), code: Code.FailedPrecondition, says: "AgentCard" },
-    { name: "has no extension", answer: json(card()), code: Code.FailedPrecondition, says: "does not have" },
+    {
+      name: "has a page instead of a card",
+      answer: json("<html>"),
+      code: Code.FailedPrecondition,
+      says: "",
+    },
+    {
+      name: "has a card of another shape",
+      answer: json({ name: 7 }),
+      code: Code.FailedPrecondition,
+      says: "",
+    },
+    {
+      name: "has a list instead of a card",
+      answer: json("[]"),
+      code: Code.FailedPrecondition,
+      says: "AgentCard",
+    },
+    {
+      name: "has no extension",
+      answer: json(card()),
+      code: Code.FailedPrecondition,
+      says: "does not have",
+    },
     {
       name: "has another extension",
       answer: json(card("https://example.com/ext/v0")),
@@ -88,15 +136,22 @@ describe("fetching a card (CARD-2)", () => {
   ])("refuses an agent that $name", async ({ answer, code, says }) => {
     await using agent = await startRecordedAgent(answer);
     const refused = fetchAgentCard(agent, deadline());
-    await expect(refused).rejects.toMatchObject({ code, rawMessage: expect.stringContaining(says) });
+    await expect(refused).rejects.toMatchObject({
+      code,
+      rawMessage: expect.stringContaining(says),
+    });
   });
 
   it("distinguishes a timeout and an unreachable agent from an invalid card", async () => {
     await using silent = await startRecordedAgent(() => undefined);
-    await expect(fetchAgentCard(silent, AbortSignal.timeout(30))).rejects.toMatchObject({
+    await expect(
+      fetchAgentCard(silent, AbortSignal.timeout(30)),
+    ).rejects.toMatchObject({
       code: Code.DeadlineExceeded,
     });
-    await expect(fetchAgentCard({ url: "http://127.0.0.1:1/" }, deadline())).rejects.toMatchObject({
+    await expect(
+      fetchAgentCard({ url: "http://127.0.0.1:1/" }, deadline()),
+    ).rejects.toMatchObject({
       code: Code.Unavailable,
     });
   });

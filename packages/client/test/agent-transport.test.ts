@@ -1,14 +1,32 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, createRouterTransport, type Transport } from "@connectrpc/connect";
+import {
+  Code,
+  createRouterTransport,
+  type Transport,
+} from "@connectrpc/connect";
 import { EXTENSION_URI } from "@devtool/schema";
-import { A2AService, A2aTaskState, type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v1";
+import {
+  A2AService,
+  A2aTaskState,
+  type AgentCard,
+  AgentCardSchema,
+} from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import { createAgentTransport } from "../src/a2a.ts";
 import { createDevtoolClient, textMessage } from "../src/index.ts";
 import { json, startRecordedAgent } from "./recorded-agent.ts";
 
-const TASK_V1 = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } };
-const TASK_V03 = { kind: "task", id: "t1", contextId: "c1", status: { state: "working" } };
+const TASK_V1 = {
+  id: "t1",
+  contextId: "c1",
+  status: { state: "TASK_STATE_WORKING" },
+};
+const TASK_V03 = {
+  kind: "task",
+  id: "t1",
+  contextId: "c1",
+  status: { state: "working" },
+};
 
 /** Answers with a JSON-RPC response. */
 function rpcAnswer(task: object) {
@@ -16,11 +34,13 @@ function rpcAnswer(task: object) {
 }
 
 function cardOf(...offers: readonly [string, string, string][]): AgentCard {
-  const supportedInterfaces = offers.map(([protocolVersion, protocolBinding, url]) => ({
-    protocolVersion,
-    protocolBinding,
-    url,
-  }));
+  const supportedInterfaces = offers.map(
+    ([protocolVersion, protocolBinding, url]) => ({
+      protocolVersion,
+      protocolBinding,
+      url,
+    }),
+  );
   return create(AgentCardSchema, { name: "agent", supportedInterfaces });
 }
 
@@ -37,31 +57,48 @@ describe("the interface that is chosen from a card", () => {
     );
     const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
     await tasks.getTask({ taskId: "t1" });
-    expect(agent.requests).toMatchObject([{ method: "GET", url: "/rest/tasks/t1" }]);
+    expect(agent.requests).toMatchObject([
+      { method: "GET", url: "/rest/tasks/t1" },
+    ]);
   });
 
   it("is one of 0.3 if there is no other", async () => {
     await using agent = await startRecordedAgent(rpcAnswer(TASK_V03));
-    const { tasks } = createDevtoolClient(createAgentTransport(cardOf(["0.3.0", "JSONRPC", agent.url]), agent));
+    const { tasks } = createDevtoolClient(
+      createAgentTransport(cardOf(["0.3.0", "JSONRPC", agent.url]), agent),
+    );
     await tasks.getTask({ taskId: "t1" });
     expect(agent.requests[0]?.body.method).toBe("tasks/get");
   });
 
   it("is HTTP+JSON if an agent of 0.3 has no other, below `/v1/` of its address", async () => {
     await using agent = await startRecordedAgent(json(TASK_V1));
-    const card = cardOf(["0.3", "GRPC", agent.url], ["0.3", "HTTP+JSON", `${agent.url}agent/`]);
+    const card = cardOf(
+      ["0.3", "GRPC", agent.url],
+      ["0.3", "HTTP+JSON", `${agent.url}agent/`],
+    );
     const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
     await tasks.getTask({ taskId: "t1" });
-    expect(agent.requests).toMatchObject([{ method: "GET", url: "/agent/v1/tasks/t1" }]);
+    expect(agent.requests).toMatchObject([
+      { method: "GET", url: "/agent/v1/tasks/t1" },
+    ]);
   });
 
   it("is called with its tenant", async () => {
     await using agent = await startRecordedAgent(rpcAnswer(TASK_V1));
     const card = cardOf(["1.0", "JSONRPC", agent.url]);
-    const supportedInterfaces = card.supportedInterfaces.map((item) => ({ ...item, tenant: "acme" }));
-    const { tasks } = createDevtoolClient(createAgentTransport({ ...card, supportedInterfaces }, agent));
+    const supportedInterfaces = card.supportedInterfaces.map((item) => ({
+      ...item,
+      tenant: "acme",
+    }));
+    const { tasks } = createDevtoolClient(
+      createAgentTransport({ ...card, supportedInterfaces }, agent),
+    );
     await tasks.getTask({ taskId: "t1" });
-    expect(agent.requests[0]?.body).toMatchObject({ method: "GetTask", params: { id: "t1", tenant: "acme" } });
+    expect(agent.requests[0]?.body).toMatchObject({
+      method: "GetTask",
+      params: { id: "t1", tenant: "acme" },
+    });
   });
 
   it("is gRPC if there is a transport for it, with the scheme of the card", async () => {
@@ -69,10 +106,17 @@ describe("the interface that is chosen from a card", () => {
     const grpc = (baseUrl: string): Transport => {
       asked.push(baseUrl);
       const task = { id: "t1", status: { state: A2aTaskState.WORKING } };
-      return createRouterTransport(({ service }) => service(A2AService, { getTask: () => task }));
+      return createRouterTransport(({ service }) =>
+        service(A2AService, { getTask: () => task }),
+      );
     };
-    const card = cardOf(["1.0", "GRPC", "example.com:443"], ["1.0", "JSONRPC", "https://example.com/"]);
-    const { tasks } = createDevtoolClient(createAgentTransport(card, { url: "https://example.com", grpc }));
+    const card = cardOf(
+      ["1.0", "GRPC", "example.com:443"],
+      ["1.0", "JSONRPC", "https://example.com/"],
+    );
+    const { tasks } = createDevtoolClient(
+      createAgentTransport(card, { url: "https://example.com", grpc }),
+    );
     expect((await tasks.getTask({ taskId: "t1" })).task?.id).toBe("t1");
     expect(asked).toEqual(["https://example.com/"]);
   });
@@ -80,49 +124,99 @@ describe("the interface that is chosen from a card", () => {
   it.each([
     { uris: [], header: undefined, taskId: undefined },
     { uris: [EXTENSION_URI], header: EXTENSION_URI, taskId: "t1" },
-  ])("activates the extension if the card lists it ($uris.length), which lets ended tasks continue", async (row) => {
-    const ended = { ...TASK_V03, status: { state: "completed" } };
-    await using agent = await startRecordedAgent(rpcAnswer(ended));
-    const extensions = row.uris.map((uri) => ({ uri }));
-    const supportedInterfaces = [{ protocolVersion: "0.3", protocolBinding: "JSONRPC", url: agent.url }];
-    const card = create(AgentCardSchema, { supportedInterfaces, capabilities: { extensions } });
-    const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
-    await tasks.getTask({ taskId: "t1" });
-    await tasks.sendMessage({ message: textMessage("m", "more"), taskId: "t1" });
-    const sent = agent.requests[1];
-    expect(sent?.headers["x-a2a-extensions"]).toBe(row.header);
-    const { message } = Object(sent?.body.params);
-    expect([message.taskId, message.contextId]).toEqual([row.taskId, row.taskId === undefined ? "c1" : undefined]);
-  });
+  ])(
+    "activates the extension if the card lists it ($uris.length), which lets ended tasks continue",
+    async (row) => {
+      const ended = { ...TASK_V03, status: { state: "completed" } };
+      await using agent = await startRecordedAgent(rpcAnswer(ended));
+      const extensions = row.uris.map((uri) => ({ uri }));
+      const supportedInterfaces = [
+        { protocolVersion: "0.3", protocolBinding: "JSONRPC", url: agent.url },
+      ];
+      const card = create(AgentCardSchema, {
+        supportedInterfaces,
+        capabilities: { extensions },
+      });
+      const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
+      await tasks.getTask({ taskId: "t1" });
+      await tasks.sendMessage({
+        message: textMessage("m", "more"),
+        taskId: "t1",
+      });
+      const sent = agent.requests[1];
+      expect(sent?.headers["x-a2a-extensions"]).toBe(row.header);
+      const { message } = Object(sent?.body.params);
+      expect([message.taskId, message.contextId]).toEqual([
+        row.taskId,
+        row.taskId === undefined ? "c1" : undefined,
+      ]);
+    },
+  );
 
   it("is refused for an agent with an incompatible version of the extension (CARD-2)", () => {
     const extensions = [{ uri: EXTENSION_URI.replace("/v0/", "/v9/") }];
     const card = create(AgentCardSchema, { capabilities: { extensions } });
     expect(() => createAgentTransport(card, { url: "http://a/" })).toThrow(
-      expect.objectContaining({ code: Code.FailedPrecondition, rawMessage: expect.stringContaining("9.0.0") }),
+      expect.objectContaining({
+        code: Code.FailedPrecondition,
+        rawMessage: expect.stringContaining("9.0.0"),
+      }),
     );
   });
 
   it("may not exist: the error lists what the agent offers and what is supported", () => {
-    const card = cardOf(["1.0", "GRPC", "127.0.0.1:1"], ["0.3", "GRPC", "http://a/"]);
+    const card = cardOf(
+      ["1.0", "GRPC", "127.0.0.1:1"],
+      ["0.3", "GRPC", "http://a/"],
+    );
     expect(() => createAgentTransport(card, { url: "http://a/" })).toThrow(
       expect.objectContaining({
         code: Code.FailedPrecondition,
-        rawMessage: expect.stringMatching(/1\.0 over GRPC at 127\.0\.0\.1:1, 0\.3 over GRPC at http:\/\/a\/: choose/),
+        rawMessage: expect.stringMatching(
+          /1\.0 over GRPC at 127\.0\.0\.1:1, 0\.3 over GRPC at http:\/\/a\/: choose/,
+        ),
       }),
     );
-    expect(() => createAgentTransport(cardOf(), { url: "http://a/" })).toThrow("offers nothing");
+    expect(() => createAgentTransport(cardOf(), { url: "http://a/" })).toThrow(
+      "offers nothing",
+    );
   });
 
   it.each([
-    { name: "plain HTTP to another host", url: "http://a.example/", target: "http://b.example/", taken: false },
-    { name: "plain HTTP where the card came over HTTPS", url: "https://a/", target: "http://a/", taken: false },
-    { name: "another port of the same host", url: "http://127.0.0.1:1/", target: "http://127.0.0.1:2/", taken: true },
-    { name: "HTTPS to another host", url: "http://a.example/", target: "https://b.example/", taken: true },
-    { name: "an invalid address", url: "http://a.example/", target: "http://[", taken: false },
+    {
+      name: "plain HTTP to another host",
+      url: "http://a.example/",
+      target: "http://b.example/",
+      taken: false,
+    },
+    {
+      name: "plain HTTP where the card came over HTTPS",
+      url: "https://a/",
+      target: "http://a/",
+      taken: false,
+    },
+    {
+      name: "another port of the same host",
+      url: "http://127.0.0.1:1/",
+      target: "http://127.0.0.1:2/",
+      taken: true,
+    },
+    {
+      name: "HTTPS to another host",
+      url: "http://a.example/",
+      target: "https://b.example/",
+      taken: true,
+    },
+    {
+      name: "an invalid address",
+      url: "http://a.example/",
+      target: "http://[",
+      taken: false,
+    },
   ])("with a token: $name (taken: $taken)", ({ url, target, taken }) => {
     const card = cardOf(["1.0", "JSONRPC", target]);
-    const made = (): unknown => createAgentTransport(card, { url, token: "secret" });
+    const made = (): unknown =>
+      createAgentTransport(card, { url, token: "secret" });
     if (taken) expect(made).not.toThrow();
     else expect(made).toThrow("offers");
   });

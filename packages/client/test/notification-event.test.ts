@@ -1,6 +1,10 @@
 import { create, equals, toJsonString } from "@bufbuild/protobuf";
 import { TaskEventSchema, TaskState, ToolCallStatus } from "@devtool/schema";
-import { encodeA2aJson, StreamResponseSchema, streamResponseOf } from "@devtool/schema/a2a-v1";
+import {
+  encodeA2aJson,
+  StreamResponseSchema,
+  streamResponseOf,
+} from "@devtool/schema/a2a-v1";
 import { encodeStreamFrame } from "@devtool/schema/a2a-v03";
 import { describe, expect, it } from "vitest";
 import { notificationEvent } from "../src/webhook.ts";
@@ -11,7 +15,14 @@ const EVENT = create(TaskEventSchema, {
   contextId: "c",
   model: "m",
   state: TaskState.WORKING,
-  payload: { case: "toolCall", value: { toolCallId: "k", toolName: "run", status: ToolCallStatus.EXECUTING } },
+  payload: {
+    case: "toolCall",
+    value: {
+      toolCallId: "k",
+      toolName: "run",
+      status: ToolCallStatus.EXECUTING,
+    },
+  },
 });
 
 describe("the event of a notification", () => {
@@ -25,15 +36,21 @@ describe("the event of a notification", () => {
   });
 
   it("is undefined for another format, and an error for an invalid body", () => {
-    expect(notificationEvent({ body: '{"message":{}}', sequence: 1n })).toBeUndefined();
-    expect(() => notificationEvent({ body: '{"statusUpdate":{}}', sequence: 1n })).toThrow(
+    expect(
+      notificationEvent({ body: '{"message":{}}', sequence: 1n }),
+    ).toBeUndefined();
+    expect(() =>
+      notificationEvent({ body: '{"statusUpdate":{}}', sequence: 1n }),
+    ).toThrow("the body is not a valid event");
+    expect(() => notificationEvent({ body: "{", sequence: 1n })).toThrow(
       "the body is not a valid event",
     );
-    expect(() => notificationEvent({ body: "{", sequence: 1n })).toThrow("the body is not a valid event");
   });
 });
 
 function streamElement(): string {
   const response = streamResponseOf(EVENT, "extension");
-  return response ? JSON.stringify(encodeA2aJson(StreamResponseSchema, response)) : "";
+  return response
+    ? JSON.stringify(encodeA2aJson(StreamResponseSchema, response))
+    : "";
 }

@@ -1,4 +1,8 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerResponse,
+} from "node:http";
 
 /** A request that a test agent received. */
 export interface RecordedRequest {
@@ -19,7 +23,10 @@ export interface RecordedAgent extends AsyncDisposable {
   readonly requests: readonly RecordedRequest[];
 }
 
-/** Starts an agent that sends the answers in order. The last one answers all further requests. */
+/**
+ * Starts an agent that sends the answers in order. The last one answers all
+ * further requests.
+ */
 export async function startRecordedAgent(
   ...answers: readonly ((response: ServerResponse, id: number) => void)[]
 ): Promise<RecordedAgent> {
@@ -30,7 +37,10 @@ export async function startRecordedAgent(
     const body = text === "" ? {} : JSON.parse(text);
     const { method = "", url = "", headers } = request;
     requests.push({ method, url, headers, body });
-    answers[Math.min(requests.length, answers.length) - 1]?.(response, body.id ?? 0);
+    answers[Math.min(requests.length, answers.length) - 1]?.(
+      response,
+      body.id ?? 0,
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
@@ -39,11 +49,18 @@ export async function startRecordedAgent(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  return { url: `http://127.0.0.1:${port}/`, requests, [Symbol.asyncDispose]: close };
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    requests,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /** Answers with JSON. */
-export function json(body: unknown, status = 200): (response: ServerResponse) => void {
+export function json(
+  body: unknown,
+  status = 200,
+): (response: ServerResponse) => void {
   return (response) => {
     response.writeHead(status, { "content-type": "application/json" });
     response.end(typeof body === "string" ? body : JSON.stringify(body));
@@ -51,15 +68,24 @@ export function json(body: unknown, status = 200): (response: ServerResponse) =>
 }
 
 /** Answers with a JSON-RPC result. */
-export function result(value: unknown): (response: ServerResponse, id: number) => void {
-  return (response, id) => json({ jsonrpc: "2.0", id, result: value })(response);
+export function result(
+  value: unknown,
+): (response: ServerResponse, id: number) => void {
+  return (response, id) =>
+    json({ jsonrpc: "2.0", id, result: value })(response);
 }
 
-/** Answers with a stream of frames and ends it. A string is sent as it is; anything else becomes a JSON-RPC result. */
-export function sse(...frames: readonly unknown[]): (response: ServerResponse, id: number) => void {
+/**
+ * Answers with a stream of frames and ends it. A string is sent as it is;
+ * anything else becomes a JSON-RPC result.
+ */
+export function sse(
+  ...frames: readonly unknown[]
+): (response: ServerResponse, id: number) => void {
   return (response, id) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
-    for (const frame of frames) response.write(typeof frame === "string" ? frame : frameText(frame, id));
+    for (const frame of frames)
+      response.write(typeof frame === "string" ? frame : frameText(frame, id));
     response.end();
   };
 }

@@ -1,8 +1,14 @@
 import type { TaskEvent } from "@devtool/schema";
 import type { ResumeOptions } from "../src/index.ts";
 
-/** Reconnects without waiting, and gives up after three streams without an event. */
-export const QUICK: ResumeOptions & { readonly maxAttempts: number } = { delay: async () => undefined, maxAttempts: 3 };
+/**
+ * Reconnects without waiting, and gives up after three streams without an
+ * event.
+ */
+export const QUICK: ResumeOptions & { readonly maxAttempts: number } = {
+  delay: async () => undefined,
+  maxAttempts: 3,
+};
 
 /** A limit that a passing test never reaches. */
 export function deadline(): AbortSignal {
@@ -11,5 +17,7 @@ export function deadline(): AbortSignal {
 
 /** Joins the text that an agent wrote. */
 export function joinText(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+  return events
+    .map(({ payload }) => (payload.case === "text" ? payload.value.text : ""))
+    .join("");
 }

@@ -25,31 +25,65 @@ it.each(["JSONRPC", "HTTP+JSON"])(
     try {
       await using server = await serveCodingAgent({ workspace });
       const connect = () =>
-        createDevtoolClient(createA2aTransport({ url: server.url, token: server.token, protocolBinding }));
+        createDevtoolClient(
+          createA2aTransport({
+            url: server.url,
+            token: server.token,
+            protocolBinding,
+          }),
+        );
       const signal = AbortSignal.timeout(20_000);
-      const request = { message: textMessage("m1", "write a.txt one\ntext Done.") };
-      const asked = await Array.fromAsync(streamMessage(connect(), request, signal));
+      const request = {
+        message: textMessage("m1", "write a.txt one\ntext Done."),
+      };
+      const asked = await Array.fromAsync(
+        streamMessage(connect(), request, signal),
+      );
       const taskId = asked[0]?.taskId ?? "";
       const states: TaskState[] = [];
       const sequences: bigint[] = [];
       for await (const event of subscribeTask(connect(), { taskId }, signal)) {
         sequences.push(event.sequence);
         if (event.state !== states.at(-1)) states.push(event.state);
-        if (event.state === INPUT_REQUIRED) await approveAll(connect(), taskId, signal);
+        if (event.state === INPUT_REQUIRED)
+          await approveAll(connect(), taskId, signal);
       }
-      expect(states).toEqual([SUBMITTED, WORKING, INPUT_REQUIRED, WORKING, COMPLETED]);
-      expect(sequences).toEqual(sequences.toSorted((one, other) => Number(one - other)));
+      expect(states).toEqual([
+        SUBMITTED,
+        WORKING,
+        INPUT_REQUIRED,
+        WORKING,
+        COMPLETED,
+      ]);
+      expect(sequences).toEqual(
+        sequences.toSorted((one, other) => Number(one - other)),
+      );
       expect(new Set(sequences).size).toBe(sequences.length);
-      const [last] = (await Array.fromAsync(observeTask(connect(), taskId, signal))).slice(-1);
-      expect(pendingToolCalls(last ?? expect.fail("observeTask yielded nothing"))).toEqual([]);
+      const [last] = (
+        await Array.fromAsync(observeTask(connect(), taskId, signal))
+      ).slice(-1);
+      expect(
+        pendingToolCalls(last ?? expect.fail("observeTask yielded nothing")),
+      ).toEqual([]);
     } finally {
       await rm(workspace, { recursive: true, force: true });
     }
   },
 );
 
-async function approveAll(client: DevtoolClient, taskId: string, signal: AbortSignal): Promise<void> {
+async function approveAll(
+  client: DevtoolClient,
+  taskId: string,
+  signal: AbortSignal,
+): Promise<void> {
   const { task } = await client.tasks.getTask({ taskId }, { signal });
-  const parts = task ? pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once")) : [];
-  await client.tasks.sendMessage({ taskId, message: { messageId: "m2", parts } }, { signal });
+  const parts = task
+    ? pendingToolCalls(task).map((call) =>
+        confirmationPart(call, "proceed_once"),
+      )
+    : [];
+  await client.tasks.sendMessage(
+    { taskId, message: { messageId: "m2", parts } },
+    { signal },
+  );
 }

@@ -12,8 +12,9 @@ const MAX_IDLE_PROCESSES = 4;
 /**
  * Creates an agent that is OpenAI's Codex, through its app-server.
  *
- * The program `codex` must be installed and logged in. Each conversation is a thread of Codex, which its app-server keeps
- * under `CODEX_HOME`; the id of the thread is in the task's log, so that a restart continues it.
+ * The program `codex` must be installed and logged in. Each conversation is a
+ * thread of Codex, which its app-server keeps under `CODEX_HOME`; the id of the
+ * thread is in the task's log, so that a restart continues it.
  */
 export function codexAgent(options: CodexOptions = {}): Agent {
   return {
@@ -25,12 +26,21 @@ export function codexAgent(options: CodexOptions = {}): Agent {
     model: options.model,
     takesMcpServers: true,
     open: ({ now, onNotice, workspace, workspaceRoots }) => {
-      const pool = new ThreadPool(options.maxIdleProcesses ?? MAX_IDLE_PROCESSES);
+      const pool = new ThreadPool(
+        options.maxIdleProcesses ?? MAX_IDLE_PROCESSES,
+      );
       const [command = "", ...args] = options.command ?? DEFAULT_COMMAND;
       const host: CodexHost = {
         options,
-        command: { command, args, environment: options.environment ?? ownEnvironment() },
-        limits: { requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, maxUnread: MAX_UNREAD },
+        command: {
+          command,
+          args,
+          environment: options.environment ?? ownEnvironment(),
+        },
+        limits: {
+          requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
+          maxUnread: MAX_UNREAD,
+        },
         pool,
         now,
         onNotice,
@@ -38,10 +48,16 @@ export function codexAgent(options: CodexOptions = {}): Agent {
       return {
         createExecutor: () => new CodexExecutor(host),
         models: (signal) => {
-          const workingDirectory = workspace ?? workspaceRoots[0] ?? process.cwd();
-          return listCodexModels({ ...host.command, workingDirectory }, host.limits, signal);
+          const workingDirectory =
+            workspace ?? workspaceRoots[0] ?? process.cwd();
+          return listCodexModels(
+            { ...host.command, workingDirectory },
+            host.limits,
+            signal,
+          );
         },
-        // Each turn names its policies, so any mode counts from the next turn on.
+        // Each turn names its policies, so any mode counts from the next turn
+        // on.
         checkSettings: () => undefined,
         checkTurn: () => undefined,
         [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
@@ -52,6 +68,10 @@ export function codexAgent(options: CodexOptions = {}): Agent {
 
 /** Returns the environment of this process without the server's own secrets. */
 function ownEnvironment(): Record<string, string> {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("DEVTOOL_"));
-  return Object.fromEntries(inherited.map(([name, value = ""]) => [name, value]));
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("DEVTOOL_"),
+  );
+  return Object.fromEntries(
+    inherited.map(([name, value = ""]) => [name, value]),
+  );
 }

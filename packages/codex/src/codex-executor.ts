@@ -23,7 +23,12 @@ import {
 import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
 import type { CodexOptions } from "./codex-options.ts";
 import type { LoadedThread, ThreadPool } from "./thread-pool.ts";
-import { modelOf, permissionMode, threadSettings, turnSettings } from "./thread-settings.ts";
+import {
+  modelOf,
+  permissionMode,
+  threadSettings,
+  turnSettings,
+} from "./thread-settings.ts";
 import { OPTION_REJECT } from "./turn/approval.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText } from "./turn/item-stream.ts";
@@ -53,7 +58,10 @@ interface OpenThread extends LoadedThread {
   readonly warning: string;
 }
 
-/** Works on a task with a thread of Codex, in an app-server process of the conversation. */
+/**
+ * Works on a task with a thread of Codex, in an app-server process of the
+ * conversation.
+ */
 export class CodexExecutor implements AgentExecutor {
   readonly takesSteering = true;
   readonly keepsSession = true;
@@ -65,24 +73,35 @@ export class CodexExecutor implements AgentExecutor {
 
   modelFor(task: Task): string {
     const prompt = task.history.findLast(
-      (message) => message.role === Role.USER && confirmationsOf(message).length === 0,
+      (message) =>
+        message.role === Role.USER && confirmationsOf(message).length === 0,
     );
     return prompt?.model || modelOf(this.#host.options, task) || "";
   }
 
   async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     // The calls that were answered while no executor ran.
-    let answered: readonly AnsweredCall[] = turn.news.answers.flatMap((answer) => {
-      const call = findToolCall(turn.task, answer.toolCallId);
-      const { digest = new Uint8Array() } = findToolCallDetail(turn.task, answer.toolCallId) ?? {};
-      return call ? [{ call, answer, digest }] : [];
-    });
-    if (!turn.news.message && isStopped(answered)) return yield { case: "end", value: STOPPED };
+    let answered: readonly AnsweredCall[] = turn.news.answers.flatMap(
+      (answer) => {
+        const call = findToolCall(turn.task, answer.toolCallId);
+        const { digest = new Uint8Array() } =
+          findToolCallDetail(turn.task, answer.toolCallId) ?? {};
+        return call ? [{ call, answer, digest }] : [];
+      },
+    );
+    if (!turn.news.message && isStopped(answered))
+      return yield { case: "end", value: STOPPED };
     // A restart continues the turn; anything else begins with a message.
-    const message = turn.news.message ?? (turn.task.agentSessionId === "" ? turn.prompt : undefined);
+    const message =
+      turn.news.message ??
+      (turn.task.agentSessionId === "" ? turn.prompt : undefined);
     let input = message ? inputFromMessage(message) : continuation(answered);
     for (;;) {
-      const { codexTurn, failure } = yield* this.#attempt(turn, { answered, input }, signal);
+      const { codexTurn, failure } = yield* this.#attempt(
+        turn,
+        { answered, input },
+        signal,
+      );
       if (!failure) return;
       // An open question outlives the process that asked it.
       answered = yield* codexTurn.outlive(signal);
@@ -94,10 +113,19 @@ export class CodexExecutor implements AgentExecutor {
     }
   }
 
-  /** Runs one turn of Codex. Returns it with the failure of its app-server, if that ended before the turn. */
+  /**
+   * Runs one turn of Codex. Returns it with the failure of its app-server, if
+   * that ended before the turn.
+   */
   async *#attempt(
     turn: Turn,
-    { answered, input }: { readonly answered: readonly AnsweredCall[]; readonly input: readonly JsonObject[] },
+    {
+      answered,
+      input,
+    }: {
+      readonly answered: readonly AnsweredCall[];
+      readonly input: readonly JsonObject[];
+    },
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, Attempt> {
     const { threadId, warning, ...loaded } = await this.#open(turn, signal);
@@ -107,9 +135,12 @@ export class CodexExecutor implements AgentExecutor {
       server,
       threadId,
       workspace: turn.task.settings?.workspacePath ?? "",
-      answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
+      answered: answered.filter(
+        ({ answer }) => !DECLINING.includes(answer.selectedOptionId),
+      ),
       settings: () => {
-        // A thread keeps the model of its last turn, so one with the thread's own names it.
+        // A thread keeps the model of its last turn, so one with the thread's
+        // own names it.
         const model = this.modelFor(turn.task) || loaded.model;
         const settings = turnSettings(this.#host.options, turn, sandbox);
         return model === "" ? settings : { ...settings, model };
@@ -120,11 +151,19 @@ export class CodexExecutor implements AgentExecutor {
     });
     try {
       // Recorded first: what Codex does from here on is in this thread.
-      if (threadId !== turn.task.agentSessionId) yield { case: "session", value: threadId };
-      if (warning !== "") yield { case: "notice", value: create(NoticeSchema, { text: warning }) };
+      if (threadId !== turn.task.agentSessionId)
+        yield { case: "session", value: threadId };
+      if (warning !== "")
+        yield {
+          case: "notice",
+          value: create(NoticeSchema, { text: warning }),
+        };
       for (const { call, answer } of answered) {
         if (answer.selectedOptionId !== OPTION_REJECT) continue;
-        yield { case: "toolCalls", value: [{ call: { ...call, status: ToolCallStatus.CANCELLED } }] };
+        yield {
+          case: "toolCalls",
+          value: [{ call: { ...call, status: ToolCallStatus.CANCELLED } }],
+        };
       }
       const end = turnEnd(yield* codexTurn.run(input, signal));
       if (end) yield { case: "end", value: end };
@@ -135,27 +174,40 @@ export class CodexExecutor implements AgentExecutor {
     } finally {
       if (server.failure && !signal.aborted) {
         const { failure, lastWords } = server;
-        this.#host.onNotice(lastWords === "" ? failure.message : `${failure.message}; its last words: ${lastWords}`);
+        this.#host.onNotice(
+          lastWords === ""
+            ? failure.message
+            : `${failure.message}; its last words: ${lastWords}`,
+        );
       }
       await this.#host.pool.giveBack(threadId, loaded);
     }
   }
 
   /** Loads the thread of the conversation, or starts one. */
-  async #open({ task, sessionFence: fence }: Turn, signal: AbortSignal): Promise<OpenThread> {
+  async #open(
+    { task, sessionFence: fence }: Turn,
+    signal: AbortSignal,
+  ): Promise<OpenThread> {
     const { pool, command, limits } = this.#host;
     const known = task.agentSessionId;
-    // Another task of the conversation works in its thread: this one continues in a copy.
+    // Another task of the conversation works in its thread: this one continues
+    // in a copy.
     const isShared = known !== "" && pool.isBusy(known);
     const idle = known === "" || isShared ? undefined : pool.take(known);
     let server = idle?.server;
     try {
-      // Another server may have had turns of which an idle app-server knows nothing.
+      // Another server may have had turns of which an idle app-server knows
+      // nothing.
       if (idle?.fence === fence && (await isAlive(idle.server, signal)))
         return { ...idle, threadId: known, warning: "" };
       await server?.[Symbol.asyncDispose]();
       const workingDirectory = task.settings?.workspacePath || process.cwd();
-      server = await AppServer.start({ ...command, workingDirectory }, limits, signal);
+      server = await AppServer.start(
+        { ...command, workingDirectory },
+        limits,
+        signal,
+      );
       const opened = await this.#openThread(server, { task, isShared }, signal);
       if (opened.threadId !== known) pool.drop(known);
       pool.take(opened.threadId);
@@ -167,7 +219,10 @@ export class CodexExecutor implements AgentExecutor {
     }
   }
 
-  /** Opens the known thread of a conversation, a copy of it if another task works there, or a new one. */
+  /**
+   * Opens the known thread of a conversation, a copy of it if another task
+   * works there, or a new one.
+   */
   async #openThread(
     server: AppServer,
     { task, isShared }: { readonly task: Task; readonly isShared: boolean },
@@ -176,30 +231,53 @@ export class CodexExecutor implements AgentExecutor {
     const plain = threadSettings(this.#host.options, task);
     const read = await server.call("account/read", {}, signal);
     const { account } = read.case === "result" ? read.value : {};
-    // Codex does not show summaries of thoughts by default. With an API key, OpenAI refuses them to organizations that are not verified.
-    const hasSummaries = account !== undefined && objectOrEmpty(account).type !== "apiKey";
-    const config = { model_reasoning_summary: "auto", ...objectOrEmpty(plain.config) };
+    // Codex does not show summaries of thoughts by default. With an API key,
+    // OpenAI refuses them to organizations that are not verified.
+    const hasSummaries =
+      account !== undefined && objectOrEmpty(account).type !== "apiKey";
+    const config = {
+      model_reasoning_summary: "auto",
+      ...objectOrEmpty(plain.config),
+    };
     const settings = hasSummaries ? { ...plain, config } : plain;
     const known = task.agentSessionId;
     let warning = "";
     if (known !== "") {
       const params = { ...settings, threadId: known, excludeTurns: true };
-      const reply = await server.call(isShared ? "thread/fork" : "thread/resume", params, signal);
-      if (reply.case === "result") return { ...openedThread(settings, reply.value), warning };
+      const reply = await server.call(
+        isShared ? "thread/fork" : "thread/resume",
+        params,
+        signal,
+      );
+      if (reply.case === "result")
+        return { ...openedThread(settings, reply.value), warning };
       warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
     }
-    return { ...openedThread(settings, await server.request("thread/start", settings, signal)), warning };
+    return {
+      ...openedThread(
+        settings,
+        await server.request("thread/start", settings, signal),
+      ),
+      warning,
+    };
   }
 }
 
 function isStopped(answered: readonly AnsweredCall[]): boolean {
-  return answered.some(({ answer }) => answer.selectedOptionId === OPTION_CANCEL);
+  return answered.some(
+    ({ answer }) => answer.selectedOptionId === OPTION_CANCEL,
+  );
 }
 
 const DECLINING: readonly string[] = [OPTION_CANCEL, OPTION_REJECT];
 
-/** Whether an idle app-server still answers: it may have ended since, unnoticed. */
-async function isAlive(server: AppServer, signal: AbortSignal): Promise<boolean> {
+/**
+ * Whether an idle app-server still answers: it may have ended since, unnoticed.
+ */
+async function isAlive(
+  server: AppServer,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     await server.call("account/read", {}, signal);
     return true;
@@ -215,18 +293,28 @@ const STOPPED: TurnEnd = {
 };
 
 /** Reads the answer to a request that opened a thread. */
-function openedThread(settings: JsonObject, reply: JsonObject): Pick<OpenThread, "threadId" | "sandbox" | "model"> {
+function openedThread(
+  settings: JsonObject,
+  reply: JsonObject,
+): Pick<OpenThread, "threadId" | "sandbox" | "model"> {
   const threadId = stringOrEmpty(objectOrEmpty(reply.thread).id);
-  if (threadId === "") throw new DevtoolError("Codex opened a thread without an id", Code.Unavailable);
-  const sandbox = settings.sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
+  if (threadId === "")
+    throw new DevtoolError(
+      "Codex opened a thread without an id",
+      Code.Unavailable,
+    );
+  const sandbox =
+    settings.sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
   return { threadId, sandbox, model: stringOrEmpty(reply.model) };
 }
 
 /**
- * Returns what Codex has to know to go on after it, or the server, was started again.
+ * Returns what Codex has to know to go on after it, or the server, was started
+ * again.
  *
- * Codex forgets an open question when it ends. It is told of the answer and makes the call again; its second question is
- * answered with the user's answer to the first.
+ * Codex forgets an open question when it ends. It is told of the answer and
+ * makes the call again; its second question is answered with the user's answer
+ * to the first.
  */
 function continuation(answered: readonly AnsweredCall[]): JsonObject[] {
   const lines = answered.map(({ call, answer }) => {
@@ -235,10 +323,21 @@ function continuation(answered: readonly AnsweredCall[]): JsonObject[] {
       ? `The user declined this call, and it did not run: ${name}`
       : `The user approved this call, and it has not run yet. Make exactly the same call again: ${name}`;
   });
-  return [textInput(["You were restarted while you waited for the user.", ...lines, "Then go on."].join("\n"))];
+  return [
+    textInput(
+      [
+        "You were restarted while you waited for the user.",
+        ...lines,
+        "Then go on.",
+      ].join("\n"),
+    ),
+  ];
 }
 
-/** Returns how the task's turn ends with a turn of Codex. Undefined when it is completed. */
+/**
+ * Returns how the task's turn ends with a turn of Codex. Undefined when it is
+ * completed.
+ */
 function turnEnd({ status, error }: JsonObject): TurnEnd | undefined {
   if (status === "completed") return undefined;
   if (status === "interrupted") return STOPPED;

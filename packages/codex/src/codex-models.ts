@@ -6,9 +6,11 @@ import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
 const MAX_PAGES = 20;
 
 /**
- * Lists the models that Codex shows its users, in an app-server that is started for that.
+ * Lists the models that Codex shows its users, in an app-server that is started
+ * for that.
  *
- * Throws a `DevtoolError` when the app-server cannot be started, refuses, or is late.
+ * Throws a `DevtoolError` when the app-server cannot be started, refuses, or is
+ * late.
  */
 export async function listCodexModels(
   command: StdioCommand,
@@ -19,9 +21,18 @@ export async function listCodexModels(
   const models: OfferedModel[] = [];
   let cursor = "";
   for (let page = 0; page < MAX_PAGES; page++) {
-    const reply = await server.request("model/list", cursor === "" ? {} : { cursor }, signal);
-    for (const { model, displayName } of listOrEmpty(reply.data).filter(isObject))
-      models.push({ name: stringOrEmpty(model), displayName: stringOrEmpty(displayName) });
+    const reply = await server.request(
+      "model/list",
+      cursor === "" ? {} : { cursor },
+      signal,
+    );
+    for (const { model, displayName } of listOrEmpty(reply.data).filter(
+      isObject,
+    ))
+      models.push({
+        name: stringOrEmpty(model),
+        displayName: stringOrEmpty(displayName),
+      });
     cursor = stringOrEmpty(reply.nextCursor);
     if (cursor === "") break;
   }

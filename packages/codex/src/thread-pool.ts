@@ -4,7 +4,10 @@ import type { AppServer } from "./app-server/app-server.ts";
 /** An app-server in which a thread is loaded. */
 export interface LoadedThread {
   readonly server: AppServer;
-  /** The policy (`SandboxPolicy`) with which Codex opened the thread for writing; empty if it was opened for reading only. */
+  /**
+   * The policy (`SandboxPolicy`) with which Codex opened the thread for
+   * writing; empty if it was opened for reading only.
+   */
   readonly sandbox: JsonObject;
   /** The fence of the turns in which it was loaded (`Turn.sessionFence`). */
   readonly fence: bigint;
@@ -13,9 +16,11 @@ export interface LoadedThread {
 }
 
 /**
- * The app-servers of an agent: one for each thread in which Codex works, and some that are idle.
+ * The app-servers of an agent: one for each thread in which Codex works, and
+ * some that are idle.
  *
- * A thread is loaded in one app-server at most, so that no two write its history.
+ * A thread is loaded in one app-server at most, so that no two write its
+ * history.
  */
 export class ThreadPool implements AsyncDisposable {
   readonly #maxIdle: number;
@@ -33,7 +38,10 @@ export class ThreadPool implements AsyncDisposable {
     return this.#busy.has(threadId);
   }
 
-  /** Marks a thread as used by a turn. Returns the app-server in which it is loaded, if one is idle. */
+  /**
+   * Marks a thread as used by a turn. Returns the app-server in which it is
+   * loaded, if one is idle.
+   */
   take(threadId: string): LoadedThread | undefined {
     this.#busy.add(threadId);
     const thread = this.#idle.get(threadId);
@@ -46,7 +54,10 @@ export class ThreadPool implements AsyncDisposable {
     this.#busy.delete(threadId);
   }
 
-  /** Ends the use of a thread. Keeps its app-server, and ends those that are idle for longest. */
+  /**
+   * Ends the use of a thread. Keeps its app-server, and ends those that are
+   * idle for longest.
+   */
   async giveBack(threadId: string, thread: LoadedThread): Promise<void> {
     this.#busy.delete(threadId);
     if (thread.server.failure) return;
@@ -60,6 +71,8 @@ export class ThreadPool implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const threads = [...this.#idle.values()];
     this.#idle.clear();
-    await Promise.all(threads.map(({ server }) => server[Symbol.asyncDispose]()));
+    await Promise.all(
+      threads.map(({ server }) => server[Symbol.asyncDispose]()),
+    );
   }
 }

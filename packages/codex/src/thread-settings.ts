@@ -5,14 +5,31 @@ import { type Turn, turnDirectory } from "@devtool/server/agent";
 import type { CodexOptions } from "./codex-options.ts";
 import { narrowRights, type TurnRights } from "./turn-rights.ts";
 
-const STRICTEST_FIRST = [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO];
+const STRICTEST_FIRST = [
+  ApprovalMode.PLAN,
+  ApprovalMode.DEFAULT,
+  ApprovalMode.AUTO_EDIT,
+  ApprovalMode.YOLO,
+];
 
-/** When Codex asks, and what its sandbox allows, by approval mode. No mode leaves the sandbox. */
+/**
+ * When Codex asks, and what its sandbox allows, by approval mode. No mode
+ * leaves the sandbox.
+ */
 const SETTINGS: Readonly<Record<ApprovalMode, Omit<TurnRights, "mode">>> = {
-  [ApprovalMode.UNSPECIFIED]: { approvalPolicy: "untrusted", sandbox: "workspace-write" },
+  [ApprovalMode.UNSPECIFIED]: {
+    approvalPolicy: "untrusted",
+    sandbox: "workspace-write",
+  },
   [ApprovalMode.PLAN]: { approvalPolicy: "never", sandbox: "read-only" },
-  [ApprovalMode.DEFAULT]: { approvalPolicy: "untrusted", sandbox: "workspace-write" },
-  [ApprovalMode.AUTO_EDIT]: { approvalPolicy: "on-request", sandbox: "workspace-write" },
+  [ApprovalMode.DEFAULT]: {
+    approvalPolicy: "untrusted",
+    sandbox: "workspace-write",
+  },
+  [ApprovalMode.AUTO_EDIT]: {
+    approvalPolicy: "on-request",
+    sandbox: "workspace-write",
+  },
   [ApprovalMode.YOLO]: { approvalPolicy: "never", sandbox: "workspace-write" },
 };
 
@@ -25,12 +42,25 @@ const WORKSPACE_WRITE: JsonObject = {
   excludeSlashTmp: false,
 };
 
-/** Returns the parameters of `thread/start`, `thread/resume` and `thread/fork` for the session of a task. */
-export function threadSettings(options: CodexOptions, { settings, sessionSettings }: Task): JsonObject {
-  const { approvalPolicy, sandbox } = SETTINGS[stricterMode(options.approvalMode, sessionSettings?.approvalMode)];
-  const servers = (sessionSettings?.mcpServers ?? []).map((server) => [server.name, mcpConfig(server)] as const);
-  const config = servers.length > 0 ? { ...options.config, mcp_servers: Object.fromEntries(servers) } : options.config;
-  // Codex's configuration may ask for a review by a model, which cannot replace the user's approval.
+/**
+ * Returns the parameters of `thread/start`, `thread/resume` and `thread/fork`
+ * for the session of a task.
+ */
+export function threadSettings(
+  options: CodexOptions,
+  { settings, sessionSettings }: Task,
+): JsonObject {
+  const { approvalPolicy, sandbox } =
+    SETTINGS[stricterMode(options.approvalMode, sessionSettings?.approvalMode)];
+  const servers = (sessionSettings?.mcpServers ?? []).map(
+    (server) => [server.name, mcpConfig(server)] as const,
+  );
+  const config =
+    servers.length > 0
+      ? { ...options.config, mcp_servers: Object.fromEntries(servers) }
+      : options.config;
+  // Codex's configuration may ask for a review by a model, which cannot replace
+  // the user's approval.
   return defined({
     cwd: settings?.workspacePath || undefined,
     approvalPolicy,
@@ -41,24 +71,40 @@ export function threadSettings(options: CodexOptions, { settings, sessionSetting
   });
 }
 
-/** Returns the approval mode for the permission policy: that of the session, or of the turn if it has settings of its own. */
-export function permissionMode(options: CodexOptions, { task, prompt }: Pick<Turn, "task" | "prompt">): ApprovalMode {
+/**
+ * Returns the approval mode for the permission policy: that of the session, or
+ * of the turn if it has settings of its own.
+ */
+export function permissionMode(
+  options: CodexOptions,
+  { task, prompt }: Pick<Turn, "task" | "prompt">,
+): ApprovalMode {
   if (prompt?.turnSettings) return turnRights(options, { task, prompt }).mode;
   return task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
 }
 
-/** Returns what Codex may do in a turn: what the session allows, narrowed by the settings of the turn. */
-function turnRights(options: CodexOptions, { task, prompt }: Pick<Turn, "task" | "prompt">): TurnRights {
-  const mode = stricterMode(options.approvalMode, task.sessionSettings?.approvalMode);
+/**
+ * Returns what Codex may do in a turn: what the session allows, narrowed by the
+ * settings of the turn.
+ */
+function turnRights(
+  options: CodexOptions,
+  { task, prompt }: Pick<Turn, "task" | "prompt">,
+): TurnRights {
+  const mode = stricterMode(
+    options.approvalMode,
+    task.sessionSettings?.approvalMode,
+  );
   return narrowRights({ ...SETTINGS[mode], mode }, prompt?.turnSettings);
 }
 
 /**
- * Returns the parameters of `turn/start` for the next turn of a task. A loaded thread keeps those of its last turn, so each turn
- * names all of them.
+ * Returns the parameters of `turn/start` for the next turn of a task. A loaded
+ * thread keeps those of its last turn, so each turn names all of them.
  *
- * @param opened the policy with which Codex opened the thread for writing, which the operator's configuration of Codex may
- *   have widened; empty if the thread was opened for reading only
+ * @param opened the policy with which Codex opened the thread for writing,
+ *   which the operator's configuration of Codex may have widened; empty if the
+ *   thread was opened for reading only
  */
 export function turnSettings(
   options: CodexOptions,
@@ -66,7 +112,8 @@ export function turnSettings(
   opened: JsonObject,
 ): JsonObject {
   const { approvalPolicy, sandbox } = turnRights(options, { task, prompt });
-  const isKnown = opened.type === "workspaceWrite" || opened.type === "readOnly";
+  const isKnown =
+    opened.type === "workspaceWrite" || opened.type === "readOnly";
   const writing = isKnown ? opened : WORKSPACE_WRITE;
   return defined({
     cwd: turnDirectory(task, prompt) || undefined,
@@ -76,7 +123,10 @@ export function turnSettings(
   });
 }
 
-/** Returns the model that a session has chosen, or else the operator's. Undefined for that of Codex's configuration. */
+/**
+ * Returns the model that a session has chosen, or else the operator's.
+ * Undefined for that of Codex's configuration.
+ */
 export function modelOf(
   { model }: CodexOptions,
   { sessionSettings }: Pick<Task, "sessionSettings">,
@@ -84,23 +134,42 @@ export function modelOf(
   return sessionSettings?.model || model;
 }
 
-/** Returns the stricter of the operator's mode and a session's. A mode that is unknown leaves the operator's. */
-function stricterMode(operator: ApprovalMode = ApprovalMode.DEFAULT, session?: ApprovalMode): ApprovalMode {
+/**
+ * Returns the stricter of the operator's mode and a session's. A mode that is
+ * unknown leaves the operator's.
+ */
+function stricterMode(
+  operator: ApprovalMode = ApprovalMode.DEFAULT,
+  session?: ApprovalMode,
+): ApprovalMode {
   const limit = operator || ApprovalMode.DEFAULT;
   const rank = STRICTEST_FIRST.indexOf(session || limit);
-  return STRICTEST_FIRST[rank] !== undefined && rank < STRICTEST_FIRST.indexOf(limit) ? STRICTEST_FIRST[rank] : limit;
+  return STRICTEST_FIRST[rank] !== undefined &&
+    rank < STRICTEST_FIRST.indexOf(limit)
+    ? STRICTEST_FIRST[rank]
+    : limit;
 }
 
-/** Returns the configuration of an MCP server (`mcp_servers.<name>` of Codex). */
+/**
+ * Returns the configuration of an MCP server (`mcp_servers.<name>` of Codex).
+ */
 function mcpConfig({ transport }: McpServer): JsonObject {
   switch (transport.case) {
     case "stdio": {
       const { command, args, env, workingDirectory } = transport.value;
-      return defined({ command, args, env, cwd: workingDirectory || undefined });
+      return defined({
+        command,
+        args,
+        env,
+        cwd: workingDirectory || undefined,
+      });
     }
     case "http":
     case "sse":
-      return { url: transport.value.url, http_headers: transport.value.headers };
+      return {
+        url: transport.value.url,
+        http_headers: transport.value.headers,
+      };
     case undefined:
       return {};
     default:

@@ -1,12 +1,33 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { ApprovalMode, ApprovalPolicy, SandboxPolicy, TurnSettingsSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  ApprovalPolicy,
+  SandboxPolicy,
+  TurnSettingsSchema,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { narrowRights, type TurnRights } from "./turn-rights.ts";
 
-const PLAN = { approvalPolicy: "never", sandbox: "read-only", mode: ApprovalMode.PLAN } as const;
-const DEFAULT = { approvalPolicy: "untrusted", sandbox: "workspace-write", mode: ApprovalMode.DEFAULT } as const;
-const AUTO_EDIT = { approvalPolicy: "on-request", sandbox: "workspace-write", mode: ApprovalMode.AUTO_EDIT } as const;
-const YOLO = { approvalPolicy: "never", sandbox: "workspace-write", mode: ApprovalMode.YOLO } as const;
+const PLAN = {
+  approvalPolicy: "never",
+  sandbox: "read-only",
+  mode: ApprovalMode.PLAN,
+} as const;
+const DEFAULT = {
+  approvalPolicy: "untrusted",
+  sandbox: "workspace-write",
+  mode: ApprovalMode.DEFAULT,
+} as const;
+const AUTO_EDIT = {
+  approvalPolicy: "on-request",
+  sandbox: "workspace-write",
+  mode: ApprovalMode.AUTO_EDIT,
+} as const;
+const YOLO = {
+  approvalPolicy: "never",
+  sandbox: "workspace-write",
+  mode: ApprovalMode.YOLO,
+} as const;
 const SESSIONS: readonly TurnRights[] = [PLAN, DEFAULT, AUTO_EDIT, YOLO];
 
 const { UNTRUSTED, ON_REQUEST, NEVER } = ApprovalPolicy;
@@ -27,11 +48,22 @@ describe("the rights of one turn", () => {
     [YOLO, { sandboxPolicy: READ_ONLY }, PLAN],
     [DEFAULT, { approvalPolicy: NEVER, sandboxPolicy: READ_ONLY }, PLAN],
     [AUTO_EDIT, { approvalPolicy: NEVER, sandboxPolicy: READ_ONLY }, PLAN],
-    [DEFAULT, { sandboxPolicy: READ_ONLY }, { ...DEFAULT, sandbox: "read-only" }],
-    [AUTO_EDIT, { sandboxPolicy: READ_ONLY }, { ...DEFAULT, approvalPolicy: "on-request", sandbox: "read-only" }],
-  ] as const)("are narrower where the settings are: %j with %j", (session, settings, narrowed) => {
-    expect(narrowRights(session, turn(settings))).toEqual(narrowed);
-  });
+    [
+      DEFAULT,
+      { sandboxPolicy: READ_ONLY },
+      { ...DEFAULT, sandbox: "read-only" },
+    ],
+    [
+      AUTO_EDIT,
+      { sandboxPolicy: READ_ONLY },
+      { ...DEFAULT, approvalPolicy: "on-request", sandbox: "read-only" },
+    ],
+  ] as const)(
+    "are narrower where the settings are: %j with %j",
+    (session, settings, narrowed) => {
+      expect(narrowRights(session, turn(settings))).toEqual(narrowed);
+    },
+  );
 
   it.each([
     [DEFAULT, { approvalPolicy: NEVER }],
@@ -40,15 +72,30 @@ describe("the rights of one turn", () => {
     [AUTO_EDIT, { approvalPolicy: NEVER }],
     [PLAN, { approvalPolicy: UNTRUSTED, sandboxPolicy: WORKSPACE_WRITE }],
     [PLAN, { approvalPolicy: ON_REQUEST }],
-  ] as const)("are those of the session where the settings are wider: %j with %j", (session, settings) => {
-    expect(narrowRights(session, turn(settings))).toEqual(session);
-  });
+  ] as const)(
+    "are those of the session where the settings are wider: %j with %j",
+    (session, settings) => {
+      expect(narrowRights(session, turn(settings))).toEqual(session);
+    },
+  );
 
   it("are never wider than those of the session, whatever the settings", () => {
     for (const session of SESSIONS) {
-      for (const approvalPolicy of [ApprovalPolicy.UNSPECIFIED, UNTRUSTED, ON_REQUEST, NEVER]) {
-        for (const sandboxPolicy of [SandboxPolicy.UNSPECIFIED, READ_ONLY, WORKSPACE_WRITE]) {
-          const rights = narrowRights(session, turn({ approvalPolicy, sandboxPolicy }));
+      for (const approvalPolicy of [
+        ApprovalPolicy.UNSPECIFIED,
+        UNTRUSTED,
+        ON_REQUEST,
+        NEVER,
+      ]) {
+        for (const sandboxPolicy of [
+          SandboxPolicy.UNSPECIFIED,
+          READ_ONLY,
+          WORKSPACE_WRITE,
+        ]) {
+          const rights = narrowRights(
+            session,
+            turn({ approvalPolicy, sandboxPolicy }),
+          );
           expect(unasked(rights)).toBeLessThanOrEqual(unasked(session));
           if (session === PLAN) expect(rights).toEqual(PLAN);
         }
@@ -61,7 +108,12 @@ function turn(settings: MessageInitShape<typeof TurnSettingsSchema>) {
   return create(TurnSettingsSchema, settings);
 }
 
-/** What runs without a question: what only reads (0), changes within the sandbox (1). */
+/**
+ * What runs without a question: what only reads (0), changes within the sandbox
+ * (1).
+ */
 function unasked({ approvalPolicy, sandbox }: TurnRights): number {
-  return sandbox === "workspace-write" && approvalPolicy !== "untrusted" ? 1 : 0;
+  return sandbox === "workspace-write" && approvalPolicy !== "untrusted"
+    ? 1
+    : 0;
 }

@@ -1,4 +1,9 @@
-import { ApprovalMode, ApprovalPolicy, SandboxPolicy, type TurnSettings } from "@devtool/schema";
+import {
+  ApprovalMode,
+  ApprovalPolicy,
+  SandboxPolicy,
+  type TurnSettings,
+} from "@devtool/schema";
 
 /** What the sandbox of Codex allows. */
 export type SandboxMode = "read-only" | "workspace-write";
@@ -13,18 +18,32 @@ export interface TurnRights {
 }
 
 /**
- * Returns the rights of a session, narrowed by the settings of a turn; what is wider there has no effect.
+ * Returns the rights of a session, narrowed by the settings of a turn; what is
+ * wider there has no effect.
  *
- * To ask less is narrower only where nothing can be approved then: with `never` in a sandbox that only reads.
+ * To ask less is narrower only where nothing can be approved then: with `never`
+ * in a sandbox that only reads.
  */
-export function narrowRights(session: TurnRights, turn: TurnSettings | undefined): TurnRights {
+export function narrowRights(
+  session: TurnRights,
+  turn: TurnSettings | undefined,
+): TurnRights {
   if (!turn || session.sandbox === "read-only") return session;
-  const sandbox = turn.sandboxPolicy === SandboxPolicy.READ_ONLY ? "read-only" : session.sandbox;
-  const approvalPolicy = narrowPolicy(session.approvalPolicy, turn.approvalPolicy, sandbox);
+  const sandbox =
+    turn.sandboxPolicy === SandboxPolicy.READ_ONLY
+      ? "read-only"
+      : session.sandbox;
+  const approvalPolicy = narrowPolicy(
+    session.approvalPolicy,
+    turn.approvalPolicy,
+    sandbox,
+  );
   const isReadOnly = sandbox === "read-only";
   let mode = ApprovalMode.DEFAULT;
-  if (approvalPolicy === "never") mode = isReadOnly ? ApprovalMode.PLAN : ApprovalMode.YOLO;
-  else if (approvalPolicy === "on-request" && !isReadOnly) mode = ApprovalMode.AUTO_EDIT;
+  if (approvalPolicy === "never")
+    mode = isReadOnly ? ApprovalMode.PLAN : ApprovalMode.YOLO;
+  else if (approvalPolicy === "on-request" && !isReadOnly)
+    mode = ApprovalMode.AUTO_EDIT;
   return { approvalPolicy, sandbox, mode };
 }
 

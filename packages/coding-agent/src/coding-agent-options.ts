@@ -6,7 +6,10 @@ import type { Tool } from "./tool/tool.ts";
 
 /** Limits of the coding agent's tools. */
 export interface ToolLimits {
-  /** The maximum duration of a shell command in milliseconds. Default: 10 minutes. */
+  /**
+   * The maximum duration of a shell command in milliseconds. Default: 10
+   * minutes.
+   */
   readonly commandTimeoutMs: number;
   /**
    * The maximum number of characters of a command's output that are kept.
@@ -17,53 +20,70 @@ export interface ToolLimits {
 }
 
 /** The default limits of the tools. */
-export const DEFAULT_TOOL_LIMITS: ToolLimits = { commandTimeoutMs: 10 * 60_000, maxOutputBytes: 64 * 1024 };
+export const DEFAULT_TOOL_LIMITS: ToolLimits = {
+  commandTimeoutMs: 10 * 60_000,
+  maxOutputBytes: 64 * 1024,
+};
 
 /** Options of the coding agent. All of them have defaults. */
 export interface CodingAgentOptions {
   /**
    * The model.
    *
-   * Default: the scripted model, which plays prompts as scripts and needs no API key.
+   * Default: the scripted model, which plays prompts as scripts and needs no
+   * API key.
    */
   readonly model?: Model;
   /**
    * Additional tools.
    *
-   * The policy applies to them as to the built-in tools. A tool replaces a built-in tool of the same name. Default: none.
+   * The policy applies to them as to the built-in tools. A tool replaces a
+   * built-in tool of the same name. Default: none.
    */
   readonly tools?: readonly Tool[];
-  /** The names of the built-in tools that the agent has. Default: all of them. */
+  /**
+   * The names of the built-in tools that the agent has. Default: all of them.
+   */
   readonly builtinTools?: readonly string[];
   /** The maximum number of steps per turn. Default: 200. */
   readonly maxSteps?: number;
-  /** Limits at which a model that repeats itself is stopped. Default: those of `LoopLimits`. */
+  /**
+   * Limits at which a model that repeats itself is stopped. Default: those of
+   * `LoopLimits`.
+   */
   readonly loopLimits?: Partial<LoopLimits>;
   /**
    * Support for MCP servers: `createMcp(options)` of `@devtool/mcp`.
    *
-   * It provides the operator's servers to every session, and connects to those that clients bring. Default: none, and tasks
-   * of clients that bring MCP servers fail.
+   * It provides the operator's servers to every session, and connects to those
+   * that clients bring. Default: none, and tasks of clients that bring MCP
+   * servers fail.
    */
   readonly mcp?: Mcp;
   /**
    * The sandbox for the processes that tools start.
    *
-   * `auto` uses bubblewrap if it works on this machine, otherwise none. `bwrap` requires bubblewrap. Default: `auto`.
+   * `auto` uses bubblewrap if it works on this machine, otherwise none. `bwrap`
+   * requires bubblewrap. Default: `auto`.
    */
   readonly sandbox?: "auto" | "none" | "bwrap";
   /**
    * The operator's policy files: absolute paths.
    *
-   * Their rules take precedence over `policy.toml` in the data directory. Default: none.
+   * Their rules take precedence over `policy.toml` in the data directory.
+   * Default: none.
    */
   readonly policyFiles?: readonly string[];
-  /** The addresses on private networks that `web_fetch` may reach, as `host:port`. Default: none. */
+  /**
+   * The addresses on private networks that `web_fetch` may reach, as
+   * `host:port`. Default: none.
+   */
   readonly fetchTargets?: readonly string[];
   /**
    * Which calls run without approval.
    *
-   * A session can only choose a stricter mode. Default: every change needs approval.
+   * A session can only choose a stricter mode. Default: every change needs
+   * approval.
    */
   readonly approvalMode?: ApprovalMode;
   /** Limits of the tools. Default: those of `ToolLimits`. */

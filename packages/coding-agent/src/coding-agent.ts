@@ -20,51 +20,93 @@ import { AgentHost } from "./assembly/host.ts";
 import { listOffers } from "./assembly/offers.ts";
 import { createTaskAgent } from "./assembly/task-agent.ts";
 import { translateError } from "./client-error.ts";
-import { type CodingAgentOptions, DEFAULT_TOOL_LIMITS } from "./coding-agent-options.ts";
+import {
+  type CodingAgentOptions,
+  DEFAULT_TOOL_LIMITS,
+} from "./coding-agent-options.ts";
 import { BUILTIN_TOOL_NAMES } from "./tool/builtin/builtin-tools.ts";
 
 const CODING_SKILL: Skill = {
   id: "code",
   name: "Work on code",
-  description: "Reads, searches, writes and runs code in a workspace, and asks before it changes anything.",
+  description:
+    "Reads, searches, writes and runs code in a workspace, and asks before it changes anything.",
   tags: ["code", "shell", "files"],
-  examples: ["Find the bug that makes the tests fail.", "Explain how the server starts."],
+  examples: [
+    "Find the bug that makes the tests fail.",
+    "Explain how the server starts.",
+  ],
 };
 
-/** The extensions of the agent's card: fields of answers in addition to the RFC's confirmation (TOOL-11, TOOL-12). */
+/**
+ * The extensions of the agent's card: fields of answers in addition to the
+ * RFC's confirmation (TOOL-11, TOOL-12).
+ */
 const EXTENSIONS: readonly CardExtension[] = [
-  { uri: SHOWN_DIGEST_URI, description: "An answer counts only for the question that its sender was shown." },
-  { uri: MODIFIED_ARGUMENTS_URI, description: "An answer replaces the arguments of a tool call, which asks again." },
+  {
+    uri: SHOWN_DIGEST_URI,
+    description:
+      "An answer counts only for the question that its sender was shown.",
+  },
+  {
+    uri: MODIFIED_ARGUMENTS_URI,
+    description:
+      "An answer replaces the arguments of a tool call, which asks again.",
+  },
 ];
 
 /**
- * Creates the coding agent, for `createServer({ agents: { … } })` of `@devtool/server`.
+ * Creates the coding agent, for `createServer({ agents: { … } })` of
+ * `@devtool/server`.
  *
- * The agent works in a workspace with files, shell commands and MCP servers, and asks before it changes anything. An agent
- * serves one server, which opens and closes it.
+ * The agent works in a workspace with files, shell commands and MCP servers,
+ * and asks before it changes anything. An agent serves one server, which opens
+ * and closes it.
  *
  * Throws a `DevtoolError` for invalid options.
  */
 export function codingAgent(options: CodingAgentOptions = {}): Agent {
-  for (const target of options.fetchTargets ?? []) assertTarget("fetch_targets", target);
+  for (const target of options.fetchTargets ?? [])
+    assertTarget("fetch_targets", target);
   const { tools = [], builtinTools = [] } = options;
   const toolNames = tools.map(({ declaration }) => declaration.name);
   const misnamed = toolNames.find((name) => !/^\w{1,64}$/.test(name));
-  if (misnamed !== undefined) throw invalid("tools", misnamed, "is not a name", "use up to 64 letters, digits and _");
-  const duplicate = toolNames.find((name, index) => toolNames.indexOf(name) !== index);
-  if (duplicate !== undefined) throw invalid("tools", duplicate, "is used twice", "leave one out");
-  const unknown = builtinTools.find((name) => !BUILTIN_TOOL_NAMES.includes(name));
+  if (misnamed !== undefined)
+    throw invalid(
+      "tools",
+      misnamed,
+      "is not a name",
+      "use up to 64 letters, digits and _",
+    );
+  const duplicate = toolNames.find(
+    (name, index) => toolNames.indexOf(name) !== index,
+  );
+  if (duplicate !== undefined)
+    throw invalid("tools", duplicate, "is used twice", "leave one out");
+  const unknown = builtinTools.find(
+    (name) => !BUILTIN_TOOL_NAMES.includes(name),
+  );
   if (unknown !== undefined)
-    throw invalid("builtin_tools", unknown, "does not exist", `choose ${BUILTIN_TOOL_NAMES.join(", ")}`);
+    throw invalid(
+      "builtin_tools",
+      unknown,
+      "does not exist",
+      `choose ${BUILTIN_TOOL_NAMES.join(", ")}`,
+    );
   const limits = { ...DEFAULT_LOOP_LIMITS, ...options.loopLimits };
   const model = withLoopGuard(options.model ?? createScriptedModel(), limits);
   return {
     about: defined({
       name: "devtool",
-      description: "A coding agent that works in a workspace and asks before it changes anything.",
+      description:
+        "A coding agent that works in a workspace and asks before it changes anything.",
       skills: [CODING_SKILL],
       extensions: EXTENSIONS,
-      inputModes: model.inputModes && ["text/plain", "application/json", ...model.inputModes],
+      inputModes: model.inputModes && [
+        "text/plain",
+        "application/json",
+        ...model.inputModes,
+      ],
     }),
     model: model.name,
     takesMcpServers: options.mcp !== undefined,
@@ -78,8 +120,15 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
   };
 }
 
-/** Opens the agent for a server. Throws for an invalid policy file, and for a required sandbox that does not work. */
-async function openCodingAgent(options: CodingAgentOptions, model: Model, services: AgentServices): Promise<OpenAgent> {
+/**
+ * Opens the agent for a server. Throws for an invalid policy file, and for a
+ * required sandbox that does not work.
+ */
+async function openCodingAgent(
+  options: CodingAgentOptions,
+  model: Model,
+  services: AgentServices,
+): Promise<OpenAgent> {
   const host = await AgentHost.open({
     options,
     services,
@@ -87,9 +136,13 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
     limits: { ...DEFAULT_TOOL_LIMITS, ...options.toolLimits },
     environment: inheritedEnvironment(process.env),
   });
-  // An operator who requires a sandbox does not want the server to start without it.
+  // An operator who requires a sandbox does not want the server to start
+  // without it.
   if (options.sandbox === "bwrap") await host.sandbox();
-  const commands = createSlashCommands(host, createConversations(services.conversations, model));
+  const commands = createSlashCommands(
+    host,
+    createConversations(services.conversations, model),
+  );
   return {
     commands,
     createExecutor: (task) => createTaskAgent(host, commands, task),
@@ -100,7 +153,8 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
         throw translateError(reason);
       }
     },
-    // Accepts every change: each call is decided by the approval mode of that moment.
+    // Accepts every change: each call is decided by the approval mode of that
+    // moment.
     checkSettings: () => undefined,
     offers: async (task, signal) => {
       try {

@@ -1,7 +1,16 @@
-/** The entry `@devtool/coding-agent/model`: the seam of models, and what models behind an API share. */
+/**
+ * The entry `@devtool/coding-agent/model`: the seam of models, and what models
+ * behind an API share.
+ */
 export type { OfferedModel } from "@devtool/server/agent";
 export { modelHistory } from "./agent/history.ts";
-export type { Model, ModelEvent, ModelRequest, ModelToolCall, StepSource } from "./agent/model.ts";
+export type {
+  Model,
+  ModelEvent,
+  ModelRequest,
+  ModelToolCall,
+  StepSource,
+} from "./agent/model.ts";
 export {
   AnswerCalls,
   type ApiCall,
@@ -12,16 +21,27 @@ export {
 } from "./agent/remote/answer-calls.ts";
 export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";
 export { CallResults, summaryText } from "./agent/remote/call-results.ts";
-export { createFetchAnswer, type FetchAnswer, withPlainErrors } from "./agent/remote/fetch-answer.ts";
+export {
+  createFetchAnswer,
+  type FetchAnswer,
+  withPlainErrors,
+} from "./agent/remote/fetch-answer.ts";
 export {
   type AnswerReader,
   generateRemotely,
   type RemoteOptions,
   type RemoteRequest,
 } from "./agent/remote/generate-remotely.ts";
-export { type ApiError, type ReadApiError, statusFault } from "./agent/remote/http-fault.ts";
+export {
+  type ApiError,
+  type ReadApiError,
+  statusFault,
+} from "./agent/remote/http-fault.ts";
 export { type FaultOptions, ModelFault } from "./agent/remote/model-fault.ts";
-export type { ModelTimeouts, RetryPolicy } from "./agent/remote/remote-limits.ts";
+export type {
+  ModelTimeouts,
+  RetryPolicy,
+} from "./agent/remote/remote-limits.ts";
 export { stopFault, unknownStopFault } from "./agent/remote/stop-fault.ts";
 export { ToolNames } from "./agent/remote/tool-names.ts";
 export { type StepStart, stepStart } from "./agent/step-start.ts";

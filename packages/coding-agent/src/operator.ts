@@ -1,4 +1,7 @@
-/** The entry `@devtool/coding-agent/operator`: the trust of workspaces, for the operator's commands. */
+/**
+ * The entry `@devtool/coding-agent/operator`: the trust of workspaces, for the
+ * operator's commands.
+ */
 
 export { stricterMode } from "./assembly/approval-mode.ts";
 export { Workspace } from "./tool/workspace.ts";

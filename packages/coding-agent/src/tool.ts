@@ -1,4 +1,7 @@
-/** The entry `@devtool/coding-agent/tool`: the seams of tools and of MCP servers, and functions that create tools. */
+/**
+ * The entry `@devtool/coding-agent/tool`: the seams of tools and of MCP
+ * servers, and functions that create tools.
+ */
 export type { ToolFacts } from "@devtool/policy";
 export { defineTool, type ToolDefinition } from "./tool/define-tool.ts";
 export type {

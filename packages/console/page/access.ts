@@ -1,7 +1,10 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { BrowserAccessService } from "@devtool/schema";
 
-/** Where this tab keeps its token. Other tabs, other ports and other programs do not have it. */
+/**
+ * Where this tab keeps its token. Other tabs, other ports and other programs do
+ * not have it.
+ */
 const KEY = "devtool.token";
 
 /** The access of this tab to the server. */
@@ -11,7 +14,8 @@ export type Access =
   | { readonly case: "none"; readonly failed: boolean };
 
 /**
- * Redeems the code in the address, if there is one, and returns the access of this tab.
+ * Redeems the code in the address, if there is one, and returns the access of
+ * this tab.
  *
  * The code is removed from the address first, so that it is in no history.
  */
@@ -20,7 +24,10 @@ export async function enter(transport: Transport): Promise<Access> {
   if (code === null) return kept();
   history.replaceState(null, "", location.pathname);
   try {
-    const { token } = await createClient(BrowserAccessService, transport).redeemAccessCode({ code });
+    const { token } = await createClient(
+      BrowserAccessService,
+      transport,
+    ).redeemAccessCode({ code });
     sessionStorage.setItem(KEY, token);
     return { case: "token", token };
   } catch {
@@ -36,5 +43,7 @@ export function forgetAccess(): void {
 
 function kept(): Access {
   const token = sessionStorage.getItem(KEY);
-  return token === null ? { case: "none", failed: false } : { case: "token", token };
+  return token === null
+    ? { case: "none", failed: false }
+    : { case: "token", token };
 }

@@ -1,4 +1,8 @@
-import { type ConfirmationOption, OPTION_CANCEL, visibleText } from "@devtool/schema";
+import {
+  type ConfirmationOption,
+  OPTION_CANCEL,
+  visibleText,
+} from "@devtool/schema";
 import { type ReactNode, useId } from "react";
 import { words } from "./words.ts";
 
@@ -11,8 +15,16 @@ export interface AnswersProps {
   readonly onChoose: (optionId: string) => void;
 }
 
-/** The answers to a question. Where the server says more about one than its button does, such as what it covers, the words stand below. */
-export function Answers({ options, isReady, isEdited, onChoose }: AnswersProps): ReactNode {
+/**
+ * The answers to a question. Where the server says more about one than its
+ * button does, such as what it covers, the words stand below.
+ */
+export function Answers({
+  options,
+  isReady,
+  isEdited,
+  onChoose,
+}: AnswersProps): ReactNode {
   const list = useId();
   return (
     <>
@@ -21,10 +33,19 @@ export function Answers({ options, isReady, isEdited, onChoose }: AnswersProps):
           <button
             key={option.id}
             type="button"
-            className={option.id === OPTION_CANCEL ? "decline" : index === 0 ? "primary" : undefined}
-            // Not `disabled`, which would take the focus from a button that is to be used in a moment.
+            className={
+              option.id === OPTION_CANCEL
+                ? "decline"
+                : index === 0
+                  ? "primary"
+                  : undefined
+            }
+            // Not `disabled`, which would take the focus from a button that is
+            // to be used in a moment.
             aria-disabled={!isReady}
-            aria-describedby={aboutOf(option) === "" ? undefined : `${list}-${index}`}
+            aria-describedby={
+              aboutOf(option) === "" ? undefined : `${list}-${index}`
+            }
             onClick={() => isReady && onChoose(option.id)}
           >
             {labelOf(option)}
@@ -46,10 +67,16 @@ export function Answers({ options, isReady, isEdited, onChoose }: AnswersProps):
 }
 
 function labelOf({ id, name }: ConfirmationOption): string {
-  return (Object.hasOwn(words.options, id) ? words.options[id] : undefined) ?? visibleText(name);
+  return (
+    (Object.hasOwn(words.options, id) ? words.options[id] : undefined) ??
+    visibleText(name)
+  );
 }
 
-/** Returns what the server says about an option beside its button: its own name where the button has a translation, and what it covers. */
+/**
+ * Returns what the server says about an option beside its button: its own name
+ * where the button has a translation, and what it covers.
+ */
 function aboutOf(option: ConfirmationOption): string {
   const { id, name, description = "" } = option;
   if (id === OPTION_CANCEL) return "";

@@ -10,7 +10,10 @@ import { Session } from "./session.tsx";
 import { SessionList } from "./session-list.tsx";
 import { words } from "./words.ts";
 
-/** The console of an authenticated browser: the list of sessions, and the chosen one. */
+/**
+ * The console of an authenticated browser: the list of sessions, and the chosen
+ * one.
+ */
 export function App({ token }: { readonly token: string }): ReactNode {
   const [client] = useState(() => createConsoleClient(token));
   const sessions = useSessions(client, { clientLabel: CLIENT_LABEL });
@@ -33,14 +36,18 @@ export function App({ token }: { readonly token: string }): ReactNode {
         {place.case === "server" && <ServerPage client={client} />}
         {/* Narrow screens show the list in place of the hint to choose from it. */}
         {place.case === "list" && sessions.isLoaded && (
-          <p className={isEmpty ? "hint" : "hint choose"}>{isEmpty ? words.noSessions : words.chooseSession}</p>
+          <p className={isEmpty ? "hint" : "hint choose"}>
+            {isEmpty ? words.noSessions : words.chooseSession}
+          </p>
         )}
         {session && (
           <Session
             client={client}
             sessionKey={session.key}
             {...session}
-            onStart={(taskId) => setStarted(new Map(started).set(taskId, session.key))}
+            onStart={(taskId) =>
+              setStarted(new Map(started).set(taskId, session.key))
+            }
           />
         )}
       </main>
@@ -48,7 +55,10 @@ export function App({ token }: { readonly token: string }): ReactNode {
   );
 }
 
-/** For each session that this page has started, by its id: the key that it had before it got the id, and keeps. */
+/**
+ * For each session that this page has started, by its id: the key that it had
+ * before it got the id, and keeps.
+ */
 type Started = ReadonlyMap<string, string>;
 
 interface ShownSession {
@@ -57,7 +67,10 @@ interface ShownSession {
   readonly view: SessionPart;
 }
 
-function shownSession(place: Place, started: Started): ShownSession | undefined {
+function shownSession(
+  place: Place,
+  started: Started,
+): ShownSession | undefined {
   if (place.case === "new") return { key: place.key, view: "conversation" };
   if (place.case !== "session") return undefined;
   const { taskId, view } = place;

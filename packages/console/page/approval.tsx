@@ -10,19 +10,40 @@ import { words } from "./words.ts";
 
 export interface ApprovalProps {
   readonly question: AskedToolCall;
-  /** Whether the question has been in its place for a moment, so that an answer is meant for it. */
+  /**
+   * Whether the question has been in its place for a moment, so that an answer
+   * is meant for it.
+   */
   readonly isSettled: boolean;
   readonly answer: TaskActions["answer"];
 }
 
-/** A question of the agent, with all that it is about, and its answers. What would be written to a file can be changed here. */
-export function Approval({ question, isSettled, answer }: ApprovalProps): ReactNode {
+/**
+ * A question of the agent, with all that it is about, and its answers. What
+ * would be written to a file can be changed here.
+ */
+export function Approval({
+  question,
+  isSettled,
+  answer,
+}: ApprovalProps): ReactNode {
   const approval = useApproval(question, answer);
-  const { options, canEdit, canChangeArguments, content, isEdited, isAnswering, edit, choose } = approval;
+  const {
+    options,
+    canEdit,
+    canChangeArguments,
+    content,
+    isEdited,
+    isAnswering,
+    edit,
+    choose,
+  } = approval;
   const [isEditing, setEditing] = useState(false);
   const [reason, setReason] = useState("");
   // The content is edited here, so there is no need to be shown it again.
-  const offered = canEdit ? options.filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR) : options;
+  const offered = canEdit
+    ? options.filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
+    : options;
   const title = visibleText(question.description || question.toolName);
   return (
     <section className="approval" aria-label={title}>
@@ -43,17 +64,28 @@ export function Approval({ question, isSettled, answer }: ApprovalProps): ReactN
         <ArgumentsEditor
           initial={question.inputParameters ?? {}}
           isDisabled={isAnswering}
-          onChange={(args) => void approval.changeArguments(args).then((isSent) => setEditing(!isSent))}
+          onChange={(args) =>
+            void approval
+              .changeArguments(args)
+              .then((isSent) => setEditing(!isSent))
+          }
         />
       )}
       {(canEdit || canChangeArguments) && (
-        <button type="button" aria-pressed={isEditing} onClick={() => setEditing(!isEditing)}>
+        <button
+          type="button"
+          aria-pressed={isEditing}
+          onClick={() => setEditing(!isEditing)}
+        >
           {words.edit}
         </button>
       )}
       <label className="reason">
         {words.reason}
-        <input value={reason} onChange={({ currentTarget }) => setReason(currentTarget.value)} />
+        <input
+          value={reason}
+          onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        />
       </label>
       <Answers
         options={offered}
@@ -71,15 +103,25 @@ interface SubjectProps {
   readonly content: string;
 }
 
-/** All that the question is about, with the characters visible that could hide some of it. */
-function Subject({ question: { confirmationRequest, inputParameters }, content }: SubjectProps): ReactNode {
+/**
+ * All that the question is about, with the characters visible that could hide
+ * some of it.
+ */
+function Subject({
+  question: { confirmationRequest, inputParameters },
+  content,
+}: SubjectProps): ReactNode {
   const { details } = confirmationRequest ?? {};
   switch (details?.case) {
     case "executeDetails":
       return (
         <>
           <pre className="command">{visibleText(details.value.command)}</pre>
-          {details.value.workingDirectory && <p className="facts">{visibleText(details.value.workingDirectory)}</p>}
+          {details.value.workingDirectory && (
+            <p className="facts">
+              {visibleText(details.value.workingDirectory)}
+            </p>
+          )}
         </>
       );
     case "fileEditDetails":
@@ -88,7 +130,8 @@ function Subject({ question: { confirmationRequest, inputParameters }, content }
       return (
         <>
           <p className="facts">
-            {visibleText(details.value.serverName)} · {visibleText(details.value.toolName)}
+            {visibleText(details.value.serverName)} ·{" "}
+            {visibleText(details.value.toolName)}
           </p>
           <Arguments args={inputParameters} />
         </>
@@ -107,7 +150,13 @@ function Subject({ question: { confirmationRequest, inputParameters }, content }
   }
 }
 
-function Arguments({ args = {} }: { readonly args: JsonObject | undefined }): ReactNode {
+function Arguments({
+  args = {},
+}: {
+  readonly args: JsonObject | undefined;
+}): ReactNode {
   if (Object.keys(args).length === 0) return null;
-  return <pre className="output">{visibleText(JSON.stringify(args, null, 2))}</pre>;
+  return (
+    <pre className="output">{visibleText(JSON.stringify(args, null, 2))}</pre>
+  );
 }

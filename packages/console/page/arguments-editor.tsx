@@ -9,8 +9,15 @@ export interface ArgumentsEditorProps {
   readonly onChange: (args: JsonObject) => void;
 }
 
-/** The arguments of a call as JSON, to change. The call asks again with what is sent. */
-export function ArgumentsEditor({ initial, isDisabled, onChange }: ArgumentsEditorProps): ReactNode {
+/**
+ * The arguments of a call as JSON, to change. The call asks again with what is
+ * sent.
+ */
+export function ArgumentsEditor({
+  initial,
+  isDisabled,
+  onChange,
+}: ArgumentsEditorProps): ReactNode {
   const [text, setText] = useState(() => JSON.stringify(initial, null, 2));
   const [isBroken, setBroken] = useState(false);
   return (

@@ -18,13 +18,23 @@ export interface Attached {
 }
 
 /** Reads the images among files. */
-export async function readAttachments(files: Iterable<File>): Promise<Attached> {
+export async function readAttachments(
+  files: Iterable<File>,
+): Promise<Attached> {
   const images: Attachment[] = [];
   const others: string[] = [];
   for (const file of files) {
     const { name, type: mediaType } = file;
-    const buffer = mediaType.startsWith("image/") ? await file.arrayBuffer().catch(() => undefined) : undefined;
-    if (buffer) images.push({ id: crypto.randomUUID(), name, mediaType, bytes: new Uint8Array(buffer) });
+    const buffer = mediaType.startsWith("image/")
+      ? await file.arrayBuffer().catch(() => undefined)
+      : undefined;
+    if (buffer)
+      images.push({
+        id: crypto.randomUUID(),
+        name,
+        mediaType,
+        bytes: new Uint8Array(buffer),
+      });
     else others.push(name);
   }
   return { images, others };
@@ -42,7 +52,10 @@ export function Attachments({ images, onRemove }: AttachmentsProps): ReactNode {
     <ul className="attachments">
       {images.map((image) => (
         <li key={image.id}>
-          <img src={`data:${image.mediaType};base64,${base64Encode(image.bytes)}`} alt={image.name} />
+          <img
+            src={`data:${image.mediaType};base64,${base64Encode(image.bytes)}`}
+            alt={image.name}
+          />
           <button type="button" onClick={() => onRemove(image)}>
             {words.remove}
           </button>

@@ -15,12 +15,19 @@ export interface AuditTrailProps {
 }
 
 /** Why each tool call of a session ran, or did not, as the audit log has it. */
-export function AuditTrail({ client, taskId, head }: AuditTrailProps): ReactNode {
+export function AuditTrail({
+  client,
+  taskId,
+  head,
+}: AuditTrailProps): ReactNode {
   const ask = useCallback(
     async ({ before = [], signal }: Asked<Records>): Promise<Records> => {
       const records = [...before];
       const afterNumber = before.at(-1)?.number ?? 0n;
-      for await (const { record } of client.audit.readAudit({ afterNumber, taskId }, { signal })) {
+      for await (const { record } of client.audit.readAudit(
+        { afterNumber, taskId },
+        { signal },
+      )) {
         if (record) records.push(record);
       }
       return records;
@@ -29,7 +36,13 @@ export function AuditTrail({ client, taskId, head }: AuditTrailProps): ReactNode
   );
   const { value: records, error } = useAnswer(ask, head);
   if (error) {
-    return <p className="hint">{error.code === Code.PermissionDenied ? words.auditMissing : error.rawMessage}</p>;
+    return (
+      <p className="hint">
+        {error.code === Code.PermissionDenied
+          ? words.auditMissing
+          : error.rawMessage}
+      </p>
+    );
   }
   if (!records) return null;
   if (records.length === 0) return <p className="hint">{words.noAudit}</p>;
@@ -39,11 +52,18 @@ export function AuditTrail({ client, taskId, head }: AuditTrailProps): ReactNode
         <tbody>
           {records.map((record) => (
             <tr key={String(record.number)}>
-              <td>{record.time && timestampDate(record.time).toLocaleTimeString(language)}</td>
+              <td>
+                {record.time &&
+                  timestampDate(record.time).toLocaleTimeString(language)}
+              </td>
               <td>{AuditAction[record.action]}</td>
               <td>{record.toolName}</td>
               <td>{record.rule}</td>
-              <td>{[record.principal, record.clientLabel].filter(Boolean).join(" · ")}</td>
+              <td>
+                {[record.principal, record.clientLabel]
+                  .filter(Boolean)
+                  .join(" · ")}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -15,16 +15,28 @@ export interface CheckpointListProps {
   readonly head: bigint;
 }
 
-/** The checkpoints of a session's directory. Restoring one asks first, with the files that would change. */
-export function CheckpointList({ client, taskId, contextId, head }: CheckpointListProps): ReactNode {
+/**
+ * The checkpoints of a session's directory. Restoring one asks first, with the
+ * files that would change.
+ */
+export function CheckpointList({
+  client,
+  taskId,
+  contextId,
+  head,
+}: CheckpointListProps): ReactNode {
   const ask = useCallback(
-    ({ signal }: Pick<Asked<unknown>, "signal">) => client.workspaces.listCheckpoints({ taskId }, { signal }),
+    ({ signal }: Pick<Asked<unknown>, "signal">) =>
+      client.workspaces.listCheckpoints({ taskId }, { signal }),
     [client, taskId],
   );
   const { value, error } = useAnswer(ask, head);
   const [refusal, setRefusal] = useState("");
   const restore = async (id: string): Promise<void> => {
-    const ran = await runCommand(client, `/restore ${id}`, contextId, { agent: "", workspace: "" });
+    const ran = await runCommand(client, `/restore ${id}`, contextId, {
+      agent: "",
+      workspace: "",
+    });
     if (ran.taskId === "") setRefusal(ran.message);
     else location.hash = sessionAddress(ran.taskId);
   };
@@ -35,9 +47,15 @@ export function CheckpointList({ client, taskId, contextId, head }: CheckpointLi
       <ul>
         {value?.checkpoints.map(({ id, label, createTime }) => (
           <li key={id} className="checkpoint">
-            <time>{createTime && timestampDate(createTime).toLocaleString(language)}</time>
+            <time>
+              {createTime && timestampDate(createTime).toLocaleString(language)}
+            </time>
             <span>{fillText(words.beforeCall, visibleText(label))}</span>
-            <button type="button" aria-label={`${words.restore} ${id}`} onClick={() => void restore(id)}>
+            <button
+              type="button"
+              aria-label={`${words.restore} ${id}`}
+              onClick={() => void restore(id)}
+            >
               {words.restore}
             </button>
           </li>

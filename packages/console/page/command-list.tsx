@@ -12,12 +12,18 @@ export interface CommandList {
   choose(index: number): void;
   /** Puts a command in place of the text. */
   complete(line: string): void;
-  /** Moves the choice, or completes. Returns whether the key was for the list. */
+  /**
+   * Moves the choice, or completes. Returns whether the key was for the list.
+   */
   takeKey(event: KeyboardEvent): boolean;
 }
 
 /** Lists the slash commands that complete a text. */
-export function useCommandList(scope: CommandScope, text: string, setText: (text: string) => void): CommandList {
+export function useCommandList(
+  scope: CommandScope,
+  text: string,
+  setText: (text: string) => void,
+): CommandList {
   const commands = useCommands(scope, text);
   const [chosen, choose] = useState(0);
   const complete = (line: string): void => {
@@ -31,11 +37,22 @@ export function useCommandList(scope: CommandScope, text: string, setText: (text
       choose((chosen + step + commands.length) % commands.length);
       return true;
     }
-    if (!command || !(key === "Tab" || (key === "Enter" && text !== command.line))) return false;
+    if (
+      !command ||
+      !(key === "Tab" || (key === "Enter" && text !== command.line))
+    )
+      return false;
     complete(command.line);
     return true;
   };
-  return { commands, isListed: commands.length > 0, chosen, choose, complete, takeKey };
+  return {
+    commands,
+    isListed: commands.length > 0,
+    chosen,
+    choose,
+    complete,
+    takeKey,
+  };
 }
 
 export interface CommandOptionsProps extends CommandList {
@@ -44,10 +61,21 @@ export interface CommandOptionsProps extends CommandList {
 }
 
 /** The list of commands above the text. */
-export function CommandOptions({ list, commands, isListed, chosen, complete }: CommandOptionsProps): ReactNode {
+export function CommandOptions({
+  list,
+  commands,
+  isListed,
+  chosen,
+  complete,
+}: CommandOptionsProps): ReactNode {
   if (!isListed) return null;
   return (
-    <div className="commands" role="listbox" id={list} aria-label={words.commands}>
+    <div
+      className="commands"
+      role="listbox"
+      id={list}
+      aria-label={words.commands}
+    >
       {commands.map(({ line, description }, index) => (
         <div
           key={line}

@@ -1,6 +1,18 @@
 import type { TaskActions } from "@devtool/react";
-import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
-import { type Attached, type Attachment, Attachments, readAttachments } from "./attachments.tsx";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
+import {
+  type Attached,
+  type Attachment,
+  Attachments,
+  readAttachments,
+} from "./attachments.tsx";
 import { CommandOptions, useCommandList } from "./command-list.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { type Draft, EMPTY_DRAFT, useDraft } from "./drafts.ts";
@@ -11,7 +23,10 @@ import { words } from "./words.ts";
 
 export interface ComposerProps {
   readonly client: ConsoleClient;
-  /** The key of the session, which stays the same when a new session gets its id. */
+  /**
+   * The key of the session, which stays the same when a new session gets its
+   * id.
+   */
   readonly sessionKey: string;
   readonly contextId: string;
   /** Whether the agent works, so that a message waits in its queue. */
@@ -21,9 +36,13 @@ export interface ComposerProps {
   readonly session: NewSessionChoice;
 }
 
-/** Where the next message is written: text, slash commands with completion, images. */
+/**
+ * Where the next message is written: text, slash commands with completion,
+ * images.
+ */
 export function Composer(props: ComposerProps): ReactNode {
-  const { text, images, setText, addAttached, removeImage, problem, submit } = useWriting(props);
+  const { text, images, setText, addAttached, removeImage, problem, submit } =
+    useWriting(props);
   const list = useId();
   const commands = useCommandList(props, text, setText);
   const attach = (files: Iterable<File>): void => {
@@ -42,7 +61,8 @@ export function Composer(props: ComposerProps): ReactNode {
   return (
     <form
       className="composer"
-      // Not as its action: the text would stay until the agent has answered, as all changes of an action wait for its end.
+      // Not as its action: the text would stay until the agent has answered, as
+      // all changes of an action wait for its end.
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
@@ -57,7 +77,9 @@ export function Composer(props: ComposerProps): ReactNode {
         aria-label={words.message}
         placeholder={words.messageHint}
         aria-controls={commands.isListed ? list : undefined}
-        aria-activedescendant={commands.isListed ? `${list}-${commands.chosen}` : undefined}
+        aria-activedescendant={
+          commands.isListed ? `${list}-${commands.chosen}` : undefined
+        }
         onChange={({ currentTarget }) => {
           setText(currentTarget.value);
           commands.choose(0);
@@ -83,13 +105,22 @@ interface Writing extends Draft {
   readonly setText: (text: string) => void;
   readonly addAttached: (more: Attached) => void;
   readonly removeImage: (gone: Attachment) => void;
-  /** Why the last slash command did not start, or a file was not added. Empty if nothing is wrong. */
+  /**
+   * Why the last slash command did not start, or a file was not added. Empty if
+   * nothing is wrong.
+   */
   readonly problem: string;
   /** Sends the message, or runs it if it is a slash command. */
   readonly submit: () => Promise<void>;
 }
 
-function useWriting({ client, sessionKey, contextId, send, session }: ComposerProps): Writing {
+function useWriting({
+  client,
+  sessionKey,
+  contextId,
+  send,
+  session,
+}: ComposerProps): Writing {
   const [draft, setDraft] = useDraft(sessionKey);
   const [problem, setProblem] = useState("");
   const isShown = useRef(true);
@@ -103,7 +134,9 @@ function useWriting({ client, sessionKey, contextId, send, session }: ComposerPr
   const submit = async (): Promise<void> => {
     if (text.trim() === "" && images.length === 0) return;
     if (isCommandLine(text) && images.length > 0) {
-      setProblem(`${words.noCommandImages} ${images.map(({ name }) => name).join(", ")}`);
+      setProblem(
+        `${words.noCommandImages} ${images.map(({ name }) => name).join(", ")}`,
+      );
       return;
     }
     setProblem("");
@@ -123,7 +156,8 @@ function useWriting({ client, sessionKey, contextId, send, session }: ComposerPr
       return;
     }
     const isSent = await send(messageFor(text, images, session));
-    // Once another session is shown, `send` does not say whether the message arrived.
+    // Once another session is shown, `send` does not say whether the message
+    // arrived.
     if (!isSent && isShown.current) restore();
   };
   return {
@@ -131,16 +165,26 @@ function useWriting({ client, sessionKey, contextId, send, session }: ComposerPr
     images,
     setText: (text) => setDraft((now) => ({ ...now, text })),
     addAttached: ({ images: more, others }) => {
-      setProblem(others.length === 0 ? "" : `${words.onlyImages} ${others.join(", ")}`);
+      setProblem(
+        others.length === 0 ? "" : `${words.onlyImages} ${others.join(", ")}`,
+      );
       setDraft((now) => ({ ...now, images: [...now.images, ...more] }));
     },
-    removeImage: (gone) => setDraft((now) => ({ ...now, images: now.images.filter((image) => image !== gone) })),
+    removeImage: (gone) =>
+      setDraft((now) => ({
+        ...now,
+        images: now.images.filter((image) => image !== gone),
+      })),
     problem,
     submit,
   };
 }
 
-function ImageChooser({ onChoose }: { readonly onChoose: (files: Iterable<File>) => void }): ReactNode {
+function ImageChooser({
+  onChoose,
+}: {
+  readonly onChoose: (files: Iterable<File>) => void;
+}): ReactNode {
   return (
     <label className="attach">
       <span aria-hidden="true">+</span>

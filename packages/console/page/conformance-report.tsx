@@ -1,7 +1,12 @@
 import { fromJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { visibleText } from "@devtool/schema";
-import { Outcome, type Report, ReportSchema, type RequirementReport } from "@devtool/schema/conformance";
+import {
+  Outcome,
+  type Report,
+  ReportSchema,
+  type RequirementReport,
+} from "@devtool/schema/conformance";
 import type { ReactNode } from "react";
 import { language, words } from "./words.ts";
 
@@ -23,17 +28,26 @@ const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
   [Outcome.PASSED_THOUGH_KNOWN]: words.outcomes.passedThoughKnown,
 };
 
-/** A report of the conformance kit in JSON, requirement by requirement, with what was not met. */
-export function ConformanceReport({ json }: { readonly json: string }): ReactNode {
+/**
+ * A report of the conformance kit in JSON, requirement by requirement, with
+ * what was not met.
+ */
+export function ConformanceReport({
+  json,
+}: {
+  readonly json: string;
+}): ReactNode {
   const report = readReport(json);
   if (!report) return <p role="alert">{words.noReport}</p>;
-  const { agent, agentVersion, subject, suite, binding, kitVersion, time } = report;
+  const { agent, agentVersion, subject, suite, binding, kitVersion, time } =
+    report;
   const facts = [subject, agentVersion, binding, `kit ${kitVersion}`];
   return (
     <article className="report" aria-label={words.report}>
       <h3>{visibleText([agent, suite].filter(Boolean).join(" · "))}</h3>
       <p className="facts">
-        {visibleText(facts.filter(Boolean).join(" · "))} {time && timestampDate(time).toLocaleString(language)}
+        {visibleText(facts.filter(Boolean).join(" · "))}{" "}
+        {time && timestampDate(time).toLocaleString(language)}
       </p>
       {OUTCOMES.map((outcome) => (
         <OutcomeList key={outcome} report={report} outcome={outcome} />
@@ -47,11 +61,16 @@ interface OutcomeListProps {
   readonly outcome: Outcome;
 }
 
-/** The requirements with one outcome. The list is open if they need attention. */
+/**
+ * The requirements with one outcome. The list is open if they need attention.
+ */
 function OutcomeList({ report, outcome }: OutcomeListProps): ReactNode {
-  const found = report.requirements.filter((requirement) => requirement.outcome === outcome);
+  const found = report.requirements.filter(
+    (requirement) => requirement.outcome === outcome,
+  );
   if (found.length === 0) return null;
-  const isOpen = outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN;
+  const isOpen =
+    outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN;
   return (
     <details open={isOpen} data-outcome={Outcome[outcome]}>
       <summary>
@@ -59,7 +78,11 @@ function OutcomeList({ report, outcome }: OutcomeListProps): ReactNode {
       </summary>
       <ul>
         {found.map((requirement) => (
-          <Requirement key={requirement.id} requirement={requirement} report={report} />
+          <Requirement
+            key={requirement.id}
+            requirement={requirement}
+            report={report}
+          />
         ))}
       </ul>
     </details>
@@ -71,16 +94,26 @@ interface RequirementProps {
   readonly report: Report;
 }
 
-/** A requirement, where it comes from, and the reasons of the cases that failed it. */
-function Requirement({ requirement: { id, behaviour, source, reason }, report }: RequirementProps): ReactNode {
-  const failing = report.cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(id)));
+/**
+ * A requirement, where it comes from, and the reasons of the cases that failed
+ * it.
+ */
+function Requirement({
+  requirement: { id, behaviour, source, reason },
+  report,
+}: RequirementProps): ReactNode {
+  const failing = report.cases.filter(({ failures }) =>
+    failures.some(({ requirements }) => requirements.includes(id)),
+  );
   return (
     <li>
-      <code>{visibleText(id)}</code> {visibleText(behaviour)} <span className="facts">{visibleText(source)}</span>
+      <code>{visibleText(id)}</code> {visibleText(behaviour)}{" "}
+      <span className="facts">{visibleText(source)}</span>
       {reason && <p className="facts">{visibleText(reason)}</p>}
       {failing.map((one) => (
         <div key={one.id} className="failure">
-          <code>{visibleText(one.id)}</code> <span className="facts">{visibleText(one.reason)}</span>
+          <code>{visibleText(one.id)}</code>{" "}
+          <span className="facts">{visibleText(one.reason)}</span>
           {one.failures.map((failure, index) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: failures have no other name
             <p key={index}>{visibleText(failure.reason)}</p>
@@ -91,10 +124,15 @@ function Requirement({ requirement: { id, behaviour, source, reason }, report }:
   );
 }
 
-/** Reads a report. Returns undefined for what is none, as a file without a suite is. */
+/**
+ * Reads a report. Returns undefined for what is none, as a file without a suite
+ * is.
+ */
 function readReport(json: string): Report | undefined {
   try {
-    const report = fromJsonString(ReportSchema, json, { ignoreUnknownFields: true });
+    const report = fromJsonString(ReportSchema, json, {
+      ignoreUnknownFields: true,
+    });
     return report.suite === "" ? undefined : report;
   } catch {
     return undefined;

@@ -22,19 +22,29 @@ export interface ConversationProps {
 const MARGIN = 12;
 
 /**
- * What was said and done, the questions that wait, and what is still on its way. It stays at its end unless the user scrolls up. The end
- * is the beginning of the first question, where that does not fit: the answers come behind all that they are for.
+ * What was said and done, the questions that wait, and what is still on its
+ * way. It stays at its end unless the user scrolls up. The end is the beginning
+ * of the first question, where that does not fit: the answers come behind all
+ * that they are for.
  */
-export function Conversation({ client, task: handle }: ConversationProps): ReactNode {
+export function Conversation({
+  client,
+  task: handle,
+}: ConversationProps): ReactNode {
   const { task, questions, plan, notice, unsent, answer } = handle;
   const { items, isBehind } = usePaced(handle.items);
-  const { scrollRef, contentRef, isAtBottom, scrollToBottom } = useStickToBottom({
-    initial: "instant",
-    resize: "instant",
-    targetScrollTop: (bottom, { scrollElement }) => Math.min(bottom, topOfQuestion(scrollElement)),
-  });
+  const { scrollRef, contentRef, isAtBottom, scrollToBottom } =
+    useStickToBottom({
+      initial: "instant",
+      resize: "instant",
+      targetScrollTop: (bottom, { scrollElement }) =>
+        Math.min(bottom, topOfQuestion(scrollElement)),
+    });
   // An artifact that is the plan is shown as one.
-  const made = plan.length > 0 ? task.artifacts.filter(({ name }) => name !== "Plan") : task.artifacts;
+  const made =
+    plan.length > 0
+      ? task.artifacts.filter(({ name }) => name !== "Plan")
+      : task.artifacts;
   // What is still added above a question moves it.
   const isSettled = useSettled(isBehind ? [] : questions) && !isBehind;
   return (
@@ -56,14 +66,23 @@ export function Conversation({ client, task: handle }: ConversationProps): React
           {task.error && <p className="problem">{task.error}</p>}
           {notice && <p className="notice">{notice.text}</p>}
           {questions.map((question) => (
-            <Approval key={questionKey(question)} question={question} isSettled={isSettled} answer={answer} />
+            <Approval
+              key={questionKey(question)}
+              question={question}
+              isSettled={isSettled}
+              answer={answer}
+            />
           ))}
           {unsent.length > 0 && <p className="notice">{words.sending}</p>}
           <Queue client={client} task={task} />
         </div>
       </div>
       {!isAtBottom && (
-        <button type="button" className="to-bottom" onClick={() => void scrollToBottom()}>
+        <button
+          type="button"
+          className="to-bottom"
+          onClick={() => void scrollToBottom()}
+        >
           {words.toBottom} ↓
         </button>
       )}
@@ -71,11 +90,16 @@ export function Conversation({ client, task: handle }: ConversationProps): React
   );
 }
 
-/** Returns how far down the first question begins in what scrolls; infinite without a question. */
+/**
+ * Returns how far down the first question begins in what scrolls; infinite
+ * without a question.
+ */
 function topOfQuestion(scrolling: HTMLElement): number {
   const [question] = scrolling.getElementsByClassName("approval");
   if (!question) return Number.POSITIVE_INFINITY;
-  const distance = question.getBoundingClientRect().top - scrolling.getBoundingClientRect().top;
+  const distance =
+    question.getBoundingClientRect().top -
+    scrolling.getBoundingClientRect().top;
   return scrolling.scrollTop + distance - MARGIN;
 }
 

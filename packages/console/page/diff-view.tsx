@@ -4,7 +4,10 @@ import { type DiffLine, diffHunks } from "./diff-rows.ts";
 import { Scrolling } from "./scrolling.tsx";
 import { words } from "./words.ts";
 
-/** A change to a file, before and after side by side; on narrow screens one below the other. */
+/**
+ * A change to a file, before and after side by side; on narrow screens one
+ * below the other.
+ */
 export function DiffView({ diff }: { readonly diff: FileDiff }): ReactNode {
   return (
     <figure className="diff">

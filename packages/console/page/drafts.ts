@@ -10,13 +10,24 @@ export interface Draft {
 /** The draft before anything is written. */
 export const EMPTY_DRAFT: Draft = { text: "", images: [] };
 
-/** The drafts of the sessions, by their keys. They are kept while the page shows other sessions, until it is closed. */
+/**
+ * The drafts of the sessions, by their keys. They are kept while the page shows
+ * other sessions, until it is closed.
+ */
 const drafts = new Map<string, Draft>();
 const listeners = new Set<() => void>();
 
-/** Returns the draft of a session, and a function that changes it, also while another session is shown. */
-export function useDraft(key: string): readonly [Draft, (change: (now: Draft) => Draft) => void] {
-  const draft = useSyncExternalStore(subscribe, () => drafts.get(key) ?? EMPTY_DRAFT);
+/**
+ * Returns the draft of a session, and a function that changes it, also while
+ * another session is shown.
+ */
+export function useDraft(
+  key: string,
+): readonly [Draft, (change: (now: Draft) => Draft) => void] {
+  const draft = useSyncExternalStore(
+    subscribe,
+    () => drafts.get(key) ?? EMPTY_DRAFT,
+  );
   return [
     draft,
     (change) => {

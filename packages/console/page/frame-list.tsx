@@ -10,8 +10,15 @@ export interface FrameListProps {
   readonly binding: Binding;
 }
 
-/** The frames of a session on a binding, with the request that the page has sent for them. */
-export function FrameList({ client, taskId, binding }: FrameListProps): ReactNode {
+/**
+ * The frames of a session on a binding, with the request that the page has sent
+ * for them.
+ */
+export function FrameList({
+  client,
+  taskId,
+  binding,
+}: FrameListProps): ReactNode {
   const { frames, leftOut, problem } = useFrames(client, taskId, binding);
   const [isCopied, setCopied] = useState(false);
   const copy = (): void => {
@@ -24,7 +31,8 @@ export function FrameList({ client, taskId, binding }: FrameListProps): ReactNod
     <>
       <div className="frames-about">
         <code>
-          {binding.method} {binding.path(taskId)} {binding.body && JSON.stringify(binding.body(taskId))}
+          {binding.method} {binding.path(taskId)}{" "}
+          {binding.body && JSON.stringify(binding.body(taskId))}
         </code>
         {/* A browser lets only pages write to the clipboard that are served over TLS or from this machine. */}
         {isSecureContext && (
@@ -35,7 +43,12 @@ export function FrameList({ client, taskId, binding }: FrameListProps): ReactNod
         {leftOut > 0 && <span>{countText(words.leftOut, leftOut)}</span>}
         {problem && <span role="alert">{problem}</span>}
       </div>
-      <VList className="timeline" tabIndex={0} role="group" aria-label={binding.name}>
+      <VList
+        className="timeline"
+        tabIndex={0}
+        role="group"
+        aria-label={binding.name}
+      >
         {frames.map((frame) => (
           <pre key={frame.number} className="frame">
             {textOf(frame)}

@@ -3,7 +3,10 @@ import { EventSourceParserStream } from "eventsource-parser/stream";
 import { useEffect, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 
-/** A frame of a stream, or a whole answer, with the text exactly as the server sent it. */
+/**
+ * A frame of a stream, or a whole answer, with the text exactly as the server
+ * sent it.
+ */
 export interface Frame {
   /** Counts the frames of a stream from 0. */
   readonly number: number;
@@ -22,20 +25,55 @@ export interface Binding {
   readonly body?: (taskId: string) => object;
 }
 
-/** Shows all events from the first one, with what only clients with the extension get. */
-const FROM_THE_FIRST = { accept: "text/event-stream", "last-event-id": "0", "x-a2a-extensions": EXTENSION_URI };
+/**
+ * Shows all events from the first one, with what only clients with the
+ * extension get.
+ */
+const FROM_THE_FIRST = {
+  accept: "text/event-stream",
+  "last-event-id": "0",
+  "x-a2a-extensions": EXTENSION_URI,
+};
 const V1 = { ...FROM_THE_FIRST, "a2a-version": "1.0" };
 const V03 = { ...FROM_THE_FIRST, "a2a-version": "0.3" };
 
-const rpc = (method: string) => (id: string) => ({ jsonrpc: "2.0", id: 1, method, params: { id } });
-const subscription = (base: string) => (id: string) => `${base}/tasks/${encodeURIComponent(id)}:subscribe`;
+const rpc = (method: string) => (id: string) => ({
+  jsonrpc: "2.0",
+  id: 1,
+  method,
+  params: { id },
+});
+const subscription = (base: string) => (id: string) =>
+  `${base}/tasks/${encodeURIComponent(id)}:subscribe`;
 
 /** The bindings besides Connect that a browser can read. */
 export const BINDINGS: readonly Binding[] = [
-  { name: "A2A 1.0 JSON-RPC", method: "POST", path: () => "/", headers: V1, body: rpc("SubscribeToTask") },
-  { name: "A2A 1.0 HTTP+JSON", method: "GET", path: subscription(""), headers: V1 },
-  { name: "A2A 0.3 JSON-RPC", method: "POST", path: () => "/", headers: V03, body: rpc("tasks/resubscribe") },
-  { name: "A2A 0.3 HTTP+JSON", method: "GET", path: subscription("/v1"), headers: V03 },
+  {
+    name: "A2A 1.0 JSON-RPC",
+    method: "POST",
+    path: () => "/",
+    headers: V1,
+    body: rpc("SubscribeToTask"),
+  },
+  {
+    name: "A2A 1.0 HTTP+JSON",
+    method: "GET",
+    path: subscription(""),
+    headers: V1,
+  },
+  {
+    name: "A2A 0.3 JSON-RPC",
+    method: "POST",
+    path: () => "/",
+    headers: V03,
+    body: rpc("tasks/resubscribe"),
+  },
+  {
+    name: "A2A 0.3 HTTP+JSON",
+    method: "GET",
+    path: subscription("/v1"),
+    headers: V03,
+  },
   {
     name: "Gemini CLI",
     method: "GET",
@@ -44,7 +82,10 @@ export const BINDINGS: readonly Binding[] = [
   },
 ];
 
-/** Maximum number of frames that are kept, and maximum length of their texts together, in characters. */
+/**
+ * Maximum number of frames that are kept, and maximum length of their texts
+ * together, in characters.
+ */
 const [MAX_FRAMES, MAX_LENGTH] = [1000, 4_000_000];
 
 /** Time in milliseconds between two renderings of a stream. */
@@ -59,9 +100,20 @@ export interface Frames {
   readonly problem: string;
 }
 
-/** Reads the frames of a session on a binding, until the stream ends or the component is gone. */
-export function useFrames(client: ConsoleClient, taskId: string, binding: Binding): Frames {
-  const [shown, show] = useState<Frames>({ frames: [], leftOut: 0, problem: "" });
+/**
+ * Reads the frames of a session on a binding, until the stream ends or the
+ * component is gone.
+ */
+export function useFrames(
+  client: ConsoleClient,
+  taskId: string,
+  binding: Binding,
+): Frames {
+  const [shown, show] = useState<Frames>({
+    frames: [],
+    leftOut: 0,
+    problem: "",
+  });
   useEffect(() => {
     const mounted = new AbortController();
     const buffer = new FrameBuffer();
@@ -71,7 +123,13 @@ export function useFrames(client: ConsoleClient, taskId: string, binding: Bindin
       if (!mounted.signal.aborted) show(buffer.snapshot(problem));
     };
     const follow = async (): Promise<void> => {
-      for await (const frame of readFrames(client, taskId, binding, mounted.signal)) buffer.add(frame);
+      for await (const frame of readFrames(
+        client,
+        taskId,
+        binding,
+        mounted.signal,
+      ))
+        buffer.add(frame);
     };
     follow().then(
       () => end(""),
@@ -89,12 +147,23 @@ async function* readFrames(
   signal: AbortSignal,
 ): AsyncIterable<Frame> {
   const type = { "content-type": "application/json" };
-  const request = body ? { body: JSON.stringify(body(taskId)), headers: { ...headers, ...type } } : { headers };
-  const response = await client.request(path(taskId), { method, signal, ...request });
-  if (!response.body || !response.headers.get("content-type")?.startsWith("text/event-stream")) {
+  const request = body
+    ? { body: JSON.stringify(body(taskId)), headers: { ...headers, ...type } }
+    : { headers };
+  const response = await client.request(path(taskId), {
+    method,
+    signal,
+    ...request,
+  });
+  if (
+    !response.body ||
+    !response.headers.get("content-type")?.startsWith("text/event-stream")
+  ) {
     return yield { number: 0, id: "", text: await response.text() };
   }
-  const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  const events = response.body
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new EventSourceParserStream());
   const reader = events.getReader();
   let number = 0;
   for (let next = await reader.read(); !next.done; next = await reader.read()) {
@@ -111,7 +180,10 @@ class FrameBuffer {
   add(frame: Frame): void {
     this.#frames.push(frame);
     this.#length += frame.text.length;
-    while (this.#frames.length > 1 && (this.#frames.length > MAX_FRAMES || this.#length > MAX_LENGTH)) {
+    while (
+      this.#frames.length > 1 &&
+      (this.#frames.length > MAX_FRAMES || this.#length > MAX_LENGTH)
+    ) {
       this.#length -= this.#frames.shift()?.text.length ?? 0;
       this.#leftOut++;
     }

@@ -8,12 +8,23 @@ import { Prose } from "./prose.tsx";
 import { ToolCallView } from "./tool-call-view.tsx";
 import { words } from "./words.ts";
 
-/** One thing that was said or done. What users wrote is shown as they wrote it, and never as markup. */
-export function Item({ item: { part, role } }: { readonly item: TaskItem }): ReactNode {
+/**
+ * One thing that was said or done. What users wrote is shown as they wrote it,
+ * and never as markup.
+ */
+export function Item({
+  item: { part, role },
+}: {
+  readonly item: TaskItem;
+}): ReactNode {
   const { content } = part;
   switch (content.case) {
     case "text":
-      return role === Role.USER ? <p className="prompt">{content.value}</p> : <Prose text={content.value} />;
+      return role === Role.USER ? (
+        <p className="prompt">{content.value}</p>
+      ) : (
+        <Prose text={content.value} />
+      );
     case "thought":
       return (
         <details className="thought">
@@ -28,13 +39,21 @@ export function Item({ item: { part, role } }: { readonly item: TaskItem }): Rea
     case "file":
       return <FileView file={content.value} />;
     case "data":
-      return <pre className="output">{JSON.stringify(content.value, null, 2)}</pre>;
+      return (
+        <pre className="output">{JSON.stringify(content.value, null, 2)}</pre>
+      );
     case "dataValue":
-      return <pre className="output">{toJsonString(ValueSchema, content.value, { prettySpaces: 2 })}</pre>;
+      return (
+        <pre className="output">
+          {toJsonString(ValueSchema, content.value, { prettySpaces: 2 })}
+        </pre>
+      );
     case "summary":
       return <Prose text={content.value.text} />;
     case "citation":
-      return <p className="citation">{content.value.title || content.value.uri}</p>;
+      return (
+        <p className="citation">{content.value.title || content.value.uri}</p>
+      );
     // The call shows its answer.
     case "confirmation":
     case undefined:

@@ -12,6 +12,10 @@ if (!root) throw new Error('element "page" is missing');
 const access = await enter(createTransport(""));
 createRoot(root).render(
   <StrictMode>
-    {access.case === "token" ? <App token={access.token} /> : <NoAccess failed={access.failed} />}
+    {access.case === "token" ? (
+      <App token={access.token} />
+    ) : (
+      <NoAccess failed={access.failed} />
+    )}
   </StrictMode>,
 );

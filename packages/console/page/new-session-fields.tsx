@@ -3,7 +3,10 @@ import type { ReactNode } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { words } from "./words.ts";
 
-/** What a new session is started with. Empty values leave the choice to the server. */
+/**
+ * What a new session is started with. Empty values leave the choice to the
+ * server.
+ */
 export interface NewSessionChoice {
   readonly agent: string;
   /** Absolute path of a directory on the server. */
@@ -17,7 +20,11 @@ export interface NewSessionFieldsProps {
 }
 
 /** The agent and the directory of a new session. */
-export function NewSessionFields({ client, choice, onChange }: NewSessionFieldsProps): ReactNode {
+export function NewSessionFields({
+  client,
+  choice,
+  onChange,
+}: NewSessionFieldsProps): ReactNode {
   const { agents, workspace } = useAgents(client);
   const about = agents.find(({ name }) => name === choice.agent) ?? agents[0];
   return (
@@ -28,7 +35,9 @@ export function NewSessionFields({ client, choice, onChange }: NewSessionFieldsP
           {words.agent}
           <select
             value={choice.agent}
-            onChange={({ currentTarget }) => onChange({ ...choice, agent: currentTarget.value })}
+            onChange={({ currentTarget }) =>
+              onChange({ ...choice, agent: currentTarget.value })
+            }
           >
             {agents.map(({ name, displayName }) => (
               <option key={name} value={name}>
@@ -44,7 +53,9 @@ export function NewSessionFields({ client, choice, onChange }: NewSessionFieldsP
           value={choice.workspace}
           placeholder={workspace}
           spellCheck={false}
-          onChange={({ currentTarget }) => onChange({ ...choice, workspace: currentTarget.value })}
+          onChange={({ currentTarget }) =>
+            onChange({ ...choice, workspace: currentTarget.value })
+          }
         />
       </label>
     </div>

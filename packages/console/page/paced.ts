@@ -1,10 +1,16 @@
 import type { TaskItem } from "@devtool/client";
 import { useEffect, useState } from "react";
 
-/** How much of a session is added in one frame, in characters: about 25 paragraphs, so that no frame takes long. */
+/**
+ * How much of a session is added in one frame, in characters: about 25
+ * paragraphs, so that no frame takes long.
+ */
 const FRAME_LENGTH = 20_000;
 
-/** What an item counts beside its text: a call is a line that opens, with a diff or output in it. */
+/**
+ * What an item counts beside its text: a call is a line that opens, with a diff
+ * or output in it.
+ */
 const ITEM_LENGTH = 300;
 
 /** The beginning of a session, up to a length. */
@@ -14,7 +20,10 @@ export interface Paced {
   readonly isBehind: boolean;
 }
 
-/** Shows a session from its beginning, at most 20,000 characters more with each frame of the screen. */
+/**
+ * Shows a session from its beginning, at most 20,000 characters more with each
+ * frame of the screen.
+ */
 export function usePaced(items: readonly TaskItem[]): Paced {
   const [length, setLength] = useState(FRAME_LENGTH);
   const paced = itemsUpTo(items, length);
@@ -27,7 +36,10 @@ export function usePaced(items: readonly TaskItem[]): Paced {
   return paced;
 }
 
-/** Returns the items up to a length. The last one is cut if it is a text, as it would be while it is written. */
+/**
+ * Returns the items up to a length. The last one is cut if it is a text, as it
+ * would be while it is written.
+ */
 function itemsUpTo(items: readonly TaskItem[], length: number): Paced {
   let left = length;
   for (const [index, item] of items.entries()) {
@@ -36,9 +48,16 @@ function itemsUpTo(items: readonly TaskItem[], length: number): Paced {
     left -= ITEM_LENGTH + text.length;
     if (left >= 0) continue;
     const shown = items.slice(0, index + 1);
-    if (text.length + left <= 0) return { items: shown, isBehind: index + 1 < items.length };
-    const begun = { ...item.part, content: { case: "text" as const, value: text.slice(0, left) } };
-    return { items: [...shown.slice(0, -1), { ...item, part: begun }], isBehind: true };
+    if (text.length + left <= 0)
+      return { items: shown, isBehind: index + 1 < items.length };
+    const begun = {
+      ...item.part,
+      content: { case: "text" as const, value: text.slice(0, left) },
+    };
+    return {
+      items: [...shown.slice(0, -1), { ...item, part: begun }],
+      isBehind: true,
+    };
   }
   return { items, isBehind: false };
 }

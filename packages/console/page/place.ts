@@ -5,14 +5,29 @@ export type Place =
   | { readonly case: "list" }
   /** A session to be started. Each has a key of its own. */
   | { readonly case: "new"; readonly key: string }
-  | { readonly case: "session"; readonly taskId: string; readonly view: SessionPart }
+  | {
+      readonly case: "session";
+      readonly taskId: string;
+      readonly view: SessionPart;
+    }
   | { readonly case: "server" };
 
 /** A part of a session. */
-export type SessionPart = "conversation" | "timeline" | "audit" | "checkpoints" | "rules";
+export type SessionPart =
+  | "conversation"
+  | "timeline"
+  | "audit"
+  | "checkpoints"
+  | "rules";
 
 /** The parts of a session, in the order in which they are listed. */
-export const SESSION_PARTS: readonly SessionPart[] = ["conversation", "timeline", "audit", "checkpoints", "rules"];
+export const SESSION_PARTS: readonly SessionPart[] = [
+  "conversation",
+  "timeline",
+  "audit",
+  "checkpoints",
+  "rules",
+];
 
 /** Returns the place that the page is at, and follows it. */
 export function usePlace(): Place {
@@ -31,7 +46,10 @@ export function usePlace(): Place {
 }
 
 /** Returns the address of a session. */
-export function sessionAddress(taskId: string, view: SessionPart = "conversation"): string {
+export function sessionAddress(
+  taskId: string,
+  view: SessionPart = "conversation",
+): string {
   return `#/session/${encodeURIComponent(taskId)}${view === "conversation" ? "" : `/${view}`}`;
 }
 

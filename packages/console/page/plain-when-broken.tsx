@@ -6,8 +6,14 @@ export interface PlainWhenBrokenProps {
   readonly children: ReactNode;
 }
 
-/** Shows a text as it is where rendering it failed, so that no text of an agent takes the page away with the questions on it. */
-export class PlainWhenBroken extends Component<PlainWhenBrokenProps, { readonly isBroken: boolean }> {
+/**
+ * Shows a text as it is where rendering it failed, so that no text of an agent
+ * takes the page away with the questions on it.
+ */
+export class PlainWhenBroken extends Component<
+  PlainWhenBrokenProps,
+  { readonly isBroken: boolean }
+> {
   override state: { readonly isBroken: boolean } = { isBroken: false };
 
   static getDerivedStateFromError(): { readonly isBroken: boolean } {

@@ -3,7 +3,11 @@ import type { ReactNode } from "react";
 import { words } from "./words.ts";
 
 /** The steps of the agent's plan, with how far each is. */
-export function Plan({ steps }: { readonly steps: readonly PlanStep[] }): ReactNode {
+export function Plan({
+  steps,
+}: {
+  readonly steps: readonly PlanStep[];
+}): ReactNode {
   const done = steps.filter(({ status }) => status === "completed").length;
   return (
     <details className="plan" open>

@@ -5,9 +5,11 @@ import { PlainWhenBroken } from "./plain-when-broken.tsx";
 import { readBlock, readBlocks } from "./read-markdown.ts";
 
 /**
- * A text of the agent in Markdown, also while it is still written. HTML in it stays text, and images are named, not loaded.
+ * A text of the agent in Markdown, also while it is still written. HTML in it
+ * stays text, and images are named, not loaded.
  *
- * The text is rendered by blocks, so that only the last one is rendered again while it grows.
+ * The text is rendered by blocks, so that only the last one is rendered again
+ * while it grows.
  */
 export function Prose({ text }: { readonly text: string }): ReactNode {
   return (

@@ -16,13 +16,21 @@ export function Queue({ client, task }: QueueProps): ReactNode {
     return (
       <div key={messageId} className="queued">
         <p className="prompt">
-          {parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("\n")}
+          {parts
+            .flatMap(({ content }) =>
+              content.case === "text" ? [content.value] : [],
+            )
+            .join("\n")}
         </p>
         <span>{words.queued}</span>
         {/* The server refuses to withdraw a message that the agent took meanwhile; the conversation shows that message then. */}
         <button
           type="button"
-          onClick={() => void client.tasks.withdrawMessage({ taskId: task.id, messageId }).catch(() => undefined)}
+          onClick={() =>
+            void client.tasks
+              .withdrawMessage({ taskId: task.id, messageId })
+              .catch(() => undefined)
+          }
         >
           {words.withdraw}
         </button>

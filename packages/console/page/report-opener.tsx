@@ -2,7 +2,10 @@ import { type ReactNode, useState } from "react";
 import { ConformanceReport } from "./conformance-report.tsx";
 import { words } from "./words.ts";
 
-/** Opens a conformance report from a file that is chosen or dropped. The file stays in the browser. */
+/**
+ * Opens a conformance report from a file that is chosen or dropped. The file
+ * stays in the browser.
+ */
 export function ReportOpener(): ReactNode {
   const [json, setJson] = useState("");
   const open = (file: File | undefined): void => {

@@ -6,12 +6,24 @@ export interface ScrollingProps {
   readonly children: ReactNode;
 }
 
-/** A region that scrolls sideways, also by the keyboard, where its content is wider than the page. */
-export function Scrolling({ label, className = "", children }: ScrollingProps): ReactNode {
+/**
+ * A region that scrolls sideways, also by the keyboard, where its content is
+ * wider than the page.
+ */
+export function Scrolling({
+  label,
+  className = "",
+  children,
+}: ScrollingProps): ReactNode {
   return (
     // biome-ignore lint/a11y/useSemanticElements: no group of fields
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can have the focus
-    <div className={`wide ${className}`} tabIndex={0} role="group" aria-label={label}>
+    <div
+      className={`wide ${className}`}
+      tabIndex={0}
+      role="group"
+      aria-label={label}
+    >
       {children}
     </div>
   );

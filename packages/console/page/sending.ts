@@ -16,13 +16,35 @@ export interface CommandLine {
   readonly description: string;
 }
 
-/** Returns the message for what the user has written. The choice counts only for the first message of a session. */
-export function messageFor(text: string, images: readonly Attachment[], choice: NewSessionChoice): MessageContent {
+/**
+ * Returns the message for what the user has written. The choice counts only for
+ * the first message of a session.
+ */
+export function messageFor(
+  text: string,
+  images: readonly Attachment[],
+  choice: NewSessionChoice,
+): MessageContent {
   const files = images.map(({ name, mediaType, bytes }) => ({
-    content: { case: "file" as const, value: { name, mediaType, source: { case: "bytes" as const, value: bytes } } },
+    content: {
+      case: "file" as const,
+      value: {
+        name,
+        mediaType,
+        source: { case: "bytes" as const, value: bytes },
+      },
+    },
   }));
-  const words = text.trim() === "" ? [] : [{ content: { case: "text" as const, value: text } }];
-  return { message: { parts: [...words, ...files].map((part) => create(PartSchema, part)) }, ...settingsOf(choice) };
+  const words =
+    text.trim() === ""
+      ? []
+      : [{ content: { case: "text" as const, value: text } }];
+  return {
+    message: {
+      parts: [...words, ...files].map((part) => create(PartSchema, part)),
+    },
+    ...settingsOf(choice),
+  };
 }
 
 /** Returns the conversation of a command, or what a new one is started with. */
@@ -42,7 +64,10 @@ export function isCommandLine(text: string): boolean {
   return /^\/[^\s/]+(\s|$)/.test(text);
 }
 
-/** Runs a slash command. Returns the task that shows it, or why it did not start. */
+/**
+ * Runs a slash command. Returns the task that shows it, or why it did not
+ * start.
+ */
 export async function runCommand(
   client: ConsoleClient,
   line: string,
@@ -53,15 +78,24 @@ export async function runCommand(
   try {
     const { commands } = await client.commands.getAllSlashCommands(place);
     const command = splitLine(line.slice(1), commands);
-    const { result } = await client.commands.runSlashCommand({ command, ...place });
-    return { taskId: result?.executionId ?? "", message: result?.message ?? "" };
+    const { result } = await client.commands.runSlashCommand({
+      command,
+      ...place,
+    });
+    return {
+      taskId: result?.executionId ?? "",
+      message: result?.message ?? "",
+    };
   } catch (reason) {
     return { taskId: "", message: ConnectError.from(reason).rawMessage };
   }
 }
 
 /** Splits a line into the words of a known command and the text after them. */
-function splitLine(line: string, known: readonly SlashCommand[]): { commandPath: string[]; args: string } {
+function splitLine(
+  line: string,
+  known: readonly SlashCommand[],
+): { commandPath: string[]; args: string } {
   const words = line.trim().split(/\s+/);
   let level = known;
   let depth = 0;
@@ -72,7 +106,10 @@ function splitLine(line: string, known: readonly SlashCommand[]): { commandPath:
     level = found.subCommands;
   }
   const count = Math.max(1, depth);
-  return { commandPath: words.slice(0, count), args: line.trim().replace(RegExp(`^(\\S+\\s*){${count}}`), "") };
+  return {
+    commandPath: words.slice(0, count),
+    args: line.trim().replace(RegExp(`^(\\S+\\s*){${count}}`), ""),
+  };
 }
 
 /** Where slash commands are listed for. */
@@ -84,27 +121,45 @@ export interface CommandScope {
   readonly session: NewSessionChoice;
 }
 
-/** Returns the commands that begin with a text, if it is the beginning of one. They are asked for each time that one is begun. */
-export function useCommands({ client, contextId, session }: CommandScope, text: string): readonly CommandLine[] {
+/**
+ * Returns the commands that begin with a text, if it is the beginning of one.
+ * They are asked for each time that one is begun.
+ */
+export function useCommands(
+  { client, contextId, session }: CommandScope,
+  text: string,
+): readonly CommandLine[] {
   const { agent, workspace } = session;
   const [known, setKnown] = useState<readonly CommandLine[]>([]);
   const isAsked = text.startsWith("/") && !text.includes("\n");
   useEffect(() => {
     if (!isAsked) return;
     const mounted = new AbortController();
-    const list = client.commands.getAllSlashCommands(placeOf(contextId, { agent, workspace }), mounted);
+    const list = client.commands.getAllSlashCommands(
+      placeOf(contextId, { agent, workspace }),
+      mounted,
+    );
     list.then(
-      ({ commands }) => setKnown(commands.flatMap((command) => linesOf(command, "/"))),
+      ({ commands }) =>
+        setKnown(commands.flatMap((command) => linesOf(command, "/"))),
       () => setKnown([]),
     );
     return () => mounted.abort();
   }, [client, isAsked, contextId, agent, workspace]);
   if (!isAsked) return [];
-  const found = known.filter(({ line }) => line.startsWith(text) && line !== text.trimEnd());
+  const found = known.filter(
+    ({ line }) => line.startsWith(text) && line !== text.trimEnd(),
+  );
   return found.slice(0, MAX_OFFERED);
 }
 
-function linesOf({ name, description, subCommands }: SlashCommand, before: string): CommandLine[] {
+function linesOf(
+  { name, description, subCommands }: SlashCommand,
+  before: string,
+): CommandLine[] {
   const line = `${before}${name}`;
-  return [{ line, description }, ...subCommands.flatMap((command) => linesOf(command, `${line} `))];
+  return [
+    { line, description },
+    ...subCommands.flatMap((command) => linesOf(command, `${line} `)),
+  ];
 }

@@ -7,8 +7,15 @@ import type { ConsoleClient } from "./console-client.ts";
 import { ReportOpener } from "./report-opener.tsx";
 import { fillText, language, words } from "./words.ts";
 
-/** The agents of the server, a conformance report, where agents may work, and the browsers with access. */
-export function ServerPage({ client }: { readonly client: ConsoleClient }): ReactNode {
+/**
+ * The agents of the server, a conformance report, where agents may work, and
+ * the browsers with access.
+ */
+export function ServerPage({
+  client,
+}: {
+  readonly client: ConsoleClient;
+}): ReactNode {
   const { agents, workspace, workspaceRoots } = useAgents(client);
   const roots = [...new Set([workspace, ...workspaceRoots])].filter(Boolean);
   return (
@@ -23,7 +30,11 @@ export function ServerPage({ client }: { readonly client: ConsoleClient }): Reac
           <h3>{displayName}</h3>
           <p>{description}</p>
           <AgentCard client={client} agent={name} />
-          <p className="facts">{[name, model && `${words.model} ${model}`].filter(Boolean).join(" · ")}</p>
+          <p className="facts">
+            {[name, model && `${words.model} ${model}`]
+              .filter(Boolean)
+              .join(" · ")}
+          </p>
         </article>
       ))}
       <h2>{words.report}</h2>
@@ -45,7 +56,8 @@ export function ServerPage({ client }: { readonly client: ConsoleClient }): Reac
 function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
   const [sessions, setSessions] = useState<readonly BrowserSession[]>([]);
   const load = useCallback(() => {
-    // Without an answer the list stays as it is; the list of sessions says that the connection is lost.
+    // Without an answer the list stays as it is; the list of sessions says that
+    // the connection is lost.
     client.browsers.listBrowserSessions({}).then(
       ({ sessions: found }) => setSessions(found),
       () => undefined,
@@ -61,7 +73,11 @@ function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
       {sessions.map(({ id, label, expireTime }) => (
         <li key={id}>
           <code>{id}</code> {label}{" "}
-          {expireTime && fillText(words.until, timestampDate(expireTime).toLocaleString(language))}{" "}
+          {expireTime &&
+            fillText(
+              words.until,
+              timestampDate(expireTime).toLocaleString(language),
+            )}{" "}
           <button type="button" onClick={() => void revoke(id)}>
             {words.revoke}
           </button>

@@ -14,7 +14,11 @@ export interface SessionDetailsProps {
 }
 
 /** The parts of a session that are looked at now and then. */
-export function SessionDetails({ client, task, view }: SessionDetailsProps): ReactNode {
+export function SessionDetails({
+  client,
+  task,
+  view,
+}: SessionDetailsProps): ReactNode {
   const place = { client, taskId: task.id, head: task.sequence };
   switch (view) {
     case "timeline":

@@ -10,8 +10,13 @@ export interface SessionHeaderProps {
   readonly view: SessionPart;
 }
 
-/** The title of a session, its state, and what can be done with it as a whole. */
-export function SessionHeader({ task: { task, cancel, rename }, view }: SessionHeaderProps): ReactNode {
+/**
+ * The title of a session, its state, and what can be done with it as a whole.
+ */
+export function SessionHeader({
+  task: { task, cancel, rename },
+  view,
+}: SessionHeaderProps): ReactNode {
   const [isRenaming, setRenaming] = useState(false);
   const { id, title, state, model, usage, settings, sessionSettings } = task;
   const tokens = (usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n);
@@ -32,7 +37,13 @@ export function SessionHeader({ task: { task, cancel, rename }, view }: SessionH
       {isRenaming && <h1 className="away">{title}</h1>}
       {isRenaming ? (
         <form className="rename" action={save}>
-          <input name="title" aria-label={words.title} defaultValue={title} maxLength={80} required />
+          <input
+            name="title"
+            aria-label={words.title}
+            defaultValue={title}
+            maxLength={80}
+            required
+          />
           <button type="submit">{words.save}</button>
           <button type="button" onClick={() => setRenaming(false)}>
             {words.discard}
@@ -57,7 +68,11 @@ export function SessionHeader({ task: { task, cancel, rename }, view }: SessionH
           )}
           <span className="parts">
             {SESSION_PARTS.map((part) => (
-              <a key={part} href={sessionAddress(id, part)} aria-current={part === view ? "page" : undefined}>
+              <a
+                key={part}
+                href={sessionAddress(id, part)}
+                aria-current={part === view ? "page" : undefined}
+              >
                 {words[part]}
               </a>
             ))}

@@ -17,7 +17,10 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
   const { sessions, isLoaded, hasMore, lost, loadMore } = list;
   const now = useNow();
   const waiting = sessions.filter(isWaiting);
-  const ordered = [...waiting, ...sessions.filter((session) => !isWaiting(session))];
+  const ordered = [
+    ...waiting,
+    ...sessions.filter((session) => !isWaiting(session)),
+  ];
   // The first heading of the page is that of what is chosen, if anything is.
   const Heading = place.case === "list" ? "h1" : "h2";
   const chosen = place.case === "session" ? place.taskId : "";
@@ -39,7 +42,12 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
       </p>
       <VList className="rows">
         {ordered.map((session) => (
-          <Row key={session.id} session={session} isChosen={session.id === chosen} now={now} />
+          <Row
+            key={session.id}
+            session={session}
+            isChosen={session.id === chosen}
+            now={now}
+          />
         ))}
       </VList>
       {hasMore && (
@@ -62,19 +70,28 @@ function Row({ session, isChosen, now }: RowProps): ReactNode {
   const { id, title, agent, workspacePath, lastEvent } = session;
   const where = workspacePath.split("/").at(-1);
   return (
-    <a className="row" href={sessionAddress(id)} aria-current={isChosen ? "page" : undefined}>
+    <a
+      className="row"
+      href={sessionAddress(id)}
+      aria-current={isChosen ? "page" : undefined}
+    >
       <span className="row-title">{title || words.untitled}</span>
       <span className="row-about">
         <State state={lastEvent?.state ?? TaskState.UNSPECIFIED} />
         <span>{[agent, where].filter(Boolean).join(" · ")}</span>
-        <time>{lastEvent?.time && ageText(timestampMs(lastEvent.time), now)}</time>
+        <time>
+          {lastEvent?.time && ageText(timestampMs(lastEvent.time), now)}
+        </time>
       </span>
     </a>
   );
 }
 
 function isWaiting({ lastEvent }: TaskSummary): boolean {
-  return lastEvent?.state === TaskState.INPUT_REQUIRED || lastEvent?.state === TaskState.AUTH_REQUIRED;
+  return (
+    lastEvent?.state === TaskState.INPUT_REQUIRED ||
+    lastEvent?.state === TaskState.AUTH_REQUIRED
+  );
 }
 
 /** Returns the time in milliseconds, which goes on every half minute. */

@@ -4,7 +4,10 @@ import { type ReactNode, useEffect, useState } from "react";
 import { Composer } from "./composer.tsx";
 import { CLIENT_LABEL, type ConsoleClient } from "./console-client.ts";
 import { Conversation } from "./conversation.tsx";
-import { type NewSessionChoice, NewSessionFields } from "./new-session-fields.tsx";
+import {
+  type NewSessionChoice,
+  NewSessionFields,
+} from "./new-session-fields.tsx";
 import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
 import { SessionDetails } from "./session-details.tsx";
 import { SessionHeader } from "./session-header.tsx";
@@ -21,10 +24,25 @@ export interface SessionProps {
   readonly onStart: (taskId: string) => void;
 }
 
-/** A session: what was said and done, what waits for an answer, and where the next message is written. */
-export function Session({ client, sessionKey, taskId, view, onStart }: SessionProps): ReactNode {
-  const [choice, choose] = useState<NewSessionChoice>({ agent: "", workspace: "" });
-  const task = useTask(client, { clientLabel: CLIENT_LABEL, ...(taskId !== undefined && { taskId }) });
+/**
+ * A session: what was said and done, what waits for an answer, and where the
+ * next message is written.
+ */
+export function Session({
+  client,
+  sessionKey,
+  taskId,
+  view,
+  onStart,
+}: SessionProps): ReactNode {
+  const [choice, choose] = useState<NewSessionChoice>({
+    agent: "",
+    workspace: "",
+  });
+  const task = useTask(client, {
+    clientLabel: CLIENT_LABEL,
+    ...(taskId !== undefined && { taskId }),
+  });
   const { id } = task.task;
   const isNew = taskId === undefined;
   // The session that was just started gets its own address.
@@ -36,19 +54,32 @@ export function Session({ client, sessionKey, taskId, view, onStart }: SessionPr
   const isEmpty = id === "" && isNew && task.unsent.length === 0;
   const problem = task.failure ?? task.error;
   return (
-    <section className={isEmpty ? "session empty" : "session"} aria-label={task.task.title || words.newSession}>
+    <section
+      className={isEmpty ? "session empty" : "session"}
+      aria-label={task.task.title || words.newSession}
+    >
       <SessionHeader task={task} view={view} />
-      {id !== "" && view !== "conversation" && <SessionDetails client={client} task={task.task} view={view} />}
-      {view === "conversation" && !isEmpty && <Conversation client={client} task={task} />}
+      {id !== "" && view !== "conversation" && (
+        <SessionDetails client={client} task={task.task} view={view} />
+      )}
+      {view === "conversation" && !isEmpty && (
+        <Conversation client={client} task={task} />
+      )}
       <footer>
         {problem && <p role="alert">{problem.rawMessage}</p>}
         {task.lost && <p role="status">{words.lost}</p>}
-        {isNew && id === "" && <NewSessionFields client={client} choice={choice} onChange={choose} />}
+        {isNew && id === "" && (
+          <NewSessionFields client={client} choice={choice} onChange={choose} />
+        )}
         <Composer
           client={client}
           sessionKey={sessionKey}
           contextId={task.task.contextId}
-          isWorking={id !== "" && !isTerminal(task.task.state) && task.questions.length === 0}
+          isWorking={
+            id !== "" &&
+            !isTerminal(task.task.state) &&
+            task.questions.length === 0
+          }
           send={task.send}
           session={choice}
         />

@@ -17,7 +17,10 @@ export interface TimelineProps {
   readonly head: bigint;
 }
 
-/** A session on the wire: the events of its log, or the frames of another binding. */
+/**
+ * A session on the wire: the events of its log, or the frames of another
+ * binding.
+ */
 export function Timeline({ client, taskId, head }: TimelineProps): ReactNode {
   const [name, choose] = useState("");
   const binding = BINDINGS.find((one) => one.name === name);
@@ -25,7 +28,10 @@ export function Timeline({ client, taskId, head }: TimelineProps): ReactNode {
     <div className="frames">
       <label>
         {words.binding}
-        <select value={name} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+        <select
+          value={name}
+          onChange={({ currentTarget }) => choose(currentTarget.value)}
+        >
           <option value="">Connect</option>
           {BINDINGS.map((one) => (
             <option key={one.name}>{one.name}</option>
@@ -34,7 +40,12 @@ export function Timeline({ client, taskId, head }: TimelineProps): ReactNode {
       </label>
       <p className="facts">{binding ? words.aboutFrames : words.aboutEvents}</p>
       {binding ? (
-        <FrameList key={name} client={client} taskId={taskId} binding={binding} />
+        <FrameList
+          key={name}
+          client={client}
+          taskId={taskId}
+          binding={binding}
+        />
       ) : (
         <EventList client={client} taskId={taskId} head={head} />
       )}
@@ -44,7 +55,10 @@ export function Timeline({ client, taskId, head }: TimelineProps): ReactNode {
 
 /** The log of a session, event by event. */
 function EventList({ client, taskId, head }: TimelineProps): ReactNode {
-  const ask = useCallback((asked: Asked<Events>) => readEvents(client, taskId, asked), [client, taskId]);
+  const ask = useCallback(
+    (asked: Asked<Events>) => readEvents(client, taskId, asked),
+    [client, taskId],
+  );
   const { value: events = [], error } = useAnswer(ask, head);
   return (
     <>
@@ -54,11 +68,16 @@ function EventList({ client, taskId, head }: TimelineProps): ReactNode {
           <details key={String(event.sequence)} className="event">
             <summary>
               <span className="line-number">{String(event.sequence)}</span>
-              <time>{event.time && timestampDate(event.time).toLocaleTimeString(language)}</time>
+              <time>
+                {event.time &&
+                  timestampDate(event.time).toLocaleTimeString(language)}
+              </time>
               <code>{event.payload.case ?? "–"}</code>
               <span>{TaskState[event.state]}</span>
             </summary>
-            <pre className="output">{toJsonString(TaskEventSchema, event, { prettySpaces: 2 })}</pre>
+            <pre className="output">
+              {toJsonString(TaskEventSchema, event, { prettySpaces: 2 })}
+            </pre>
           </details>
         ))}
       </VList>
@@ -77,7 +96,11 @@ async function readEvents(
   const afterSequence = before.at(-1)?.sequence ?? 0n;
   if (afterSequence >= head) return before;
   const events = [...before];
-  for await (const event of subscribeTask(client, { taskId, afterSequence }, signal)) {
+  for await (const event of subscribeTask(
+    client,
+    { taskId, afterSequence },
+    signal,
+  )) {
     events.push(event);
     if (event.sequence >= head) break;
   }

@@ -5,25 +5,58 @@ import { DiffView } from "./diff-view.tsx";
 import { TerminalOutput } from "./terminal-output.tsx";
 import { fillText, words } from "./words.ts";
 
-/** A tool call: one line, which opens to what it does and what came of it. It is open while it runs, and when it failed. */
+/**
+ * A tool call: one line, which opens to what it does and what came of it. It is
+ * open while it runs, and when it failed.
+ */
 export function ToolCallView({ part }: { readonly part: Part }): ReactNode {
   const display = describeToolCall(part);
   if (!display || display.status === "asking") return null;
-  const { call, title, status, command, diff, output, data, error, progress, answerer } = display;
+  const {
+    call,
+    title,
+    status,
+    command,
+    diff,
+    output,
+    data,
+    error,
+    progress,
+    answerer,
+  } = display;
   return (
-    <details className="call" data-status={status} open={status === "running" || status === "failed"}>
+    <details
+      className="call"
+      data-status={status}
+      open={status === "running" || status === "failed"}
+    >
       <summary>
-        <span className="call-status">{words.calls[status]}</span> <span className="call-title">{title}</span>
+        <span className="call-status">{words.calls[status]}</span>{" "}
+        <span className="call-title">{title}</span>
       </summary>
-      {progress !== undefined && status === "running" && <progress value={progress} aria-label={title} />}
-      {command !== undefined && <pre className="command">{visibleText(command)}</pre>}
-      {diff ? <DiffView diff={diff} /> : output && <TerminalOutput text={output} />}
-      {data && <pre className="output">{visibleText(JSON.stringify(data, null, 2))}</pre>}
+      {progress !== undefined && status === "running" && (
+        <progress value={progress} aria-label={title} />
+      )}
+      {command !== undefined && (
+        <pre className="command">{visibleText(command)}</pre>
+      )}
+      {diff ? (
+        <DiffView diff={diff} />
+      ) : (
+        output && <TerminalOutput text={output} />
+      )}
+      {data && (
+        <pre className="output">
+          {visibleText(JSON.stringify(data, null, 2))}
+        </pre>
+      )}
       {error && <p className="problem">{error}</p>}
       {command === undefined && !diff && call.inputParameters && (
         <details>
           <summary>{words.input}</summary>
-          <pre className="output">{visibleText(JSON.stringify(call.inputParameters, null, 2))}</pre>
+          <pre className="output">
+            {visibleText(JSON.stringify(call.inputParameters, null, 2))}
+          </pre>
         </details>
       )}
       {answerer && (

@@ -23,15 +23,19 @@ interface Answered<T> extends Answer<T> {
 }
 
 /**
- * Asks about a session, and again when it has new events, which may change the answer. The answer before stays until the next one
- * is there.
+ * Asks about a session, and again when it has new events, which may change the
+ * answer. The answer before stays until the next one is there.
  *
- * One request at a time: a session that works can have events faster than its server answers.
+ * One request at a time: a session that works can have events faster than its
+ * server answers.
  *
  * @param ask must be the same function as long as it asks for the same
  * @param head the sequence number of the last event of the session
  */
-export function useAnswer<T>(ask: (asked: Asked<T>) => Promise<T>, head: bigint): Answer<T> {
+export function useAnswer<T>(
+  ask: (asked: Asked<T>) => Promise<T>,
+  head: bigint,
+): Answer<T> {
   const [answered, setAnswered] = useState<Answered<T>>();
   const last = answered?.ask === ask ? answered : undefined;
   const isUpToDate = last?.head === head;
@@ -45,7 +49,8 @@ export function useAnswer<T>(ask: (asked: Asked<T>) => Promise<T>, head: bigint)
     const before = last?.value;
     ask({ before, head, signal: mounted.signal }).then(
       (value) => show({ value, error: undefined }),
-      (reason: unknown) => show({ value: before, error: ConnectError.from(reason) }),
+      (reason: unknown) =>
+        show({ value: before, error: ConnectError.from(reason) }),
     );
     return () => mounted.abort();
   }, [ask, last, isUpToDate]);

@@ -1,4 +1,10 @@
-import { ApprovalMode, type ListedMcpServer, type ListedRule, RuleDecision, visibleText } from "@devtool/schema";
+import {
+  ApprovalMode,
+  type ListedMcpServer,
+  type ListedRule,
+  RuleDecision,
+  visibleText,
+} from "@devtool/schema";
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
@@ -11,19 +17,33 @@ export interface WorkspaceRulesProps {
   readonly head: bigint;
 }
 
-/** What decides about the calls of a session: mode, rules, MCP servers and trust. To read: nothing is changed here. */
-export function WorkspaceRules({ client, taskId, head }: WorkspaceRulesProps): ReactNode {
+/**
+ * What decides about the calls of a session: mode, rules, MCP servers and
+ * trust. To read: nothing is changed here.
+ */
+export function WorkspaceRules({
+  client,
+  taskId,
+  head,
+}: WorkspaceRulesProps): ReactNode {
   const ask = useCallback(
-    ({ signal }: Pick<Asked<unknown>, "signal">) => client.workspaces.getWorkspaceSettings({ taskId }, { signal }),
+    ({ signal }: Pick<Asked<unknown>, "signal">) =>
+      client.workspaces.getWorkspaceSettings({ taskId }, { signal }),
     [client, taskId],
   );
   const { value, error } = useAnswer(ask, head);
-  if (!value) return <div className="facts-page">{error && <p role="alert">{error.rawMessage}</p>}</div>;
+  if (!value)
+    return (
+      <div className="facts-page">
+        {error && <p role="alert">{error.rawMessage}</p>}
+      </div>
+    );
   const { approvalMode, rules, mcpServers, trust } = value;
   return (
     <div className="facts-page">
       <p>
-        {words.approvalMode}: <code>{ApprovalMode[approvalMode].toLowerCase()}</code>
+        {words.approvalMode}:{" "}
+        <code>{ApprovalMode[approvalMode].toLowerCase()}</code>
       </p>
       <h2>{words.rules}</h2>
       <Rules rules={rules} />
@@ -33,9 +53,12 @@ export function WorkspaceRules({ client, taskId, head }: WorkspaceRulesProps): R
         <>
           <h2>{words.configuration}</h2>
           <p>
-            <code>{visibleText(trust.workspacePath)}</code> {trust.isTrusted ? words.isTrusted : words.isNotTrusted}
+            <code>{visibleText(trust.workspacePath)}</code>{" "}
+            {trust.isTrusted ? words.isTrusted : words.isNotTrusted}
           </p>
-          {trust.problem && <p className="facts">{visibleText(trust.problem)}</p>}
+          {trust.problem && (
+            <p className="facts">{visibleText(trust.problem)}</p>
+          )}
           <ul>
             {trust.files.map((file) => (
               <li key={file}>
@@ -49,7 +72,11 @@ export function WorkspaceRules({ client, taskId, head }: WorkspaceRulesProps): R
   );
 }
 
-function Rules({ rules }: { readonly rules: readonly ListedRule[] }): ReactNode {
+function Rules({
+  rules,
+}: {
+  readonly rules: readonly ListedRule[];
+}): ReactNode {
   if (rules.length === 0) return <p>{words.none}</p>;
   return (
     <ul className="rules">
@@ -64,13 +91,18 @@ function Rules({ rules }: { readonly rules: readonly ListedRule[] }): ReactNode 
   );
 }
 
-function McpServers({ servers }: { readonly servers: readonly ListedMcpServer[] }): ReactNode {
+function McpServers({
+  servers,
+}: {
+  readonly servers: readonly ListedMcpServer[];
+}): ReactNode {
   if (servers.length === 0) return <p>{words.none}</p>;
   return (
     <ul>
       {servers.map(({ name, state, toolCount }) => (
         <li key={name}>
-          {visibleText(name)} <span className="facts">{[state, toolCount].join(" · ")}</span>
+          {visibleText(name)}{" "}
+          <span className="facts">{[state, toolCount].join(" · ")}</span>
         </li>
       ))}
     </ul>

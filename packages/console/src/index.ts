@@ -1,3 +1,8 @@
-// The public names of @devtool/console. Each name added here becomes public API.
+// The public names of @devtool/console. Each name added here becomes public
+// API.
 
-export { type ConsoleFile, type ConsoleSite, loadConsole } from "./load-console.ts";
+export {
+  type ConsoleFile,
+  type ConsoleSite,
+  loadConsole,
+} from "./load-console.ts";

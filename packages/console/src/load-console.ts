@@ -3,7 +3,10 @@ import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The console as a site of `createServer`: `createServer({ site: await loadConsole() })`. */
+/**
+ * The console as a site of `createServer`:
+ * `createServer({ site: await loadConsole() })`.
+ */
 export interface ConsoleSite {
   readonly path: string;
   /** The files by their paths below `path`: `/` is the page. */
@@ -23,7 +26,10 @@ export interface ConsoleFile {
 /** The path at which browsers find the console. */
 const PATH = "/console";
 
-/** The kinds of files that the page consists of. A file of another kind is not served. */
+/**
+ * The kinds of files that the page consists of. A file of another kind is not
+ * served.
+ */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
@@ -33,19 +39,30 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the files of the console. They are read once: what changes on the disk later is not served.
+ * Reads the files of the console. They are read once: what changes on the disk
+ * later is not served.
  *
  * Throws when the files are missing, as in a clone that was not built.
  */
 export async function loadConsole(): Promise<ConsoleSite> {
-  // The files lie beside this module as it is built, and in `dist` beside its source.
+  // The files lie beside this module as it is built, and in `dist` beside its
+  // source.
   const own = new URL(import.meta.url);
-  const page = own.pathname.endsWith("/src/load-console.ts") ? "../dist/page/" : "page/";
+  const page = own.pathname.endsWith("/src/load-console.ts")
+    ? "../dist/page/"
+    : "page/";
   const directory = fileURLToPath(new URL(page, own));
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch((cause: unknown) => {
-    throw new Error(`the console is not built: there is no "${directory}"`, { cause });
+  const entries = await readdir(directory, {
+    recursive: true,
+    withFileTypes: true,
+  }).catch((cause: unknown) => {
+    throw new Error(`the console is not built: there is no "${directory}"`, {
+      cause,
+    });
   });
-  const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const paths = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
   const files = await Promise.all(
     paths.map(async (path): Promise<[string, ConsoleFile][]> => {
       const mediaType = MEDIA_TYPES[extname(path)];
@@ -53,7 +70,12 @@ export async function loadConsole(): Promise<ConsoleSite> {
       const name = `/${relative(directory, path).split(sep).join("/")}`;
       const bytes = await readFile(path);
       const hash = createHash("sha256").update(bytes).digest("base64url");
-      const file = { bytes, mediaType, hash, isImmutable: name.startsWith("/assets/") };
+      const file = {
+        bytes,
+        mediaType,
+        hash,
+        isImmutable: name.startsWith("/assets/"),
+      };
       return [[name === "/index.html" ? "/" : name, file]];
     }),
   );

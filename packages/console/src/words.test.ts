@@ -8,27 +8,38 @@ import { zh } from "../page/messages/zh.ts";
 import { countText, fillText } from "../page/words.ts";
 
 const directory = fileURLToPath(new URL("../page/", import.meta.url));
-const files = readdirSync(directory).filter((name) => /^[^.]+\.tsx?$/.test(name));
-const sources = new Map(files.map((name) => [name, readFileSync(`${directory}${name}`, "utf8")]));
+const files = readdirSync(directory).filter((name) =>
+  /^[^.]+\.tsx?$/.test(name),
+);
+const sources = new Map(
+  files.map((name) => [name, readFileSync(`${directory}${name}`, "utf8")]),
+);
 
-/** What is shown as it is in all languages: a protocol, and what is typed in a terminal. */
+/**
+ * What is shown as it is in all languages: a protocol, and what is typed in a
+ * terminal.
+ */
 const NAMES = ["Connect", "devtool console"];
 
 /** Attributes that are read to a user or shown. */
 const SHOWN = ["aria-label", "alt", "placeholder", "title", "label"];
 
 describe("the texts of the console", () => {
-  it.each(Object.entries({ de, zh }))("are all there in %s, and none more", (_name, words) => {
-    // The server's labels of answers are English already.
-    expect(keysOf({ ...words, options: {} })).toEqual(keysOf(en));
-    for (const text of textsOf(words)) expect(text.trim()).not.toBe("");
-  });
+  it.each(Object.entries({ de, zh }))(
+    "are all there in %s, and none more",
+    (_name, words) => {
+      // The server's labels of answers are English already.
+      expect(keysOf({ ...words, options: {} })).toEqual(keysOf(en));
+      for (const text of textsOf(words)) expect(text.trim()).not.toBe("");
+    },
+  );
 
   it.each(Object.entries({ de, zh }))(
     "have a place for a number or a name in %s where English has one",
     (_name, words) => {
       const english = { ...en, options: words.options };
-      const places = (texts: object): boolean[] => textsOf(texts).map((text) => text.includes("#"));
+      const places = (texts: object): boolean[] =>
+        textsOf(texts).map((text) => text.includes("#"));
       expect(places(words)).toEqual(places(english));
     },
   );
@@ -47,43 +58,64 @@ describe("the texts of the console", () => {
   });
 
   it("have the wide punctuation of Chinese beside Chinese characters", () => {
-    expect(textsOf(zh).filter((text) => /\p{Script=Han} ?[,.:;?!()]/u.test(text))).toEqual([]);
+    expect(
+      textsOf(zh).filter((text) => /\p{Script=Han} ?[,.:;?!()]/u.test(text)),
+    ).toEqual([]);
   });
 
   it("are all used", () => {
     const all = [...sources.values()].join("\n");
     const parts = /SESSION_PARTS[^;]*;/.exec(all)?.[0] ?? "";
-    const unused = Object.keys(en).filter((key) => !all.includes(`words.${key}`) && !parts.includes(`"${key}"`));
+    const unused = Object.keys(en).filter(
+      (key) => !all.includes(`words.${key}`) && !parts.includes(`"${key}"`),
+    );
     expect(unused).toEqual([]);
   });
 
   it("are in the message files alone", () => {
-    const found = [...sources].flatMap(([name, source]) => shownTexts(source).map((text) => `${name}: ${text}`));
+    const found = [...sources].flatMap(([name, source]) =>
+      shownTexts(source).map((text) => `${name}: ${text}`),
+    );
     expect(found).toEqual([]);
   });
 
   it("are found where they are not (sabotage)", () => {
-    const source = '<p title="One">Two {"Three"} {three} <code>Connect</code> · 4</p>;';
+    const source =
+      '<p title="One">Two {"Three"} {three} <code>Connect</code> · 4</p>;';
     expect(shownTexts(source)).toEqual(["One", "Two", "Three"]);
   });
 });
 
 function keysOf(words: object, before = ""): string[] {
   return Object.entries(words)
-    .flatMap(([key, value]) => (typeof value === "object" ? keysOf(value, `${before}${key}.`) : [`${before}${key}`]))
+    .flatMap(([key, value]) =>
+      typeof value === "object"
+        ? keysOf(value, `${before}${key}.`)
+        : [`${before}${key}`],
+    )
     .sort();
 }
 
 function textsOf(words: object): string[] {
-  return Object.values(words).flatMap((value) => (typeof value === "string" ? [value] : textsOf(value)));
+  return Object.values(words).flatMap((value) =>
+    typeof value === "string" ? [value] : textsOf(value),
+  );
 }
 
-/** Returns the texts in the elements of a source, and in the attributes that are shown. */
+/**
+ * Returns the texts in the elements of a source, and in the attributes that are
+ * shown.
+ */
 function shownTexts(source: string): string[] {
   const texts: string[] = [];
   const visit = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return;
-    const { type, value, expression } = { type: "", value: "", expression: undefined, ...node };
+    const { type, value, expression } = {
+      type: "",
+      value: "",
+      expression: undefined,
+      ...node,
+    };
     if (type === "JSXText") texts.push(String(value).trim());
     if (type === "JSXExpressionContainer") texts.push(literalOf(expression));
     if (type === "JSXAttribute") visitAttribute(node);
@@ -91,7 +123,12 @@ function shownTexts(source: string): string[] {
   };
   const visitAttribute = (node: object): void => {
     if (!("name" in node && "value" in node)) return;
-    if (SHOWN.some((name) => JSON.stringify(node.name).includes(`"name":"${name}"`))) texts.push(literalOf(node.value));
+    if (
+      SHOWN.some((name) =>
+        JSON.stringify(node.name).includes(`"name":"${name}"`),
+      )
+    )
+      texts.push(literalOf(node.value));
     if (JSON.stringify(node.value)?.includes("JSXElement")) visit(node.value);
   };
   visit(parseAst(source, { lang: "tsx" }, "page.tsx"));
@@ -100,6 +137,14 @@ function shownTexts(source: string): string[] {
 
 /** Returns the text of a literal, and an empty one for other expressions. */
 function literalOf(node: unknown): string {
-  if (typeof node !== "object" || node === null || !("type" in node) || !("value" in node)) return "";
-  return node.type === "Literal" && typeof node.value === "string" ? node.value : "";
+  if (
+    typeof node !== "object" ||
+    node === null ||
+    !("type" in node) ||
+    !("value" in node)
+  )
+    return "";
+  return node.type === "Literal" && typeof node.value === "string"
+    ? node.value
+    : "";
 }

@@ -1,5 +1,10 @@
 import { parseStep } from "@devtool/coding-agent/script";
-import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 
 /** Position of a conversation in its script. */
 export interface Position {
@@ -17,16 +22,21 @@ export interface FunctionResponse {
   readonly response: unknown;
 }
 
-/** Finds the prompt that the last content belongs to, and the number of turns with calls since then. */
+/**
+ * Finds the prompt that the last content belongs to, and the number of turns
+ * with calls since then.
+ */
 export function locate(contents: unknown): Position {
   const list = listOrEmpty(contents);
   let round = 0;
   for (const content of list.toReversed()) {
     if (objectOrEmpty(content).role === "model") {
-      if (partsOf(content).some(({ functionCall }) => isObject(functionCall))) round++;
+      if (partsOf(content).some(({ functionCall }) => isObject(functionCall)))
+        round++;
       continue;
     }
-    // Agents put context of their own before the prompt. It starts at the first script; without one, it is the last part.
+    // Agents put context of their own before the prompt. It starts at the first
+    // script; without one, it is the last part.
     const texts = partsOf(content)
       .map(({ text }) => text)
       .filter((text) => typeof text === "string");
@@ -38,7 +48,9 @@ export function locate(contents: unknown): Position {
   return { prompt: "", round, responses: [] };
 }
 
-/** Lists the signatures in the contents, which the model gave with its calls. */
+/**
+ * Lists the signatures in the contents, which the model gave with its calls.
+ */
 export function listSignatures(contents: unknown): string[] {
   return listOrEmpty(contents)
     .flatMap(partsOf)
@@ -53,7 +65,12 @@ function isScript(text: string): boolean {
 function functionResponses(content: unknown): FunctionResponse[] {
   return partsOf(content).flatMap(({ functionResponse }) => {
     if (!isObject(functionResponse)) return [];
-    return [{ name: stringOrEmpty(functionResponse.name), response: functionResponse.response }];
+    return [
+      {
+        name: stringOrEmpty(functionResponse.name),
+        response: functionResponse.response,
+      },
+    ];
   });
 }
 

@@ -13,15 +13,28 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
 /** Sends an error in the form of Google's APIs. */
 export function sendError(
   response: ServerResponse,
-  { code, message, retryAfterMs }: { readonly code: number; readonly message: string; readonly retryAfterMs?: number },
+  {
+    code,
+    message,
+    retryAfterMs,
+  }: {
+    readonly code: number;
+    readonly message: string;
+    readonly retryAfterMs?: number;
+  },
 ): void {
   const status = STATUS_NAMES[code] ?? "UNKNOWN";
-  if (retryAfterMs !== undefined) response.setHeader("retry-after", String(retryAfterMs / 1000));
+  if (retryAfterMs !== undefined)
+    response.setHeader("retry-after", String(retryAfterMs / 1000));
   sendJson(response, code, { error: { code, message, status } });
 }
 
 /** Sends a JSON response. */
-export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+): void {
   const text = JSON.stringify(body);
   response.writeHead(status, {
     "content-type": "application/json; charset=UTF-8",
@@ -34,11 +47,20 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
-  return chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString("utf8")) : {};
+  return chunks.length > 0
+    ? JSON.parse(Buffer.concat(chunks).toString("utf8"))
+    : {};
 }
 
-/** Responds to a request whose handler threw: 400 for a body that is not JSON, otherwise 500. Closes a response that has begun. */
+/**
+ * Responds to a request whose handler threw: 400 for a body that is not JSON,
+ * otherwise 500. Closes a response that has begun.
+ */
 export function sendFailure(response: ServerResponse, reason: unknown): void {
   if (response.headersSent) response.destroy();
-  else sendError(response, { code: reason instanceof SyntaxError ? 400 : 500, message: String(reason) });
+  else
+    sendError(response, {
+      code: reason instanceof SyntaxError ? 400 : 500,
+      message: String(reason),
+    });
 }

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** Serves a fake Gemini until it is terminated: `fake-gemini [--port N] [--latency MS] [--chunk-delay MS]`. */
+/**
+ * Serves a fake Gemini until it is terminated:
+ * `fake-gemini [--port N] [--latency MS] [--chunk-delay MS]`.
+ */
 import { parseArgs } from "node:util";
 import { startFakeGemini } from "./fake-gemini.ts";
 
@@ -24,9 +27,12 @@ try {
   };
   process.once("SIGINT", stop).once("SIGTERM", stop);
 } catch (reason) {
-  const taken = reason instanceof Error && "code" in reason && reason.code === "EADDRINUSE";
+  const taken =
+    reason instanceof Error && "code" in reason && reason.code === "EADDRINUSE";
   const message = reason instanceof Error ? reason.message : String(reason);
-  const words = taken ? `port ${values.port} is in use: choose another with --port, or 0 for a free one` : message;
+  const words = taken
+    ? `port ${values.port} is in use: choose another with --port, or 0 for a free one`
+    : message;
   process.stderr.write(`fake-gemini: ${words}\n`);
   process.exitCode = 1;
 }

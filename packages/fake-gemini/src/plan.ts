@@ -6,7 +6,11 @@ import type { FunctionResponse } from "./conversation.ts";
 export interface Part {
   readonly text?: string;
   readonly thought?: boolean;
-  readonly functionCall?: { readonly name: string; readonly args: unknown; readonly id: string };
+  readonly functionCall?: {
+    readonly name: string;
+    readonly args: unknown;
+    readonly id: string;
+  };
   readonly thoughtSignature?: string;
 }
 
@@ -20,11 +24,15 @@ export type Item =
 /** The response to one turn. */
 export interface Plan {
   /** Responds with this status and nothing else. */
-  readonly fail: { readonly code: number; readonly retryAfterMs?: number } | undefined;
+  readonly fail:
+    | { readonly code: number; readonly retryAfterMs?: number }
+    | undefined;
   readonly items: readonly Item[];
   readonly citations: readonly string[];
   /** How the stream ends: with a finish reason, or broken. */
-  readonly end: { readonly case: "finish"; readonly reason: string } | { readonly case: "break"; readonly how: Break };
+  readonly end:
+    | { readonly case: "finish"; readonly reason: string }
+    | { readonly case: "break"; readonly how: Break };
 }
 
 /** Inputs of `planTurn`. */
@@ -35,30 +43,57 @@ export interface PlanContext {
   readonly serial: number;
 }
 
-/** Plans the response to a turn. Steps that fail or break only the first attempts are skipped later. */
-export function planTurn(turn: readonly Step[], { attempt, serial }: PlanContext): Plan {
+/**
+ * Plans the response to a turn. Steps that fail or break only the first
+ * attempts are skipped later.
+ */
+export function planTurn(
+  turn: readonly Step[],
+  { attempt, serial }: PlanContext,
+): Plan {
   const fail = turn.find((step) => step.case === "fail");
-  const broken = turn.findIndex((step) => step.case === "break" && attempt <= step.times);
+  const broken = turn.findIndex(
+    (step) => step.case === "break" && attempt <= step.times,
+  );
   const played = broken < 0 ? turn : turn.slice(0, broken);
   const items: Item[] = [];
   for (const each of played) items.push(...itemsOfStep(each, items, serial));
   const step = turn[broken];
-  const isFaulty = turn.some((each) => each.case === "fail" || each.case === "break");
-  const reason = played.findLast((each) => each.case === "finish")?.reason ?? "STOP";
+  const isFaulty = turn.some(
+    (each) => each.case === "fail" || each.case === "break",
+  );
+  const reason =
+    played.findLast((each) => each.case === "finish")?.reason ?? "STOP";
   return {
     fail: fail && attempt <= fail.times ? fail : undefined,
-    items: items.length === 0 && !step && isFaulty ? [text(`Recovered on attempt ${attempt}.`)] : items,
-    citations: played.flatMap((each) => (each.case === "cite" ? [each.uri] : [])),
-    end: step?.case === "break" ? { case: "break", how: step.how } : { case: "finish", reason },
+    items:
+      items.length === 0 && !step && isFaulty
+        ? [text(`Recovered on attempt ${attempt}.`)]
+        : items,
+    citations: played.flatMap((each) =>
+      each.case === "cite" ? [each.uri] : [],
+    ),
+    end:
+      step?.case === "break"
+        ? { case: "break", how: step.how }
+        : { case: "finish", reason },
   };
 }
 
 /** Plans a response with a text. */
 export function planText(value: string): Plan {
-  return { fail: undefined, items: [text(value)], citations: [], end: { case: "finish", reason: "STOP" } };
+  return {
+    fail: undefined,
+    items: [text(value)],
+    citations: [],
+    end: { case: "finish", reason: "STOP" },
+  };
 }
 
-/** Returns the response after the end of a script: each call and the first line of its result. */
+/**
+ * Returns the response after the end of a script: each call and the first line
+ * of its result.
+ */
 export function summarize(responses: readonly FunctionResponse[]): string {
   if (responses.length === 0) return "Done.";
   const lines = responses.slice(0, 3).map(({ name, response }) => {
@@ -72,7 +107,11 @@ export function summarize(responses: readonly FunctionResponse[]): string {
 }
 
 /** Returns the items of a step. `items` are those of the steps before it. */
-function itemsOfStep(step: Step, items: readonly Item[], serial: number): Item[] {
+function itemsOfStep(
+  step: Step,
+  items: readonly Item[],
+  serial: number,
+): Item[] {
   switch (step.case) {
     case "say":
       return times(step.count, (index) => text(sayPiece(index, step.bytes)));
@@ -82,16 +121,36 @@ function itemsOfStep(step: Step, items: readonly Item[], serial: number): Item[]
       return times(step.count, () => text(step.text));
     case "think":
       return times(step.count, (index) => {
-        return { case: "parts", parts: [{ thought: true, text: `**Subject ${index}** Description ${index}.` }] };
+        return {
+          case: "parts",
+          parts: [
+            {
+              thought: true,
+              text: `**Subject ${index}** Description ${index}.`,
+            },
+          ],
+        };
       });
     case "call": {
-      const earlier = items.flatMap((item) => (item.case === "parts" ? item.parts : []));
-      const before = earlier.filter(({ functionCall }) => functionCall !== undefined).length;
-      const thoughtSignature = Buffer.from(`signature ${serial}`).toString("base64");
+      const earlier = items.flatMap((item) =>
+        item.case === "parts" ? item.parts : [],
+      );
+      const before = earlier.filter(
+        ({ functionCall }) => functionCall !== undefined,
+      ).length;
+      const thoughtSignature = Buffer.from(`signature ${serial}`).toString(
+        "base64",
+      );
       // The first call of a turn has the signature.
       const parts = step.calls.map(({ name, args }, index): Part => {
-        const functionCall = { name, args, id: `call-${serial}-${before + index + 1}` };
-        return before + index === 0 ? { functionCall, thoughtSignature } : { functionCall };
+        const functionCall = {
+          name,
+          args,
+          id: `call-${serial}-${before + index + 1}`,
+        };
+        return before + index === 0
+          ? { functionCall, thoughtSignature }
+          : { functionCall };
       });
       return [{ case: "parts", parts }];
     }

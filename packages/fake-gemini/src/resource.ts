@@ -2,7 +2,10 @@ import type { IncomingHttpHeaders } from "node:http";
 
 /** The target of a request, from its path. */
 export interface Resource {
-  /** `gemini`: the Gemini API. `vertex`: Vertex AI in a project. `express`: Vertex AI with a key and no project. */
+  /**
+   * `gemini`: the Gemini API. `vertex`: Vertex AI in a project. `express`:
+   * Vertex AI with a key and no project.
+   */
   readonly api: "gemini" | "vertex" | "express";
   readonly model: string;
   /** The method of the model, such as `streamGenerateContent`. */
@@ -21,10 +24,13 @@ export function parseResource(path: string): Resource | undefined {
 }
 
 /**
- * Returns whether a request has credentials, which Vertex AI requires. The Gemini API accepts requests without any
- * here.
+ * Returns whether a request has credentials, which Vertex AI requires. The
+ * Gemini API accepts requests without any here.
  */
-export function hasCredentials({ api }: Resource, headers: IncomingHttpHeaders): boolean {
+export function hasCredentials(
+  { api }: Resource,
+  headers: IncomingHttpHeaders,
+): boolean {
   if (api === "gemini" || (headers["x-goog-api-key"] ?? "") !== "") return true;
   return api === "vertex" && /^Bearer .+/.test(headers.authorization ?? "");
 }

@@ -1,11 +1,22 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
+import {
+  setImmediate as nextTick,
+  setTimeout as sleep,
+} from "node:timers/promises";
 import type { Break } from "@devtool/coding-agent/script";
 import type { Plan } from "./plan.ts";
-import { createChunk, createLastChunk, type Response, type ResponseContext } from "./response.ts";
+import {
+  createChunk,
+  createLastChunk,
+  type Response,
+  type ResponseContext,
+} from "./response.ts";
 
-/** Number of characters that are joined into one write, unless the script asks for a pause. */
+/**
+ * Number of characters that are joined into one write, unless the script asks
+ * for a pause.
+ */
 const BATCH = 32 * 1024;
 
 /** Streams a response as server-sent events. */
@@ -14,7 +25,10 @@ export async function streamResponse(
   plan: Plan,
   context: ResponseContext & { readonly chunkDelayMs: number },
 ): Promise<void> {
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  response.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache",
+  });
   const frames = new FrameWriter(response);
   for (const item of plan.items) {
     if (frames.closed) return;
@@ -23,15 +37,21 @@ export async function streamResponse(
     else await frames.write(encodeFrame(createChunk(item.parts, context)));
     if (context.chunkDelayMs > 0) await frames.pause(context.chunkDelayMs);
   }
-  if (plan.end.case === "break" && plan.end.how !== "empty") return breakOff(response, frames, plan.end.how);
+  if (plan.end.case === "break" && plan.end.how !== "empty")
+    return breakOff(response, frames, plan.end.how);
   await frames.write(encodeFrame(createLastChunk([], context, plan)));
   await frames.flush();
   response.end();
 }
 
 /** Ends a stream in a broken way, after everything written so far was sent. */
-async function breakOff(response: ServerResponse, frames: FrameWriter, how: Break): Promise<void> {
-  if (how === "malformed") await frames.write('data: {"candidates": [{"content": {"parts"\r\n\r\n');
+async function breakOff(
+  response: ServerResponse,
+  frames: FrameWriter,
+  how: Break,
+): Promise<void> {
+  if (how === "malformed")
+    await frames.write('data: {"candidates": [{"content": {"parts"\r\n\r\n');
   await frames.flush();
   switch (how) {
     case "hang":
@@ -40,12 +60,19 @@ async function breakOff(response: ServerResponse, frames: FrameWriter, how: Brea
       return;
     case "reset":
       response.flushHeaders();
-      // A reader may lose what it has not read yet when the connection is reset.
+      // A reader may lose what it has not read yet when the connection is
+      // reset.
       await sleep(20);
       response.socket?.resetAndDestroy();
       return;
     case "badutf8":
-      response.write(Buffer.concat([Buffer.from(textHead), Buffer.from([0xc3, 0x28, 0xff]), Buffer.from(textTail)]));
+      response.write(
+        Buffer.concat([
+          Buffer.from(textHead),
+          Buffer.from([0xc3, 0x28, 0xff]),
+          Buffer.from(textTail),
+        ]),
+      );
       break;
     case "cut":
     case "malformed":
@@ -57,7 +84,8 @@ async function breakOff(response: ServerResponse, frames: FrameWriter, how: Brea
   response.end();
 }
 
-const textHead = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"';
+const textHead =
+  'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"';
 const textTail = '"}]},"finishReason":"STOP","index":0}]}\r\n\r\n';
 
 function encodeFrame(response: Response): string {
@@ -80,7 +108,8 @@ class FrameWriter {
 
   async write(frame: string): Promise<void> {
     this.#pending += frame;
-    if (this.#pending.length >= BATCH || this.#dripMs !== undefined) await this.flush();
+    if (this.#pending.length >= BATCH || this.#dripMs !== undefined)
+      await this.flush();
   }
 
   async flush(): Promise<void> {
@@ -98,7 +127,9 @@ class FrameWriter {
     if (text === "" || this.closed || this.#response.write(text)) return;
     const waiting = new AbortController();
     const { signal } = waiting;
-    const events = ["drain", "close"].map((name) => once(this.#response, name, { signal }).catch(() => undefined));
+    const events = ["drain", "close"].map((name) =>
+      once(this.#response, name, { signal }).catch(() => undefined),
+    );
     await Promise.race(events);
     waiting.abort();
   }

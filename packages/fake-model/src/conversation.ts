@@ -9,7 +9,11 @@ export interface CallResult {
 /** An entry of a conversation, in the form that all APIs have in common. */
 export type Entry =
   | { readonly role: "model"; readonly hasCalls: boolean }
-  | { readonly role: "user"; readonly texts: readonly string[]; readonly results: readonly CallResult[] };
+  | {
+      readonly role: "user";
+      readonly texts: readonly string[];
+      readonly results: readonly CallResult[];
+    };
 
 /** Position of a conversation in its script. */
 export interface Position {
@@ -21,17 +25,32 @@ export interface Position {
   readonly results: readonly CallResult[];
 }
 
-/** Finds the prompt that the last entry belongs to, and the number of turns with calls since then. */
+/**
+ * Finds the prompt that the last entry belongs to, and the number of turns with
+ * calls since then.
+ */
 export function locate(conversation: readonly Entry[]): Position {
-  // Adjacent entries of one kind are joined: some APIs have an entry for each call, result or text.
+  // Adjacent entries of one kind are joined: some APIs have an entry for each
+  // call, result or text.
   const entries: Entry[] = [];
   for (const entry of conversation) {
     const before = entries.at(-1);
     if (before?.role === "model" && entry.role === "model") {
-      entries.splice(-1, 1, { role: "model", hasCalls: before.hasCalls || entry.hasCalls });
-    } else if (before?.role === "user" && entry.role === "user" && hasResults(before) === hasResults(entry)) {
+      entries.splice(-1, 1, {
+        role: "model",
+        hasCalls: before.hasCalls || entry.hasCalls,
+      });
+    } else if (
+      before?.role === "user" &&
+      entry.role === "user" &&
+      hasResults(before) === hasResults(entry)
+    ) {
       const texts = [...before.texts, ...entry.texts];
-      entries.splice(-1, 1, { role: "user", texts, results: [...before.results, ...entry.results] });
+      entries.splice(-1, 1, {
+        role: "user",
+        texts,
+        results: [...before.results, ...entry.results],
+      });
     } else entries.push(entry);
   }
   const last = entries.at(-1);
@@ -42,10 +61,14 @@ export function locate(conversation: readonly Entry[]): Position {
       if (entry.hasCalls) round++;
       continue;
     }
-    // Agents put context of their own before the prompt, and an earlier prompt whose turn was canceled stands beside it. It
-    // starts at the last text that is a script; without a script, it is the last text.
-    const prompt = entry.texts.slice(entry.texts.findLastIndex(isScript)).join("\n");
-    if (entry.results.length === 0 || isScript(prompt)) return { prompt, round, results };
+    // Agents put context of their own before the prompt, and an earlier prompt
+    // whose turn was canceled stands beside it. It starts at the last text that
+    // is a script; without a script, it is the last text.
+    const prompt = entry.texts
+      .slice(entry.texts.findLastIndex(isScript))
+      .join("\n");
+    if (entry.results.length === 0 || isScript(prompt))
+      return { prompt, round, results };
   }
   return { prompt: "", round, results };
 }

@@ -1,12 +1,23 @@
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseScript } from "@devtool/coding-agent/script";
 import { isObject } from "@devtool/schema/json";
 import { type Entry, locate, type Position } from "./conversation.ts";
 import type { DeclaredTool } from "./declared-tool.ts";
 import { type FakeError, RequestRefused, readJson, sendJson } from "./http.ts";
-import { type Plan, type PlanContext, planText, planTurn, summarize } from "./plan.ts";
+import {
+  type Plan,
+  type PlanContext,
+  planText,
+  planTurn,
+  summarize,
+} from "./plan.ts";
 import { type StreamEncoder, streamAnswer } from "./stream-answer.ts";
 
 /** Options of a fake model API. */
@@ -88,12 +99,20 @@ export interface AnswerRequest {
   readonly signatures: readonly string[];
   /** Encodes the answer as a stream, or as one JSON value. */
   readonly encode:
-    | { readonly case: "stream"; readonly stream: (context: AnswerContext) => StreamEncoder }
-    | { readonly case: "whole"; readonly whole: (plan: Plan, context: AnswerContext) => unknown };
+    | {
+        readonly case: "stream";
+        readonly stream: (context: AnswerContext) => StreamEncoder;
+      }
+    | {
+        readonly case: "whole";
+        readonly whole: (plan: Plan, context: AnswerContext) => unknown;
+      };
 }
 
 /** How a fake API answers a request. */
-export type ApiReply = AnswerRequest | { readonly case: "json"; readonly method: string; readonly value: unknown };
+export type ApiReply =
+  | AnswerRequest
+  | { readonly case: "json"; readonly method: string; readonly value: unknown };
 
 /** One API: its paths, the requests it refuses, and the form of its answers. */
 export interface FakeDialect {
@@ -106,14 +125,21 @@ export interface FakeDialect {
 const KEPT = 100;
 
 /**
- * Starts a model API on loopback that plays each prompt as a script (docs/scripted-agent.md).
+ * Starts a model API on loopback that plays each prompt as a script
+ * (docs/scripted-agent.md).
  *
- * The same prompt always gives the same answer, except for ids, which ascend. Resolves when the server listens.
+ * The same prompt always gives the same answer, except for ids, which ascend.
+ * Resolves when the server listens.
  */
-export async function startFakeModel(dialect: FakeDialect, options: FakeModelOptions = {}): Promise<FakeModel> {
+export async function startFakeModel(
+  dialect: FakeDialect,
+  options: FakeModelOptions = {},
+): Promise<FakeModel> {
   const fake = new Fake(dialect, options);
   const server = createServer((request, response) => {
-    fake.route(request, response).catch((reason: unknown) => fake.fail(response, reason));
+    fake
+      .route(request, response)
+      .catch((reason: unknown) => fake.fail(response, reason));
   });
   server.keepAliveTimeout = 60_000;
   server.listen(options.port ?? 0, "127.0.0.1");
@@ -152,32 +178,53 @@ class Fake {
     this.#attempts = new Map();
   }
 
-  async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async route(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const { pathname } = new URL(request.url ?? "/", "http://fake");
     if (pathname.startsWith("/__fake/")) {
       if (pathname === "/__fake/reset") this.reset();
-      const recent = this.recent.map(({ body: _whole, headers: _secret, ...shown }) => shown);
-      return sendJson(response, 200, pathname === "/__fake/requests" ? recent : this.stats);
+      const recent = this.recent.map(
+        ({ body: _whole, headers: _secret, ...shown }) => shown,
+      );
+      return sendJson(
+        response,
+        200,
+        pathname === "/__fake/requests" ? recent : this.stats,
+      );
     }
     const { headers, method: verb = "GET" } = request;
     const body = await readJson(request);
     const reply = this.#dialect.read({ verb, path: pathname, headers, body });
     const { requests, byMethod } = this.stats;
     const count = (byMethod[reply.method] ?? 0) + 1;
-    this.stats = { requests: requests + 1, byMethod: { ...byMethod, [reply.method]: count } };
+    this.stats = {
+      requests: requests + 1,
+      byMethod: { ...byMethod, [reply.method]: count },
+    };
     if (reply.case === "json") return sendJson(response, 200, reply.value);
     await this.#answer(reply, { path: pathname, headers, body }, response);
   }
 
-  /** Responds to a request that was refused or failed. Closes a response that has begun. */
+  /**
+   * Responds to a request that was refused or failed. Closes a response that
+   * has begun.
+   */
   fail(response: ServerResponse, reason: unknown): void {
     if (response.headersSent) return void response.destroy();
     const status = reason instanceof SyntaxError ? 400 : 500;
-    this.#sendError(response, reason instanceof RequestRefused ? reason.error : { status, message: String(reason) });
+    this.#sendError(
+      response,
+      reason instanceof RequestRefused
+        ? reason.error
+        : { status, message: String(reason) },
+    );
   }
 
   #sendError(response: ServerResponse, error: FakeError): void {
-    if (error.retryAfterMs !== undefined) response.setHeader("retry-after", String(error.retryAfterMs / 1000));
+    if (error.retryAfterMs !== undefined)
+      response.setHeader("retry-after", String(error.retryAfterMs / 1000));
     sendJson(response, error.status, this.#dialect.encodeError(error));
   }
 
@@ -188,13 +235,23 @@ class Fake {
   ): Promise<void> {
     const position = locate(asked.conversation);
     const { prompt, round } = position;
-    // A request without tools, such as one for a title, is another turn than one with them.
+    // A request without tools, such as one for a title, is another turn than
+    // one with them.
     const turn = `${round} ${asked.tools.length > 0}\n${prompt}`;
     const attempt = (this.#attempts.get(turn) ?? 0) + 1;
     this.#attempts.set(turn, attempt);
     const { method, model, signatures } = asked;
     const tools = asked.tools.map(({ name }) => name);
-    const kept = { ...received, method, model, prompt, round, attempt, tools, signatures };
+    const kept = {
+      ...received,
+      method,
+      model,
+      prompt,
+      round,
+      attempt,
+      tools,
+      signatures,
+    };
     this.recent = [...this.recent.slice(1 - KEPT), kept];
     const serial = ++this.#serial;
     const plan = choosePlan(position, { attempt, serial, tools: asked.tools });
@@ -202,16 +259,36 @@ class Fake {
     if (latencyMs > 0) await sleep(latencyMs);
     if (plan.fail) {
       const { code, ...rest } = plan.fail;
-      return this.#sendError(response, { ...rest, status: code, message: `Scripted failure ${code}.` });
+      return this.#sendError(response, {
+        ...rest,
+        status: code,
+        message: `Scripted failure ${code}.`,
+      });
     }
-    const context = { model, serial, inputTokens: estimateTokens(received.body) };
-    if (asked.encode.case === "whole") return sendJson(response, 200, asked.encode.whole(plan, context));
-    await streamAnswer(response, plan, asked.encode.stream(context), chunkDelayMs);
+    const context = {
+      model,
+      serial,
+      inputTokens: estimateTokens(received.body),
+    };
+    if (asked.encode.case === "whole")
+      return sendJson(response, 200, asked.encode.whole(plan, context));
+    await streamAnswer(
+      response,
+      plan,
+      asked.encode.stream(context),
+      chunkDelayMs,
+    );
   }
 }
 
-/** Chooses the answer. Where no tool may be called, the calls of the script are left out. */
-function choosePlan({ prompt, round, results }: Position, context: PlanContext): Plan {
+/**
+ * Chooses the answer. Where no tool may be called, the calls of the script are
+ * left out.
+ */
+function choosePlan(
+  { prompt, round, results }: Position,
+  context: PlanContext,
+): Plan {
   const turns = parseScript(prompt);
   if (!turns) return planText(`You said: ${prompt.slice(0, 200)}`);
   const turn = turns[round];
@@ -219,7 +296,9 @@ function choosePlan({ prompt, round, results }: Position, context: PlanContext):
   const plan = planTurn(turn, context);
   if (context.tools.length > 0) return plan;
   const items = plan.items.filter((item) => item.case !== "calls");
-  return items.length < plan.items.length && items.length === 0 ? planText(summarize(results)) : { ...plan, items };
+  return items.length < plan.items.length && items.length === 0
+    ? planText(summarize(results))
+    : { ...plan, items };
 }
 
 /** Estimates the number of tokens, at four characters each. */

@@ -22,7 +22,11 @@ export class RequestRefused extends Error {
 }
 
 /** Sends a JSON response. */
-export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+): void {
   const text = JSON.stringify(body);
   response.writeHead(status, {
     "content-type": "application/json; charset=UTF-8",
@@ -35,5 +39,7 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
-  return chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString("utf8")) : {};
+  return chunks.length > 0
+    ? JSON.parse(Buffer.concat(chunks).toString("utf8"))
+    : {};
 }

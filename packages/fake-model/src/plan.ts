@@ -28,11 +28,18 @@ export type Item =
 /** The answer to one turn. */
 export interface Plan {
   /** Responds with this status and nothing else. */
-  readonly fail: { readonly code: number; readonly retryAfterMs?: number } | undefined;
+  readonly fail:
+    | { readonly code: number; readonly retryAfterMs?: number }
+    | undefined;
   readonly items: readonly Item[];
   readonly citations: readonly string[];
-  /** How the answer ends: for a reason, which is `STOP` if it ends well, or broken. */
-  readonly end: { readonly case: "finish"; readonly reason: string } | { readonly case: "break"; readonly how: Break };
+  /**
+   * How the answer ends: for a reason, which is `STOP` if it ends well, or
+   * broken.
+   */
+  readonly end:
+    | { readonly case: "finish"; readonly reason: string }
+    | { readonly case: "break"; readonly how: Break };
 }
 
 /** Inputs of `planTurn`. */
@@ -45,23 +52,39 @@ export interface PlanContext {
   readonly tools: readonly DeclaredTool[];
 }
 
-/** Plans the answer to a turn. Steps that fail or break only the first attempts are skipped later. */
+/**
+ * Plans the answer to a turn. Steps that fail or break only the first attempts
+ * are skipped later.
+ */
 export function planTurn(turn: readonly Step[], context: PlanContext): Plan {
   const { attempt } = context;
   const fail = turn.find((step) => step.case === "fail");
-  const broken = turn.findIndex((step) => step.case === "break" && attempt <= step.times);
+  const broken = turn.findIndex(
+    (step) => step.case === "break" && attempt <= step.times,
+  );
   const played = broken < 0 ? turn : turn.slice(0, broken);
   const items: Item[] = [];
   for (const each of played) items.push(...itemsOfStep(each, items, context));
   const step = turn[broken];
-  const isFaulty = turn.some((each) => each.case === "fail" || each.case === "break");
-  const reason = played.findLast((each) => each.case === "finish")?.reason ?? "STOP";
-  const recovered: Item = { case: "text", text: `Recovered on attempt ${attempt}.` };
+  const isFaulty = turn.some(
+    (each) => each.case === "fail" || each.case === "break",
+  );
+  const reason =
+    played.findLast((each) => each.case === "finish")?.reason ?? "STOP";
+  const recovered: Item = {
+    case: "text",
+    text: `Recovered on attempt ${attempt}.`,
+  };
   return {
     fail: fail && attempt <= fail.times ? fail : undefined,
     items: items.length === 0 && !step && isFaulty ? [recovered] : items,
-    citations: played.flatMap((each) => (each.case === "cite" ? [each.uri] : [])),
-    end: step?.case === "break" ? { case: "break", how: step.how } : { case: "finish", reason },
+    citations: played.flatMap((each) =>
+      each.case === "cite" ? [each.uri] : [],
+    ),
+    end:
+      step?.case === "break"
+        ? { case: "break", how: step.how }
+        : { case: "finish", reason },
   };
 }
 
@@ -75,7 +98,10 @@ export function planText(text: string): Plan {
   };
 }
 
-/** Returns the answer after the end of a script: each call and the first line of its result. */
+/**
+ * Returns the answer after the end of a script: each call and the first line of
+ * its result.
+ */
 export function summarize(results: readonly CallResult[]): string {
   if (results.length === 0) return "Done.";
   const lines = results.slice(0, 3).map(({ name, value }) => {
@@ -89,21 +115,38 @@ export function summarize(results: readonly CallResult[]): string {
 }
 
 /** Returns the items of a step. `items` are those of the steps before it. */
-function itemsOfStep(step: Step, items: readonly Item[], context: PlanContext): Item[] {
+function itemsOfStep(
+  step: Step,
+  items: readonly Item[],
+  context: PlanContext,
+): Item[] {
   switch (step.case) {
     case "say":
-      return times(step.count, (index) => ({ case: "text", text: sayPiece(index, step.bytes) }));
+      return times(step.count, (index) => ({
+        case: "text",
+        text: sayPiece(index, step.bytes),
+      }));
     case "text":
       return [{ case: "text", text: step.text }];
     case "repeat":
       return times(step.count, () => ({ case: "text", text: step.text }));
     case "think":
-      return times(step.count, (index) => ({ case: "thought", text: `**Subject ${index}** Description ${index}.` }));
+      return times(step.count, (index) => ({
+        case: "thought",
+        text: `**Subject ${index}** Description ${index}.`,
+      }));
     case "call": {
-      const before = items.flatMap((item) => (item.case === "calls" ? item.calls : [])).length;
+      const before = items.flatMap((item) =>
+        item.case === "calls" ? item.calls : [],
+      ).length;
       const calls = step.calls.map((call, index): PlannedCall => {
         const { name, args } = fitCall(call, context.tools);
-        return { id: `call-${context.serial}-${before + index + 1}`, name, args, isFirst: before + index === 0 };
+        return {
+          id: `call-${context.serial}-${before + index + 1}`,
+          name,
+          args,
+          isFirst: before + index === 0,
+        };
       });
       return [{ case: "calls", calls }];
     }
@@ -124,10 +167,15 @@ function itemsOfStep(step: Step, items: readonly Item[], context: PlanContext): 
   }
 }
 
-/** Returns pieces of a text, in two halves: APIs stream thoughts and arguments in pieces. */
+/**
+ * Returns pieces of a text, in two halves: APIs stream thoughts and arguments
+ * in pieces.
+ */
 export function halves(text: string): string[] {
   const middle = Math.ceil(text.length / 2);
-  return [text.slice(0, middle), text.slice(middle)].filter((half) => half !== "");
+  return [text.slice(0, middle), text.slice(middle)].filter(
+    (half) => half !== "",
+  );
 }
 
 function times(count: number, make: (index: number) => Item): Item[] {

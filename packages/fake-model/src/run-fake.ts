@@ -1,8 +1,14 @@
 import { parseArgs } from "node:util";
 import type { FakeModel, FakeModelOptions } from "./fake-model.ts";
 
-/** Serves a fake model API until it is terminated: `NAME [--port N] [--latency MS] [--chunk-delay MS]`. */
-export async function runFake(name: string, start: (options: FakeModelOptions) => Promise<FakeModel>): Promise<void> {
+/**
+ * Serves a fake model API until it is terminated:
+ * `NAME [--port N] [--latency MS] [--chunk-delay MS]`.
+ */
+export async function runFake(
+  name: string,
+  start: (options: FakeModelOptions) => Promise<FakeModel>,
+): Promise<void> {
   const { values } = parseArgs({
     options: {
       port: { type: "string", default: "0" },
@@ -24,9 +30,14 @@ export async function runFake(name: string, start: (options: FakeModelOptions) =
     };
     process.once("SIGINT", stop).once("SIGTERM", stop);
   } catch (reason) {
-    const taken = reason instanceof Error && "code" in reason && reason.code === "EADDRINUSE";
+    const taken =
+      reason instanceof Error &&
+      "code" in reason &&
+      reason.code === "EADDRINUSE";
     const message = reason instanceof Error ? reason.message : String(reason);
-    const words = taken ? `port ${port} is in use: choose another with --port, or 0 for a free one` : message;
+    const words = taken
+      ? `port ${port} is in use: choose another with --port, or 0 for a free one`
+      : message;
     process.stderr.write(`${name}: ${words}\n`);
     process.exitCode = 1;
   }

@@ -1,10 +1,16 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
+import {
+  setImmediate as nextTick,
+  setTimeout as sleep,
+} from "node:timers/promises";
 import type { Break } from "@devtool/coding-agent/script";
 import type { Content, Plan } from "./plan.ts";
 
-/** Encodes one answer as server-sent events. Each method returns the text of any number of events. */
+/**
+ * Encodes one answer as server-sent events. Each method returns the text of any
+ * number of events.
+ */
 export interface StreamEncoder {
   /** The events before the first piece. */
   begin(): string;
@@ -17,7 +23,10 @@ export interface StreamEncoder {
   readonly aroundText: readonly [before: string, after: string];
 }
 
-/** Number of characters that are joined into one write, unless the script asks for a pause. */
+/**
+ * Number of characters that are joined into one write, unless the script asks
+ * for a pause.
+ */
 const BATCH = 32 * 1024;
 
 /** Streams an answer as server-sent events. */
@@ -27,11 +36,17 @@ export async function streamAnswer(
   encoder: StreamEncoder,
   chunkDelayMs: number,
 ): Promise<void> {
-  response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
+  response.writeHead(200, {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+  });
   const frames = new FrameWriter(response);
   const { end } = plan;
   let isBegun = false;
-  /** Writes the opening events with the first content, so that nothing at all comes of an answer that breaks before it. */
+  /**
+   * Writes the opening events with the first content, so that nothing at all
+   * comes of an answer that breaks before it.
+   */
   const begin = async (): Promise<void> => {
     if (!isBegun) await frames.write(encoder.begin());
     isBegun = true;
@@ -46,7 +61,8 @@ export async function streamAnswer(
     }
     if (chunkDelayMs > 0) await frames.pause(chunkDelayMs);
   }
-  if (end.case === "break" && end.how !== "empty") return breakOff(frames, end.how, encoder);
+  if (end.case === "break" && end.how !== "empty")
+    return breakOff(frames, end.how, encoder);
   await begin();
   await frames.write(encoder.end(plan));
   await frames.flush();
@@ -54,7 +70,11 @@ export async function streamAnswer(
 }
 
 /** Ends a stream in a broken way, after everything written so far was sent. */
-async function breakOff(frames: FrameWriter, how: Break, encoder: StreamEncoder): Promise<void> {
+async function breakOff(
+  frames: FrameWriter,
+  how: Break,
+  encoder: StreamEncoder,
+): Promise<void> {
   const { response } = frames;
   if (how === "malformed") await frames.write(encoder.malformed);
   await frames.flush();
@@ -65,13 +85,20 @@ async function breakOff(frames: FrameWriter, how: Break, encoder: StreamEncoder)
       return;
     case "reset":
       response.flushHeaders();
-      // A reader may lose what it has not read yet when the connection is reset.
+      // A reader may lose what it has not read yet when the connection is
+      // reset.
       await sleep(20);
       response.socket?.resetAndDestroy();
       return;
     case "badutf8": {
       const [before, after] = encoder.aroundText;
-      response.write(Buffer.concat([Buffer.from(before), Buffer.from([0xc3, 0x28, 0xff]), Buffer.from(after)]));
+      response.write(
+        Buffer.concat([
+          Buffer.from(before),
+          Buffer.from([0xc3, 0x28, 0xff]),
+          Buffer.from(after),
+        ]),
+      );
       break;
     }
     case "cut":
@@ -100,7 +127,8 @@ class FrameWriter {
 
   async write(frame: string): Promise<void> {
     this.#pending += frame;
-    if (this.#pending.length >= BATCH || this.#dripMs !== undefined) await this.flush();
+    if (this.#pending.length >= BATCH || this.#dripMs !== undefined)
+      await this.flush();
   }
 
   async flush(): Promise<void> {
@@ -118,7 +146,9 @@ class FrameWriter {
     if (text === "" || this.closed || this.response.write(text)) return;
     const waiting = new AbortController();
     const { signal } = waiting;
-    const events = ["drain", "close"].map((name) => once(this.response, name, { signal }).catch(() => undefined));
+    const events = ["drain", "close"].map((name) =>
+      once(this.response, name, { signal }).catch(() => undefined),
+    );
     await Promise.race(events);
     waiting.abort();
   }

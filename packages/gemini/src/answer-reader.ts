@@ -8,17 +8,24 @@ import {
   tokenCount,
 } from "@devtool/coding-agent/model";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
-import type { Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata } from "@google/genai";
+import type {
+  Candidate,
+  GenerateContentResponse,
+  GenerateContentResponseUsageMetadata,
+} from "@google/genai";
 import { blockFault, stopFault } from "./stop-reason.ts";
 
 /** One piece of a streamed answer: the fields that are used. */
-export type Piece = Pick<GenerateContentResponse, "candidates" | "promptFeedback" | "usageMetadata">;
+export type Piece = Pick<
+  GenerateContentResponse,
+  "candidates" | "promptFeedback" | "usageMetadata"
+>;
 
 /**
  * Turns the pieces of one streamed answer into events.
  *
- * Thoughts, text and citations are yielded as they come. Calls are kept until the answer has ended well, so no call of an answer
- * that breaks off runs.
+ * Thoughts, text and citations are yielded as they come. Calls are kept until
+ * the answer has ended well, so no call of an answer that breaks off runs.
  */
 export class GeminiAnswerReader implements AnswerReader<Piece> {
   readonly #calls = new AnswerCalls();
@@ -27,16 +34,36 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
   #lastCandidate: Candidate | undefined;
   #hasText = false;
 
-  /** Yields the events of a piece. Throws a `ModelFault` for a piece that cannot be used. */
-  *add({ candidates, promptFeedback, usageMetadata }: Piece): Iterable<ModelEvent> {
-    if (promptFeedback?.blockReason) throw blockFault(promptFeedback.blockReason, promptFeedback.blockReasonMessage);
+  /**
+   * Yields the events of a piece. Throws a `ModelFault` for a piece that cannot
+   * be used.
+   */
+  *add({
+    candidates,
+    promptFeedback,
+    usageMetadata,
+  }: Piece): Iterable<ModelEvent> {
+    if (promptFeedback?.blockReason)
+      throw blockFault(
+        promptFeedback.blockReason,
+        promptFeedback.blockReasonMessage,
+      );
     const candidate = candidates?.[0];
-    for (const { functionCall, text, thought, thoughtSignature } of candidate?.content?.parts ?? []) {
+    for (const { functionCall, text, thought, thoughtSignature } of candidate
+      ?.content?.parts ?? []) {
       if (functionCall) {
         const { id = "", name = "", args = {} } = functionCall;
-        // The text is not decoded from base64: Gemini must get back exactly the characters that it sent.
-        const signature = thoughtSignature ? new TextEncoder().encode(thoughtSignature) : undefined;
-        this.#calls.add({ id, name, argumentsText: JSON.stringify(args), signature });
+        // The text is not decoded from base64: Gemini must get back exactly the
+        // characters that it sent.
+        const signature = thoughtSignature
+          ? new TextEncoder().encode(thoughtSignature)
+          : undefined;
+        this.#calls.add({
+          id,
+          name,
+          argumentsText: JSON.stringify(args),
+          signature,
+        });
       } else if (text && thought) {
         yield { case: "thought", value: readThought(text) };
       } else if (text) {
@@ -44,7 +71,8 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
         yield { case: "text", value: text };
       }
     }
-    // The sources that the answer cites, and those that it is grounded on, are yielded once each.
+    // The sources that the answer cites, and those that it is grounded on, are
+    // yielded once each.
     const grounding = candidate?.groundingMetadata?.groundingChunks ?? [];
     const sources = [
       ...(candidate?.citationMetadata?.citations ?? []),
@@ -54,13 +82,19 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
       const key = JSON.stringify([uri, title]);
       if (uri + title === "" || this.#citations.has(key)) continue;
       this.#citations.add(key);
-      yield { case: "citation", value: create(CitationSchema, { uri, title, license }) };
+      yield {
+        case: "citation",
+        value: create(CitationSchema, { uri, title, license }),
+      };
     }
     this.#usage = usageMetadata ?? this.#usage;
     if (candidate?.finishReason) this.#lastCandidate = candidate;
   }
 
-  /** Yields the usage and the calls. Throws a `ModelFault` when the answer did not end well. */
+  /**
+   * Yields the usage and the calls. Throws a `ModelFault` when the answer did
+   * not end well.
+   */
   *end(): Iterable<ModelEvent> {
     const { finishReason, finishMessage } = this.#lastCandidate ?? {};
     if (!finishReason) throw interruptedFault();
@@ -71,7 +105,9 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
     if (usage) {
       const thoughtTokens = tokenCount(usage.thoughtsTokenCount);
       const value = create(UsageSchema, {
-        inputTokens: tokenCount(usage.promptTokenCount) + tokenCount(usage.toolUsePromptTokenCount),
+        inputTokens:
+          tokenCount(usage.promptTokenCount) +
+          tokenCount(usage.toolUsePromptTokenCount),
         cachedTokens: tokenCount(usage.cachedContentTokenCount),
         outputTokens: tokenCount(usage.candidatesTokenCount) + thoughtTokens,
         thoughtTokens,

@@ -1,13 +1,19 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createGeminiClient } from "./gemini-client.ts";
 
 const PARAMETERS = { model: "gemini-test", contents: "hi" };
-const piece = (text: string): string => JSON.stringify({ candidates: [{ content: { parts: [{ text }] } }] });
+const piece = (text: string): string =>
+  JSON.stringify({ candidates: [{ content: { parts: [{ text }] } }] });
 
 describe("a Gemini client on Google's SDK", () => {
   const requests: IncomingMessage[] = [];
@@ -51,27 +57,40 @@ describe("a Gemini client on Google's SDK", () => {
     };
   }
 
-  it.each([1, 2, 7, 1000])("reads an answer in chunks of %d bytes", async (size) => {
-    const text = `: comment\r\n\r\ndata: ${piece("grüße")}\r\n\r\nevent: x\n\ndata:${piece("日本")}\n\n`;
-    respondWith(new TextEncoder().encode(text), size);
-    expect(await ask()).toEqual(["grüße", "日本"]);
-  });
+  it.each([1, 2, 7, 1000])(
+    "reads an answer in chunks of %d bytes",
+    async (size) => {
+      const text = `: comment\r\n\r\ndata: ${piece("grüße")}\r\n\r\nevent: x\n\ndata:${piece("日本")}\n\n`;
+      respondWith(new TextEncoder().encode(text), size);
+      expect(await ask()).toEqual(["grüße", "日本"]);
+    },
+  );
 
   it("skips a line that was cut off", async () => {
-    respondWith(new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi`), 9);
+    respondWith(
+      new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi`),
+      9,
+    );
     expect(await ask()).toEqual(["a"]);
   });
 
   it("fails at a piece that is not JSON, after the pieces before it", async () => {
-    respondWith(new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi\n\n`));
+    respondWith(
+      new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi\n\n`),
+    );
     const texts: string[] = [];
-    await expect(ask(texts)).rejects.toMatchObject({ message: expect.stringContaining("not JSON"), retriable: true });
+    await expect(ask(texts)).rejects.toMatchObject({
+      message: expect.stringContaining("not JSON"),
+      retriable: true,
+    });
     expect(texts).toEqual(["a"]);
   });
 
   it("fails at bytes that are not UTF-8, after the pieces before them in the same chunk", async () => {
     const good = new TextEncoder().encode(`data: ${piece("a")}\n\n`);
-    const bad = new TextEncoder().encode(`data: ${piece("b")}\n\n`).fill(0xff, 40, 42);
+    const bad = new TextEncoder()
+      .encode(`data: ${piece("b")}\n\n`)
+      .fill(0xff, 40, 42);
     respondWith(Uint8Array.of(...good, ...bad));
     const texts: string[] = [];
     await expect(ask(texts)).rejects.toThrow("not UTF-8");
@@ -80,7 +99,9 @@ describe("a Gemini client on Google's SDK", () => {
 
   it("fails at an error in place of a piece as it does at that status", async () => {
     const error = { code: 503, message: "overloaded", status: "UNAVAILABLE" };
-    respondWith(new TextEncoder().encode(`data: ${JSON.stringify({ error })}\n\n`));
+    respondWith(
+      new TextEncoder().encode(`data: ${JSON.stringify({ error })}\n\n`),
+    );
     await expect(ask()).rejects.toThrow(/status 503 \(overloaded\)/);
   });
 
@@ -96,7 +117,8 @@ describe("a Gemini client on Google's SDK", () => {
   });
 
   it("follows no redirect, which would send the key to another host", async () => {
-    answer = (response) => response.writeHead(307, { location: `${baseUrl}/elsewhere` }).end();
+    answer = (response) =>
+      response.writeHead(307, { location: `${baseUrl}/elsewhere` }).end();
     await expect(ask()).rejects.toThrow("status 307");
     expect(requests.map(({ method }) => method)).toEqual(["POST"]);
   });
@@ -106,12 +128,21 @@ describe("a Gemini client on Google's SDK", () => {
     const client = createGeminiClient({ apiKey: "k", baseUrl });
     for (let round = 0; round < 2; round++) {
       const controller = new AbortController();
-      for await (const _ of client((models) => models.generateContentStream(PARAMETERS), controller.signal));
+      for await (const _ of client(
+        (models) => models.generateContentStream(PARAMETERS),
+        controller.signal,
+      ));
       controller.abort();
-      // The connection is free once its answer was read to the end, in a later turn of the event loop.
+      // The connection is free once its answer was read to the end, in a later
+      // turn of the event loop.
       await new Promise(setImmediate);
     }
-    expect(requests.map(({ method, headers }) => [method, headers["x-goog-api-key"]])).toEqual([
+    expect(
+      requests.map(({ method, headers }) => [
+        method,
+        headers["x-goog-api-key"],
+      ]),
+    ).toEqual([
       ["POST", "k"],
       ["POST", "k"],
     ]);
@@ -133,10 +164,21 @@ describe("a Gemini client on Google's SDK", () => {
       const signal = AbortSignal.timeout(60_000);
       for await (const piece of client((models) => models.generateContentStream(${JSON.stringify(PARAMETERS)}), signal))
         process.stdout.write(piece.candidates[0].content.parts[0].text);`;
-    const env = { ...process.env, NODE_USE_ENV_PROXY: "1", HTTP_PROXY: baseUrl };
-    const flags = ["--experimental-transform-types", "--no-warnings", "-C", "@devtool/source"];
+    const env = {
+      ...process.env,
+      NODE_USE_ENV_PROXY: "1",
+      HTTP_PROXY: baseUrl,
+    };
+    const flags = [
+      "--experimental-transform-types",
+      "--no-warnings",
+      "-C",
+      "@devtool/source",
+    ];
     const args = [...flags, "--input-type=module", "-e", script];
-    const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
+      env,
+    });
     expect(stdout).toBe("by proxy");
     expect(targets).toEqual(["model.test:80"]);
   });

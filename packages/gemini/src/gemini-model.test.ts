@@ -2,10 +2,27 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
-import type { Model, ModelEvent, ModelRequest } from "@devtool/coding-agent/model";
+import type {
+  Model,
+  ModelEvent,
+  ModelRequest,
+} from "@devtool/coding-agent/model";
 import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
-import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  ToolCallStatus,
+} from "@devtool/schema";
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  vi,
+} from "vitest";
 import { createGeminiModel, type GeminiModelOptions } from "./gemini-model.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -35,19 +52,36 @@ describe("the Gemini model", () => {
     });
   }
 
-  const ask = (script: string, options?: Partial<GeminiModelOptions>): Promise<ModelEvent[]> =>
+  const ask = (
+    script: string,
+    options?: Partial<GeminiModelOptions>,
+  ): Promise<ModelEvent[]> =>
     collect(model(options).generate(request([prompt(script)]), signal));
 
   it("streams thoughts, text, citations and usage", async () => {
     const events = await ask("think\ntext hello\ncite https://example.org/a");
-    expect(events.map(({ case: kind }) => kind)).toEqual(["thought", "text", "citation", "usage"]);
-    expect(events[0]?.value).toMatchObject({ subject: "Subject 1", description: "Description 1." });
+    expect(events.map(({ case: kind }) => kind)).toEqual([
+      "thought",
+      "text",
+      "citation",
+      "usage",
+    ]);
+    expect(events[0]?.value).toMatchObject({
+      subject: "Subject 1",
+      description: "Description 1.",
+    });
     expect(events[2]?.value).toMatchObject({ uri: "https://example.org/a" });
     expect(events[3]?.value).toMatchObject({ outputTokens: 2n });
   });
 
   it("sends the tools, the instructions and the model of the request", async () => {
-    const tools = [{ name: "read_file", description: "Reads.", parameters: { type: "object", properties: {} } }];
+    const tools = [
+      {
+        name: "read_file",
+        description: "Reads.",
+        parameters: { type: "object", properties: {} },
+      },
+    ];
     const asked = {
       ...request([prompt("text hi")]),
       tools,
@@ -62,7 +96,13 @@ describe("the Gemini model", () => {
         body: {
           systemInstruction: { parts: [{ text: "Be brief." }] },
           generationConfig: { thinkingConfig: { includeThoughts: true } },
-          tools: [{ functionDeclarations: [{ parametersJsonSchema: { type: "object" } }] }],
+          tools: [
+            {
+              functionDeclarations: [
+                { parametersJsonSchema: { type: "object" } },
+              ],
+            },
+          ],
         },
       },
     ]);
@@ -77,15 +117,25 @@ describe("the Gemini model", () => {
         {
           content: {
             case: "toolCall",
-            value: { toolCallId: "c1", toolName: "read_file", status: ToolCallStatus.FAILED },
+            value: {
+              toolCallId: "c1",
+              toolName: "read_file",
+              status: ToolCallStatus.FAILED,
+            },
           },
-          toolCallDetail: { modelSignature: call?.signature ?? new Uint8Array() },
+          toolCallDetail: {
+            modelSignature: call?.signature ?? new Uint8Array(),
+          },
         },
       ],
     });
     const history = [prompt("read a.txt\nnext\ntext done"), step];
-    expect(joinText(await collect(model().generate(request(history), signal)))).toBe("done");
-    expect(fake.requests().at(-1)?.signatures).toEqual([new TextDecoder().decode(call?.signature)]);
+    expect(
+      joinText(await collect(model().generate(request(history), signal))),
+    ).toBe("done");
+    expect(fake.requests().at(-1)?.signatures).toEqual([
+      new TextDecoder().decode(call?.signature),
+    ]);
   });
 
   it("yields a call that comes twice under one id once, and two equal calls twice", async () => {
@@ -99,8 +149,14 @@ describe("the Gemini model", () => {
       expect(joinText(events)).toBe("hello");
       expect(waits).toEqual([500, 1000, 2000]);
       const notices = events.filter(({ case: kind }) => kind === "notice");
-      expect(notices.map(({ value }) => value)).toMatchObject([{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }]);
-      expect(notices[0]?.value).toMatchObject({ retryDelay: { seconds: 0n, nanos: 500_000_000 } });
+      expect(notices.map(({ value }) => value)).toMatchObject([
+        { attempt: 1 },
+        { attempt: 2 },
+        { attempt: 3 },
+      ]);
+      expect(notices[0]?.value).toMatchObject({
+        retryDelay: { seconds: 0n, nanos: 500_000_000 },
+      });
     });
 
     it("waits as long as the API asks", async () => {
@@ -109,7 +165,9 @@ describe("the Gemini model", () => {
     });
 
     it("fails at once if the API asks for a longer wait than is allowed", async () => {
-      await expect(ask("fail 429 1 after 500\ntext hello")).rejects.toThrow("status 429");
+      await expect(ask("fail 429 1 after 500\ntext hello")).rejects.toThrow(
+        "status 429",
+      );
       expect(waits).toEqual([]);
     });
 
@@ -118,27 +176,40 @@ describe("the Gemini model", () => {
       expect(fake.requests()).toHaveLength(5);
     });
 
-    it.each([400, 401, 403, 404])("does not repeat a request that failed with status %d", async (status) => {
-      await expect(ask(`fail ${status}`)).rejects.toThrow(`status ${status}`);
-      expect(fake.requests()).toHaveLength(1);
-    });
+    it.each([400, 401, 403, 404])(
+      "does not repeat a request that failed with status %d",
+      async (status) => {
+        await expect(ask(`fail ${status}`)).rejects.toThrow(`status ${status}`);
+        expect(fake.requests()).toHaveLength(1);
+      },
+    );
 
-    it.each(["reset", "cut", "malformed", "badutf8", "empty", "hang"])("repeats the request after: %s", async (how) => {
-      // The next attempt has the same timeout, which must be long enough for a busy machine.
-      const timeouts = how === "hang" ? { firstByteMs: 2000 } : {};
-      expect(joinText(await ask(`${how} 2\ntext hello`, { timeouts }))).toBe("hello");
-      expect(fake.requests()).toHaveLength(3);
-    });
+    it.each(["reset", "cut", "malformed", "badutf8", "empty", "hang"])(
+      "repeats the request after: %s",
+      async (how) => {
+        // The next attempt has the same timeout, which must be long enough for
+        // a busy machine.
+        const timeouts = how === "hang" ? { firstByteMs: 2000 } : {};
+        expect(joinText(await ask(`${how} 2\ntext hello`, { timeouts }))).toBe(
+          "hello",
+        );
+        expect(fake.requests()).toHaveLength(3);
+      },
+    );
 
     it("repeats the request if the model made an invalid call", async () => {
-      await expect(ask("finish MALFORMED_FUNCTION_CALL")).rejects.toThrow("cannot be read");
+      await expect(ask("finish MALFORMED_FUNCTION_CALL")).rejects.toThrow(
+        "cannot be read",
+      );
       expect(fake.requests()).toHaveLength(5);
     });
 
     it("reports a request that cannot be sent, and does not repeat it", async () => {
       const vertex = { project: "p", location: "global" };
       vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/file.json");
-      await expect(ask("text hi", { vertex })).rejects.toThrow(/could not be made .*check the credentials/);
+      await expect(ask("text hi", { vertex })).rejects.toThrow(
+        /could not be made .*check the credentials/,
+      );
       vi.unstubAllEnvs();
       expect([fake.requests(), waits]).toEqual([[], []]);
     });
@@ -146,7 +217,9 @@ describe("the Gemini model", () => {
     it("reports that nothing listens", async () => {
       const gone = await startFakeGemini();
       await gone[Symbol.asyncDispose]();
-      await expect(ask("text hi", { baseUrl: gone.url })).rejects.toThrow("ECONNREFUSED");
+      await expect(ask("text hi", { baseUrl: gone.url })).rejects.toThrow(
+        "ECONNREFUSED",
+      );
     });
   });
 
@@ -157,19 +230,25 @@ describe("the Gemini model", () => {
       ["malformed", /not JSON/],
       ["badutf8", /not UTF-8/],
       ["hang", /next piece .* did not arrive within 100 ms/],
-    ])("fails after: %s, keeps its text and drops its calls", async (how, words) => {
-      const seen: ModelEvent[] = [];
-      const read = async (): Promise<void> => {
-        const script = `text begun\nwait 20\nwrite a.txt\n${how}`;
-        const timeouts = how === "hang" ? { idleMs: 100 } : {};
-        for await (const event of model({ timeouts }).generate(request([prompt(script)]), signal)) {
-          seen.push(event);
-        }
-      };
-      await expect(read()).rejects.toThrow(words);
-      expect(seen).toEqual([{ case: "text", value: "begun" }]);
-      expect(fake.requests()).toHaveLength(1);
-    });
+    ])(
+      "fails after: %s, keeps its text and drops its calls",
+      async (how, words) => {
+        const seen: ModelEvent[] = [];
+        const read = async (): Promise<void> => {
+          const script = `text begun\nwait 20\nwrite a.txt\n${how}`;
+          const timeouts = how === "hang" ? { idleMs: 100 } : {};
+          for await (const event of model({ timeouts }).generate(
+            request([prompt(script)]),
+            signal,
+          )) {
+            seen.push(event);
+          }
+        };
+        await expect(read()).rejects.toThrow(words);
+        expect(seen).toEqual([{ case: "text", value: "begun" }]);
+        expect(fake.requests()).toHaveLength(1);
+      },
+    );
 
     it.each([
       ["MAX_TOKENS", "output limit"],
@@ -182,19 +261,26 @@ describe("the Gemini model", () => {
   });
 
   it("limits the time of an answer that never pauses long enough for a timeout", async () => {
-    const asked = ask("drip 5\nsay 1000", { timeouts: { turnMs: 200, idleMs: 5000 } });
+    const asked = ask("drip 5\nsay 1000", {
+      timeouts: { turnMs: 200, idleMs: 5000 },
+    });
     await expect(asked).rejects.toThrow("longer than 200 ms");
   });
 
   it("refuses arguments of more than a mebibyte", async () => {
-    await expect(ask("hugeargs 1100000")).rejects.toThrow(/"write_file" are too large.*1048576/);
+    await expect(ask("hugeargs 1100000")).rejects.toThrow(
+      /"write_file" are too large.*1048576/,
+    );
   });
 
   it("ends soon after the caller aborts, with the caller's reason", async () => {
     const controller = new AbortController();
     const reason = new Error("enough");
     const reading = async (): Promise<void> => {
-      for await (const { case: kind } of model().generate(request([prompt("text a\nhang")]), controller.signal))
+      for await (const { case: kind } of model().generate(
+        request([prompt("text a\nhang")]),
+        controller.signal,
+      ))
         if (kind === "text") controller.abort(reason);
     };
     await expect(reading()).rejects.toBe(reason);
@@ -217,7 +303,10 @@ describe("the Gemini model", () => {
       const asking = async (): Promise<void> => {
         const apiKey = `secret-key-${"0123456789".repeat(4)}`;
         const asked = model({ baseUrl: `http://127.0.0.1:${port}`, apiKey });
-        for await (const event of asked.generate(request([prompt("text hi")]), signal)) {
+        for await (const event of asked.generate(
+          request([prompt("text hi")]),
+          signal,
+        )) {
           if (event.case === "notice") shown.push(event.value.text);
         }
       };
@@ -230,23 +319,38 @@ describe("the Gemini model", () => {
 });
 
 function request(history: readonly Message[]): ModelRequest {
-  return { history, tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
+  return {
+    history,
+    tools: [],
+    workspacePath: "/w",
+    instructions: async () => "",
+    model: "",
+  };
 }
 
 function prompt(text: string): Message {
-  return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
+  return create(MessageSchema, {
+    role: Role.USER,
+    parts: [{ content: { case: "text", value: text } }],
+  });
 }
 
-async function collect(events: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
+async function collect(
+  events: AsyncIterable<ModelEvent>,
+): Promise<ModelEvent[]> {
   const all: ModelEvent[] = [];
   for await (const event of events) all.push(event);
   return all;
 }
 
 function toolCalls(events: readonly ModelEvent[]) {
-  return events.flatMap((event) => (event.case === "toolCall" ? [event.value] : []));
+  return events.flatMap((event) =>
+    event.case === "toolCall" ? [event.value] : [],
+  );
 }
 
 function joinText(events: readonly ModelEvent[]): string {
-  return events.map((event) => (event.case === "text" ? event.value : "")).join("");
+  return events
+    .map((event) => (event.case === "text" ? event.value : ""))
+    .join("");
 }

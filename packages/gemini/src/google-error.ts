@@ -1,7 +1,19 @@
-import { type ApiError, ModelFault, notJsonFault, statusFault } from "@devtool/coding-agent/model";
-import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import {
+  type ApiError,
+  ModelFault,
+  notJsonFault,
+  statusFault,
+} from "@devtool/coding-agent/model";
+import {
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 
-/** Reads an error in Google's form. A daily quota that is used up does not come back by waiting. */
+/**
+ * Reads an error in Google's form. A daily quota that is used up does not come
+ * back by waiting.
+ */
 export function readGoogleError(text: string): ApiError {
   const error = objectOrEmpty(objectOrEmpty(parseJsonOrUndefined(text)).error);
   const details = JSON.stringify(error.details ?? []);
@@ -10,7 +22,9 @@ export function readGoogleError(text: string): ApiError {
   return {
     message: stringOrEmpty(error.message),
     retryAfterMs: Number(seconds ?? 0) * 1000,
-    lastingRemedy: isDailyQuota ? "the daily quota is used up, choose another model" : undefined,
+    lastingRemedy: isDailyQuota
+      ? "the daily quota is used up, choose another model"
+      : undefined,
   };
 }
 
@@ -22,6 +36,10 @@ export function readGoogleError(text: string): ApiError {
 export function answerFault(reason: unknown): ModelFault {
   if (reason instanceof SyntaxError) return notJsonFault(reason);
   const { status } = objectOrEmpty(reason);
-  if (!(reason instanceof Error) || typeof status !== "number") return ModelFault.from(reason);
-  return statusFault(status, readGoogleError(reason.message.slice(reason.message.indexOf("{"))));
+  if (!(reason instanceof Error) || typeof status !== "number")
+    return ModelFault.from(reason);
+  return statusFault(
+    status,
+    readGoogleError(reason.message.slice(reason.message.indexOf("{"))),
+  );
 }

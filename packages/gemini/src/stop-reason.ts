@@ -16,13 +16,28 @@ const REFUSED = "rephrase the request";
 const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
   [
     "MAX_TOKENS",
-    { problem: "the answer reached the model's output limit", remedy: "ask it to go on", code: Code.ResourceExhausted },
+    {
+      problem: "the answer reached the model's output limit",
+      remedy: "ask it to go on",
+      code: Code.ResourceExhausted,
+    },
   ],
   [
     "SAFETY",
-    { problem: "the model's safety filter stopped the answer", remedy: REFUSED, code: Code.FailedPrecondition },
+    {
+      problem: "the model's safety filter stopped the answer",
+      remedy: REFUSED,
+      code: Code.FailedPrecondition,
+    },
   ],
-  ["RECITATION", { problem: "the answer repeated a protected text", remedy: REFUSED, code: Code.FailedPrecondition }],
+  [
+    "RECITATION",
+    {
+      problem: "the answer repeated a protected text",
+      remedy: REFUSED,
+      code: Code.FailedPrecondition,
+    },
+  ],
   [
     "LANGUAGE",
     {
@@ -31,12 +46,30 @@ const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
       code: Code.FailedPrecondition,
     },
   ],
-  ["BLOCKLIST", { problem: "the answer held a forbidden word", remedy: REFUSED, code: Code.FailedPrecondition }],
+  [
+    "BLOCKLIST",
+    {
+      problem: "the answer held a forbidden word",
+      remedy: REFUSED,
+      code: Code.FailedPrecondition,
+    },
+  ],
   [
     "PROHIBITED_CONTENT",
-    { problem: "the answer held forbidden content", remedy: REFUSED, code: Code.FailedPrecondition },
+    {
+      problem: "the answer held forbidden content",
+      remedy: REFUSED,
+      code: Code.FailedPrecondition,
+    },
   ],
-  ["SPII", { problem: "the answer held personal data", remedy: REFUSED, code: Code.FailedPrecondition }],
+  [
+    "SPII",
+    {
+      problem: "the answer held personal data",
+      remedy: REFUSED,
+      code: Code.FailedPrecondition,
+    },
+  ],
   [
     "MALFORMED_FUNCTION_CALL",
     {
@@ -66,12 +99,22 @@ const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
   ],
   [
     "TOO_MANY_TOOL_CALLS",
-    { problem: "the model made too many tool calls at once", remedy: "ask for less", code: Code.ResourceExhausted },
+    {
+      problem: "the model made too many tool calls at once",
+      remedy: "ask for less",
+      code: Code.ResourceExhausted,
+    },
   ],
 ]);
 
-/** Returns the fault for a finish reason; undefined for `STOP`. `message` is what the API says about it. */
-export function stopFault(reason: string, message = ""): ModelFault | undefined {
+/**
+ * Returns the fault for a finish reason; undefined for `STOP`. `message` is
+ * what the API says about it.
+ */
+export function stopFault(
+  reason: string,
+  message = "",
+): ModelFault | undefined {
   if (reason === "STOP") return undefined;
   const stop = STOPS.get(reason) ?? {
     problem: `the model stopped for the reason ${JSON.stringify(reason.slice(0, 40))}`,
@@ -79,13 +122,20 @@ export function stopFault(reason: string, message = ""): ModelFault | undefined 
     code: Code.Unavailable,
   };
   const { problem, remedy, code, retriable } = stop;
-  return new ModelFault(withMessage(problem, message), code, { remedy, retriable });
+  return new ModelFault(withMessage(problem, message), code, {
+    remedy,
+    retriable,
+  });
 }
 
 /** Returns the fault for a prompt that was blocked before the model saw it. */
 export function blockFault(reason: string, message = ""): ModelFault {
   const problem = `the prompt was blocked (${reason.slice(0, 40)})`;
-  return new ModelFault(withMessage(problem, message), Code.FailedPrecondition, { remedy: REFUSED });
+  return new ModelFault(
+    withMessage(problem, message),
+    Code.FailedPrecondition,
+    { remedy: REFUSED },
+  );
 }
 
 /** Appends the first line of a message, cut to 200 characters. */

@@ -1,6 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { readThought } from "@devtool/coding-agent/model";
-import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { encodeContents, encodeTools, signContents } from "./translate.ts";
 
@@ -13,11 +18,21 @@ describe("encodeContents", () => {
       {
         content: {
           case: "file",
-          value: { name: "a.png", mediaType: "image/png", source: { case: "bytes", value: Uint8Array.of(1, 2, 3) } },
+          value: {
+            name: "a.png",
+            mediaType: "image/png",
+            source: { case: "bytes", value: Uint8Array.of(1, 2, 3) },
+          },
         },
       },
       {
-        content: { case: "file", value: { mediaType: "application/pdf", source: { case: "uri", value: "gs://b/c" } } },
+        content: {
+          case: "file",
+          value: {
+            mediaType: "application/pdf",
+            source: { case: "uri", value: "gs://b/c" },
+          },
+        },
       },
       { content: { case: "data", value: { a: 1 } } },
     ];
@@ -37,7 +52,9 @@ describe("encodeContents", () => {
 
   it("encodes the results of calls after them, in order, and no thoughts", () => {
     const parts: Parts = [
-      { content: { case: "thought", value: { subject: "s", description: "d" } } },
+      {
+        content: { case: "thought", value: { subject: "s", description: "d" } },
+      },
       { content: { case: "text", value: "I read." } },
       {
         content: {
@@ -47,7 +64,10 @@ describe("encodeContents", () => {
             toolName: "read_file",
             inputParameters: { file_path: "a" },
             status: ToolCallStatus.SUCCEEDED,
-            result: { case: "output", value: { result: { case: "text", value: "content" } } },
+            result: {
+              case: "output",
+              value: { result: { case: "text", value: "content" } },
+            },
           },
         },
         toolCallDetail: { modelSignature: Buffer.from("c2ln") },
@@ -59,7 +79,10 @@ describe("encodeContents", () => {
             toolCallId: "2",
             toolName: "run_shell_command",
             status: ToolCallStatus.FAILED,
-            result: { case: "error", value: { message: "no", type: "execution_failed", statusCode: 2 } },
+            result: {
+              case: "error",
+              value: { message: "no", type: "execution_failed", statusCode: 2 },
+            },
           },
         },
       },
@@ -69,19 +92,38 @@ describe("encodeContents", () => {
         role: "model",
         parts: [
           { text: "I read." },
-          { functionCall: { id: "1", name: "read_file", args: { file_path: "a" } }, thoughtSignature: "c2ln" },
+          {
+            functionCall: {
+              id: "1",
+              name: "read_file",
+              args: { file_path: "a" },
+            },
+            thoughtSignature: "c2ln",
+          },
           { functionCall: { id: "2", name: "run_shell_command", args: {} } },
         ],
       },
       {
         role: "user",
         parts: [
-          { functionResponse: { id: "1", name: "read_file", response: { output: "content" } } },
+          {
+            functionResponse: {
+              id: "1",
+              name: "read_file",
+              response: { output: "content" },
+            },
+          },
           {
             functionResponse: {
               id: "2",
               name: "run_shell_command",
-              response: { error: { message: "no", type: "execution_failed", status_code: 2 } },
+              response: {
+                error: {
+                  message: "no",
+                  type: "execution_failed",
+                  status_code: 2,
+                },
+              },
             },
           },
         ],
@@ -91,7 +133,12 @@ describe("encodeContents", () => {
 
   it("says that the user declined a call or that it was canceled", () => {
     const declined = message(Role.USER, [
-      { content: { case: "confirmation", value: { toolCallId: "1", selectedOptionId: "cancel" } } },
+      {
+        content: {
+          case: "confirmation",
+          value: { toolCallId: "1", selectedOptionId: "cancel" },
+        },
+      },
     ]);
     const step = message(Role.AGENT, [cancelled("1"), cancelled("2")]);
     expect(JSON.stringify(encodeContents([step, declined]))).toMatch(
@@ -107,12 +154,19 @@ describe("encodeContents", () => {
           value: {
             toolCallId: "1",
             selectedOptionId: "proceed_once",
-            modifiedDetails: { case: "fileDetails", value: { newContent: "theirs" } },
+            modifiedDetails: {
+              case: "fileDetails",
+              value: { newContent: "theirs" },
+            },
           },
         },
       },
     ]);
-    const diff = { filePath: "a.txt", newContent: "theirs", formattedDiff: "-mine\n+theirs" };
+    const diff = {
+      filePath: "a.txt",
+      newContent: "theirs",
+      formattedDiff: "-mine\n+theirs",
+    };
     const step = message(Role.AGENT, [
       {
         content: {
@@ -121,7 +175,10 @@ describe("encodeContents", () => {
             toolCallId: "1",
             toolName: "write_file",
             status: ToolCallStatus.SUCCEEDED,
-            result: { case: "output", value: { result: { case: "diff", value: diff } } },
+            result: {
+              case: "output",
+              value: { result: { case: "diff", value: diff } },
+            },
           },
         },
       },
@@ -132,38 +189,68 @@ describe("encodeContents", () => {
   });
 
   it("encodes a summary as the user's text", () => {
-    const summary = message(Role.AGENT, [{ content: { case: "summary", value: { text: "notes", keptMessages: 0 } } }]);
+    const summary = message(Role.AGENT, [
+      {
+        content: { case: "summary", value: { text: "notes", keptMessages: 0 } },
+      },
+    ]);
     expect(encodeContents([summary])).toEqual([
-      { role: "user", parts: [{ text: "What was said and done before, in short:\n\nnotes" }] },
+      {
+        role: "user",
+        parts: [{ text: "What was said and done before, in short:\n\nnotes" }],
+      },
     ]);
   });
 
   it("omits messages without content", () => {
-    const empty = message(Role.USER, [{ content: { case: "text", value: "" } }]);
+    const empty = message(Role.USER, [
+      { content: { case: "text", value: "" } },
+    ]);
     expect(encodeContents([empty, message(Role.AGENT, [])])).toEqual([]);
   });
 
   it("omits a signature that another API gave", () => {
     const modelSignature = new TextEncoder().encode('{"openai":[]}');
-    const toolCall = { toolCallId: "1", toolName: "read_file", status: ToolCallStatus.CANCELLED };
-    const parts: Parts = [{ content: { case: "toolCall", value: toolCall }, toolCallDetail: { modelSignature } }];
-    expect(JSON.stringify(encodeContents([message(Role.AGENT, parts)]))).not.toContain("thoughtSignature");
+    const toolCall = {
+      toolCallId: "1",
+      toolName: "read_file",
+      status: ToolCallStatus.CANCELLED,
+    };
+    const parts: Parts = [
+      {
+        content: { case: "toolCall", value: toolCall },
+        toolCallDetail: { modelSignature },
+      },
+    ];
+    expect(
+      JSON.stringify(encodeContents([message(Role.AGENT, parts)])),
+    ).not.toContain("thoughtSignature");
   });
 
   it("gets a signature for the first call of a step without one", () => {
-    const step = encodeContents([message(Role.AGENT, [cancelled("1"), cancelled("2")])]);
-    expect(signContents(step)[0]?.parts?.map(({ thoughtSignature }) => thoughtSignature)).toEqual([
-      "skip_thought_signature_validator",
-      undefined,
+    const step = encodeContents([
+      message(Role.AGENT, [cancelled("1"), cancelled("2")]),
     ]);
+    expect(
+      signContents(step)[0]?.parts?.map(
+        ({ thoughtSignature }) => thoughtSignature,
+      ),
+    ).toEqual(["skip_thought_signature_validator", undefined]);
   });
 });
 
 describe("encodeTools", () => {
   it("declares tools by their JSON Schema", () => {
-    const parameters = { type: "object", properties: { a: { type: "string" } } };
+    const parameters = {
+      type: "object",
+      properties: { a: { type: "string" } },
+    };
     expect(encodeTools([{ name: "t", description: "d", parameters }])).toEqual([
-      { functionDeclarations: [{ name: "t", description: "d", parametersJsonSchema: parameters }] },
+      {
+        functionDeclarations: [
+          { name: "t", description: "d", parametersJsonSchema: parameters },
+        ],
+      },
     ]);
   });
 
@@ -189,6 +276,13 @@ function message(role: Role, parts: Parts): Message {
 
 function cancelled(toolCallId: string): Parts[number] {
   return {
-    content: { case: "toolCall", value: { toolCallId, toolName: "write_file", status: ToolCallStatus.CANCELLED } },
+    content: {
+      case: "toolCall",
+      value: {
+        toolCallId,
+        toolName: "write_file",
+        status: ToolCallStatus.CANCELLED,
+      },
+    },
   };
 }

@@ -1,23 +1,45 @@
-import { CallResults, summaryText, type ToolDeclaration } from "@devtool/coding-agent/model";
-import { dataText, type File, type Message, type Part, Role } from "@devtool/schema";
+import {
+  CallResults,
+  summaryText,
+  type ToolDeclaration,
+} from "@devtool/coding-agent/model";
+import {
+  dataText,
+  type File,
+  type Message,
+  type Part,
+  Role,
+} from "@devtool/schema";
 import type { Content, Part as GeminiPart, Tool } from "@google/genai";
 
 /**
  * Encodes a conversation as Gemini's contents.
  *
- * A step of the agent becomes up to three contents: a summary as the user's, text and calls as the model's, then the results of
- * the calls as the user's. Thoughts are left out.
+ * A step of the agent becomes up to three contents: a summary as the user's,
+ * text and calls as the model's, then the results of the calls as the user's.
+ * Thoughts are left out.
  */
 export function encodeContents(history: readonly Message[]): Content[] {
   const results = new CallResults(history);
   const contents = history.flatMap(({ role, parts }) => {
-    if (role === Role.USER) return [{ role: "user", parts: parts.flatMap(encodeUserPart) }];
-    const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
+    if (role === Role.USER)
+      return [{ role: "user", parts: parts.flatMap(encodeUserPart) }];
+    const summaries = parts.flatMap(({ content }) =>
+      content.case === "summary" ? [content.value.text] : [],
+    );
     const summaryParts = summaries.map((text) => ({ text: summaryText(text) }));
     const responses = parts.flatMap(({ content }) => {
       if (content.case !== "toolCall") return [];
       const { toolCallId: id, toolName: name } = content.value;
-      return [{ functionResponse: { id, name, response: results.describe(content.value) } }];
+      return [
+        {
+          functionResponse: {
+            id,
+            name,
+            response: results.describe(content.value),
+          },
+        },
+      ];
     });
     return [
       { role: "user", parts: summaryParts },
@@ -29,27 +51,42 @@ export function encodeContents(history: readonly Message[]): Content[] {
   return contents.filter(({ parts }) => parts.length > 0);
 }
 
-/** The value that Google documents for calls of another model, for instance after the session changed its model. */
+/**
+ * The value that Google documents for calls of another model, for instance
+ * after the session changed its model.
+ */
 const NO_SIGNATURE = "skip_thought_signature_validator";
 
-/** Adds a signature to the first call of each step that has none: models since Gemini 3 refuse a first call without one. */
+/**
+ * Adds a signature to the first call of each step that has none: models since
+ * Gemini 3 refuse a first call without one.
+ */
 export function signContents(contents: readonly Content[]): Content[] {
   return contents.map((content) => {
     const { parts = [] } = content;
     const first = parts.findIndex(({ functionCall }) => functionCall);
     const signed = parts.map((part, index) =>
-      index === first && !part.thoughtSignature ? { ...part, thoughtSignature: NO_SIGNATURE } : part,
+      index === first && !part.thoughtSignature
+        ? { ...part, thoughtSignature: NO_SIGNATURE }
+        : part,
     );
     return { ...content, parts: signed };
   });
 }
 
-/** Encodes the tools that may be called; undefined when there are none, because the API refuses an empty list. */
-export function encodeTools(tools: readonly ToolDeclaration[]): Tool[] | undefined {
+/**
+ * Encodes the tools that may be called; undefined when there are none, because
+ * the API refuses an empty list.
+ */
+export function encodeTools(
+  tools: readonly ToolDeclaration[],
+): Tool[] | undefined {
   if (tools.length === 0) return undefined;
-  const functionDeclarations = tools.map(({ name, description, parameters }) => {
-    return { name, description, parametersJsonSchema: parameters };
-  });
+  const functionDeclarations = tools.map(
+    ({ name, description, parameters }) => {
+      return { name, description, parametersJsonSchema: parameters };
+    },
+  );
   return [{ functionDeclarations }];
 }
 
@@ -76,10 +113,19 @@ function encodeUserPart({ content }: Part): GeminiPart[] {
 
 function encodeFile({ name, mediaType, source }: File): GeminiPart[] {
   const mimeType = mediaType || "application/octet-stream";
-  const label: GeminiPart[] = name === "" ? [] : [{ text: `File ${JSON.stringify(name)}:` }];
+  const label: GeminiPart[] =
+    name === "" ? [] : [{ text: `File ${JSON.stringify(name)}:` }];
   switch (source.case) {
     case "bytes":
-      return [...label, { inlineData: { mimeType, data: Buffer.from(source.value).toString("base64") } }];
+      return [
+        ...label,
+        {
+          inlineData: {
+            mimeType,
+            data: Buffer.from(source.value).toString("base64"),
+          },
+        },
+      ];
     case "uri":
       return [...label, { fileData: { mimeType, fileUri: source.value } }];
     case undefined:
@@ -90,12 +136,21 @@ function encodeFile({ name, mediaType, source }: File): GeminiPart[] {
 }
 
 function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {
-  if (content.case === "text") return content.value === "" ? [] : [{ text: content.value }];
+  if (content.case === "text")
+    return content.value === "" ? [] : [{ text: content.value }];
   if (content.case !== "toolCall") return [];
-  const { toolCallId: id, toolName: name, inputParameters: args = {} } = content.value;
+  const {
+    toolCallId: id,
+    toolName: name,
+    inputParameters: args = {},
+  } = content.value;
   const signature = new TextDecoder().decode(toolCallDetail?.modelSignature);
   // The signatures of other models are JSON, which Gemini refuses.
   const isGeminis = signature !== "" && !signature.startsWith("{");
   const functionCall = { id, name, args };
-  return [isGeminis ? { functionCall, thoughtSignature: signature } : { functionCall }];
+  return [
+    isGeminis
+      ? { functionCall, thoughtSignature: signature }
+      : { functionCall },
+  ];
 }

@@ -9,19 +9,32 @@ const CARRIAGE_RETURN = 13;
 /**
  * Returns a fetch whose responses fail when a message in them is too long.
  *
- * A message is a whole JSON body, or the part of an event stream between two empty lines.
+ * A message is a whole JSON body, or the part of an event stream between two
+ * empty lines.
  */
-export function boundedFetch(fetch: FetchLike, maxBytes: number = MAX_MESSAGE_BYTES): FetchLike {
+export function boundedFetch(
+  fetch: FetchLike,
+  maxBytes: number = MAX_MESSAGE_BYTES,
+): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     if (!response.body) return response;
-    const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
-    const body = response.body.pipeThrough(new TransformStream(new MessageLimit(maxBytes, isJson ? "body" : "event")));
+    const isJson =
+      response.headers.get("content-type")?.startsWith("application/json") ??
+      false;
+    const body = response.body.pipeThrough(
+      new TransformStream(
+        new MessageLimit(maxBytes, isJson ? "body" : "event"),
+      ),
+    );
     const { status, statusText, headers } = response;
     const bounded = new Response(body, { status, statusText, headers });
-    // The SDK checks redirects by these, which a response that is constructed does not have.
+    // The SDK checks redirects by these, which a response that is constructed
+    // does not have.
     Object.defineProperty(bounded, "url", { value: response.url });
-    Object.defineProperty(bounded, "redirected", { value: response.redirected });
+    Object.defineProperty(bounded, "redirected", {
+      value: response.redirected,
+    });
     return bounded;
   };
 }
@@ -38,7 +51,10 @@ class MessageLimit {
     this.#message = message;
   }
 
-  transform(chunk: Uint8Array, controller: TransformStreamDefaultController<Uint8Array>): void {
+  transform(
+    chunk: Uint8Array,
+    controller: TransformStreamDefaultController<Uint8Array>,
+  ): void {
     if (this.#message === "body") this.#length += chunk.length;
     else {
       // Counts the bytes since the last empty line.
@@ -51,7 +67,8 @@ class MessageLimit {
         if (this.#length > this.#maxBytes) break;
       }
     }
-    if (this.#length > this.#maxBytes) throw new Error(`it sent a message of more than ${this.#maxBytes} bytes`);
+    if (this.#length > this.#maxBytes)
+      throw new Error(`it sent a message of more than ${this.#maxBytes} bytes`);
     controller.enqueue(chunk);
   }
 }

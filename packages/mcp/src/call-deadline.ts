@@ -1,4 +1,7 @@
-/** The timeout of a call that shows no progress. It is paused while the user is asked. */
+/**
+ * The timeout of a call that shows no progress. It is paused while the user is
+ * asked.
+ */
 export class CallDeadline implements Disposable {
   readonly #timeMs: number;
   readonly #controller = new AbortController();
@@ -13,13 +16,20 @@ export class CallDeadline implements Disposable {
     this.restart();
   }
 
-  /** Starts the timeout again from the beginning. Does nothing while it is paused. */
+  /**
+   * Starts the timeout again from the beginning. Does nothing while it is
+   * paused.
+   */
   restart(): void {
     clearTimeout(this.#timer);
-    if (this.#pauses === 0) this.#timer = setTimeout(() => this.#controller.abort(), this.#timeMs);
+    if (this.#pauses === 0)
+      this.#timer = setTimeout(() => this.#controller.abort(), this.#timeMs);
   }
 
-  /** Pauses the timeout until the returned value is disposed of; then it starts again from the beginning. Pauses may nest. */
+  /**
+   * Pauses the timeout until the returned value is disposed of; then it starts
+   * again from the beginning. Pauses may nest.
+   */
   pause(): Disposable {
     this.#pauses++;
     clearTimeout(this.#timer);

@@ -17,7 +17,9 @@ describe("the events of a call", () => {
     return { events, seen, all };
   }
   const steps = (seen: readonly ToolEvent[]) =>
-    seen.flatMap((event) => (event.case === "progress" ? [event.value.done] : []));
+    seen.flatMap((event) =>
+      event.case === "progress" ? [event.value.done] : [],
+    );
 
   it("show the newest progress, at most five times a second", async () => {
     const { events, seen, all } = start();

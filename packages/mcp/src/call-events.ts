@@ -5,13 +5,17 @@ import { abortable } from "@devtool/server/agent";
 import type { CallDeadline } from "./call-deadline.ts";
 import type { CallHooks } from "./call-hooks.ts";
 
-/** The minimum time between two progress events, in milliseconds: each becomes a record in the task's log. */
+/**
+ * The minimum time between two progress events, in milliseconds: each becomes a
+ * record in the task's log.
+ */
 const PROGRESS_MS = 200;
 
 /**
  * Turns what a server does to its call into the events of the call.
  *
- * Iterate over it once. It ends after the result. Progress that has not been read yet is replaced by newer progress.
+ * Iterate over it once. It ends after the result. Progress that has not been
+ * read yet is replaced by newer progress.
  */
 export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   readonly #deadline: CallDeadline;
@@ -26,8 +30,8 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   /**
    * Creates the events of a call.
    *
-   * Progress restarts `deadline`, and questions pause it. `now` is the clock, in milliseconds. Questions reject when `signal`
-   * aborts.
+   * Progress restarts `deadline`, and questions pause it. `now` is the clock,
+   * in milliseconds. Questions reject when `signal` aborts.
    */
   constructor(deadline: CallDeadline, now: () => number, signal: AbortSignal) {
     this.#deadline = deadline;
@@ -37,7 +41,10 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
 
   progress(done: number, total: number, text: string): void {
     this.#deadline.restart();
-    this.#progress = { case: "progress", value: create(ToolCallProgressSchema, { done, total, text }) };
+    this.#progress = {
+      case: "progress",
+      value: create(ToolCallProgressSchema, { done, total, text }),
+    };
     this.#wake.resolve();
   }
 
@@ -66,7 +73,8 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
         this.#shownAtMs = this.#now();
         yield progress;
       } else {
-        // Waits for a new event, but no longer than until the progress that is held back may be shown.
+        // Waits for a new event, but no longer than until the progress that is
+        // held back may be shown.
         const timer = progress && setTimeout(this.#wake.resolve, waitMs);
         await this.#wake.promise;
         clearTimeout(timer);

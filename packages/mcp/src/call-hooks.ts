@@ -1,6 +1,8 @@
 import type { Answer, Question } from "@devtool/coding-agent/tool";
 
-/** The effects that a server may have on one of its calls while the call runs. */
+/**
+ * The effects that a server may have on one of its calls while the call runs.
+ */
 export interface CallHooks {
   /** Reports progress. `total` is 0 when it is unknown; `text` may be empty. */
   progress(done: number, total: number, text: string): void;

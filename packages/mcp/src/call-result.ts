@@ -1,16 +1,28 @@
 import { create } from "@bufbuild/protobuf";
-import { failureResult, type ToolEvent, textResult } from "@devtool/coding-agent/tool";
+import {
+  failureResult,
+  type ToolEvent,
+  textResult,
+} from "@devtool/coding-agent/tool";
 import { ToolOutputSchema } from "@devtool/schema";
 import { isObject, plainJson } from "@devtool/schema/json";
-import type { CallToolResult, ContentBlock, SamplingMessage } from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  ContentBlock,
+  SamplingMessage,
+} from "@modelcontextprotocol/client";
 
 /**
  * Returns the event for the result of a call.
  *
- * It is the structured data if the server gave some, otherwise the content as text. Structured data that is not an object is
- * wrapped in one. What is longer than `maxOutputBytes` is cut, and then text.
+ * It is the structured data if the server gave some, otherwise the content as
+ * text. Structured data that is not an object is wrapped in one. What is longer
+ * than `maxOutputBytes` is cut, and then text.
  */
-export function readCallResult(result: CallToolResult, maxOutputBytes: number): ToolEvent {
+export function readCallResult(
+  result: CallToolResult,
+  maxOutputBytes: number,
+): ToolEvent {
   const text = contentText(result.content);
   if (result.isError === true) {
     const message = text === "" ? "the tool failed and did not say why" : text;
@@ -20,18 +32,28 @@ export function readCallResult(result: CallToolResult, maxOutputBytes: number): 
   if (data === undefined) return textResult(cut(text, maxOutputBytes));
   const structured = plainJson(isObject(data) ? data : { value: data });
   const json = JSON.stringify(structured);
-  if (json.length > maxOutputBytes) return textResult(cut(json, maxOutputBytes));
-  const value = create(ToolOutputSchema, { result: { case: "structuredData", value: structured } });
+  if (json.length > maxOutputBytes)
+    return textResult(cut(json, maxOutputBytes));
+  const value = create(ToolOutputSchema, {
+    result: { case: "structuredData", value: structured },
+  });
   return { case: "result", value: { case: "output", value } };
 }
 
-/** Returns content as text: text as it is, and for anything else its kind and size. */
-export function contentText(content: readonly ContentBlock[] | SamplingMessage["content"]): string {
+/**
+ * Returns content as text: text as it is, and for anything else its kind and
+ * size.
+ */
+export function contentText(
+  content: readonly ContentBlock[] | SamplingMessage["content"],
+): string {
   return [content].flat().map(blockText).join("\n");
 }
 
 /** One block of content, of a tool's result or of a message. */
-type Block = ContentBlock | Exclude<SamplingMessage["content"], readonly unknown[]>;
+type Block =
+  | ContentBlock
+  | Exclude<SamplingMessage["content"], readonly unknown[]>;
 
 function blockText(block: Block): string {
   switch (block.type) {
@@ -42,7 +64,8 @@ function blockText(block: Block): string {
       return `[${block.type} ${block.mimeType}, ${Buffer.from(block.data, "base64").length} bytes]`;
     case "resource": {
       const { resource } = block;
-      if ("text" in resource) return `[resource ${resource.uri}]\n${resource.text}`;
+      if ("text" in resource)
+        return `[resource ${resource.uri}]\n${resource.text}`;
       const size = Buffer.from(resource.blob, "base64").length;
       return `[resource ${resource.uri}, ${resource.mimeType ?? "unknown type"}, ${size} bytes]`;
     }
@@ -57,7 +80,10 @@ function blockText(block: Block): string {
   }
 }
 
-/** Returns the text, cut after `maxLength` characters with a line that says how much is missing. */
+/**
+ * Returns the text, cut after `maxLength` characters with a line that says how
+ * much is missing.
+ */
 export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   return `${text.slice(0, maxLength)}\n[last ${text.length - maxLength} of ${text.length} characters cut]`;

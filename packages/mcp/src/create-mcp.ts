@@ -11,12 +11,19 @@ export interface McpOptions {
   /**
    * The operator's servers, which every session has.
    *
-   * Sessions also have the servers that their clients bring, as far as the server's `clientMcpServers` allows that. Default: none.
+   * Sessions also have the servers that their clients bring, as far as the
+   * server's `clientMcpServers` allows that. Default: none.
    */
   readonly servers?: readonly MessageInitShape<typeof McpServerSchema>[];
-  /** The addresses, as `host:port`, of clients' servers that may be reached although they are not public. Default: none. */
+  /**
+   * The addresses, as `host:port`, of clients' servers that may be reached
+   * although they are not public. Default: none.
+   */
   readonly targets?: readonly string[];
-  /** Returns how to authorize at a server that requires OAuth; undefined for a server that does not. Default: none requires it. */
+  /**
+   * Returns how to authorize at a server that requires OAuth; undefined for a
+   * server that does not. Default: none requires it.
+   */
   readonly authorize?: (server: McpServer) => McpAuthorization | undefined;
 }
 
@@ -27,15 +34,22 @@ export interface McpOptions {
  * const agent = codingAgent({ mcp: createMcp({ servers }) });
  * ```
  *
- * Servers are started, and the SDK is loaded, when a session first needs them. Throws a `DevtoolError` for a target that is not
- * `host:port`.
+ * Servers are started, and the SDK is loaded, when a session first needs them.
+ * Throws a `DevtoolError` for a target that is not `host:port`.
  */
-export function createMcp({ servers = [], targets = [], authorize }: McpOptions = {}): Mcp {
+export function createMcp({
+  servers = [],
+  targets = [],
+  authorize,
+}: McpOptions = {}): Mcp {
   for (const target of targets) assertTarget("mcp_targets", target);
   const operators = servers.map((server) => create(McpServerSchema, server));
   return {
     open: (services) => {
-      for (const notice of operators.flatMap((server) => runnerNotice(server) ?? [])) services.onNotice(notice);
+      for (const notice of operators.flatMap(
+        (server) => runnerNotice(server) ?? [],
+      ))
+        services.onNotice(notice);
       // Programs that clients bring can reach any address anyway.
       const clientFetch =
         services.clientMcpServers === "all"

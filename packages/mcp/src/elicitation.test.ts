@@ -4,27 +4,50 @@ import { describe, expect, it } from "vitest";
 import { elicit } from "./elicitation.ts";
 import { createSafeValidator } from "./safe-validator.ts";
 
-const SERVER = { name: "s", place: "https://s.example/mcp, named by the client" };
+const SERVER = {
+  name: "s",
+  place: "https://s.example/mcp, named by the client",
+};
 
 type Fields = ElicitRequestFormParams["requestedSchema"]["properties"];
 
 describe("elicitation", async () => {
   const validator = await createSafeValidator();
 
-  /** Elicits a form with the given answers. Returns the result and what was shown. */
-  async function ask(properties: Fields, answers: readonly Answer[], required: string[] = []) {
+  /**
+   * Elicits a form with the given answers. Returns the result and what was
+   * shown.
+   */
+  async function ask(
+    properties: Fields,
+    answers: readonly Answer[],
+    required: string[] = [],
+  ) {
     const questions: Question[] = [];
     const hooks = {
       progress: () => undefined,
       ask: async (question: Question): Promise<Answer> => {
         questions.push(question);
-        return answers[questions.length - 1] ?? { optionId: "cancel", text: "" };
+        return (
+          answers[questions.length - 1] ?? { optionId: "cancel", text: "" }
+        );
       },
     };
     const requestedSchema = { type: "object" as const, properties, required };
-    const params = { mode: "form" as const, message: "Who are you?", requestedSchema };
-    const result = await elicit(SERVER, { method: "elicitation/create", params }, hooks, validator);
-    const shown = questions.map(({ details }) => (details.case === "genericDetails" ? details.value.description : ""));
+    const params = {
+      mode: "form" as const,
+      message: "Who are you?",
+      requestedSchema,
+    };
+    const result = await elicit(
+      SERVER,
+      { method: "elicitation/create", params },
+      hooks,
+      validator,
+    );
+    const shown = questions.map(({ details }) =>
+      details.case === "genericDetails" ? details.value.description : "",
+    );
     return { result, questions, shown };
   }
   const send = (text: string): Answer => ({ optionId: "proceed_once", text });
@@ -32,50 +55,88 @@ describe("elicitation", async () => {
   it("is a yes-or-no question if the form has no fields", async () => {
     const { result, questions } = await ask({}, [send("")]);
     expect(result).toEqual({ action: "accept", content: {} });
-    expect(questions[0]?.options.map(({ id }) => id)).toEqual(["proceed_once", "cancel"]);
+    expect(questions[0]?.options.map(({ id }) => id)).toEqual([
+      "proceed_once",
+      "cancel",
+    ]);
   });
 
   it("shows where the server is and who named it", async () => {
     const { questions, shown } = await ask({}, [send("")]);
-    expect(questions[0]?.description).toBe("MCP server s (https://s.example/mcp, named by the client) asks");
-    expect(shown).toEqual(["MCP server s (https://s.example/mcp, named by the client) asks: Who are you?"]);
+    expect(questions[0]?.description).toBe(
+      "MCP server s (https://s.example/mcp, named by the client) asks",
+    );
+    expect(shown).toEqual([
+      "MCP server s (https://s.example/mcp, named by the client) asks: Who are you?",
+    ]);
   });
 
   it("is a choice if the only field is one", async () => {
-    const { result, questions } = await ask({ sure: { type: "boolean" } }, [{ optionId: "value:false", text: "" }]);
+    const { result, questions } = await ask({ sure: { type: "boolean" } }, [
+      { optionId: "value:false", text: "" },
+    ]);
     expect(result).toEqual({ action: "accept", content: { sure: false } });
-    expect(questions[0]?.options.map(({ name }) => name)).toEqual(["Yes", "No", "Decline"]);
+    expect(questions[0]?.options.map(({ name }) => name)).toEqual([
+      "Yes",
+      "No",
+      "Decline",
+    ]);
   });
 
   it("accepts the plain value of a single field", async () => {
-    expect((await ask({ name: { type: "string" } }, [send("Ada")])).result).toEqual({
+    expect(
+      (await ask({ name: { type: "string" } }, [send("Ada")])).result,
+    ).toEqual({
       action: "accept",
       content: { name: "Ada" },
     });
-    expect((await ask({ name: { type: "string" } }, [send("42")])).result).toMatchObject({ content: { name: "42" } });
-    expect((await ask({ age: { type: "integer" } }, [send("42")])).result).toMatchObject({ content: { age: 42 } });
+    expect(
+      (await ask({ name: { type: "string" } }, [send("42")])).result,
+    ).toMatchObject({ content: { name: "42" } });
+    expect(
+      (await ask({ age: { type: "integer" } }, [send("42")])).result,
+    ).toMatchObject({ content: { age: 42 } });
   });
 
   it("asks again with the reason, and cancels after three invalid answers", async () => {
-    const fields: Fields = { age: { type: "integer", maximum: 99 }, name: { type: "string" } };
-    const again = await ask(fields, [send("nonsense"), send('{"age": 100}'), send('{"age": 99}')]);
-    expect(again.shown[1]).toContain("The last answer did not fit: the answer is not a JSON object");
+    const fields: Fields = {
+      age: { type: "integer", maximum: 99 },
+      name: { type: "string" },
+    };
+    const again = await ask(fields, [
+      send("nonsense"),
+      send('{"age": 100}'),
+      send('{"age": 99}'),
+    ]);
+    expect(again.shown[1]).toContain(
+      "The last answer did not fit: the answer is not a JSON object",
+    );
     expect(again.shown[2]).toContain("The last answer did not fit: ");
     expect(again.result).toEqual({ action: "accept", content: { age: 99 } });
-    expect((await ask(fields, [send("a"), send("b"), send("c"), send("{}")])).result).toEqual({ action: "cancel" });
+    expect(
+      (await ask(fields, [send("a"), send("b"), send("c"), send("{}")])).result,
+    ).toEqual({ action: "cancel" });
   });
 
   it("shows which fields are required", async () => {
-    const { result, shown } = await ask({ name: { type: "string" }, age: { type: "integer" } }, [send("")], ["name"]);
+    const { result, shown } = await ask(
+      { name: { type: "string" }, age: { type: "integer" } },
+      [send("")],
+      ["name"],
+    );
     expect(shown[0]).toContain("- name: string, required");
     expect(result).toEqual({ action: "decline" });
   });
 
   it("completes the answer with defaults", async () => {
-    const { result } = await ask({ age: { type: "integer", default: 7 }, name: { type: "string" } }, [
-      send('{"name": "A"}'),
-    ]);
-    expect(result).toEqual({ action: "accept", content: { age: 7, name: "A" } });
+    const { result } = await ask(
+      { age: { type: "integer", default: 7 }, name: { type: "string" } },
+      [send('{"name": "A"}')],
+    );
+    expect(result).toEqual({
+      action: "accept",
+      content: { age: 7, name: "A" },
+    });
   });
 
   it("shows the address of a page as a browser reads it, and declines unsafe ones", async () => {
@@ -84,12 +145,23 @@ describe("elicitation", async () => {
       const hooks = {
         progress: () => undefined,
         ask: async ({ details }: Question): Promise<Answer> => {
-          if (details.case === "genericDetails") shown.push(details.value.description);
+          if (details.case === "genericDetails")
+            shown.push(details.value.description);
           return send("");
         },
       };
-      const params = { mode: "url" as const, message: "Sign in.", url, elicitationId: "e" };
-      const { action } = await elicit(SERVER, { method: "elicitation/create", params }, hooks, validator);
+      const params = {
+        mode: "url" as const,
+        message: "Sign in.",
+        url,
+        elicitationId: "e",
+      };
+      const { action } = await elicit(
+        SERVER,
+        { method: "elicitation/create", params },
+        hooks,
+        validator,
+      );
       return [action, shown.join()];
     };
     expect(await open("https://a.example\\@b.example/\u202e")).toEqual([
@@ -107,7 +179,13 @@ describe("elicitation", async () => {
   });
 
   it("declines if the user cancels", async () => {
-    expect((await ask({ name: { type: "string" } }, [{ optionId: "cancel", text: "Ada" }])).result).toEqual({
+    expect(
+      (
+        await ask({ name: { type: "string" } }, [
+          { optionId: "cancel", text: "Ada" },
+        ])
+      ).result,
+    ).toEqual({
       action: "decline",
     });
   });

@@ -7,7 +7,13 @@ import {
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
-import { isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, plainJson } from "@devtool/schema/json";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  plainJson,
+} from "@devtool/schema/json";
 import { pageAddress } from "@devtool/server/agent";
 import type {
   ElicitRequest,
@@ -18,15 +24,23 @@ import type {
 import type { CallHooks } from "./call-hooks.ts";
 import { type AskingServer, serverTitle } from "./server-place.ts";
 
-/** The number of invalid answers after which the server is told that the user gave up. */
+/**
+ * The number of invalid answers after which the server is told that the user
+ * gave up.
+ */
 const MAX_ATTEMPTS = 3;
-/** The id of an option that stands for a value is this, followed by the value as JSON. */
+/**
+ * The id of an option that stands for a value is this, followed by the value as
+ * JSON.
+ */
 const VALUE_OPTION = "value:";
 
 /**
- * Asks the user what a server wants to know (MCP elicitation): to fill in a form, or to open a page.
+ * Asks the user what a server wants to know (MCP elicitation): to fill in a
+ * form, or to open a page.
  *
- * An answer that does not fit the form is asked for again, with the reason. A page whose address is not one is declined.
+ * An answer that does not fit the form is asked for again, with the reason. A
+ * page whose address is not one is declined.
  */
 export async function elicit(
   server: AskingServer,
@@ -34,12 +48,18 @@ export async function elicit(
   hooks: CallHooks,
   validator: jsonSchemaValidator,
 ): Promise<ElicitResult> {
-  if (params.mode !== "url") return elicitForm(server, params, hooks, validator);
+  if (params.mode !== "url")
+    return elicitForm(server, params, hooks, validator);
   const address = pageAddress(params.url);
   if (address === undefined) return { action: "decline" };
   const description = `${serverTitle(server)} asks to open ${address}\n${params.message}`;
-  const opened = create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name: "I opened it" });
-  const { optionId } = await hooks.ask(createQuestion(server, description, [opened]));
+  const opened = create(ConfirmationOptionSchema, {
+    id: OPTION_PROCEED_ONCE,
+    name: "I opened it",
+  });
+  const { optionId } = await hooks.ask(
+    createQuestion(server, description, [opened]),
+  );
   return { action: optionId === OPTION_PROCEED_ONCE ? "accept" : "decline" };
 }
 
@@ -53,7 +73,9 @@ async function elicitForm(
   const validate = validator.getValidator(schema);
   let problem = "";
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const answer = await hooks.ask(formQuestion(server, params.message, schema, problem));
+    const answer = await hooks.ask(
+      formQuestion(server, params.message, schema, problem),
+    );
     if (answer.optionId === OPTION_CANCEL) return { action: "decline" };
     const content = readContent(answer, schema);
     if (!content) {
@@ -86,11 +108,17 @@ function readFields({ properties }: JsonObject): Field[] {
 }
 
 /**
- * Returns the question for a form: one option for each value if the only field is a choice, otherwise the fields in words.
+ * Returns the question for a form: one option for each value if the only field
+ * is a choice, otherwise the fields in words.
  *
  * `problem` says what was wrong with the last answer; it is empty at first.
  */
-function formQuestion(server: AskingServer, message: string, schema: JsonObject, problem: string): Question {
+function formQuestion(
+  server: AskingServer,
+  message: string,
+  schema: JsonObject,
+  problem: string,
+): Question {
   const fields = readFields(schema);
   const [only] = fields;
   const choices = fields.length === 1 && only ? readChoices(only[1]) : [];
@@ -98,29 +126,48 @@ function formQuestion(server: AskingServer, message: string, schema: JsonObject,
   if (problem !== "") lines.push(`The last answer did not fit: ${problem}`);
   if (choices.length > 0) {
     const options = choices.map(({ value, name }) =>
-      create(ConfirmationOptionSchema, { id: VALUE_OPTION + JSON.stringify(value), name }),
+      create(ConfirmationOptionSchema, {
+        id: VALUE_OPTION + JSON.stringify(value),
+        name,
+      }),
     );
     return createQuestion(server, lines.join("\n"), options);
   }
   if (fields.length > 0) {
     const required = listOrEmpty(schema.required);
     lines.push(
-      fields.length === 1 ? "Answer with the value of:" : "Answer with a JSON object that has:",
+      fields.length === 1
+        ? "Answer with the value of:"
+        : "Answer with a JSON object that has:",
       ...fields.map(
-        ([name, field]) => `- ${name}: ${describeField(field)}${required.includes(name) ? ", required" : ""}`,
+        ([name, field]) =>
+          `- ${name}: ${describeField(field)}${required.includes(name) ? ", required" : ""}`,
       ),
     );
   }
   const name = fields.length === 0 ? "Yes" : "Send the answer";
-  const send = create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name });
+  const send = create(ConfirmationOptionSchema, {
+    id: OPTION_PROCEED_ONCE,
+    name,
+  });
   return createQuestion(server, lines.join("\n"), [send]);
 }
 
-function createQuestion(server: AskingServer, description: string, options: readonly ConfirmationOption[]): Question {
+function createQuestion(
+  server: AskingServer,
+  description: string,
+  options: readonly ConfirmationOption[],
+): Question {
   return {
     description: `${serverTitle(server)} asks`,
-    details: { case: "genericDetails", value: create(GenericDetailsSchema, { description }) },
-    options: [...options, create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" })],
+    details: {
+      case: "genericDetails",
+      value: create(GenericDetailsSchema, { description }),
+    },
+    options: [
+      ...options,
+      create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" }),
+    ],
   };
 }
 
@@ -130,44 +177,79 @@ interface Choice {
   readonly name: string;
 }
 
-/** Returns the values of a field that is a choice of one value; empty for any other field. */
+/**
+ * Returns the values of a field that is a choice of one value; empty for any
+ * other field.
+ */
 function readChoices(field: JsonObject): Choice[] {
-  if (field.type === "boolean") return [true, false].map((value) => ({ value, name: value ? "Yes" : "No" }));
+  if (field.type === "boolean")
+    return [true, false].map((value) => ({
+      value,
+      name: value ? "Yes" : "No",
+    }));
   const titled = listOrEmpty(field.oneOf).filter(isObject);
   if (titled.length > 0)
-    return titled.map(({ const: value = null, title }) => ({ value, name: String(title ?? value) }));
+    return titled.map(({ const: value = null, title }) => ({
+      value,
+      name: String(title ?? value),
+    }));
   const names = listOrEmpty(field.enumNames);
-  return listOrEmpty(field.enum).map((value, at) => ({ value, name: String(names[at] ?? value) }));
+  return listOrEmpty(field.enum).map((value, at) => ({
+    value,
+    name: String(names[at] ?? value),
+  }));
 }
 
-/** Describes what a field accepts: its title and description, its choices or type, and its default. */
+/**
+ * Describes what a field accepts: its title and description, its choices or
+ * type, and its default.
+ */
 function describeField(field: JsonObject): string {
   const choices = readChoices(field).map(({ value }) => JSON.stringify(value));
   const words = [
-    [field.title, field.description].filter((word) => typeof word === "string").join(": "),
+    [field.title, field.description]
+      .filter((word) => typeof word === "string")
+      .join(": "),
     choices.length > 0 ? `one of ${choices.join(", ")}` : String(field.type),
-    field.default === undefined ? "" : `default ${JSON.stringify(field.default)}`,
+    field.default === undefined
+      ? ""
+      : `default ${JSON.stringify(field.default)}`,
   ];
   return words.filter((word) => word !== "").join(", ");
 }
 
-/** Returns the content that an answer gives, completed with the defaults of the form; undefined when it cannot be read. */
-function readContent({ optionId, text }: Answer, schema: JsonObject): JsonObject | undefined {
+/**
+ * Returns the content that an answer gives, completed with the defaults of the
+ * form; undefined when it cannot be read.
+ */
+function readContent(
+  { optionId, text }: Answer,
+  schema: JsonObject,
+): JsonObject | undefined {
   const fields = readFields(schema);
   const defaults = Object.fromEntries(
-    fields.flatMap(([name, field]) => (field.default === undefined ? [] : [[name, field.default] as const])),
+    fields.flatMap(([name, field]) =>
+      field.default === undefined ? [] : [[name, field.default] as const],
+    ),
   );
   const [only, ...others] = fields;
   if (optionId.startsWith(VALUE_OPTION)) {
     if (!only) return undefined;
-    return { ...defaults, [only[0]]: parseJsonOrUndefined(optionId.slice(VALUE_OPTION.length)) ?? null };
+    return {
+      ...defaults,
+      [only[0]]:
+        parseJsonOrUndefined(optionId.slice(VALUE_OPTION.length)) ?? null,
+    };
   }
   if (text.trim() === "") return defaults;
   const value = parseJsonOrUndefined(text);
   if (isObject(value)) return { ...defaults, ...value };
   if (!only || others.length > 0) return undefined;
   const [name, { type }] = only;
-  return { ...defaults, [name]: type === "string" || value === undefined ? text : value };
+  return {
+    ...defaults,
+    [name]: type === "string" || value === undefined ? text : value,
+  };
 }
 
 /** The values that MCP allows in a form. */

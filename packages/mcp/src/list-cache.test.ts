@@ -17,6 +17,9 @@ describe("ListCache", () => {
       cache.invalidate();
       return ["old"];
     });
-    expect([first, await cache.get(async () => ["new"])]).toEqual([["old"], ["new"]]);
+    expect([first, await cache.get(async () => ["new"])]).toEqual([
+      ["old"],
+      ["new"],
+    ]);
   });
 });

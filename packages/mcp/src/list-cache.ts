@@ -1,4 +1,6 @@
-/** Caches a list of a server until the server says that the list has changed. */
+/**
+ * Caches a list of a server until the server says that the list has changed.
+ */
 export class ListCache<T> {
   #items: readonly T[] | undefined;
   #changes = 0;
@@ -8,7 +10,8 @@ export class ListCache<T> {
     if (this.#items) return this.#items;
     const changes = this.#changes;
     const items = await load();
-    // If the list changed while it was being loaded, the result may be outdated.
+    // If the list changed while it was being loaded, the result may be
+    // outdated.
     if (changes === this.#changes) this.#items = items;
     return items;
   }

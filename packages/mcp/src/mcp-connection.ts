@@ -25,9 +25,14 @@ import { readToolDefinition, type ToolDefinition } from "./tool-definition.ts";
 export interface ConnectionOptions extends TransportOptions {
   /** The name and version that servers get. */
   readonly clientInfo: { readonly name: string; readonly version: string };
-  /** Returns where a server was named. Default: in the operator's configuration. */
+  /**
+   * Returns where a server was named. Default: in the operator's configuration.
+   */
   readonly originOf?: (server: McpServer) => ServerOrigin;
-  /** Asks the model on behalf of a server, after the user agreed. Default: servers may not ask it. */
+  /**
+   * Asks the model on behalf of a server, after the user agreed. Default:
+   * servers may not ask it.
+   */
   readonly sample?: Sample;
 }
 
@@ -37,7 +42,10 @@ const REQUEST_MS = 30_000;
 const PING_MS = 5000;
 /** The timeout for ending the session at the server, in milliseconds. */
 const LEAVE_MS = 1000;
-/** The longest timeout that the SDK accepts, in milliseconds. Tool calls have a deadline of their own (`CallDeadline`). */
+/**
+ * The longest timeout that the SDK accepts, in milliseconds. Tool calls have a
+ * deadline of their own (`CallDeadline`).
+ */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** A client of the SDK, and what it was created for. */
@@ -66,16 +74,26 @@ interface McpLists {
 /**
  * An open connection to one server.
  *
- * When it ends, all pending requests fail with the reason. It cannot be opened again: `openConnection` opens another.
+ * When it ends, all pending requests fail with the reason. It cannot be opened
+ * again: `openConnection` opens another.
  */
 export class McpConnection implements AsyncDisposable {
-  /** The cached lists of the server. A burst of notifications that a list has changed causes one request at most. */
-  readonly lists: McpLists = { tools: new ListCache(), prompts: new ListCache(), resources: new ListCache() };
+  /**
+   * The cached lists of the server. A burst of notifications that a list has
+   * changed causes one request at most.
+   */
+  readonly lists: McpLists = {
+    tools: new ListCache(),
+    prompts: new ListCache(),
+    resources: new ListCache(),
+  };
   /** Checks values against schemas of the server. */
   readonly validator: jsonSchemaValidator;
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
-  /** Aborts when the connection is over, with the reason as a `DevtoolError`. */
+  /**
+   * Aborts when the connection is over, with the reason as a `DevtoolError`.
+   */
   readonly ended: AbortSignal = this.#ended.signal;
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
@@ -89,34 +107,58 @@ export class McpConnection implements AsyncDisposable {
     this.#secrets = new ServerSecrets(opened.server);
   }
 
-  /** Returns the call that a request of the server belongs to. Where the transport does not tell, that is the newest call. */
+  /**
+   * Returns the call that a request of the server belongs to. Where the
+   * transport does not tell, that is the newest call.
+   */
   findCall(): CallHooks | undefined {
     return this.#current.getStore() ?? this.#running.at(-1);
   }
 
   /** Ends the connection because the transport has closed. */
   handleClose(): void {
-    this.#end(this.#secrets.hide(this.#opened.transport.closeReason() || "it closed the connection"));
+    this.#end(
+      this.#secrets.hide(
+        this.#opened.transport.closeReason() || "it closed the connection",
+      ),
+    );
   }
 
-  /** Pings a server that seems to be gone, in the background, and ends the connection if there is no answer. */
+  /**
+   * Pings a server that seems to be gone, in the background, and ends the
+   * connection if there is no answer.
+   */
   checkAlive(): void {
     this.#checking ??= this.#ping().finally(() => {
       this.#checking = undefined;
     });
   }
 
-  /** Returns the tools of the server, without those that require tasks: this client does not support tasks. */
+  /**
+   * Returns the tools of the server, without those that require tasks: this
+   * client does not support tasks.
+   */
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
     if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     return this.lists.tools.get(async () => {
-      const { tools } = await this.#ask((client) => client.listTools(undefined, this.#requestOptions(signal)), signal);
-      return tools.filter(({ execution }) => execution?.taskSupport !== "required").map(readToolDefinition);
+      const { tools } = await this.#ask(
+        (client) => client.listTools(undefined, this.#requestOptions(signal)),
+        signal,
+      );
+      return tools
+        .filter(({ execution }) => execution?.taskSupport !== "required")
+        .map(readToolDefinition);
     });
   }
 
-  /** Calls a tool. There is no timeout: when the signal aborts, the call is cancelled at the server. */
-  async callTool({ name, args, hooks }: ToolRequest, signal: AbortSignal): Promise<CallToolResult> {
+  /**
+   * Calls a tool. There is no timeout: when the signal aborts, the call is
+   * cancelled at the server.
+   */
+  async callTool(
+    { name, args, hooks }: ToolRequest,
+    signal: AbortSignal,
+  ): Promise<CallToolResult> {
     const options: RequestOptions = {
       ...this.#requestOptions(signal),
       timeout: MAX_TIMEOUT_MS,
@@ -126,50 +168,89 @@ export class McpConnection implements AsyncDisposable {
     this.#running.push(hooks);
     try {
       return await this.#current.run(hooks, () =>
-        this.#ask((client) => client.callTool({ name, arguments: args }, options), signal),
+        this.#ask(
+          (client) => client.callTool({ name, arguments: args }, options),
+          signal,
+        ),
       );
     } finally {
       this.#running.splice(this.#running.indexOf(hooks), 1);
     }
   }
 
-  /** Returns the prompts of the server; empty for a server that does not support prompts. */
+  /**
+   * Returns the prompts of the server; empty for a server that does not support
+   * prompts.
+   */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
     return this.lists.prompts.get(
       async () =>
-        (await this.#ask((client) => client.listPrompts(undefined, this.#requestOptions(signal)), signal)).prompts,
+        (
+          await this.#ask(
+            (client) =>
+              client.listPrompts(undefined, this.#requestOptions(signal)),
+            signal,
+          )
+        ).prompts,
     );
   }
 
   /** Returns the messages of a prompt, filled in with arguments. */
-  async getPrompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<GetPromptResult> {
+  async getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<GetPromptResult> {
     return this.#ask(
-      (client) => client.getPrompt({ name, arguments: { ...args } }, this.#requestOptions(signal)),
+      (client) =>
+        client.getPrompt(
+          { name, arguments: { ...args } },
+          this.#requestOptions(signal),
+        ),
       signal,
     );
   }
 
-  /** Returns the resources of the server; empty for a server that does not support resources. */
+  /**
+   * Returns the resources of the server; empty for a server that does not
+   * support resources.
+   */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
     return this.lists.resources.get(
       async () =>
-        (await this.#ask((client) => client.listResources(undefined, this.#requestOptions(signal)), signal)).resources,
+        (
+          await this.#ask(
+            (client) =>
+              client.listResources(undefined, this.#requestOptions(signal)),
+            signal,
+          )
+        ).resources,
     );
   }
 
   /** Returns the contents of a resource. */
-  async readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
-    return this.#ask((client) => client.readResource({ uri }, this.#requestOptions(signal)), signal);
+  async readResource(
+    uri: string,
+    signal: AbortSignal,
+  ): Promise<ReadResourceResult> {
+    return this.#ask(
+      (client) => client.readResource({ uri }, this.#requestOptions(signal)),
+      signal,
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#ended.signal.aborted) {
-      // The session is ended as a courtesy: a server that fails or takes too long is left.
+      // The session is ended as a courtesy: a server that fails or takes too
+      // long is left.
       const timeout = Promise.withResolvers<void>();
       const timer = setTimeout(timeout.resolve, LEAVE_MS);
-      await Promise.race([this.#opened.transport.leave().catch(() => undefined), timeout.promise]);
+      await Promise.race([
+        this.#opened.transport.leave().catch(() => undefined),
+        timeout.promise,
+      ]);
       clearTimeout(timer);
     }
     this.#end("it was stopped");
@@ -177,11 +258,20 @@ export class McpConnection implements AsyncDisposable {
   }
 
   #requestOptions(signal: AbortSignal): RequestOptions {
-    return { signal: AbortSignal.any([signal, this.#ended.signal]), timeout: REQUEST_MS };
+    return {
+      signal: AbortSignal.any([signal, this.#ended.signal]),
+      timeout: REQUEST_MS,
+    };
   }
 
-  /** Sends a request. Neither the result nor an error contains a secret of the server. */
-  async #ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Sends a request. Neither the result nor an error contains a secret of the
+   * server.
+   */
+  async #ask<T>(
+    request: (client: Client) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     try {
       return this.#secrets.hideIn(await this.#askWithConsent(request, signal));
     } catch (reason) {
@@ -189,14 +279,21 @@ export class McpConnection implements AsyncDisposable {
     }
   }
 
-  /** Sends a request, and repeats it after the user's consent if the server refused it for lack of consent. */
-  async #askWithConsent<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Sends a request, and repeats it after the user's consent if the server
+   * refused it for lack of consent.
+   */
+  async #askWithConsent<T>(
+    request: (client: Client) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     const { client, transport } = this.#opened;
     try {
       return await request(client);
     } catch (reason) {
       const { UnauthorizedError } = await loadSdk();
-      if (!transport.authorize || !(reason instanceof UnauthorizedError)) throw reason;
+      if (!transport.authorize || !(reason instanceof UnauthorizedError))
+        throw reason;
       await transport.authorize(signal);
       return request(client);
     }
@@ -207,17 +304,25 @@ export class McpConnection implements AsyncDisposable {
     const { ProtocolError } = await loadSdk();
     const options = { signal: this.#ended.signal, timeout: PING_MS };
     try {
-      await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
+      await (client.getProtocolEra() === "modern"
+        ? client.discover(options)
+        : client.ping(options));
     } catch (reason) {
       // An error of the protocol is an answer too.
-      if (!(reason instanceof ProtocolError)) this.#end("it does not answer any more");
+      if (!(reason instanceof ProtocolError))
+        this.#end("it does not answer any more");
     }
   }
 
   #end(why: string): void {
     if (this.#ended.signal.aborted) return;
     const { server, client } = this.#opened;
-    this.#ended.abort(new DevtoolError(`MCP server ${JSON.stringify(server.name)}: ${why}`, Code.Unavailable));
+    this.#ended.abort(
+      new DevtoolError(
+        `MCP server ${JSON.stringify(server.name)}: ${why}`,
+        Code.Unavailable,
+      ),
+    );
     this.#closing = client.close().catch(() => undefined);
   }
 }

@@ -21,12 +21,23 @@ describe("the MCP servers of sessions", () => {
     const session = { principal: "p", workspacePath: "/w" };
     const own = await pool.get({ ...session, clientServers: [] });
     expect(own?.status()).toHaveLength(1);
-    expect(await pool.get({ ...session, clientServers: [serverWith(5000, "client")] })).toBe(own);
+    expect(
+      await pool.get({
+        ...session,
+        clientServers: [serverWith(5000, "client")],
+      }),
+    ).toBe(own);
   });
 
   it("are undefined if neither the operator nor a client names any", async () => {
     await using pool = createPool([]);
-    expect(await pool.get({ principal: "p", workspacePath: "/w", clientServers: [] })).toBeUndefined();
+    expect(
+      await pool.get({
+        principal: "p",
+        workspacePath: "/w",
+        clientServers: [],
+      }),
+    ).toBeUndefined();
   });
 });
 

@@ -1,23 +1,37 @@
 import { toJson } from "@bufbuild/protobuf";
-import type { McpPrompt, McpServerStatus, McpSession, OpenMcp, Tool } from "@devtool/coding-agent/tool";
+import type {
+  McpPrompt,
+  McpServerStatus,
+  McpSession,
+  OpenMcp,
+  Tool,
+} from "@devtool/coding-agent/tool";
 import { McpServerSchema } from "@devtool/schema";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
 
-/** The maximum number of sets of servers that stay connected. The least recently used are ended first. */
+/**
+ * The maximum number of sets of servers that stay connected. The least recently
+ * used are ended first.
+ */
 const MAX_SETS = 16;
 
 /** The options of `McpPool`. `servers` are the operator's. */
-export interface McpPoolOptions extends Omit<McpServersOptions, "workspacePath" | "fetchFor" | "originOf"> {
-  /** The fetch for servers that clients bring, whose addresses cannot be trusted. */
+export interface McpPoolOptions
+  extends Omit<McpServersOptions, "workspacePath" | "fetchFor" | "originOf"> {
+  /**
+   * The fetch for servers that clients bring, whose addresses cannot be
+   * trusted.
+   */
   readonly clientFetch: FetchLike;
 }
 
 /**
  * The MCP servers of all sessions.
  *
- * Sessions of the same principal, in the same workspace, with the same servers of clients share one set of connections. A set is
- * created when a session first needs it.
+ * Sessions of the same principal, in the same workspace, with the same servers
+ * of clients share one set of connections. A set is created when a session
+ * first needs it.
  */
 export class McpPool implements OpenMcp {
   readonly #options: McpPoolOptions;
@@ -27,15 +41,24 @@ export class McpPool implements OpenMcp {
     this.#options = options;
   }
 
-  async tools(session: McpSession, signal: AbortSignal): Promise<readonly Tool[]> {
+  async tools(
+    session: McpSession,
+    signal: AbortSignal,
+  ): Promise<readonly Tool[]> {
     return (await this.get(session))?.tools(signal) ?? [];
   }
 
-  async prompts(session: McpSession, signal: AbortSignal): Promise<readonly McpPrompt[]> {
+  async prompts(
+    session: McpSession,
+    signal: AbortSignal,
+  ): Promise<readonly McpPrompt[]> {
     return (await this.get(session))?.prompts(signal) ?? [];
   }
 
-  async status(session: McpSession, signal: AbortSignal): Promise<readonly McpServerStatus[]> {
+  async status(
+    session: McpSession,
+    signal: AbortSignal,
+  ): Promise<readonly McpServerStatus[]> {
     const servers = await this.get(session);
     await servers?.tools(signal);
     return servers?.status() ?? [];
@@ -45,8 +68,15 @@ export class McpPool implements OpenMcp {
     await (await this.get(session))?.refresh(signal);
   }
 
-  /** Returns the servers of a session; undefined when it has none. Throws a `DevtoolError` for settings that cannot be used. */
-  async get({ principal, workspacePath, clientServers: brought }: McpSession): Promise<McpServers | undefined> {
+  /**
+   * Returns the servers of a session; undefined when it has none. Throws a
+   * `DevtoolError` for settings that cannot be used.
+   */
+  async get({
+    principal,
+    workspacePath,
+    clientServers: brought,
+  }: McpSession): Promise<McpServers | undefined> {
     const { clientFetch, servers, ...options } = this.#options;
     const names = new Set(servers.map(({ name }) => name));
     const clientServers = brought.filter(({ name }) => !names.has(name));
@@ -62,8 +92,10 @@ export class McpPool implements OpenMcp {
         ...options,
         servers: [...servers, ...clientServers],
         workspacePath,
-        originOf: (server) => (clientServers.includes(server) ? "client" : "operator"),
-        fetchFor: (server) => (clientServers.includes(server) ? clientFetch : globalThis.fetch),
+        originOf: (server) =>
+          clientServers.includes(server) ? "client" : "operator",
+        fetchFor: (server) =>
+          clientServers.includes(server) ? clientFetch : globalThis.fetch,
       });
     // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);

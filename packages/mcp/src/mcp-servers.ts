@@ -1,5 +1,9 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import type { McpPrompt, McpServerStatus, Tool } from "@devtool/coding-agent/tool";
+import type {
+  McpPrompt,
+  McpServerStatus,
+  Tool,
+} from "@devtool/coding-agent/tool";
 import type { McpServer } from "@devtool/schema";
 import { abortable, invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
@@ -15,29 +19,44 @@ import type { ToolDefinition } from "./tool-definition.ts";
 import { qualifyToolNames } from "./tool-name.ts";
 
 /** The options of `McpServers`. */
-export interface McpServersOptions extends Omit<SupervisorOptions, "connectTimeoutMs"> {
+export interface McpServersOptions
+  extends Omit<SupervisorOptions, "connectTimeoutMs"> {
   readonly servers: readonly McpServer[];
   /** Receives a sentence for a person when a server cannot be used. */
   readonly onNotice: (text: string) => void;
-  /** The timeout of a connection attempt, in milliseconds. Default: 60,000, since starting a server may install it first. */
+  /**
+   * The timeout of a connection attempt, in milliseconds. Default: 60,000,
+   * since starting a server may install it first.
+   */
   readonly connectTimeoutMs?: number;
-  /** The time that a turn waits for servers that are not connected yet, in milliseconds. Default: 10,000. */
+  /**
+   * The time that a turn waits for servers that are not connected yet, in
+   * milliseconds. Default: 10,000.
+   */
   readonly waitMs?: number;
-  /** The maximum length of a result, in characters; the rest is cut. Default: 262,144. */
+  /**
+   * The maximum length of a result, in characters; the rest is cut. Default:
+   * 262,144.
+   */
   readonly maxOutputBytes?: number;
 }
 
 /** The default timeout of a call without progress, in milliseconds. */
 const DEFAULT_CALL_TIMEOUT_MS = 60_000;
-/** The maximum number of tools of one server: more than any model can choose from. */
+/**
+ * The maximum number of tools of one server: more than any model can choose
+ * from.
+ */
 const MAX_TOOLS = 512;
 const DEFAULT_MAX_OUTPUT_BYTES: number = 256 * 1024;
 
 /**
  * The MCP servers of one session: their tools, prompts and resources.
  *
- * Servers are connected when they are first needed, and ended when this is disposed of. A server that fails does not affect the
- * others. A request of a server is put to the user of its newest call, so users must not share servers.
+ * Servers are connected when they are first needed, and ended when this is
+ * disposed of. A server that fails does not affect the others. A request of a
+ * server is put to the user of its newest call, so users must not share
+ * servers.
  */
 export class McpServers implements AsyncDisposable {
   readonly #options: McpServersOptions;
@@ -45,26 +64,43 @@ export class McpServers implements AsyncDisposable {
   readonly #toolCounts = new Map<string, number>();
   readonly #noticed = new Map<string, string>();
 
-  /** Throws a `DevtoolError` for servers without a name, with the same name, or without a usable address or command. */
+  /**
+   * Throws a `DevtoolError` for servers without a name, with the same name, or
+   * without a usable address or command.
+   */
   constructor(options: McpServersOptions) {
     const names = new Set<string>();
     for (const { name, transport } of options.servers) {
-      if (name === "") throw invalid("mcp_servers", "", "has a server without a name");
+      if (name === "")
+        throw invalid("mcp_servers", "", "has a server without a name");
       if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
       names.add(name);
       if (transport.case === undefined)
-        throw invalid("mcp_servers", name, "has no transport", "give stdio, http or sse");
+        throw invalid(
+          "mcp_servers",
+          name,
+          "has no transport",
+          "give stdio, http or sse",
+        );
       if (transport.case === "stdio" && transport.value.command === "")
         throw invalid("mcp_servers", name, "has no command");
-      if (transport.case !== "stdio" && !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? ""))
+      if (
+        transport.case !== "stdio" &&
+        !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? "")
+      )
         throw invalid("mcp_servers", name, "has no http or https URL");
     }
     this.#options = options;
     const { connectTimeoutMs = 60_000 } = options;
-    this.#supervisors = options.servers.map((server) => new McpSupervisor(server, { ...options, connectTimeoutMs }));
+    this.#supervisors = options.servers.map(
+      (server) => new McpSupervisor(server, { ...options, connectTimeoutMs }),
+    );
   }
 
-  /** Returns the tools of the connected servers, under unique names. If there are resources, the last tool reads them. */
+  /**
+   * Returns the tools of the connected servers, under unique names. If there
+   * are resources, the last tool reads them.
+   */
   async tools(signal: AbortSignal): Promise<readonly Tool[]> {
     const offers = await this.#askEach(
       async (supervisor, connection) => [
@@ -77,22 +113,28 @@ export class McpServers implements AsyncDisposable {
     );
     const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = this.#options;
     const named = qualifyToolNames(offers.flatMap(({ tools }) => tools));
-    const tools = [...named].map(([qualifiedName, { supervisor, connection, definition }]) => {
-      const { server } = supervisor;
-      return createMcpTool({
-        qualifiedName,
-        definition,
-        supervisor,
-        place: this.#describePlace(server),
-        validator: connection.validator,
-        callTimeoutMs: server.callTimeout ? durationMs(server.callTimeout) : DEFAULT_CALL_TIMEOUT_MS,
-        maxOutputBytes,
-        now: this.#options.now,
-      });
-    });
+    const tools = [...named].map(
+      ([qualifiedName, { supervisor, connection, definition }]) => {
+        const { server } = supervisor;
+        return createMcpTool({
+          qualifiedName,
+          definition,
+          supervisor,
+          place: this.#describePlace(server),
+          validator: connection.validator,
+          callTimeoutMs: server.callTimeout
+            ? durationMs(server.callTimeout)
+            : DEFAULT_CALL_TIMEOUT_MS,
+          maxOutputBytes,
+          now: this.#options.now,
+        });
+      },
+    );
     const resources = offers.flatMap((offer) => offer.resources);
     const read = this.#readResource.bind(this);
-    return resources.length === 0 ? tools : [...tools, readMcpResourceTool(resources, read, maxOutputBytes)];
+    return resources.length === 0
+      ? tools
+      : [...tools, readMcpResourceTool(resources, read, maxOutputBytes)];
   }
 
   /** Returns the prompts of the connected servers. */
@@ -107,28 +149,40 @@ export class McpServers implements AsyncDisposable {
 
   /** Returns the resources of the connected servers. */
   async resources(signal: AbortSignal): Promise<readonly McpResource[]> {
-    return this.#askEach((supervisor, connection) => this.#listResources(supervisor, connection, signal), signal);
+    return this.#askEach(
+      (supervisor, connection) =>
+        this.#listResources(supervisor, connection, signal),
+      signal,
+    );
   }
 
-  /** Returns the state of each server, in the order of the settings. Sends no request. */
+  /**
+   * Returns the state of each server, in the order of the settings. Sends no
+   * request.
+   */
   status(): readonly McpServerStatus[] {
     return this.#supervisors.map(({ server: { name }, state }) => ({
       name,
       ...state,
-      toolCount: state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
+      toolCount:
+        state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
     }));
   }
 
   /** Ends all servers, clears their failures and connects again. */
   async refresh(signal: AbortSignal): Promise<readonly McpServerStatus[]> {
-    await Promise.all(this.#supervisors.map((supervisor) => supervisor.reset()));
+    await Promise.all(
+      this.#supervisors.map((supervisor) => supervisor.reset()),
+    );
     this.#noticed.clear();
     await this.tools(signal);
     return this.status();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#supervisors.map((supervisor) => supervisor[Symbol.asyncDispose]()));
+    await Promise.all(
+      this.#supervisors.map((supervisor) => supervisor[Symbol.asyncDispose]()),
+    );
   }
 
   #describePlace(server: McpServer): string {
@@ -142,28 +196,52 @@ export class McpServers implements AsyncDisposable {
   ): Promise<McpResource[]> {
     const listed = await connection.resources(signal);
     const { server } = supervisor;
-    const origin = { server: server.name, serverHash: serverHash(server), place: this.#describePlace(server) };
-    return listed.map(({ uri, name, title }) => ({ ...origin, uri, name: title ?? name }));
+    const origin = {
+      server: server.name,
+      serverHash: serverHash(server),
+      place: this.#describePlace(server),
+    };
+    return listed.map(({ uri, name, title }) => ({
+      ...origin,
+      uri,
+      name: title ?? name,
+    }));
   }
 
-  async #listTools(supervisor: McpSupervisor, connection: McpConnection, signal: AbortSignal): Promise<FoundTool[]> {
+  async #listTools(
+    supervisor: McpSupervisor,
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<FoundTool[]> {
     const { name: server, includeTools, excludeTools } = supervisor.server;
     const taken = (await connection.tools(signal)).filter(
-      ({ name }) => (includeTools.length === 0 || includeTools.includes(name)) && !excludeTools.includes(name),
+      ({ name }) =>
+        (includeTools.length === 0 || includeTools.includes(name)) &&
+        !excludeTools.includes(name),
     );
     if (taken.length > MAX_TOOLS) {
       const text = `MCP server ${JSON.stringify(server)}: it has ${taken.length} tools: only the first ${MAX_TOOLS} are used`;
       this.#noticeOnce(server, text);
     }
     this.#toolCounts.set(server, Math.min(taken.length, MAX_TOOLS));
-    return taken
-      .slice(0, MAX_TOOLS)
-      .map((definition) => ({ server, tool: definition.name, supervisor, connection, definition }));
+    return taken.slice(0, MAX_TOOLS).map((definition) => ({
+      server,
+      tool: definition.name,
+      supervisor,
+      connection,
+      definition,
+    }));
   }
 
-  /** Asks every server that is connected in time. The others are left out, and a notice says so once. */
+  /**
+   * Asks every server that is connected in time. The others are left out, and a
+   * notice says so once.
+   */
   async #askEach<T>(
-    ask: (supervisor: McpSupervisor, connection: McpConnection) => Promise<readonly T[]>,
+    ask: (
+      supervisor: McpSupervisor,
+      connection: McpConnection,
+    ) => Promise<readonly T[]>,
     signal: AbortSignal,
   ): Promise<readonly T[]> {
     const { waitMs = 10_000 } = this.#options;
@@ -172,14 +250,20 @@ export class McpServers implements AsyncDisposable {
       this.#supervisors.map(async (supervisor) => {
         try {
           deadline.throwIfAborted();
-          const asking = supervisor.connection(deadline).then((connection) => ask(supervisor, connection));
+          const asking = supervisor
+            .connection(deadline)
+            .then((connection) => ask(supervisor, connection));
           return await abortable(asking, deadline);
         } catch (reason) {
           signal.throwIfAborted();
           const { server, state } = supervisor;
-          const isLate = state.state === "connecting" || state.state === "ready";
+          const isLate =
+            state.state === "connecting" || state.state === "ready";
           const late = `MCP server ${JSON.stringify(server.name)}: it is not ready yet`;
-          this.#noticeOnce(server.name, isLate ? late : state.reason || describeError(reason));
+          this.#noticeOnce(
+            server.name,
+            isLate ? late : state.reason || describeError(reason),
+          );
           return [];
         }
       }),
@@ -193,8 +277,14 @@ export class McpServers implements AsyncDisposable {
     this.#options.onNotice(text);
   }
 
-  async #readResource(server: string, uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
-    const supervisor = this.#supervisors.find((one) => one.server.name === server);
+  async #readResource(
+    server: string,
+    uri: string,
+    signal: AbortSignal,
+  ): Promise<ReadResourceResult> {
+    const supervisor = this.#supervisors.find(
+      (one) => one.server.name === server,
+    );
     if (!supervisor) throw invalid("server", server, "is not an MCP server");
     return (await supervisor.connection(signal)).readResource(uri, signal);
   }

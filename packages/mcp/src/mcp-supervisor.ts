@@ -10,17 +10,25 @@ export interface SupervisorOptions extends ConnectionOptions {
   readonly connectTimeoutMs: number;
 }
 
-/** The number of failures within the window after which a server is not tried again before a refresh. */
+/**
+ * The number of failures within the window after which a server is not tried
+ * again before a refresh.
+ */
 const MAX_FAILURES = 5;
 const WINDOW_MS = 3 * 60_000;
-/** The wait after the second failure, in milliseconds. It doubles with each further one. */
+/**
+ * The wait after the second failure, in milliseconds. It doubles with each
+ * further one.
+ */
 const FIRST_WAIT_MS = 1000;
 
 /**
- * Supervises one server: connects when it is needed, and again after it has failed.
+ * Supervises one server: connects when it is needed, and again after it has
+ * failed.
  *
- * The second attempt is made at once, the next ones after 1, 2 and 4 seconds. After five failures within three minutes there is
- * none before a refresh. Nothing runs in the background: a server that is not needed is not restarted.
+ * The second attempt is made at once, the next ones after 1, 2 and 4 seconds.
+ * After five failures within three minutes there is none before a refresh.
+ * Nothing runs in the background: a server that is not needed is not restarted.
  */
 export class McpSupervisor implements AsyncDisposable {
   readonly server: McpServer;
@@ -41,24 +49,35 @@ export class McpSupervisor implements AsyncDisposable {
     if (this.#connection) return { state: "ready", reason: "" };
     if (this.#opening) return { state: "connecting", reason: "" };
     if (this.#reason === "") return { state: "idle", reason: "" };
-    return { state: this.#recentFailures().length >= MAX_FAILURES ? "stopped" : "failed", reason: this.#reason };
+    return {
+      state:
+        this.#recentFailures().length >= MAX_FAILURES ? "stopped" : "failed",
+      reason: this.#reason,
+    };
   }
 
-  /** Returns the connection, opening one if there is none. Throws `Code.Unavailable` with the reason when that is not possible now. */
+  /**
+   * Returns the connection, opening one if there is none. Throws
+   * `Code.Unavailable` with the reason when that is not possible now.
+   */
   async connection(signal: AbortSignal): Promise<McpConnection> {
     if (this.#connection) return this.#connection;
     if (!this.#opening) {
       const opening = this.#open().finally(() => {
         this.#opening = undefined;
       });
-      // Callers get the failure from the promise. It is handled here as well, since all of them may have aborted.
+      // Callers get the failure from the promise. It is handled here as well,
+      // since all of them may have aborted.
       opening.catch(() => undefined);
       this.#opening = opening;
     }
     return abortable(this.#opening, signal);
   }
 
-  /** Clears the failures and ends the connection. The next call of `connection` opens a new one. */
+  /**
+   * Clears the failures and ends the connection. The next call of `connection`
+   * opens a new one.
+   */
   async reset(): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
@@ -77,25 +96,42 @@ export class McpSupervisor implements AsyncDisposable {
     this.#disposed.signal.throwIfAborted();
     const failures = this.#recentFailures();
     if (failures.length >= MAX_FAILURES)
-      throw this.#unavailable(`it failed ${failures.length} times within 3 minutes: refresh it (${this.#reason})`);
+      throw this.#unavailable(
+        `it failed ${failures.length} times within 3 minutes: refresh it (${this.#reason})`,
+      );
     const { connectTimeoutMs, now } = this.#options;
     const last = failures.at(-1);
     if (last !== undefined && failures.length > 1) {
       const waitMs = last + FIRST_WAIT_MS * 2 ** (failures.length - 2) - now();
-      if (waitMs > 0) throw this.#unavailable(`it is tried again in ${waitMs} ms (${this.#reason})`);
+      if (waitMs > 0)
+        throw this.#unavailable(
+          `it is tried again in ${waitMs} ms (${this.#reason})`,
+        );
     }
     const timeout = AbortSignal.timeout(connectTimeoutMs);
     try {
       const signal = AbortSignal.any([this.#disposed.signal, timeout]);
-      const connection = await openConnection(this.server, this.#options, signal);
+      const connection = await openConnection(
+        this.server,
+        this.#options,
+        signal,
+      );
       this.#connection = connection;
-      connection.ended.addEventListener("abort", () => this.#handleEnd(connection), { once: true });
+      connection.ended.addEventListener(
+        "abort",
+        () => this.#handleEnd(connection),
+        { once: true },
+      );
       if (connection.ended.aborted) this.#handleEnd(connection);
       this.#reason = "";
       return connection;
     } catch (reason) {
-      const late = this.#unavailable(`it did not answer within ${connectTimeoutMs} ms`);
-      throw this.#addFailure(timeout.aborted ? late : DevtoolError.from(reason));
+      const late = this.#unavailable(
+        `it did not answer within ${connectTimeoutMs} ms`,
+      );
+      throw this.#addFailure(
+        timeout.aborted ? late : DevtoolError.from(reason),
+      );
     }
   }
 
@@ -113,12 +149,16 @@ export class McpSupervisor implements AsyncDisposable {
 
   #recentFailures(): readonly number[] {
     const windowStart = this.#options.now() - WINDOW_MS;
-    // Once the limit is reached, failures do not expire: only a refresh clears them.
+    // Once the limit is reached, failures do not expire: only a refresh clears
+    // them.
     if (this.#failuresAtMs.length >= MAX_FAILURES) return this.#failuresAtMs;
     return this.#failuresAtMs.filter((atMs) => atMs > windowStart);
   }
 
   #unavailable(why: string): DevtoolError {
-    return new DevtoolError(`MCP server ${JSON.stringify(this.server.name)}: ${why}`, Code.Unavailable);
+    return new DevtoolError(
+      `MCP server ${JSON.stringify(this.server.name)}: ${why}`,
+      Code.Unavailable,
+    );
   }
 }

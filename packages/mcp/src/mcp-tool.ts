@@ -1,5 +1,9 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { failureResult, type Tool, type ToolEvent } from "@devtool/coding-agent/tool";
+import {
+  failureResult,
+  type Tool,
+  type ToolEvent,
+} from "@devtool/coding-agent/tool";
 import { McpDetailsSchema, oneLine } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import type { jsonSchemaValidator } from "@modelcontextprotocol/client";
@@ -39,14 +43,21 @@ const MAX_TITLE_LENGTH = 100;
 /**
  * Creates the agent's tool for a tool of an MCP server.
  *
- * Every call asks. Approvals bind to the server and to the hash of the definition.
+ * Every call asks. Approvals bind to the server and to the hash of the
+ * definition.
  */
 export function createMcpTool(options: McpToolOptions): Tool {
   const { qualifiedName, definition, supervisor, place } = options;
-  const { name, title, description, inputSchema, annotations, hash } = definition;
+  const { name, title, description, inputSchema, annotations, hash } =
+    definition;
   const server = supervisor.server.name;
   const mcpServerHash = serverHash(supervisor.server);
-  const facts = { mcpServer: server, mcpServerHash, definitionHash: hash, annotations };
+  const facts = {
+    mcpServer: server,
+    mcpServerHash,
+    definitionHash: hash,
+    annotations,
+  };
   return {
     declaration: {
       name: qualifiedName,
@@ -57,18 +68,28 @@ export function createMcpTool(options: McpToolOptions): Tool {
     prepare: async (args) => {
       let problem: string | undefined;
       try {
-        problem = options.validator.getValidator(inputSchema)(args).errorMessage;
+        problem =
+          options.validator.getValidator(inputSchema)(args).errorMessage;
       } catch {
-        // The schema is invalid, so checking the arguments is left to the server.
+        // The schema is invalid, so checking the arguments is left to the
+        // server.
       }
-      if (problem !== undefined) throw invalid("args", "", `do not fit tool ${qualifiedName}: ${problem}`);
+      if (problem !== undefined)
+        throw invalid(
+          "args",
+          "",
+          `do not fit tool ${qualifiedName}: ${problem}`,
+        );
       return {
         args,
         facts,
         description: `${oneLine(title || name, MAX_TITLE_LENGTH)} (MCP server ${server}: ${place})`,
         confirmation: {
           case: "mcpDetails",
-          value: create(McpDetailsSchema, { serverName: server, toolName: name }),
+          value: create(McpDetailsSchema, {
+            serverName: server,
+            toolName: name,
+          }),
         },
         execute: (signal) => runCall(args, options, signal),
       };
@@ -76,13 +97,26 @@ export function createMcpTool(options: McpToolOptions): Tool {
   };
 }
 
-/** Runs a call: yields its progress, the questions of the server, and its result. */
-async function* runCall(args: JsonObject, options: McpToolOptions, signal: AbortSignal): AsyncIterable<ToolEvent> {
+/**
+ * Runs a call: yields its progress, the questions of the server, and its
+ * result.
+ */
+async function* runCall(
+  args: JsonObject,
+  options: McpToolOptions,
+  signal: AbortSignal,
+): AsyncIterable<ToolEvent> {
   const over = new AbortController();
   using deadline = new CallDeadline(options.callTimeoutMs);
   const callSignal = AbortSignal.any([signal, deadline.signal, over.signal]);
   const events = new CallEvents(deadline, options.now, callSignal);
-  const finished = callTool(args, options, events, callSignal, deadline.signal).then((result) => events.finish(result));
+  const finished = callTool(
+    args,
+    options,
+    events,
+    callSignal,
+    deadline.signal,
+  ).then((result) => events.finish(result));
   try {
     for await (const event of events) {
       if (event.case === "result") signal.throwIfAborted();
@@ -94,7 +128,10 @@ async function* runCall(args: JsonObject, options: McpToolOptions, signal: Abort
   }
 }
 
-/** Calls the tool and returns its result. A failure is a result too, so this never rejects. */
+/**
+ * Calls the tool and returns its result. A failure is a result too, so this
+ * never rejects.
+ */
 async function callTool(
   args: JsonObject,
   options: McpToolOptions,
@@ -102,25 +139,45 @@ async function callTool(
   signal: AbortSignal,
   timeout: AbortSignal,
 ): Promise<ToolEvent> {
-  const { qualifiedName, definition, supervisor, maxOutputBytes, callTimeoutMs } = options;
+  const {
+    qualifiedName,
+    definition,
+    supervisor,
+    maxOutputBytes,
+    callTimeoutMs,
+  } = options;
   let connection: McpConnection | undefined;
   try {
     connection = await supervisor.connection(signal);
     // A server may change a definition after the user has seen it (rug pull).
-    const current = (await connection.tools(signal)).find(({ name }) => name === definition.name);
+    const current = (await connection.tools(signal)).find(
+      ({ name }) => name === definition.name,
+    );
     if (current?.hash !== definition.hash) {
-      const change = current ? "was changed by its server" : "is no longer offered by its server";
+      const change = current
+        ? "was changed by its server"
+        : "is no longer offered by its server";
       const remedy = "ask for the tools again";
-      throw new DevtoolError(`tool ${qualifiedName} ${change}`, Code.FailedPrecondition, { remedy });
+      throw new DevtoolError(
+        `tool ${qualifiedName} ${change}`,
+        Code.FailedPrecondition,
+        { remedy },
+      );
     }
-    const result = await connection.callTool({ name: definition.name, args, hooks }, signal);
+    const result = await connection.callTool(
+      { name: definition.name, args, hooks },
+      signal,
+    );
     return readCallResult(result, maxOutputBytes);
   } catch (reason) {
     if (timeout.aborted) {
       connection?.checkAlive();
       const tool = `tool ${JSON.stringify(definition.name)} of MCP server ${JSON.stringify(supervisor.server.name)}`;
       const problem = `${tool} showed no progress for ${callTimeoutMs} ms and was cancelled`;
-      return failureResult("timeout", `${problem}; what it did until then is unknown`);
+      return failureResult(
+        "timeout",
+        `${problem}; what it did until then is unknown`,
+      );
     }
     const message = connection?.ended.aborted
       ? `${DevtoolError.from(connection.ended.reason).message}; what the call did until then is unknown`

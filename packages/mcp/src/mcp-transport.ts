@@ -2,17 +2,26 @@ import { resolve } from "node:path";
 import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { inheritedEnvironment, invalid } from "@devtool/server/agent";
-import type { AuthProvider, FetchLike, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
+import type {
+  AuthProvider,
+  FetchLike,
+  OAuthClientProvider,
+  Transport,
+} from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { loadSdk } from "./sdk.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** How the agent is authorized at an MCP server that requires OAuth. */
 export interface McpAuthorization {
-  /** The provider of the SDK. It stores tokens and sends the user to the authorization server. */
+  /**
+   * The provider of the SDK. It stores tokens and sends the user to the
+   * authorization server.
+   */
   readonly provider: AuthProvider | OAuthClientProvider;
   /**
-   * Waits until the user returns from the authorization server. Resolves to the parameters of the redirect.
+   * Waits until the user returns from the authorization server. Resolves to the
+   * parameters of the redirect.
    *
    * Default: no user can be sent, so a server that needs consent fails.
    */
@@ -21,16 +30,30 @@ export interface McpAuthorization {
 
 /** How servers are reached. */
 export interface TransportOptions {
-  /** The absolute path of the workspace. Servers start in it, and their paths are relative to it. */
+  /**
+   * The absolute path of the workspace. Servers start in it, and their paths
+   * are relative to it.
+   */
   readonly workspacePath: string;
-  /** The environment of this process. Servers that are processes inherit only a few variables of it. */
+  /**
+   * The environment of this process. Servers that are processes inherit only a
+   * few variables of it.
+   */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The clock, in milliseconds. */
   readonly now: () => number;
-  /** Returns the fetch for a server over HTTP, for instance one that refuses some addresses. Default: the global `fetch`. */
+  /**
+   * Returns the fetch for a server over HTTP, for instance one that refuses
+   * some addresses. Default: the global `fetch`.
+   */
   readonly fetchFor?: (server: McpServer) => FetchLike;
-  /** Returns how to authorize at a server; undefined for a server without OAuth. Default: no server has it. */
-  readonly authorizationOf?: ((server: McpServer) => McpAuthorization | undefined) | undefined;
+  /**
+   * Returns how to authorize at a server; undefined for a server without OAuth.
+   * Default: no server has it.
+   */
+  readonly authorizationOf?:
+    | ((server: McpServer) => McpAuthorization | undefined)
+    | undefined;
 }
 
 /** A transport to a server that is not open yet. */
@@ -38,25 +61,48 @@ export interface McpTransport {
   readonly transport: Transport;
   /** Returns why the transport closed; empty when it does not know. */
   readonly closeReason: () => string;
-  /** Ends the session at the server, if the transport has sessions. May reject. */
+  /**
+   * Ends the session at the server, if the transport has sessions. May reject.
+   */
   readonly leave: () => Promise<void>;
-  /** Waits for the user's consent and exchanges it for tokens; undefined when no user can be sent. */
+  /**
+   * Waits for the user's consent and exchanges it for tokens; undefined when no
+   * user can be sent.
+   */
   readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** Creates the transport of a server. Throws for a server without a transport in its settings. */
-export async function createTransport(server: McpServer, options: TransportOptions): Promise<McpTransport> {
+/**
+ * Creates the transport of a server. Throws for a server without a transport in
+ * its settings.
+ */
+export async function createTransport(
+  server: McpServer,
+  options: TransportOptions,
+): Promise<McpTransport> {
   switch (server.transport.case) {
     case "stdio":
       return createStdioTransport(server.transport.value, options);
     case "http":
     case "sse": {
       const { case: protocol, value } = server.transport;
-      const fetch = boundedFetch(options.fetchFor?.(server) ?? globalThis.fetch);
-      return createHttpTransport(protocol, value, fetch, options.authorizationOf?.(server));
+      const fetch = boundedFetch(
+        options.fetchFor?.(server) ?? globalThis.fetch,
+      );
+      return createHttpTransport(
+        protocol,
+        value,
+        fetch,
+        options.authorizationOf?.(server),
+      );
     }
     case undefined:
-      throw invalid("mcp_servers", server.name, "has no transport", "give stdio, http or sse");
+      throw invalid(
+        "mcp_servers",
+        server.name,
+        "has no transport",
+        "give stdio, http or sse",
+      );
     default:
       return server.transport satisfies never;
   }
@@ -85,7 +131,10 @@ async function createStdioTransport(
   };
 }
 
-/** Creates the transport of Streamable HTTP (`http`), or of the older protocol with a separate event stream (`sse`). */
+/**
+ * Creates the transport of Streamable HTTP (`http`), or of the older protocol
+ * with a separate event stream (`sse`).
+ */
 async function createHttpTransport(
   protocol: "http" | "sse",
   { url, headers }: McpHttp,
@@ -93,18 +142,27 @@ async function createHttpTransport(
   authorization: McpAuthorization | undefined,
 ): Promise<McpTransport> {
   const { SSEClientTransport, StreamableHTTPClientTransport } = await loadSdk();
-  const options = defined({ requestInit: { headers }, fetch, authProvider: authorization?.provider });
+  const options = defined({
+    requestInit: { headers },
+    fetch,
+    authProvider: authorization?.provider,
+  });
   const address = new URL(url);
   const transport =
-    protocol === "sse" ? new SSEClientTransport(address, options) : new StreamableHTTPClientTransport(address, options);
+    protocol === "sse"
+      ? new SSEClientTransport(address, options)
+      : new StreamableHTTPClientTransport(address, options);
   const callback = authorization?.callback;
   return {
     transport,
     closeReason: () => "",
     leave: async () => {
       // Only Streamable HTTP has sessions.
-      if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession();
+      if (transport instanceof StreamableHTTPClientTransport)
+        await transport.terminateSession();
     },
-    authorize: callback && (async (signal) => transport.finishAuth(await callback(signal))),
+    authorize:
+      callback &&
+      (async (signal) => transport.finishAuth(await callback(signal))),
   };
 }

@@ -1,6 +1,9 @@
 import type { McpServer } from "@devtool/schema";
 import { abortable, Code, DevtoolError } from "@devtool/server/agent";
-import type { Client, VersionNegotiationOptions } from "@modelcontextprotocol/client";
+import type {
+  Client,
+  VersionNegotiationOptions,
+} from "@modelcontextprotocol/client";
 import { describeError } from "./describe-error.ts";
 import { type ConnectionOptions, McpConnection } from "./mcp-connection.ts";
 import { createTransport, type McpTransport } from "./mcp-transport.ts";
@@ -10,27 +13,38 @@ import { serverPlace } from "./server-place.ts";
 import { answerRequests, clientCapabilities } from "./server-requests.ts";
 import { ServerSecrets } from "./server-secrets.ts";
 
-/** The timeout of the probe for the protocol of 2026, in milliseconds. Without an answer the protocol of 2025 is used. */
+/**
+ * The timeout of the probe for the protocol of 2026, in milliseconds. Without
+ * an answer the protocol of 2025 is used.
+ */
 const PROBE_MS = 10_000;
-/** A list that has changed is loaded when it is next needed, not when the server says so. */
+/**
+ * A list that has changed is loaded when it is next needed, not when the server
+ * says so.
+ */
 const ON_CHANGE = { autoRefresh: false, debounceMs: 0 } as const;
 
 /**
- * Connects to a server, in the newest revision of the protocol that both sides support.
+ * Connects to a server, in the newest revision of the protocol that both sides
+ * support.
  *
- * Throws `Code.Unavailable` with the server's own reason when that fails, and then leaves no process behind.
+ * Throws `Code.Unavailable` with the server's own reason when that fails, and
+ * then leaves no process behind.
  */
 export async function openConnection(
   server: McpServer,
   options: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<McpConnection> {
-  const open = (versionNegotiation: VersionNegotiationOptions): Promise<McpConnection | FailedAttempt> =>
+  const open = (
+    versionNegotiation: VersionNegotiationOptions,
+  ): Promise<McpConnection | FailedAttempt> =>
     tryOpen(server, options, versionNegotiation, signal);
   const attempt = await open({ mode: "auto", probe: { timeoutMs: PROBE_MS } });
   if (attempt instanceof McpConnection) return attempt;
   let last: McpConnection | FailedAttempt = attempt;
-  // Some old servers exit at the probe, because they do not know the request. They are started again without it.
+  // Some old servers exit at the probe, because they do not know the request.
+  // They are started again without it.
   if (attempt.next === "legacy") last = await open({ mode: "legacy" });
   // The user has given the consent for lack of which the first attempt failed.
   if (attempt.next === "authorized") last = await open({ mode: "auto" });
@@ -51,7 +65,12 @@ async function tryOpen(
   signal: AbortSignal,
 ): Promise<McpConnection | FailedAttempt> {
   const transport = await createTransport(server, options);
-  const { client, connection } = await createClient(server, options, versionNegotiation, transport);
+  const { client, connection } = await createClient(
+    server,
+    options,
+    versionNegotiation,
+    transport,
+  );
   try {
     signal.throwIfAborted();
     await abortable(client.connect(transport.transport, { signal }), signal);
@@ -65,11 +84,19 @@ async function tryOpen(
     const secrets = new ServerSecrets(server);
     const why = secrets.hide(transport.closeReason() || describeError(reason));
     const message = `MCP server ${JSON.stringify(server.name)}: ${why}`;
-    return { error: new DevtoolError(message, Code.Unavailable, { cause: secrets.hideInError(reason) }), next };
+    return {
+      error: new DevtoolError(message, Code.Unavailable, {
+        cause: secrets.hideInError(reason),
+      }),
+      next,
+    };
   }
 }
 
-/** Creates a client of the SDK that is not connected yet, and the connection for it. */
+/**
+ * Creates a client of the SDK that is not connected yet, and the connection for
+ * it.
+ */
 async function createClient(
   server: McpServer,
   options: ConnectionOptions,
@@ -86,18 +113,36 @@ async function createClient(
       jsonSchemaValidator: validator,
       versionNegotiation,
       listChanged: {
-        tools: { ...ON_CHANGE, onChanged: () => connection.lists.tools.invalidate() },
-        prompts: { ...ON_CHANGE, onChanged: () => connection.lists.prompts.invalidate() },
-        resources: { ...ON_CHANGE, onChanged: () => connection.lists.resources.invalidate() },
+        tools: {
+          ...ON_CHANGE,
+          onChanged: () => connection.lists.tools.invalidate(),
+        },
+        prompts: {
+          ...ON_CHANGE,
+          onChanged: () => connection.lists.prompts.invalidate(),
+        },
+        resources: {
+          ...ON_CHANGE,
+          onChanged: () => connection.lists.resources.invalidate(),
+        },
       },
     },
   );
-  const connection: McpConnection = new McpConnection({ server, client, transport, validator });
+  const connection: McpConnection = new McpConnection({
+    server,
+    client,
+    transport,
+    validator,
+  });
   client.onerror = () => {
-    if (server.transport.case !== "stdio" && connection.findCall()) connection.checkAlive();
+    if (server.transport.case !== "stdio" && connection.findCall())
+      connection.checkAlive();
   };
   answerRequests(client, {
-    server: { name: server.name, place: serverPlace(server, originOf?.(server) ?? "operator") },
+    server: {
+      name: server.name,
+      place: serverPlace(server, originOf?.(server) ?? "operator"),
+    },
     secrets: new ServerSecrets(server),
     workspacePath,
     sample,
@@ -107,7 +152,10 @@ async function createClient(
   return { client, connection };
 }
 
-/** Returns which attempt may succeed after a failure. Waits for the user's consent if the failure was the lack of it. */
+/**
+ * Returns which attempt may succeed after a failure. Waits for the user's
+ * consent if the failure was the lack of it.
+ */
 async function nextAttempt(
   reason: unknown,
   transport: McpTransport,
@@ -118,6 +166,8 @@ async function nextAttempt(
     await transport.authorize(signal);
     return "authorized";
   }
-  const isUnclear = reason instanceof SdkError && reason.code === SdkErrorCode.EraNegotiationFailed;
+  const isUnclear =
+    reason instanceof SdkError &&
+    reason.code === SdkErrorCode.EraNegotiationFailed;
   return isUnclear && transport.closeReason() !== "" ? "legacy" : "nothing";
 }

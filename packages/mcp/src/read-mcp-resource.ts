@@ -1,5 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { type Tool, type ToolEvent, textResult, toolArgs } from "@devtool/coding-agent/tool";
+import {
+  type Tool,
+  type ToolEvent,
+  textResult,
+  toolArgs,
+} from "@devtool/coding-agent/tool";
 import { McpDetailsSchema, oneLine } from "@devtool/schema";
 import { invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
@@ -11,7 +16,10 @@ const PARAMETERS = toolArgs({
   uri: z.string().describe("The URI of the resource."),
 });
 const NAME = "read_mcp_resource";
-/** The maximum number of resources in the description. A model may know others from results. */
+/**
+ * The maximum number of resources in the description. A model may know others
+ * from results.
+ */
 const MAX_LISTED = 100;
 /** The maximum length of a URI in a question, in characters. */
 const MAX_URI_LENGTH = 150;
@@ -30,39 +38,69 @@ export interface McpResource {
 }
 
 /** Reads a resource of a server, by the name of the server. */
-export type ReadMcpResource = (server: string, uri: string, signal: AbortSignal) => Promise<ReadResourceResult>;
+export type ReadMcpResource = (
+  server: string,
+  uri: string,
+  signal: AbortSignal,
+) => Promise<ReadResourceResult>;
 
 /**
- * Creates the tool `read_mcp_resource`, which reads a resource of an MCP server.
+ * Creates the tool `read_mcp_resource`, which reads a resource of an MCP
+ * server.
  *
- * Every call asks, because the model chooses the URI that is sent to the server. A result is cut after `maxOutputBytes`
- * characters.
+ * Every call asks, because the model chooses the URI that is sent to the
+ * server. A result is cut after `maxOutputBytes` characters.
  */
 export function readMcpResourceTool(
   resources: readonly McpResource[],
   read: ReadMcpResource,
   maxOutputBytes: number,
 ): Tool {
-  const servers = new Map(resources.map((resource) => [resource.server, resource]));
-  const listed = resources.slice(0, MAX_LISTED).map(({ server, uri, name }) => `- ${server}: ${uri} (${name})`);
-  const more = resources.length > MAX_LISTED ? [`and ${resources.length - MAX_LISTED} more`] : [];
-  const description = ["Reads a resource of an MCP server. Resources:", ...listed, ...more].join("\n");
+  const servers = new Map(
+    resources.map((resource) => [resource.server, resource]),
+  );
+  const listed = resources
+    .slice(0, MAX_LISTED)
+    .map(({ server, uri, name }) => `- ${server}: ${uri} (${name})`);
+  const more =
+    resources.length > MAX_LISTED
+      ? [`and ${resources.length - MAX_LISTED} more`]
+      : [];
+  const description = [
+    "Reads a resource of an MCP server. Resources:",
+    ...listed,
+    ...more,
+  ].join("\n");
   return {
     declaration: { name: NAME, description, parameters: PARAMETERS.jsonSchema },
     prepare: async (args) => {
       const { server, uri } = PARAMETERS.read(args);
       const known = servers.get(server);
       if (known === undefined)
-        throw invalid("server", server, "has no resources", `choose ${[...servers.keys()].join(", ")}`);
+        throw invalid(
+          "server",
+          server,
+          "has no resources",
+          `choose ${[...servers.keys()].join(", ")}`,
+        );
       return {
         args,
         // Rules and answers about a server apply to its resources too.
         facts: { mcpServer: server, mcpServerHash: known.serverHash },
         description: `Read resource ${oneLine(uri, MAX_URI_LENGTH)} (MCP server ${server}: ${known.place})`,
-        confirmation: { case: "mcpDetails", value: create(McpDetailsSchema, { serverName: server, toolName: NAME }) },
+        confirmation: {
+          case: "mcpDetails",
+          value: create(McpDetailsSchema, {
+            serverName: server,
+            toolName: NAME,
+          }),
+        },
         execute: async function* (signal): AsyncIterable<ToolEvent> {
           const { contents } = await read(server, uri, signal);
-          const blocks = contents.map((resource) => ({ type: "resource" as const, resource }));
+          const blocks = contents.map((resource) => ({
+            type: "resource" as const,
+            resource,
+          }));
           yield textResult(cut(contentText(blocks), maxOutputBytes));
         },
       };

@@ -1,13 +1,24 @@
 import { create } from "@bufbuild/protobuf";
 import type { Sample } from "@devtool/coding-agent/tool";
-import { ConfirmationOptionSchema, GenericDetailsSchema, OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
+import {
+  ConfirmationOptionSchema,
+  GenericDetailsSchema,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+} from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import type { CreateMessageRequest, CreateMessageResult } from "@modelcontextprotocol/client";
+import type {
+  CreateMessageRequest,
+  CreateMessageResult,
+} from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-hooks.ts";
 import { contentText } from "./call-result.ts";
 import { type AskingServer, serverTitle } from "./server-place.ts";
 
-/** The server that wants to ask the model, and how the user and the model are asked. */
+/**
+ * The server that wants to ask the model, and how the user and the model are
+ * asked.
+ */
 export interface Sampling {
   readonly server: AskingServer;
   readonly hooks: CallHooks;
@@ -15,7 +26,8 @@ export interface Sampling {
 }
 
 /**
- * Asks the model on behalf of a server (MCP sampling), after the user has seen the whole prompt and agreed.
+ * Asks the model on behalf of a server (MCP sampling), after the user has seen
+ * the whole prompt and agreed.
  *
  * Throws `Code.PermissionDenied` when the user declines.
  */
@@ -24,8 +36,15 @@ export async function sampleForServer(
   { server, hooks, sample }: Sampling,
   signal: AbortSignal,
 ): Promise<CreateMessageResult> {
-  const messages = params.messages.map(({ role, content }) => ({ role, text: contentText(content) }));
-  const request = { systemPrompt: params.systemPrompt ?? "", messages, maxTokens: params.maxTokens };
+  const messages = params.messages.map(({ role, content }) => ({
+    role,
+    text: contentText(content),
+  }));
+  const request = {
+    systemPrompt: params.systemPrompt ?? "",
+    messages,
+    maxTokens: params.maxTokens,
+  };
   const description = [
     `${serverTitle(server)} wants to ask the model, for at most ${request.maxTokens} tokens:`,
     ...(request.systemPrompt === "" ? [] : [`system: ${request.systemPrompt}`]),
@@ -33,13 +52,20 @@ export async function sampleForServer(
   ].join("\n");
   const { optionId } = await hooks.ask({
     description: `${serverTitle(server)} wants to ask the model`,
-    details: { case: "genericDetails", value: create(GenericDetailsSchema, { description }) },
+    details: {
+      case: "genericDetails",
+      value: create(GenericDetailsSchema, { description }),
+    },
     options: [
-      create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name: "Allow once" }),
+      create(ConfirmationOptionSchema, {
+        id: OPTION_PROCEED_ONCE,
+        name: "Allow once",
+      }),
       create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" }),
     ],
   });
-  if (optionId !== OPTION_PROCEED_ONCE) throw new DevtoolError("the user declined", Code.PermissionDenied);
+  if (optionId !== OPTION_PROCEED_ONCE)
+    throw new DevtoolError("the user declined", Code.PermissionDenied);
   const { model, text } = await sample(request, signal);
   return { model, role: "assistant", content: { type: "text", text } };
 }

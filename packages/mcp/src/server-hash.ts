@@ -4,23 +4,34 @@ import type { McpServer } from "@devtool/schema";
 import { canonicalJson } from "@devtool/schema/json";
 
 /**
- * Returns the SHA-256, in hex, of where an MCP server is: its URL, or its command with arguments and directory.
+ * Returns the SHA-256, in hex, of where an MCP server is: its URL, or its
+ * command with arguments and directory.
  *
- * Approvals bind to it, because another server can have the same name. Headers and the environment are left out: they hold
- * tokens, which change.
+ * Approvals bind to it, because another server can have the same name. Headers
+ * and the environment are left out: they hold tokens, which change.
  */
-export function serverHash({ transport }: Pick<McpServer, "transport">): string {
+export function serverHash({
+  transport,
+}: Pick<McpServer, "transport">): string {
   return createHash("sha256")
     .update(canonicalJson(hashedFields(transport)))
     .digest("hex");
 }
 
-/** Changing these fields, or their names, makes users approve their servers anew. */
+/**
+ * Changing these fields, or their names, makes users approve their servers
+ * anew.
+ */
 function hashedFields(transport: McpServer["transport"]): JsonObject {
   switch (transport.case) {
     case "stdio": {
       const { command, args, workingDirectory } = transport.value;
-      return { case: transport.case, command, args: [...args], workingDirectory };
+      return {
+        case: transport.case,
+        command,
+        args: [...args],
+        workingDirectory,
+      };
     }
     case "http":
     case "sse":

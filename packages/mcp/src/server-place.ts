@@ -2,7 +2,10 @@ import { basename, isAbsolute } from "node:path";
 import { type McpServer, oneLine } from "@devtool/schema";
 import { ServerSecrets } from "./server-secrets.ts";
 
-/** Where a server was named: in the operator's configuration, or in a client's session settings. */
+/**
+ * Where a server was named: in the operator's configuration, or in a client's
+ * session settings.
+ */
 export type ServerOrigin = "operator" | "client";
 
 /** A server as the questions to its user name it. */
@@ -15,7 +18,10 @@ export interface AskingServer {
 
 /** The maximum length of a place in a question, in characters. */
 const MAX_PLACE_LENGTH = 120;
-/** Programs that run a package by its name, and prefer one that is installed in the directory where they start. */
+/**
+ * Programs that run a package by its name, and prefer one that is installed in
+ * the directory where they start.
+ */
 const RUNNERS: ReadonlySet<string> = new Set([
   "npx",
   "npm",
@@ -34,46 +40,74 @@ const TOKEN = /^(?=.*\d)[\w+=-]{20,}$/;
 const SECRET_NAME = /token|key|secret|passw|credential|auth/i;
 
 /**
- * Describes where a server is: its command line with its directory, or its address. It is one line without secrets.
+ * Describes where a server is: its command line with its directory, or its
+ * address. It is one line without secrets.
  *
- * For a client's server it says so as well: `http://127.0.0.1:7000/mcp, named by the client`.
+ * For a client's server it says so as well:
+ * `http://127.0.0.1:7000/mcp, named by the client`.
  */
-export function serverPlace(server: Pick<McpServer, "transport">, origin: ServerOrigin): string {
-  const place = oneLine(new ServerSecrets(server).hide(describeTransport(server)), MAX_PLACE_LENGTH);
+export function serverPlace(
+  server: Pick<McpServer, "transport">,
+  origin: ServerOrigin,
+): string {
+  const place = oneLine(
+    new ServerSecrets(server).hide(describeTransport(server)),
+    MAX_PLACE_LENGTH,
+  );
   return origin === "client" ? `${place}, named by the client` : place;
 }
 
-/** Returns the title of a server for its questions: `MCP server tickets (https://tickets.example/mcp)`. */
+/**
+ * Returns the title of a server for its questions:
+ * `MCP server tickets (https://tickets.example/mcp)`.
+ */
 export function serverTitle({ name, place }: AskingServer): string {
   return `MCP server ${name} (${place})`;
 }
 
 /**
- * Returns a notice for the operator about a server that may run a package of the workspace instead of the intended one.
+ * Returns a notice for the operator about a server that may run a package of
+ * the workspace instead of the intended one.
  *
- * That is so for a package runner that starts in the workspace. Undefined for any other server.
+ * That is so for a package runner that starts in the workspace. Undefined for
+ * any other server.
  */
-export function runnerNotice({ name, transport }: Pick<McpServer, "name" | "transport">): string | undefined {
-  if (transport.case !== "stdio" || isAbsolute(transport.value.workingDirectory)) return undefined;
+export function runnerNotice({
+  name,
+  transport,
+}: Pick<McpServer, "name" | "transport">): string | undefined {
+  if (
+    transport.case !== "stdio" ||
+    isAbsolute(transport.value.workingDirectory)
+  )
+    return undefined;
   const runner = basename(transport.value.command);
   if (!RUNNERS.has(runner)) return undefined;
   const problem = `${runner} starts in the workspace, and may run a package of the repository instead of the intended one`;
   return `MCP server ${JSON.stringify(name)}: ${problem}: set its working_directory to a directory outside of all workspaces`;
 }
 
-function describeTransport({ transport }: Pick<McpServer, "transport">): string {
+function describeTransport({
+  transport,
+}: Pick<McpServer, "transport">): string {
   switch (transport.case) {
     case "stdio": {
       const { command, args, workingDirectory } = transport.value;
-      const words = [command, ...args.map((word, index) => redactWord(word, args[index - 1] ?? ""))];
+      const words = [
+        command,
+        ...args.map((word, index) => redactWord(word, args[index - 1] ?? "")),
+      ];
       return `${words.join(" ")}${workingDirectory === "" ? "" : ` in ${workingDirectory}`}`;
     }
     case "http":
     case "sse": {
       const address = URL.parse(transport.value.url);
       if (!address) return transport.value.url;
-      // User and query are left out, and the segments hidden that look like a token.
-      const path = address.pathname.split("/").map((segment) => (TOKEN.test(segment) ? "[…]" : segment));
+      // User and query are left out, and the segments hidden that look like a
+      // token.
+      const path = address.pathname
+        .split("/")
+        .map((segment) => (TOKEN.test(segment) ? "[…]" : segment));
       return `${address.origin}${path.join("/")}`;
     }
     case undefined:
@@ -83,10 +117,19 @@ function describeTransport({ transport }: Pick<McpServer, "transport">): string 
   }
 }
 
-/** Returns a word of a command line without what looks like a secret. A word after a flag such as `--token` is one. */
+/**
+ * Returns a word of a command line without what looks like a secret. A word
+ * after a flag such as `--token` is one.
+ */
 function redactWord(word: string, before: string): string {
   const assigned = /^([\w.-]+)=/.exec(word)?.[1] ?? "";
   if (SECRET_NAME.test(assigned)) return `${assigned}=[…]`;
-  if (TOKEN.test(word) || (/^--?\w/.test(before) && !before.includes("=") && SECRET_NAME.test(before))) return "[…]";
-  return word.replace(/:\/\/[^/@]*@/, "://[…]@").replace(/([?&][^=&]*)=[^&]*/g, "$1=[…]");
+  if (
+    TOKEN.test(word) ||
+    (/^--?\w/.test(before) && !before.includes("=") && SECRET_NAME.test(before))
+  )
+    return "[…]";
+  return word
+    .replace(/:\/\/[^/@]*@/, "://[…]@")
+    .replace(/([?&][^=&]*)=[^&]*/g, "$1=[…]");
 }

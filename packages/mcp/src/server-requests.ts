@@ -2,7 +2,11 @@ import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Sample } from "@devtool/coding-agent/tool";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import type { Client, ClientCapabilities, jsonSchemaValidator } from "@modelcontextprotocol/client";
+import type {
+  Client,
+  ClientCapabilities,
+  jsonSchemaValidator,
+} from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-hooks.ts";
 import { elicit } from "./elicitation.ts";
 import { sampleForServer } from "./sampling.ts";
@@ -20,33 +24,61 @@ export interface ServerRequests {
   readonly sample: Sample | undefined;
   /** Checks the user's answers against the forms of the server. */
   readonly validator: jsonSchemaValidator;
-  /** Returns the call that a request of the server belongs to; undefined when none runs. */
+  /**
+   * Returns the call that a request of the server belongs to; undefined when
+   * none runs.
+   */
   readonly findCall: () => CallHooks | undefined;
 }
 
-/** Returns the capabilities that the client declares: the requests that a server may send. */
-export function clientCapabilities(sample: Sample | undefined): ClientCapabilities {
-  const capabilities = { roots: {}, elicitation: { form: { applyDefaults: true }, url: {} } };
+/**
+ * Returns the capabilities that the client declares: the requests that a server
+ * may send.
+ */
+export function clientCapabilities(
+  sample: Sample | undefined,
+): ClientCapabilities {
+  const capabilities = {
+    roots: {},
+    elicitation: { form: { applyDefaults: true }, url: {} },
+  };
   return sample ? { ...capabilities, sampling: {} } : capabilities;
 }
 
 /**
- * Answers the requests of a server: for roots at once, for anything else by asking the user.
+ * Answers the requests of a server: for roots at once, for anything else by
+ * asking the user.
  *
  * A request is refused while no call of the server runs.
  */
 export function answerRequests(client: Client, requests: ServerRequests): void {
-  const { server, secrets, workspacePath, sample, validator, findCall } = requests;
-  const roots = [{ uri: pathToFileURL(workspacePath).href, name: basename(workspacePath) }];
+  const { server, secrets, workspacePath, sample, validator, findCall } =
+    requests;
+  const roots = [
+    { uri: pathToFileURL(workspacePath).href, name: basename(workspacePath) },
+  ];
   client.setRequestHandler("roots/list", () => ({ roots }));
   client.setRequestHandler("elicitation/create", async (request) => {
     const hooks = findCall();
-    return hooks ? elicit(server, secrets.hideIn(request), hooks, validator) : { action: "cancel" };
+    return hooks
+      ? elicit(server, secrets.hideIn(request), hooks, validator)
+      : { action: "cancel" };
   });
   if (!sample) return;
-  client.setRequestHandler("sampling/createMessage", async (request, { mcpReq }) => {
-    const hooks = findCall();
-    if (!hooks) throw new DevtoolError("no call runs that could ask the model", Code.FailedPrecondition);
-    return sampleForServer(secrets.hideIn(request), { server, hooks, sample }, mcpReq.signal);
-  });
+  client.setRequestHandler(
+    "sampling/createMessage",
+    async (request, { mcpReq }) => {
+      const hooks = findCall();
+      if (!hooks)
+        throw new DevtoolError(
+          "no call runs that could ask the model",
+          Code.FailedPrecondition,
+        );
+      return sampleForServer(
+        secrets.hideIn(request),
+        { server, hooks, sample },
+        mcpReq.signal,
+      );
+    },
+  );
 }

@@ -1,22 +1,31 @@
 import type { McpServer } from "@devtool/schema";
 import { describeError } from "./describe-error.ts";
 
-/** The minimum length of a value that is hidden everywhere. A shorter one is hidden only within the address: it may be an ordinary word. */
+/**
+ * The minimum length of a value that is hidden everywhere. A shorter one is
+ * hidden only within the address: it may be an ordinary word.
+ */
 const MIN_LENGTH = 8;
 
 /**
- * The secrets with which a server is started or reached: the values of its environment, its headers and its address.
+ * The secrets with which a server is started or reached: the values of its
+ * environment, its headers and its address.
  *
- * The server may repeat them, for instance in an error, and what it sends goes to users, models and logs (S12).
+ * The server may repeat them, for instance in an error, and what it sends goes
+ * to users, models and logs (S12).
  */
 export class ServerSecrets {
   /** The texts that are replaced, and their replacements. */
   readonly #replacements: ReadonlyMap<string, string>;
 
   constructor(server: Pick<McpServer, "transport">) {
-    const named = findSecrets(server).filter(([, value]) => value.length >= MIN_LENGTH);
+    const named = findSecrets(server).filter(
+      ([, value]) => value.length >= MIN_LENGTH,
+    );
     // The longest first, because one value may be a part of another.
-    const sorted = named.sort(([, one], [, other]) => other.length - one.length);
+    const sorted = named.sort(
+      ([, one], [, other]) => other.length - one.length,
+    );
     this.#replacements = new Map([
       ...sorted.map(([name, value]) => [value, `[${name}]`] as const),
       ...shortSecretsInUrl(server),
@@ -26,7 +35,8 @@ export class ServerSecrets {
   /** Returns the text with each secret replaced by its name in brackets. */
   hide(text: string): string {
     let hidden = text;
-    for (const [value, name] of this.#replacements) hidden = hidden.replaceAll(value, name);
+    for (const [value, name] of this.#replacements)
+      hidden = hidden.replaceAll(value, name);
     return hidden;
   }
 
@@ -40,7 +50,10 @@ export class ServerSecrets {
     return copy;
   }
 
-  /** Returns the error if its message contains no secret, otherwise a new one without its cause. */
+  /**
+   * Returns the error if its message contains no secret, otherwise a new one
+   * without its cause.
+   */
   hideInError(reason: unknown): unknown {
     if (!(reason instanceof Error)) return reason;
     const description = describeError(reason);
@@ -52,20 +65,24 @@ export class ServerSecrets {
 /** The name of a secret, which is shown in its place, and its value. */
 type NamedValue = readonly [name: string, value: string];
 
-function findSecrets({ transport }: Pick<McpServer, "transport">): NamedValue[] {
+function findSecrets({
+  transport,
+}: Pick<McpServer, "transport">): NamedValue[] {
   switch (transport.case) {
     case "stdio":
       return Object.entries(transport.value.env);
     case "http":
     case "sse": {
       const { url, headers } = transport.value;
-      // A header is a secret as a whole, and so is each word of it: the token without its scheme.
+      // A header is a secret as a whole, and so is each word of it: the token
+      // without its scheme.
       const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
         [value, ...value.split(/\s+/)].map((word): NamedValue => [name, word]),
       );
       const address = URL.parse(url);
       if (!address) return inHeaders;
-      // User, password and parameters of the address are secrets, each as it is and in its other encoding.
+      // User, password and parameters of the address are secrets, each as it is
+      // and in its other encoding.
       const { username, password, searchParams } = address;
       return [
         ...inHeaders,
@@ -86,19 +103,34 @@ function findSecrets({ transport }: Pick<McpServer, "transport">): NamedValue[] 
   }
 }
 
-/** Returns the values of an address together with the characters around them, so that short values are hidden in addresses only. */
-function shortSecretsInUrl({ transport }: Pick<McpServer, "transport">): (readonly [string, string])[] {
-  const address = transport.case === "http" || transport.case === "sse" ? URL.parse(transport.value.url) : null;
+/**
+ * Returns the values of an address together with the characters around them, so
+ * that short values are hidden in addresses only.
+ */
+function shortSecretsInUrl({
+  transport,
+}: Pick<McpServer, "transport">): (readonly [string, string])[] {
+  const address =
+    transport.case === "http" || transport.case === "sse"
+      ? URL.parse(transport.value.url)
+      : null;
   if (!address) return [];
   const { username, password, searchParams } = address;
   return [
     ...(password === "" ? [] : [[`:${password}@`, ":[user]@"] as const]),
-    ...(username === "" ? [] : [":", "@"].map((end) => [`//${username}${end}`, `//[user]${end}`] as const)),
+    ...(username === ""
+      ? []
+      : [":", "@"].map(
+          (end) => [`//${username}${end}`, `//[user]${end}`] as const,
+        )),
     ...[...searchParams].flatMap(([name, value]) =>
       ["?", "&"].flatMap((begin) =>
         [value, encodeURIComponent(value)]
           .filter((text) => text !== "")
-          .map((text) => [`${begin}${name}=${text}`, `${begin}${name}=[${name}]`] as const),
+          .map(
+            (text) =>
+              [`${begin}${name}=${text}`, `${begin}${name}=[${name}]`] as const,
+          ),
       ),
     ),
   ];

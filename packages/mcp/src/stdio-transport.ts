@@ -1,14 +1,30 @@
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
-import { LineReader, type StdioCommand, StdioProcess } from "@devtool/server/agent";
+import {
+  setTimeout as delay,
+  setImmediate as nextTurn,
+} from "node:timers/promises";
+import {
+  LineReader,
+  type StdioCommand,
+  StdioProcess,
+} from "@devtool/server/agent";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { MAX_MESSAGE_BYTES } from "./bounded-fetch.ts";
 import { FloodGate } from "./flood-gate.ts";
 
-/** The maximum number of bytes that a server may leave unread before it is ended. */
+/**
+ * The maximum number of bytes that a server may leave unread before it is
+ * ended.
+ */
 const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
-/** The number of messages to deliver before other work of the event loop gets its turn. */
+/**
+ * The number of messages to deliver before other work of the event loop gets
+ * its turn.
+ */
 const MESSAGES_PER_TURN = 50;
-/** The time after the end of a server in which the rest of its output is still read, in milliseconds. */
+/**
+ * The time after the end of a server in which the rest of its output is still
+ * read, in milliseconds.
+ */
 const LINGER_MS = 200;
 
 /** The options of `StdioTransport`. */
@@ -22,14 +38,18 @@ export interface StdioTransportOptions {
 /**
  * A transport over the standard streams of a server process.
  *
- * Unlike the SDK's own transport it ends the processes that the server started, keeps the end of standard error, and ends a server
- * that floods it or does not read.
+ * Unlike the SDK's own transport it ends the processes that the server started,
+ * keeps the end of standard error, and ends a server that floods it or does not
+ * read.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** By this property and `pid` the SDK recognizes a process. It takes one that is silent for a server of an older MCP version. */
+  /**
+   * By this property and `pid` the SDK recognizes a process. It takes one that
+   * is silent for a server of an older MCP version.
+   */
   readonly stderr = null;
   readonly #command: StdioCommand;
   readonly #options: StdioTransportOptions;
@@ -42,15 +62,26 @@ export class StdioTransport implements Transport {
     this.#options = options;
   }
 
-  /** The process id; null before the start and when the process could not be started. */
+  /**
+   * The process id; null before the start and when the process could not be
+   * started.
+   */
   get pid(): number | null {
     return this.#process?.pid ?? null;
   }
 
-  /** Why the transport closed, with the end of standard error; empty while it is open. */
+  /**
+   * Why the transport closed, with the end of standard error; empty while it is
+   * open.
+   */
   get closeReason(): string {
     const lastWords = this.#process?.lastWords ?? "";
-    return this.#failure + (lastWords === "" || this.#failure === "" ? "" : `; its last words: ${lastWords}`);
+    return (
+      this.#failure +
+      (lastWords === "" || this.#failure === ""
+        ? ""
+        : `; its last words: ${lastWords}`)
+    );
   }
 
   async start(): Promise<void> {
@@ -59,8 +90,10 @@ export class StdioTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (!this.#process?.write(`${JSON.stringify(message)}\n`)) throw new Error("the MCP server accepts no more input");
-    if (this.#process.unreadBytes > MAX_UNREAD_BYTES) this.#fail(this.#process, "it does not read its input");
+    if (!this.#process?.write(`${JSON.stringify(message)}\n`))
+      throw new Error("the MCP server accepts no more input");
+    if (this.#process.unreadBytes > MAX_UNREAD_BYTES)
+      this.#fail(this.#process, "it does not read its input");
   }
 
   async close(): Promise<void> {
@@ -70,7 +103,9 @@ export class StdioTransport implements Transport {
   }
 
   async #run(process: StdioProcess): Promise<void> {
-    const reading = this.#read(process).catch((reason: Error) => this.#fail(process, reason.message));
+    const reading = this.#read(process).catch((reason: Error) =>
+      this.#fail(process, reason.message),
+    );
     const howItEnded = await process.ended;
     await Promise.race([reading, delay(LINGER_MS, undefined, { ref: false })]);
     this.#failure ||= howItEnded;
@@ -80,7 +115,10 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Reads and delivers messages, and skips lines that are not messages. Yields to the event loop between chunks, and within long ones. */
+  /**
+   * Reads and delivers messages, and skips lines that are not messages. Yields
+   * to the event loop between chunks, and within long ones.
+   */
   async #read(process: StdioProcess): Promise<void> {
     const lines = new LineReader(MAX_MESSAGE_BYTES);
     const gate = new FloodGate(this.#options.now);
@@ -92,7 +130,11 @@ export class StdioTransport implements Transport {
           this.onmessage?.(this.#options.parseMessage(JSON.parse(line)));
         } catch (reason) {
           // Servers print to standard output by mistake.
-          this.onerror?.(new Error("the MCP server wrote a line that is not a message", { cause: reason }));
+          this.onerror?.(
+            new Error("the MCP server wrote a line that is not a message", {
+              cause: reason,
+            }),
+          );
         }
         if (at % MESSAGES_PER_TURN === MESSAGES_PER_TURN - 1) await nextTurn();
       }

@@ -13,7 +13,10 @@ export interface ToolDefinition {
   readonly inputSchema: JsonObject;
   /** The hints that the server gives, by their MCP names. */
   readonly annotations: Readonly<Record<string, boolean>>;
-  /** The SHA-256, in hex, of name, description and input schema. A tool with another hash is another tool. */
+  /**
+   * The SHA-256, in hex, of name, description and input schema. A tool with
+   * another hash is another tool.
+   */
   readonly hash: string;
 }
 
@@ -21,8 +24,9 @@ export interface ToolDefinition {
 export function readToolDefinition(tool: SdkTool): ToolDefinition {
   const { name, description = "" } = tool;
   const inputSchema = plainJson(tool.inputSchema);
-  const hints = Object.entries(tool.annotations ?? {}).flatMap(([hint, value]) =>
-    typeof value === "boolean" ? [[hint, value] as const] : [],
+  const hints = Object.entries(tool.annotations ?? {}).flatMap(
+    ([hint, value]) =>
+      typeof value === "boolean" ? [[hint, value] as const] : [],
   );
   return {
     name,
@@ -30,6 +34,8 @@ export function readToolDefinition(tool: SdkTool): ToolDefinition {
     description,
     inputSchema,
     annotations: Object.fromEntries(hints),
-    hash: createHash("sha256").update(canonicalJson({ name, description, inputSchema })).digest("hex"),
+    hash: createHash("sha256")
+      .update(canonicalJson({ name, description, inputSchema }))
+      .digest("hex"),
   };
 }

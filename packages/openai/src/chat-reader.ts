@@ -28,7 +28,8 @@ interface OpenCall {
 /**
  * Turns the chunks of one streamed chat completion into events.
  *
- * Text is yielded as it comes, a thought when it is whole. Calls are kept until the completion has ended well.
+ * Text is yielded as it comes, a thought when it is whole. Calls are kept until
+ * the completion has ended well.
  */
 export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   readonly #names: ToolNames;
@@ -50,21 +51,32 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     const choice = choices?.[0];
     if (!choice) return;
     const delta: ChatCompletionChunk.Choice.Delta = choice.delta ?? {};
-    // OpenAI's API has no field for the reasoning. Other servers name it in two ways.
+    // OpenAI's API has no field for the reasoning. Other servers name it in two
+    // ways.
     const { reasoning_content, reasoning } = objectOrEmpty(delta);
-    const thought = stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
+    const thought =
+      stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
     this.#thought = this.#pieces.join(this.#thought, thought);
     this.#refusal = this.#pieces.join(this.#refusal, delta.refusal ?? "");
     for (const { index, id, function: piece } of delta.tool_calls ?? []) {
       const open = this.#calls.findLast((call) => call.index === index);
-      // Some servers give every call the index 0, so another id means another call as well.
+      // Some servers give every call the index 0, so another id means another
+      // call as well.
       if (!open || (id && id !== open.id)) {
         assertRoomForCall(this.#calls.length);
         const argumentsText = this.#pieces.join("", piece?.arguments ?? "");
-        this.#calls.push({ index, id: id ?? "", name: piece?.name ?? "", argumentsText });
+        this.#calls.push({
+          index,
+          id: id ?? "",
+          name: piece?.name ?? "",
+          argumentsText,
+        });
       } else {
         open.name ||= piece?.name ?? "";
-        open.argumentsText = this.#pieces.join(open.argumentsText, piece?.arguments ?? "");
+        open.argumentsText = this.#pieces.join(
+          open.argumentsText,
+          piece?.arguments ?? "",
+        );
       }
     }
     if (delta.content) {
@@ -93,11 +105,20 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
     const calls = new AnswerCalls();
     for (const { id, name, argumentsText } of this.#calls) {
-      calls.add({ id, name: this.#names.decode(name), argumentsText: argumentsText || "{}" });
+      calls.add({
+        id,
+        name: this.#names.decode(name),
+        argumentsText: argumentsText || "{}",
+      });
     }
     const events = calls.end({ hasText: this.#hasText });
     if (this.#usage) {
-      const { prompt_tokens, prompt_tokens_details, completion_tokens, completion_tokens_details } = this.#usage;
+      const {
+        prompt_tokens,
+        prompt_tokens_details,
+        completion_tokens,
+        completion_tokens_details,
+      } = this.#usage;
       const value = create(UsageSchema, {
         inputTokens: tokenCount(prompt_tokens),
         cachedTokens: tokenCount(prompt_tokens_details?.cached_tokens),

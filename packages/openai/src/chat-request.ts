@@ -1,4 +1,10 @@
-import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNames } from "@devtool/coding-agent/model";
+import {
+  CallResults,
+  type ModelRequest,
+  modelHistory,
+  summaryText,
+  type ToolNames,
+} from "@devtool/coding-agent/model";
 import { type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
 import type {
   ChatCompletionContentPart,
@@ -15,48 +21,89 @@ export async function encodeChatRequest(
   names: ToolNames,
 ): Promise<ChatCompletionCreateParamsStreaming> {
   const instructions = await request.instructions();
-  const system: ChatCompletionMessageParam[] = instructions === "" ? [] : [{ role: "system", content: instructions }];
-  const tools = request.tools.map(({ name, description, parameters }): ChatCompletionTool => {
-    return { type: "function", function: { name: names.encode(name), description, parameters } };
-  });
+  const system: ChatCompletionMessageParam[] =
+    instructions === "" ? [] : [{ role: "system", content: instructions }];
+  const tools = request.tools.map(
+    ({ name, description, parameters }): ChatCompletionTool => {
+      return {
+        type: "function",
+        function: { name: names.encode(name), description, parameters },
+      };
+    },
+  );
   return {
     model,
     stream: true,
     stream_options: { include_usage: true },
-    messages: [...system, ...encodeMessages(modelHistory(request.history), names)],
+    messages: [
+      ...system,
+      ...encodeMessages(modelHistory(request.history), names),
+    ],
     ...(tools.length > 0 && { tools }),
   };
 }
 
-/** Encodes a conversation as messages: the user's, and for each step one of the model's and the results of its calls. */
-function encodeMessages(history: readonly Message[], names: ToolNames): ChatCompletionMessageParam[] {
+/**
+ * Encodes a conversation as messages: the user's, and for each step one of the
+ * model's and the results of its calls.
+ */
+function encodeMessages(
+  history: readonly Message[],
+  names: ToolNames,
+): ChatCompletionMessageParam[] {
   const results = new CallResults(history);
   return history.flatMap((message): ChatCompletionMessageParam[] => {
     const { role, parts } = message;
     if (role === Role.USER) return encodeUserMessage(parts);
-    const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
-    const text = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+    const summaries = parts.flatMap(({ content }) =>
+      content.case === "summary" ? [content.value.text] : [],
+    );
+    const text = parts
+      .map(({ content }) => (content.case === "text" ? content.value : ""))
+      .join("");
     const calls = toolCallsOf(message);
-    const tool_calls = calls.map(({ toolCallId: id, toolName, inputParameters }) => {
-      const call = { name: names.encode(toolName), arguments: JSON.stringify(inputParameters ?? {}) };
-      return { id, type: "function" as const, function: call };
-    });
+    const tool_calls = calls.map(
+      ({ toolCallId: id, toolName, inputParameters }) => {
+        const call = {
+          name: names.encode(toolName),
+          arguments: JSON.stringify(inputParameters ?? {}),
+        };
+        return { id, type: "function" as const, function: call };
+      },
+    );
     const step: ChatCompletionMessageParam[] = [];
-    if (tool_calls.length > 0) step.push({ role: "assistant", content: text === "" ? null : text, tool_calls });
+    if (tool_calls.length > 0)
+      step.push({
+        role: "assistant",
+        content: text === "" ? null : text,
+        tool_calls,
+      });
     else if (text !== "") step.push({ role: "assistant", content: text });
     return [
-      ...summaries.map((summary): ChatCompletionMessageParam => ({ role: "user", content: summaryText(summary) })),
+      ...summaries.map(
+        (summary): ChatCompletionMessageParam => ({
+          role: "user",
+          content: summaryText(summary),
+        }),
+      ),
       ...step,
       ...calls.map((call): ChatCompletionMessageParam => {
-        return { role: "tool", tool_call_id: call.toolCallId, content: results.render(call).text };
+        return {
+          role: "tool",
+          tool_call_id: call.toolCallId,
+          content: results.render(call).text,
+        };
       }),
     ];
   });
 }
 
-function encodeUserMessage(parts: readonly Part[]): ChatCompletionMessageParam[] {
+function encodeUserMessage(
+  parts: readonly Part[],
+): ChatCompletionMessageParam[] {
   const content = parts.flatMap(({ content }): ChatCompletionContentPart[] => {
-    if (content.case !== "file") return encodeUserText(content).map((text) => ({ type: "text", text }));
+    if (content.case !== "file")
+      return encodeUserText(content).map((text) => ({ type: "text", text }));
     return encodeFile(content.value).map((part): ChatCompletionContentPart => {
       switch (part.case) {
         case "text":
@@ -64,14 +111,24 @@ function encodeUserMessage(parts: readonly Part[]): ChatCompletionMessageParam[]
         case "image":
           return { type: "image_url", image_url: { url: part.url } };
         case "document":
-          return { type: "file", file: { filename: part.name, file_data: part.data } };
+          return {
+            type: "file",
+            file: { filename: part.name, file_data: part.data },
+          };
         default:
           return part satisfies never;
       }
     });
   });
   if (content.length === 0) return [];
-  const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  const texts = content.flatMap((part) =>
+    part.type === "text" ? [part.text] : [],
+  );
   // Many servers take lists of parts from a model that sees images only.
-  return [{ role: "user", content: texts.length === content.length ? texts.join("\n") : content }];
+  return [
+    {
+      role: "user",
+      content: texts.length === content.length ? texts.join("\n") : content,
+    },
+  ];
 }

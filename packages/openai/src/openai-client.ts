@@ -1,18 +1,35 @@
-import { createFetchAnswer, withPlainErrors } from "@devtool/coding-agent/model";
+import {
+  createFetchAnswer,
+  withPlainErrors,
+} from "@devtool/coding-agent/model";
 import type OpenAI from "openai";
 import { answerFault, readOpenAiError } from "./openai-error.ts";
 import type { OpenAiOptions } from "./openai-options.ts";
 
-/** Sends a request with the SDK. Resolves when the head of the answer has come. */
-export type Send<Piece> = (sdk: OpenAI, signal: AbortSignal) => Promise<AsyncIterable<Piece>>;
+/**
+ * Sends a request with the SDK. Resolves when the head of the answer has come.
+ */
+export type Send<Piece> = (
+  sdk: OpenAI,
+  signal: AbortSignal,
+) => Promise<AsyncIterable<Piece>>;
 
-/** Sends a request and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
-export type OpenAiClient = <Piece>(send: Send<Piece>, signal: AbortSignal) => AsyncIterable<Piece>;
+/**
+ * Sends a request and yields the pieces of the answer. Throws a `ModelFault`,
+ * or the signal's reason.
+ */
+export type OpenAiClient = <Piece>(
+  send: Send<Piece>,
+  signal: AbortSignal,
+) => AsyncIterable<Piece>;
 
 /** Longer than any timeout of ours, which decide. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Creates a client on OpenAI's SDK. The SDK is loaded with the first request: loading it takes longer than a server's start. */
+/**
+ * Creates a client on OpenAI's SDK. The SDK is loaded with the first request:
+ * loading it takes longer than a server's start.
+ */
 export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
   let loading: Promise<OpenAI> | undefined;
   return async function* ask(send, signal) {
@@ -28,10 +45,16 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
   };
 }
 
-async function loadSdk({ apiKey, baseUrl, organization, project }: OpenAiOptions): Promise<OpenAI> {
+async function loadSdk({
+  apiKey,
+  baseUrl,
+  organization,
+  project,
+}: OpenAiOptions): Promise<OpenAI> {
   const { default: Sdk } = await import("openai");
   return new Sdk({
-    // All settings are given, so the SDK reads none from the environment. It insists on a key, which is not sent then.
+    // All settings are given, so the SDK reads none from the environment. It
+    // insists on a key, which is not sent then.
     apiKey: apiKey ?? "none",
     ...(apiKey === undefined && { defaultHeaders: { Authorization: null } }),
     baseURL: baseUrl ?? "https://api.openai.com/v1",
@@ -40,7 +63,8 @@ async function loadSdk({ apiKey, baseUrl, organization, project }: OpenAiOptions
     organization: organization ?? null,
     project: project ?? null,
     fetch: withPlainErrors(createFetchAnswer(readOpenAiError)),
-    // The model decides about retries and timeouts, and the log must not hold what a model says.
+    // The model decides about retries and timeouts, and the log must not hold
+    // what a model says.
     maxRetries: 0,
     timeout: NO_TIMEOUT_MS,
     logLevel: "off",

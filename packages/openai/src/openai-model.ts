@@ -15,7 +15,10 @@ import { encodeResponsesRequest } from "./responses-request.ts";
 
 /** The options of `createOpenAiModel`. */
 export interface OpenAiModelOptions extends OpenAiOptions {
-  /** Returns a number from 0 to below 1, for the random part of the waits between attempts. Default: `Math.random`. */
+  /**
+   * Returns a number from 0 to below 1, for the random part of the waits
+   * between attempts. Default: `Math.random`.
+   */
   readonly random?: () => number;
   /** Waits between attempts, in milliseconds. Default: the platform's timer. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -28,15 +31,24 @@ const INPUT_MODES: readonly string[] = ["image/*", "application/pdf"];
 const MAX_TOOL_NAME_LENGTH = 64;
 
 /**
- * Creates a model that generates with OpenAI's API, at OpenAI or at another server that has it (Ollama, vLLM).
+ * Creates a model that generates with OpenAI's API, at OpenAI or at another
+ * server that has it (Ollama, vLLM).
  *
- * A request is sent again as long as nothing of its answer has come. An answer that breaks off later fails the step: its text
- * stays, and none of its calls runs. The key appears in no error and no notice. See `docs/models.md` for each fault.
- * Throws a `DevtoolError` when the options have neither a key nor a model.
+ * A request is sent again as long as nothing of its answer has come. An answer
+ * that breaks off later fails the step: its text stays, and none of its calls
+ * runs. The key appears in no error and no notice. See `docs/models.md` for
+ * each fault. Throws a `DevtoolError` when the options have neither a key nor a
+ * model.
  */
 export function createOpenAiModel(options: OpenAiModelOptions): Model {
   const { model: name, api, maxInputTokens } = resolveOptions(options);
-  const { retry, timeouts, random = Math.random, sleep, apiKey: secret = "" } = options;
+  const {
+    retry,
+    timeouts,
+    random = Math.random,
+    sleep,
+    apiKey: secret = "",
+  } = options;
   const remoteOptions: RemoteOptions = { retry, timeouts, random, sleep };
   const ask = createOpenAiClient(options);
 
@@ -50,7 +62,11 @@ export function createOpenAiModel(options: OpenAiModelOptions): Model {
       if (api === "responses") {
         const body = await encodeResponsesRequest(request, model, names);
         const remote = {
-          ask: (attempt: AbortSignal) => ask((sdk, abort) => sdk.responses.create(body, { signal: abort }), attempt),
+          ask: (attempt: AbortSignal) =>
+            ask(
+              (sdk, abort) => sdk.responses.create(body, { signal: abort }),
+              attempt,
+            ),
           createReader: () => new ResponsesReader(names),
           secret,
         };
@@ -59,20 +75,35 @@ export function createOpenAiModel(options: OpenAiModelOptions): Model {
       const body = await encodeChatRequest(request, model, names);
       const remote = {
         ask: (attempt: AbortSignal) =>
-          ask((sdk, abort) => sdk.chat.completions.create(body, { signal: abort }), attempt),
+          ask(
+            (sdk, abort) =>
+              sdk.chat.completions.create(body, { signal: abort }),
+            attempt,
+          ),
         createReader: () => new ChatReader(names),
         secret,
       };
       yield* generateRemotely(remote, remoteOptions, signal);
     },
-    /** Lists the models in the server's order. OpenAI does not say which of them can chat, nor the size of their context. */
+    /**
+     * Lists the models in the server's order. OpenAI does not say which of them
+     * can chat, nor the size of their context.
+     */
     async listModels(signal) {
-      const listed = ask((sdk, abort) => sdk.models.list({ signal: abort }), signal);
+      const listed = ask(
+        (sdk, abort) => sdk.models.list({ signal: abort }),
+        signal,
+      );
       return Array.fromAsync(listed, (model) => {
         // The fields of vLLM, OpenRouter and Groq.
-        const { max_model_len, context_length, context_window } = objectOrEmpty(model);
-        const sizes = [max_model_len, context_length, context_window].filter((size) => typeof size === "number");
-        const contextWindowTokens = sizes.find((size) => Number.isSafeInteger(size) && size > 0);
+        const { max_model_len, context_length, context_window } =
+          objectOrEmpty(model);
+        const sizes = [max_model_len, context_length, context_window].filter(
+          (size) => typeof size === "number",
+        );
+        const contextWindowTokens = sizes.find(
+          (size) => Number.isSafeInteger(size) && size > 0,
+        );
         return { name: model.id, contextWindowTokens };
       });
     },

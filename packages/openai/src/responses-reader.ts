@@ -24,7 +24,8 @@ import { encodeReasoning } from "./reasoning-signature.ts";
 /**
  * Turns the events of one streamed response into ours.
  *
- * Text and thoughts are yielded as they come. Calls are kept until the response has ended well.
+ * Text and thoughts are yielded as they come. Calls are kept until the response
+ * has ended well.
  */
 export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   readonly #names: ToolNames;
@@ -64,7 +65,8 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
       case "error":
         throw pieceFault(event);
       default:
-      // The other events announce items whose whole content follows, or belong to tools that are not offered.
+      // The other events announce items whose whole content follows, or belong
+      // to tools that are not offered.
     }
   }
 
@@ -74,7 +76,9 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
     if (status === "incomplete") {
       const { reason = "" } = incomplete_details ?? {};
       if (reason === "max_output_tokens") throw stopFault("output-limit");
-      throw reason === "content_filter" ? stopFault("safety") : unknownStopFault(reason);
+      throw reason === "content_filter"
+        ? stopFault("safety")
+        : unknownStopFault(reason);
     }
     if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
     const calls = this.#calls.end({ hasText: this.#hasText });
@@ -84,7 +88,9 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
         // Servers other than OpenAI's leave the details out.
         cachedTokens: tokenCount(usage.input_tokens_details?.cached_tokens),
         outputTokens: tokenCount(usage.output_tokens),
-        thoughtTokens: tokenCount(usage.output_tokens_details?.reasoning_tokens),
+        thoughtTokens: tokenCount(
+          usage.output_tokens_details?.reasoning_tokens,
+        ),
       });
       yield { case: "usage", value };
     }
@@ -94,11 +100,18 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   *#readItem(item: ResponseOutputItem): Iterable<ModelEvent> {
     if (item.type === "reasoning") this.#reasoning.push(item);
     if (item.type === "function_call") {
-      const kept = this.#reasoning.filter(({ encrypted_content }) => encrypted_content);
+      const kept = this.#reasoning.filter(
+        ({ encrypted_content }) => encrypted_content,
+      );
       const signature = kept.length > 0 ? encodeReasoning(kept) : undefined;
       this.#reasoning = [];
       const { call_id: id, arguments: argumentsText } = item;
-      this.#calls.add({ id, name: this.#names.decode(item.name), argumentsText, signature });
+      this.#calls.add({
+        id,
+        name: this.#names.decode(item.name),
+        argumentsText,
+        signature,
+      });
     }
     if (item.type !== "message") return;
     for (const part of item.content) {
@@ -106,7 +119,10 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
       for (const annotation of part.annotations) {
         if (annotation.type !== "url_citation") continue;
         const { url: uri, title } = annotation;
-        yield { case: "citation", value: create(CitationSchema, { uri, title }) };
+        yield {
+          case: "citation",
+          value: create(CitationSchema, { uri, title }),
+        };
       }
     }
   }

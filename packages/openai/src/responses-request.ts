@@ -1,4 +1,10 @@
-import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNames } from "@devtool/coding-agent/model";
+import {
+  CallResults,
+  type ModelRequest,
+  modelHistory,
+  summaryText,
+  type ToolNames,
+} from "@devtool/coding-agent/model";
 import { type Message, type Part, Role } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import type {
@@ -11,10 +17,16 @@ import type {
 import { decodeReasoning } from "./reasoning-signature.ts";
 import { encodeFile, encodeUserText } from "./user-content.ts";
 
-/** The models of OpenAI that do not reason. Asking them for their reasoning is an error of the API. */
+/**
+ * The models of OpenAI that do not reason. Asking them for their reasoning is
+ * an error of the API.
+ */
 const WITHOUT_REASONING = /^(gpt-(3|4)|chatgpt-|gpt-5(\.\d)?-chat)/;
 
-/** Encodes a step as a request to the Responses API. Nothing of it is stored at OpenAI. */
+/**
+ * Encodes a step as a request to the Responses API. Nothing of it is stored at
+ * OpenAI.
+ */
 export async function encodeResponsesRequest(
   request: ModelRequest,
   model: string,
@@ -22,7 +34,13 @@ export async function encodeResponsesRequest(
 ): Promise<ResponseCreateParamsStreaming> {
   const instructions = await request.instructions();
   const tools = request.tools.map(({ name, description, parameters }): Tool => {
-    return { type: "function", name: names.encode(name), description, parameters, strict: false };
+    return {
+      type: "function",
+      name: names.encode(name),
+      description,
+      parameters,
+      strict: false,
+    };
   });
   return {
     model,
@@ -31,30 +49,66 @@ export async function encodeResponsesRequest(
     input: encodeInput(modelHistory(request.history), names),
     ...(instructions !== "" && { instructions }),
     ...(tools.length > 0 && { tools, parallel_tool_calls: true }),
-    ...(!WITHOUT_REASONING.test(model) && { reasoning: { summary: "auto" }, include: ["reasoning.encrypted_content"] }),
+    ...(!WITHOUT_REASONING.test(model) && {
+      reasoning: { summary: "auto" },
+      include: ["reasoning.encrypted_content"],
+    }),
   };
 }
 
-/** Encodes a conversation as items: the user's messages, and for each step its reasoning, text, calls and their results. */
-function encodeInput(history: readonly Message[], names: ToolNames): ResponseInputItem[] {
+/**
+ * Encodes a conversation as items: the user's messages, and for each step its
+ * reasoning, text, calls and their results.
+ */
+function encodeInput(
+  history: readonly Message[],
+  names: ToolNames,
+): ResponseInputItem[] {
   const results = new CallResults(history);
   return history.flatMap(({ role, parts }): ResponseInputItem[] => {
     if (role === Role.USER) return encodeUserMessage(parts);
-    const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
+    const summaries = parts.flatMap(({ content }) =>
+      content.case === "summary" ? [content.value.text] : [],
+    );
     return [
-      ...summaries.map((text): EasyInputMessage => ({ role: "user", content: summaryText(text) })),
+      ...summaries.map(
+        (text): EasyInputMessage => ({
+          role: "user",
+          content: summaryText(text),
+        }),
+      ),
       ...parts.flatMap(({ content, toolCallDetail }): ResponseInputItem[] => {
-        if (content.case === "text") return content.value === "" ? [] : [{ role: "assistant", content: content.value }];
+        if (content.case === "text")
+          return content.value === ""
+            ? []
+            : [{ role: "assistant", content: content.value }];
         if (content.case !== "toolCall") return [];
-        const { toolCallId: call_id, toolName, inputParameters } = content.value;
-        const args = JSON.stringify(isObject(inputParameters) ? inputParameters : {});
-        const call = { type: "function_call", call_id, name: names.encode(toolName), arguments: args } as const;
+        const {
+          toolCallId: call_id,
+          toolName,
+          inputParameters,
+        } = content.value;
+        const args = JSON.stringify(
+          isObject(inputParameters) ? inputParameters : {},
+        );
+        const call = {
+          type: "function_call",
+          call_id,
+          name: names.encode(toolName),
+          arguments: args,
+        } as const;
         return [...decodeReasoning(toolCallDetail?.modelSignature), call];
       }),
       ...parts.flatMap(({ content }): ResponseInputItem[] => {
         if (content.case !== "toolCall") return [];
         const output = results.render(content.value).text;
-        return [{ type: "function_call_output", call_id: content.value.toolCallId, output }];
+        return [
+          {
+            type: "function_call_output",
+            call_id: content.value.toolCallId,
+            output,
+          },
+        ];
       }),
     ];
   });
@@ -63,7 +117,10 @@ function encodeInput(history: readonly Message[], names: ToolNames): ResponseInp
 function encodeUserMessage(parts: readonly Part[]): EasyInputMessage[] {
   const content = parts.flatMap(({ content }): ResponseInputContent[] => {
     if (content.case !== "file") {
-      return encodeUserText(content).map((text) => ({ type: "input_text", text }));
+      return encodeUserText(content).map((text) => ({
+        type: "input_text",
+        text,
+      }));
     }
     return encodeFile(content.value).map((part): ResponseInputContent => {
       switch (part.case) {
@@ -72,7 +129,11 @@ function encodeUserMessage(parts: readonly Part[]): EasyInputMessage[] {
         case "image":
           return { type: "input_image", image_url: part.url, detail: "auto" };
         case "document":
-          return { type: "input_file", filename: part.name, file_data: part.data };
+          return {
+            type: "input_file",
+            filename: part.name,
+            file_data: part.data,
+          };
         default:
           return part satisfies never;
       }

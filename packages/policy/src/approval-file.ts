@@ -1,7 +1,20 @@
-import { lstat, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import {
+  lstat,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { create, type JsonObject, toJson } from "@bufbuild/protobuf";
-import { type PolicyFile, PolicyFileSchema, PolicyRuleSchema, RuleDecision } from "@devtool/schema";
+import {
+  type PolicyFile,
+  PolicyFileSchema,
+  PolicyRuleSchema,
+  RuleDecision,
+} from "@devtool/schema";
 import { objectOrEmpty } from "@devtool/schema/json";
 import { stringify } from "smol-toml";
 import type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
@@ -11,11 +24,15 @@ import { assertOnlyOwnerWrites, parsePolicyFile } from "./policy-file.ts";
 
 /** The name of the file of saved approvals, in the data directory. */
 export const SAVED_APPROVALS_FILE = "saved-approvals.toml";
-/** Temporary files of `replace`: the name holds the id of the process that writes it. */
+/**
+ * Temporary files of `replace`: the name holds the id of the process that
+ * writes it.
+ */
 const TEMPORARY_FILE = /^saved-approvals\.toml\.(\d+)\.\d+\.tmp$/;
 
 /**
- * Keeps approvals in `saved-approvals.toml`, which the user may read, edit and delete.
+ * Keeps approvals in `saved-approvals.toml`, which the user may read, edit and
+ * delete.
  *
  * A crash leaves the file as it was before `replace` or as it is after it.
  */
@@ -30,14 +47,21 @@ export class ApprovalFile implements ApprovalStorage {
     this.#path = join(directory, SAVED_APPROVALS_FILE);
   }
 
-  /** Reads the file; no approvals when it does not exist. Rejects with a `PolicyError` for a file that cannot be used. */
+  /**
+   * Reads the file; no approvals when it does not exist. Rejects with a
+   * `PolicyError` for a file that cannot be used.
+   */
   async read(): Promise<StoredApprovals> {
     const version = await this.#version();
     if (version === this.#last?.version) return this.#last;
     let file = create(PolicyFileSchema);
     const stats = await lstat(this.#path).catch(() => undefined);
     if (stats) {
-      if (!stats.isFile()) throw new PolicyError(`${SAVED_APPROVALS_FILE} is not a regular file`, "cannot-save");
+      if (!stats.isFile())
+        throw new PolicyError(
+          `${SAVED_APPROVALS_FILE} is not a regular file`,
+          "cannot-save",
+        );
       assertOnlyOwnerWrites(SAVED_APPROVALS_FILE, stats);
       const source = { tier: "user", file: SAVED_APPROVALS_FILE } as const;
       const rules = parsePolicyFile(await readFile(this.#path, "utf8"), source);
@@ -52,17 +76,27 @@ export class ApprovalFile implements ApprovalStorage {
     if ((await this.#version()) !== version) return false;
     const tables = file.rule.map((rule): JsonObject => {
       const json = toJson(PolicyRuleSchema, rule, { useProtoFieldName: true });
-      return { ...objectOrEmpty(json), decision: RuleDecision[rule.decision].toLowerCase() };
+      return {
+        ...objectOrEmpty(json),
+        decision: RuleDecision[rule.decision].toLowerCase(),
+      };
     });
-    const heading = "# Tool calls that were approved for good. Delete a rule to be asked again.";
+    const heading =
+      "# Tool calls that were approved for good. Delete a rule to be asked again.";
     const text = `${heading}\n\n${stringify({ rule: tables })}`;
-    // The file is replaced atomically, by a temporary file that only its owner may read.
+    // The file is replaced atomically, by a temporary file that only its owner
+    // may read.
     const temporary = `${this.#path}.${process.pid}.${this.#temporaryFiles++}.tmp`;
     failpoint("devtool:approvals.write.before");
     await rm(temporary, { force: true });
     try {
-      // The flag "wx" requires a file that does not exist yet, so no link is followed.
-      await writeFile(temporary, text, { flag: "wx", mode: 0o600, flush: true });
+      // The flag "wx" requires a file that does not exist yet, so no link is
+      // followed.
+      await writeFile(temporary, text, {
+        flag: "wx",
+        mode: 0o600,
+        flush: true,
+      });
       failpoint("devtool:approvals.rename.before");
       await rename(temporary, this.#path);
       await using directory = await open(this.#directory, "r");
@@ -70,7 +104,11 @@ export class ApprovalFile implements ApprovalStorage {
       failpoint("devtool:approvals.rename.after");
     } catch (reason) {
       await rm(temporary, { force: true });
-      throw new PolicyError(`approval cannot be saved: ${errorCode(reason)}`, "not-written", { cause: reason });
+      throw new PolicyError(
+        `approval cannot be saved: ${errorCode(reason)}`,
+        "not-written",
+        { cause: reason },
+      );
     }
     return true;
   }
@@ -80,20 +118,31 @@ export class ApprovalFile implements ApprovalStorage {
     await rename(this.#path, `${this.#path}.bak`);
   }
 
-  /** Removes the temporary files of processes that ended during a write. Those of running processes stay. */
+  /**
+   * Removes the temporary files of processes that ended during a write. Those
+   * of running processes stay.
+   */
   async removeLeftovers(): Promise<void> {
     failpoint("devtool:approvals.sweep.before");
     for (const name of await readdir(this.#directory).catch(() => [])) {
       const pid = TEMPORARY_FILE.exec(name)?.[1];
-      if (pid !== undefined && !isRunning(Number(pid))) await rm(join(this.#directory, name), { force: true });
+      if (pid !== undefined && !isRunning(Number(pid)))
+        await rm(join(this.#directory, name), { force: true });
     }
     failpoint("devtool:approvals.sweep.after");
   }
 
-  /** Changes with every write: a write creates a new file, which has another inode, and an edit in place changes the time. */
+  /**
+   * Changes with every write: a write creates a new file, which has another
+   * inode, and an edit in place changes the time.
+   */
   async #version(): Promise<string> {
-    const stats = await lstat(this.#path, { bigint: true }).catch(() => undefined);
-    return stats ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join() : "";
+    const stats = await lstat(this.#path, { bigint: true }).catch(
+      () => undefined,
+    );
+    return stats
+      ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join()
+      : "";
   }
 }
 

@@ -8,11 +8,17 @@ export interface StoredApprovals {
   readonly version: string;
 }
 
-/** Keeps the approvals that the user gave for good: in a file, or in a database that servers share. */
+/**
+ * Keeps the approvals that the user gave for good: in a file, or in a database
+ * that servers share.
+ */
 export interface ApprovalStorage {
   /** Reads the approvals as they are now. */
   read(): Promise<StoredApprovals>;
 
-  /** Stores approvals in place of those that were read. Returns false when others have been stored since. */
+  /**
+   * Stores approvals in place of those that were read. Returns false when
+   * others have been stored since.
+   */
   replace(file: PolicyFile, version: string): Promise<boolean>;
 }

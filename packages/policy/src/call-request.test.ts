@@ -44,7 +44,10 @@ describe("a request made from a plain call", () => {
       { decision: "allow", rule: "policy.toml:2" },
     ],
     [{ case: "edit", path: "/w/generated/../a.ts" }, { decision: "ask" }],
-    [{ case: "edit", path: "generated/a.ts", tool: "patch" }, { decision: "ask" }],
+    [
+      { case: "edit", path: "generated/a.ts", tool: "patch" },
+      { decision: "ask" },
+    ],
     [
       { case: "command", command: "make test" },
       { decision: "allow", rule: "policy.toml:3" },
@@ -54,12 +57,38 @@ describe("a request made from a plain call", () => {
       { decision: "allow", rule: "builtin:reads-only" },
     ],
     [{ case: "command", command: "make; rm -rf ." }, { decision: "ask" }],
-    [{ case: "other", tool: "send_mail", args: { to: "a" } }, { decision: "ask" }],
-    [{ case: "other", tool: "mcp__notes__add", args: {}, facts: { mcpServer: "notes" } }, { decision: "allow" }],
-    [{ case: "other", tool: "mcp__notes__add", args: {}, facts: { mcpServer: "other" } }, { decision: "ask" }],
+    [
+      { case: "other", tool: "send_mail", args: { to: "a" } },
+      { decision: "ask" },
+    ],
+    [
+      {
+        case: "other",
+        tool: "mcp__notes__add",
+        args: {},
+        facts: { mcpServer: "notes" },
+      },
+      { decision: "allow" },
+    ],
+    [
+      {
+        case: "other",
+        tool: "mcp__notes__add",
+        args: {},
+        facts: { mcpServer: "other" },
+      },
+      { decision: "ask" },
+    ],
   ])("is decided like a call of our own tools: %j", async (call, expected) => {
     const rules = parsePolicyFile(RULES, { tier: "user", file: "policy.toml" });
-    const policy = createPolicyEngine({ workspace: "/w", shellConfinement: "sandbox", rules, analyze });
-    expect(await policy.decide(callRequest(call), AbortSignal.timeout(60_000))).toMatchObject(expected);
+    const policy = createPolicyEngine({
+      workspace: "/w",
+      shellConfinement: "sandbox",
+      rules,
+      analyze,
+    });
+    expect(
+      await policy.decide(callRequest(call), AbortSignal.timeout(60_000)),
+    ).toMatchObject(expected);
   });
 });

@@ -1,22 +1,45 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { ExecuteDetailsSchema, FileDiffSchema, GenericDetailsSchema, ToolCallSchema } from "@devtool/schema";
+import {
+  ExecuteDetailsSchema,
+  FileDiffSchema,
+  GenericDetailsSchema,
+  ToolCallSchema,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 
 /**
- * A tool call in plain values, for agents that do not use the messages of `@devtool/schema`.
+ * A tool call in plain values, for agents that do not use the messages of
+ * `@devtool/schema`.
  *
- * `tool` is the name that rules refer to. Paths are absolute or relative to the workspace.
+ * `tool` is the name that rules refer to. Paths are absolute or relative to the
+ * workspace.
  */
 export type PlainCall =
-  /** Runs a command line in bash. Default of `tool`: `run_shell_command`. Default of `directory`: the workspace. */
-  | { readonly case: "command"; readonly command: string; readonly directory?: string; readonly tool?: string }
+  /**
+   * Runs a command line in bash. Default of `tool`: `run_shell_command`.
+   * Default of `directory`: the workspace.
+   */
+  | {
+      readonly case: "command";
+      readonly command: string;
+      readonly directory?: string;
+      readonly tool?: string;
+    }
   /** Changes a file. Default of `tool`: `write_file`. */
   | { readonly case: "edit"; readonly path: string; readonly tool?: string }
   /** Shows a file and changes nothing. Default of `tool`: `read_file`. */
   | { readonly case: "read"; readonly path: string; readonly tool?: string }
-  /** Does anything else that may change something. For a tool of an MCP server, `facts` names the server. */
-  | { readonly case: "other"; readonly tool: string; readonly args: JsonObject; readonly facts?: ToolFacts };
+  /**
+   * Does anything else that may change something. For a tool of an MCP server,
+   * `facts` names the server.
+   */
+  | {
+      readonly case: "other";
+      readonly tool: string;
+      readonly args: JsonObject;
+      readonly facts?: ToolFacts;
+    };
 
 /**
  * Returns the request by which a policy decides about a call.
@@ -30,12 +53,19 @@ export function callRequest(call: PlainCall): PolicyRequest {
     case "command": {
       const { command, directory, tool = "run_shell_command" } = call;
       const value = create(ExecuteDetailsSchema, { command });
-      return createRequest(tool, defined({ command, directory }), { case: "executeDetails", value });
+      return createRequest(tool, defined({ command, directory }), {
+        case: "executeDetails",
+        value,
+      });
     }
     case "edit": {
       const { path, tool = "write_file" } = call;
       const value = create(FileDiffSchema, { filePath: path });
-      return createRequest(tool, { file_path: path }, { case: "fileEditDetails", value });
+      return createRequest(
+        tool,
+        { file_path: path },
+        { case: "fileEditDetails", value },
+      );
     }
     case "read": {
       const { path, tool = "read_file" } = call;
@@ -44,7 +74,10 @@ export function callRequest(call: PlainCall): PolicyRequest {
     case "other": {
       const { tool, args, facts } = call;
       const value = create(GenericDetailsSchema, { description: tool });
-      return { ...createRequest(tool, args, { case: "genericDetails", value }), facts };
+      return {
+        ...createRequest(tool, args, { case: "genericDetails", value }),
+        facts,
+      };
     }
     default:
       return call satisfies never;
@@ -56,5 +89,9 @@ function createRequest(
   inputParameters: JsonObject,
   details: PolicyRequest["details"],
 ): PolicyRequest {
-  return { call: create(ToolCallSchema, { toolName, inputParameters }), facts: undefined, details };
+  return {
+    call: create(ToolCallSchema, { toolName, inputParameters }),
+    facts: undefined,
+    details,
+  };
 }

@@ -12,14 +12,23 @@ export type PolicyTier = "user" | "operator";
 export interface CompiledRule {
   readonly rule: PolicyRule;
   readonly tier: PolicyTier;
-  /** The file and the name or number of the rule, for instance `policy.toml:3`. It contains the path of an operator's file. */
+  /**
+   * The file and the name or number of the rule, for instance `policy.toml:3`.
+   * It contains the path of an operator's file.
+   */
   readonly label: string;
   readonly decision: "allow" | "ask" | "deny";
-  /** The pattern that must occur in the arguments; undefined when the rule has none. */
+  /**
+   * The pattern that must occur in the arguments; undefined when the rule has
+   * none.
+   */
   readonly args: Pattern | undefined;
   /** The pattern for a whole command; undefined when the rule has none. */
   readonly command: Pattern | undefined;
-  /** Returns whether a path, relative to the workspace, is one that the rule names. */
+  /**
+   * Returns whether a path, relative to the workspace, is one that the rule
+   * names.
+   */
   readonly isPath: (path: string) => boolean;
 }
 
@@ -33,80 +42,149 @@ export interface RuleOrigin {
 }
 
 const TOOL = /^(\*|[\w.-]+|mcp__.+__\*)$/;
-const DECISION_NAMES: Readonly<Record<Exclude<RuleDecision, RuleDecision.UNSPECIFIED>, CompiledRule["decision"]>> = {
+const DECISION_NAMES: Readonly<
+  Record<
+    Exclude<RuleDecision, RuleDecision.UNSPECIFIED>,
+    CompiledRule["decision"]
+  >
+> = {
   [RuleDecision.ALLOW]: "allow",
   [RuleDecision.ASK]: "ask",
   [RuleDecision.DENY]: "deny",
 };
-/** The form in which `commandText` writes commands: a prefix in any other form would never match. */
-const COMMAND_PREFIX = /^([\w@%+=:,./^~-]|'[^']*'|\\')+( ([\w@%+=:,./^~-]|'[^']*'|\\')+)*$/;
+/**
+ * The form in which `commandText` writes commands: a prefix in any other form
+ * would never match.
+ */
+const COMMAND_PREFIX =
+  /^([\w@%+=:,./^~-]|'[^']*'|\\')+( ([\w@%+=:,./^~-]|'[^']*'|\\')+)*$/;
 
 /**
  * Checks a rule and compiles its patterns.
  *
  * Throws a `PolicyError` that names the field and the values that it may have.
  */
-export function compileRule(rule: PolicyRule, { tier, file, number }: RuleOrigin): CompiledRule {
-  const { tool, commandPrefix, commandRegex, argsPattern, path, priority } = rule;
+export function compileRule(
+  rule: PolicyRule,
+  { tier, file, number }: RuleOrigin,
+): CompiledRule {
+  const { tool, commandPrefix, commandRegex, argsPattern, path, priority } =
+    rule;
   const badTool = tool.find((name) => !TOOL.test(name));
-  if (badTool !== undefined) throw fieldError("tool", badTool, "choose a name, * or mcp__<server>__*");
-  const badPrefix = commandPrefix.find((prefix) => !COMMAND_PREFIX.test(prefix));
+  if (badTool !== undefined)
+    throw fieldError("tool", badTool, "choose a name, * or mcp__<server>__*");
+  const badPrefix = commandPrefix.find(
+    (prefix) => !COMMAND_PREFIX.test(prefix),
+  );
   if (badPrefix !== undefined)
-    throw fieldError("command_prefix", badPrefix, "separate words by single spaces and put others in single quotes");
-  if (priority < 0 || priority > 999) throw fieldError("priority", `${priority}`, "choose 0 to 999");
+    throw fieldError(
+      "command_prefix",
+      badPrefix,
+      "separate words by single spaces and put others in single quotes",
+    );
+  if (priority < 0 || priority > 999)
+    throw fieldError("priority", `${priority}`, "choose 0 to 999");
   if (rule.decision === RuleDecision.UNSPECIFIED)
-    throw new PolicyError("decision is missing", "invalid", { remedy: "choose allow, ask or deny" });
+    throw new PolicyError("decision is missing", "invalid", {
+      remedy: "choose allow, ask or deny",
+    });
   return {
     rule,
     tier,
     label: `${file}:${rule.name === "" ? number : rule.name}`,
     decision: DECISION_NAMES[rule.decision],
     args: argsPattern === "" ? undefined : compilePattern(argsPattern),
-    command: commandRegex === "" ? undefined : compilePattern(commandRegex, "whole"),
-    isPath: path.length === 0 ? () => true : picomatch([...path], { dot: true, nocase: false }),
+    command:
+      commandRegex === "" ? undefined : compilePattern(commandRegex, "whole"),
+    isPath:
+      path.length === 0
+        ? () => true
+        : picomatch([...path], { dot: true, nocase: false }),
   };
 }
 
 function fieldError(field: string, value: string, remedy: string): PolicyError {
-  return new PolicyError(`${field} ${JSON.stringify(value)} cannot be used`, "invalid", { remedy });
+  return new PolicyError(
+    `${field} ${JSON.stringify(value)} cannot be used`,
+    "invalid",
+    { remedy },
+  );
 }
 
 /**
- * Returns what a rule decides about a call; undefined when the call does not meet all its conditions.
+ * Returns what a rule decides about a call; undefined when the call does not
+ * meet all its conditions.
  *
- * When a condition cannot be checked because a text is too long, a rule that asks or denies asks, and one that allows does
- * not apply.
+ * When a condition cannot be checked because a text is too long, a rule that
+ * asks or denies asks, and one that allows does not apply.
  */
-export function evaluateRule(compiled: CompiledRule, subject: PolicySubject): CompiledRule["decision"] | undefined {
+export function evaluateRule(
+  compiled: CompiledRule,
+  subject: PolicySubject,
+): CompiledRule["decision"] | undefined {
   const { rule, decision } = compiled;
   const { call, facts } = subject;
-  // The server in `mcp__<server>__*` is compared as a whole with the server that offers the tool: names are never split.
-  const allOfServer = facts.mcpServer === undefined ? undefined : `mcp__${facts.mcpServer}__*`;
-  const isNamed = rule.tool.some((name) => name === "*" || name === call.toolName || name === allOfServer);
+  // The server in `mcp__<server>__*` is compared as a whole with the server
+  // that offers the tool: names are never split.
+  const allOfServer =
+    facts.mcpServer === undefined ? undefined : `mcp__${facts.mcpServer}__*`;
+  const isNamed = rule.tool.some(
+    (name) => name === "*" || name === call.toolName || name === allOfServer,
+  );
   if (rule.tool.length > 0 && !isNamed) return undefined;
-  const isOfServer = facts.mcpServer !== undefined && ["*", facts.mcpServer].includes(rule.mcpServer);
+  const isOfServer =
+    facts.mcpServer !== undefined &&
+    ["*", facts.mcpServer].includes(rule.mcpServer);
   if (rule.mcpServer !== "" && !isOfServer) return undefined;
-  if (rule.mcpServerHash !== "" && rule.mcpServerHash !== facts.mcpServerHash) return undefined;
-  if (rule.definitionHash !== "" && rule.definitionHash !== facts.definitionHash) return undefined;
+  if (rule.mcpServerHash !== "" && rule.mcpServerHash !== facts.mcpServerHash)
+    return undefined;
+  if (
+    rule.definitionHash !== "" &&
+    rule.definitionHash !== facts.definitionHash
+  )
+    return undefined;
   const annotations = Object.entries(rule.annotations);
-  if (!annotations.every(([name, value]) => facts.annotations?.[name] === value)) return undefined;
-  if (rule.workspace !== "" && rule.workspace !== subject.workspace) return undefined;
+  if (
+    !annotations.every(([name, value]) => facts.annotations?.[name] === value)
+  )
+    return undefined;
+  if (rule.workspace !== "" && rule.workspace !== subject.workspace)
+    return undefined;
   // A rule that names no modes applies in all of them but plan mode.
-  const isInMode = rule.modes.length === 0 ? subject.mode !== ApprovalMode.PLAN : rule.modes.includes(subject.mode);
+  const isInMode =
+    rule.modes.length === 0
+      ? subject.mode !== ApprovalMode.PLAN
+      : rule.modes.includes(subject.mode);
   if (!isInMode || !matchesPath(compiled, subject)) return undefined;
-  const matches = [matchPattern(compiled.args, subject.argsText), matchCommand(compiled, subject)];
+  const matches = [
+    matchPattern(compiled.args, subject.argsText),
+    matchCommand(compiled, subject),
+  ];
   if (matches.includes("no")) return undefined;
   if (!matches.includes("unknown")) return decision;
   return decision === "allow" ? undefined : "ask";
 }
 
-/** Returns whether a rule would decide about a call if the call named the right file and had the right arguments. */
-export function isAbout(compiled: CompiledRule, subject: PolicySubject): boolean {
-  const anywhere = { ...compiled, args: undefined, rule: { ...compiled.rule, path: [] } };
+/**
+ * Returns whether a rule would decide about a call if the call named the right
+ * file and had the right arguments.
+ */
+export function isAbout(
+  compiled: CompiledRule,
+  subject: PolicySubject,
+): boolean {
+  const anywhere = {
+    ...compiled,
+    args: undefined,
+    rule: { ...compiled.rule, path: [] },
+  };
   return evaluateRule(anywhere, subject) !== undefined;
 }
 
-/** Returns whether a rule names commands, rather than only the tool that runs them. */
+/**
+ * Returns whether a rule names commands, rather than only the tool that runs
+ * them.
+ */
 export function isCommandRule({ rule }: CompiledRule): boolean {
   return rule.commandPrefix.length > 0 || rule.commandRegex !== "";
 }
@@ -114,35 +192,55 @@ export function isCommandRule({ rule }: CompiledRule): boolean {
 /**
  * Returns whether a call meets the `path` of a rule.
  *
- * A rule that allows must name every file of the call; any other rule applies when it names one of them, or one that a command
- * only mentions. Without `path`, a rule never allows a change of a guarded file.
+ * A rule that allows must name every file of the call; any other rule applies
+ * when it names one of them, or one that a command only mentions. Without
+ * `path`, a rule never allows a change of a guarded file.
  */
-function matchesPath({ rule, decision, isPath }: CompiledRule, subject: PolicySubject): boolean {
+function matchesPath(
+  { rule, decision, isPath }: CompiledRule,
+  subject: PolicySubject,
+): boolean {
   const { paths, mentioned, changes } = subject;
-  if (rule.path.length === 0) return decision !== "allow" || !changes.some(isGuardedPath);
+  if (rule.path.length === 0)
+    return decision !== "allow" || !changes.some(isGuardedPath);
   if (decision === "allow") return paths.length > 0 && paths.every(isPath);
   if ([...paths, ...mentioned].some(isPath)) return true;
-  // A word that a shell would expand (`.en?`) can become one of the files that the rule names literally.
-  const names = rule.path.map((pattern) => pattern.replace(/^(\*\*\/)+/, "")).filter((name) => !/[*?[{!]/.test(name));
+  // A word that a shell would expand (`.en?`) can become one of the files that
+  // the rule names literally.
+  const names = rule.path
+    .map((pattern) => pattern.replace(/^(\*\*\/)+/, ""))
+    .filter((name) => !/[*?[{!]/.test(name));
   const expanded = mentioned.filter((word) => /[*?[{]/.test(word));
-  const globs = expanded.flatMap((word) => [word, word.slice(word.lastIndexOf("/") + 1)]);
-  return globs.some((glob) => names.some((name) => picomatch.isMatch(name, glob)));
+  const globs = expanded.flatMap((word) => [
+    word,
+    word.slice(word.lastIndexOf("/") + 1),
+  ]);
+  return globs.some((glob) =>
+    names.some((name) => picomatch.isMatch(name, glob)),
+  );
 }
 
 /** Whether a text meets a condition; `unknown` when it is too long to check. */
 type Match = "yes" | "no" | "unknown";
 
-function matchCommand({ rule, decision, command: pattern }: CompiledRule, subject: PolicySubject): Match {
+function matchCommand(
+  { rule, decision, command: pattern }: CompiledRule,
+  subject: PolicySubject,
+): Match {
   const { commandPrefix, commandRegex, exactCommand } = rule;
   if (commandPrefix.length === 0 && commandRegex === "") return "yes";
   const { command, bareCommands } = subject;
   if (command === undefined) return "no";
-  const spellings = decision === "allow" ? [command] : [command, ...bareCommands];
+  const spellings =
+    decision === "allow" ? [command] : [command, ...bareCommands];
   const matches = spellings.map((text): Match => {
     const hasPrefix = commandPrefix.some(
-      (prefix) => text === prefix || (!exactCommand && text.startsWith(`${prefix} `)),
+      (prefix) =>
+        text === prefix || (!exactCommand && text.startsWith(`${prefix} `)),
     );
-    return commandPrefix.length > 0 && !hasPrefix ? "no" : matchPattern(pattern, text);
+    return commandPrefix.length > 0 && !hasPrefix
+      ? "no"
+      : matchPattern(pattern, text);
   });
   return matches.find((match) => match !== "no") ?? "no";
 }

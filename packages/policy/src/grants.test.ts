@@ -48,10 +48,34 @@ describe("an answer covers exactly what was shown", () => {
   const elsewhere = mcp("add", {}, "ba");
   const always = OPTION_PROCEED_ALWAYS;
   it.each([
-    ["a command in a sandbox: covers the same command", confined, always, confined, "allow"],
-    ["a command in a sandbox: does not cover it without one", confined, always, free, "ask"],
-    ["a command without a sandbox: covers the same command", free, always, free, "allow"],
-    ["a command without a sandbox: covers it in one", free, always, confined, "allow"],
+    [
+      "a command in a sandbox: covers the same command",
+      confined,
+      always,
+      confined,
+      "allow",
+    ],
+    [
+      "a command in a sandbox: does not cover it without one",
+      confined,
+      always,
+      free,
+      "ask",
+    ],
+    [
+      "a command without a sandbox: covers the same command",
+      free,
+      always,
+      free,
+      "allow",
+    ],
+    [
+      "a command without a sandbox: covers it in one",
+      free,
+      always,
+      confined,
+      "allow",
+    ],
     [
       "a saved command in a sandbox: does not cover it without one",
       confined,
@@ -59,8 +83,20 @@ describe("an answer covers exactly what was shown", () => {
       free,
       "ask",
     ],
-    ["a command: does not cover it in the background", confined, always, background, "ask"],
-    ["a command in the background: does not cover it in the foreground", background, always, confined, "ask"],
+    [
+      "a command: does not cover it in the background",
+      confined,
+      always,
+      background,
+      "ask",
+    ],
+    [
+      "a command in the background: does not cover it in the foreground",
+      background,
+      always,
+      confined,
+      "ask",
+    ],
     [
       "a command: does not cover it in another directory",
       confined,
@@ -68,8 +104,20 @@ describe("an answer covers exactly what was shown", () => {
       shell({ command: "make", directory: "sub" }),
       "ask",
     ],
-    ["an edit: covers edits of other files", edit("a.txt"), always, edit("b.txt"), "allow"],
-    ["an edit: does not cover a file that a rule asks about", edit("a.txt"), always, edit("migrations/1.sql"), "ask"],
+    [
+      "an edit: covers edits of other files",
+      edit("a.txt"),
+      always,
+      edit("b.txt"),
+      "allow",
+    ],
+    [
+      "an edit: does not cover a file that a rule asks about",
+      edit("a.txt"),
+      always,
+      edit("migrations/1.sql"),
+      "ask",
+    ],
     [
       "an edit that a rule asked about: covers questions of that rule",
       edit("migrations/1.sql"),
@@ -77,14 +125,62 @@ describe("an answer covers exactly what was shown", () => {
       edit("migrations/2.sql"),
       "allow",
     ],
-    ["an edit: does not cover a guarded file", edit("a.txt"), always, edit(".mcp.json"), "ask"],
-    ["a guarded file: covers that file", edit(".mcp.json"), always, edit(".mcp.json"), "allow"],
-    ["a guarded file: does not cover another one", edit(".mcp.json"), always, edit(".exrc"), "ask"],
-    ["a tool: covers other arguments", mcp("add", { a: 1 }), OPTION_PROCEED_ALWAYS_TOOL, mcp("add", { a: 2 }), "allow"],
-    ["a tool: does not cover another tool", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, mcp("list"), "ask"],
-    ["a server: covers its other tools", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, mcp("list"), "allow"],
-    ["a tool: does not cover another server of that name", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, elsewhere, "ask"],
-    ["the same call: does not cover another server of that name", mcp("add"), always, elsewhere, "ask"],
+    [
+      "an edit: does not cover a guarded file",
+      edit("a.txt"),
+      always,
+      edit(".mcp.json"),
+      "ask",
+    ],
+    [
+      "a guarded file: covers that file",
+      edit(".mcp.json"),
+      always,
+      edit(".mcp.json"),
+      "allow",
+    ],
+    [
+      "a guarded file: does not cover another one",
+      edit(".mcp.json"),
+      always,
+      edit(".exrc"),
+      "ask",
+    ],
+    [
+      "a tool: covers other arguments",
+      mcp("add", { a: 1 }),
+      OPTION_PROCEED_ALWAYS_TOOL,
+      mcp("add", { a: 2 }),
+      "allow",
+    ],
+    [
+      "a tool: does not cover another tool",
+      mcp("add"),
+      OPTION_PROCEED_ALWAYS_TOOL,
+      mcp("list"),
+      "ask",
+    ],
+    [
+      "a server: covers its other tools",
+      mcp("add"),
+      OPTION_PROCEED_ALWAYS_SERVER,
+      mcp("list"),
+      "allow",
+    ],
+    [
+      "a tool: does not cover another server of that name",
+      mcp("add"),
+      OPTION_PROCEED_ALWAYS_TOOL,
+      elsewhere,
+      "ask",
+    ],
+    [
+      "the same call: does not cover another server of that name",
+      mcp("add"),
+      always,
+      elsewhere,
+      "ask",
+    ],
     [
       "a server: does not cover another server of that name",
       mcp("add"),
@@ -101,24 +197,51 @@ describe("an answer covers exactly what was shown", () => {
     ],
   ])("%s", async (_name, shown, option, next, expected) => {
     const rules = parsePolicyFile(ASKING, { tier: "user", file: "user.toml" });
-    expect(await decide(next, { rules }, await answered(shown, option, { rules }))).toBe(expected);
+    expect(
+      await decide(next, { rules }, await answered(shown, option, { rules })),
+    ).toBe(expected);
   });
 
   it.each([
     ["a command in a sandbox: covers it there", confined, confined, "allow"],
-    ["a command in a sandbox: does not cover it without one", confined, free, "ask"],
+    [
+      "a command in a sandbox: does not cover it without one",
+      confined,
+      free,
+      "ask",
+    ],
     ["a command without a sandbox: covers it in one", free, confined, "allow"],
     ["a command without a sandbox: covers it without one", free, free, "allow"],
-    ["a command: does not cover it in the background", confined, background, "ask"],
-    ["a tool: covers other arguments", mcp("add"), mcp("add", { a: 2 }), "allow"],
-    ["a tool: does not cover another server of that name", mcp("add"), elsewhere, "ask"],
+    [
+      "a command: does not cover it in the background",
+      confined,
+      background,
+      "ask",
+    ],
+    [
+      "a tool: covers other arguments",
+      mcp("add"),
+      mcp("add", { a: 2 }),
+      "allow",
+    ],
+    [
+      "a tool: does not cover another server of that name",
+      mcp("add"),
+      elsewhere,
+      "ask",
+    ],
   ])("saved, %s", async (_name, shown, next, expected) => {
     const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
     try {
       const saved = await SavedApprovals.open(directory, expect.unreachable);
-      await engineFor(shown, { saved }).save?.({ ...shown, task: create(TaskSchema) }, signal);
+      await engineFor(shown, { saved }).save?.(
+        { ...shown, task: create(TaskSchema) },
+        signal,
+      );
       const again = await SavedApprovals.open(directory, expect.unreachable);
-      expect(await decide(next, { saved: again }, create(TaskSchema))).toBe(expected);
+      expect(await decide(next, { saved: again }, create(TaskSchema))).toBe(
+        expected,
+      );
     } finally {
       await rm(directory, { recursive: true });
     }
@@ -129,18 +252,33 @@ describe("an answer covers exactly what was shown", () => {
     const [asked] = task.history.flatMap(({ parts }) => parts);
     if (!asked?.toolCallDetail) throw new Error("no call asks");
     expect(asked.toolCallDetail.rule).toBe("mcp:notes:aa:5e");
-    const old = { ...asked, toolCallDetail: { ...asked.toolCallDetail, rule: "mcp:notes:aa" } };
+    const old = {
+      ...asked,
+      toolCallDetail: { ...asked.toolCallDetail, rule: "mcp:notes:aa" },
+    };
     const message = create(MessageSchema, { role: Role.AGENT, parts: [old] });
     expect(await decide(mcp("add"), {}, task)).toBe("allow");
-    expect(await decide(mcp("add"), {}, { ...task, history: [message, ...task.history.slice(1)] })).toBe("ask");
+    expect(
+      await decide(
+        mcp("add"),
+        {},
+        { ...task, history: [message, ...task.history.slice(1)] },
+      ),
+    ).toBe("ask");
 
     const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
     try {
-      const rule = 'tool = "mcp__notes__add"\nmcp_server = "notes"\ndefinition_hash = "aa"\ndecision = "allow"\n';
-      await writeFile(join(directory, "saved-approvals.toml"), `[[rule]]\n${rule}`);
+      const rule =
+        'tool = "mcp__notes__add"\nmcp_server = "notes"\ndefinition_hash = "aa"\ndecision = "allow"\n';
+      await writeFile(
+        join(directory, "saved-approvals.toml"),
+        `[[rule]]\n${rule}`,
+      );
       const saved = await SavedApprovals.open(directory, expect.unreachable);
       expect((await saved.current()).length).toBe(1);
-      expect(await decide(mcp("add"), { saved }, create(TaskSchema))).toBe("ask");
+      expect(await decide(mcp("add"), { saved }, create(TaskSchema))).toBe(
+        "ask",
+      );
     } finally {
       await rm(directory, { recursive: true });
     }
@@ -151,7 +289,12 @@ describe("an answer covers exactly what was shown", () => {
     try {
       const saved = await SavedApprovals.open(directory, expect.unreachable);
       const saves = async (asked: Asked) =>
-        (await engineFor(asked, { saved }).decide({ ...asked, task: create(TaskSchema) }, signal)).saves;
+        (
+          await engineFor(asked, { saved }).decide(
+            { ...asked, task: create(TaskSchema) },
+            signal,
+          )
+        ).saves;
       expect(await saves(background)).toBeUndefined();
       expect(await saves(confined)).toBe("make");
       expect(await saves(free)).toBe("make also without a sandbox");
@@ -164,7 +307,11 @@ describe("an answer covers exactly what was shown", () => {
 function shell(args: { readonly command: string } & JsonObject): Asked {
   const { command } = args;
   const value = create(ExecuteDetailsSchema, { command });
-  return { call: call("run_shell_command", args), facts: undefined, details: { case: "executeDetails", value } };
+  return {
+    call: call("run_shell_command", args),
+    facts: undefined,
+    details: { case: "executeDetails", value },
+  };
 }
 
 function unconfined(asked: Asked): Asked {
@@ -181,7 +328,10 @@ function edit(filePath: string): Asked {
 }
 
 function mcp(tool: string, args: JsonObject = {}, mcpServerHash = "5e"): Asked {
-  const value = create(McpDetailsSchema, { serverName: "notes", toolName: tool });
+  const value = create(McpDetailsSchema, {
+    serverName: "notes",
+    toolName: tool,
+  });
   return {
     call: call(`mcp__notes__${tool}`, args),
     facts: { mcpServer: "notes", mcpServerHash, definitionHash: "aa" },
@@ -189,29 +339,70 @@ function mcp(tool: string, args: JsonObject = {}, mcpServerHash = "5e"): Asked {
   };
 }
 
-function call(toolName: string, inputParameters: JsonObject): PolicyRequest["call"] {
-  return create(ToolCallSchema, { toolCallId: "c1", toolName, inputParameters, status: ToolCallStatus.SUCCEEDED });
+function call(
+  toolName: string,
+  inputParameters: JsonObject,
+): PolicyRequest["call"] {
+  return create(ToolCallSchema, {
+    toolCallId: "c1",
+    toolName,
+    inputParameters,
+    status: ToolCallStatus.SUCCEEDED,
+  });
 }
 
 function engineFor({ confinement }: Asked, options: Partial<PolicyOptions>) {
   const shellConfinement = confinement ?? "sandbox";
-  return createPolicyEngine({ mode: ApprovalMode.DEFAULT, workspace: "/w", shellConfinement, analyze, ...options });
+  return createPolicyEngine({
+    mode: ApprovalMode.DEFAULT,
+    workspace: "/w",
+    shellConfinement,
+    analyze,
+    ...options,
+  });
 }
 
-async function decide(next: Asked, options: Partial<PolicyOptions>, task: Task): Promise<string> {
-  return (await engineFor(next, options).decide({ ...next, task }, signal)).decision;
+async function decide(
+  next: Asked,
+  options: Partial<PolicyOptions>,
+  task: Task,
+): Promise<string> {
+  return (await engineFor(next, options).decide({ ...next, task }, signal))
+    .decision;
 }
 
-/** A task in which a call asked, as the policy decided, and its user chose an option. */
-async function answered(shown: Asked, selectedOptionId: string, options: Partial<PolicyOptions>): Promise<Task> {
-  const { rule } = await engineFor(shown, options).decide({ ...shown, task: create(TaskSchema) }, signal);
-  const toolCallDetail = create(ToolCallDetailSchema, { rule, withoutSandbox: shown.confinement === "none" });
-  const part = { content: { case: "toolCall" as const, value: shown.call }, toolCallDetail };
-  const confirmation = { case: "confirmation" as const, value: { toolCallId: "c1", selectedOptionId } };
+/**
+ * A task in which a call asked, as the policy decided, and its user chose an
+ * option.
+ */
+async function answered(
+  shown: Asked,
+  selectedOptionId: string,
+  options: Partial<PolicyOptions>,
+): Promise<Task> {
+  const { rule } = await engineFor(shown, options).decide(
+    { ...shown, task: create(TaskSchema) },
+    signal,
+  );
+  const toolCallDetail = create(ToolCallDetailSchema, {
+    rule,
+    withoutSandbox: shown.confinement === "none",
+  });
+  const part = {
+    content: { case: "toolCall" as const, value: shown.call },
+    toolCallDetail,
+  };
+  const confirmation = {
+    case: "confirmation" as const,
+    value: { toolCallId: "c1", selectedOptionId },
+  };
   return create(TaskSchema, {
     history: [
       create(MessageSchema, { role: Role.AGENT, parts: [part] }),
-      create(MessageSchema, { role: Role.USER, parts: [{ content: confirmation }] }),
+      create(MessageSchema, {
+        role: Role.USER,
+        parts: [{ content: confirmation }],
+      }),
     ],
   });
 }

@@ -1,4 +1,7 @@
-/** The directories whose files configure what tools, editors, hooks and pipelines run. */
+/**
+ * The directories whose files configure what tools, editors, hooks and
+ * pipelines run.
+ */
 const DIRECTORIES: ReadonlySet<string> = new Set(
   (
     ".git .hg .svn .devtool .gemini .claude .codex .cursor .windsurf .continue .roo .kiro .vscode .idea .zed .fleet .nova " +
@@ -12,7 +15,8 @@ const DIRECTORIES: ReadonlySet<string> = new Set(
 const FILES: ReadonlySet<string> = new Set(
   (
     ".mcp.json .gitmodules .gitattributes .gitconfig .envrc .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs " +
-    // To git a directory that holds `HEAD` and `config` is a repository, and its configuration names programs.
+    // To git a directory that holds `HEAD` and `config` is a repository, and
+    // its configuration names programs.
     "head config config.worktree .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml " +
     "lefthook-local.yml .devcontainer.json .mise.toml mise.toml .mise.local.toml mise.local.toml .tool-versions .bazelrc .nvim.lua .nvimrc .exrc .vimrc " +
     ".lvimrc .dir-locals.el .gitlab-ci.yml .gitlab-ci.yaml .travis.yml .travis.yaml .drone.yml .drone.yaml " +
@@ -23,7 +27,8 @@ const FILES: ReadonlySet<string> = new Set(
     "agent.md claude.md claude.local.md .cursorrules .windsurfrules .clinerules .goosehints .aider.conf.yml .rules " +
     "qwen.md crush.md warp.md codex.md opencode.json opencode.jsonc crush.json .crush.json lefthook.toml lefthook.json " +
     ".lefthook.toml .lefthook.json lefthook-local.yaml buildspec.yml buildspec.yaml wercker.yml bunfig.toml .pnp.cjs " +
-    // Interpreters, debuggers and tool chains execute these when they start in the directory.
+    // Interpreters, debuggers and tool chains execute these when they start in
+    // the directory.
     ".pnp.loader.mjs rust-toolchain rust-toolchain.toml .gdbinit .lldbinit .rprofile .irbrc .pryrc .pdbrc .ghci .ocamlinit " +
     ".iex.exs .project .overcommit.yml"
   ).split(" "),
@@ -39,10 +44,12 @@ const FILES_IN_DIRECTORY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns whether a path, relative to the workspace, is guarded: a change of it makes programs or agents act later.
+ * Returns whether a path, relative to the workspace, is guarded: a change of it
+ * makes programs or agents act later.
  *
- * Writing a guarded file asks in every mode, unless a rule or an approval names its path. Letter case and invisible characters
- * are ignored, since file systems and tools may ignore them too.
+ * Writing a guarded file asks in every mode, unless a rule or an approval names
+ * its path. Letter case and invisible characters are ignored, since file
+ * systems and tools may ignore them too.
  */
 export function isGuardedPath(path: string): boolean {
   const segments = path
@@ -50,10 +57,13 @@ export function isGuardedPath(path: string): boolean {
     .toLowerCase()
     .split("/");
   const [parent = "", name = ""] = ["", ...segments].slice(-2);
-  if (segments.some((segment) => DIRECTORIES.has(segment)) || FILES.has(name)) return true;
+  if (segments.some((segment) => DIRECTORIES.has(segment)) || FILES.has(name))
+    return true;
   return (
     /\.(code-workspace|sublime-project)$/.test(name) ||
     FILES_IN_DIRECTORY.has(`${parent}/${name}`) ||
-    /(^|\/)(\.yarn\/(releases|plugins)|\.config\/mise)\//.test(segments.join("/"))
+    /(^|\/)(\.yarn\/(releases|plugins)|\.config\/mise)\//.test(
+      segments.join("/"),
+    )
   );
 }

@@ -3,7 +3,11 @@ export { ApprovalMode } from "@devtool/schema";
 export { ApprovalFile } from "./approval-file.ts";
 export type { ApprovalStorage, StoredApprovals } from "./approval-storage.ts";
 export { callRequest, type PlainCall } from "./call-request.ts";
-export { type CompiledRule, compileRule, type PolicyTier } from "./compiled-rule.ts";
+export {
+  type CompiledRule,
+  compileRule,
+  type PolicyTier,
+} from "./compiled-rule.ts";
 export { describeRule } from "./describe-rule.ts";
 export {
   createFileAccess,
@@ -21,9 +25,21 @@ export {
   type ToolFacts,
 } from "./policy-engine.ts";
 export { PolicyError, type PolicyErrorReason } from "./policy-error.ts";
-export { type PolicySource, parsePolicyFile, readPolicyFile } from "./policy-file.ts";
+export {
+  type PolicySource,
+  parsePolicyFile,
+  readPolicyFile,
+} from "./policy-file.ts";
 export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
-export { type Confinement, createPolicyEngine, type PolicyOptions } from "./rule-policy.ts";
+export {
+  type Confinement,
+  createPolicyEngine,
+  type PolicyOptions,
+} from "./rule-policy.ts";
 export { approvalId, SavedApprovals } from "./saved-approvals.ts";
 export type { Doubt, DoubtKind, SimpleCommand } from "./shell/reading.ts";
-export { createShellAnalyzer, type ShellAnalysis, type ShellAnalyzer } from "./shell/shell-analysis.ts";
+export {
+  createShellAnalyzer,
+  type ShellAnalysis,
+  type ShellAnalyzer,
+} from "./shell/shell-analysis.ts";

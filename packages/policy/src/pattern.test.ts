@@ -7,11 +7,14 @@ describe("a pattern of a rule", () => {
     fc.assert(
       fc.property(
         pattern(),
-        fc.string({ unit: fc.constantFrom("a", "b", "c", "1", " ", "\n", ".") }),
+        fc.string({
+          unit: fc.constantFrom("a", "b", "c", "1", " ", "\n", "."),
+        }),
         (text, searched) => {
-          expect(compilePattern(text).occursIn(searched), `/${text}/ in ${JSON.stringify(searched)}`).toBe(
-            new RegExp(text, "u").test(searched),
-          );
+          expect(
+            compilePattern(text).occursIn(searched),
+            `/${text}/ in ${JSON.stringify(searched)}`,
+          ).toBe(new RegExp(text, "u").test(searched));
         },
       ),
       { numRuns: 3000 },
@@ -21,12 +24,20 @@ describe("a pattern of a rule", () => {
   it("takes linear time for patterns that make a backtracking engine hang", () => {
     const text = `${"a".repeat(5000)}!`;
     // A backtracking engine would exceed the test's timeout by far.
-    for (const evil of ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$"])
+    for (const evil of [
+      "^(a+)+$",
+      "^(a|a)*$",
+      "^(a|aa)+$",
+      "(a*)*b",
+      "^(([a-z])+.)+[A-Z]([a-z])+$",
+    ])
       expect(compilePattern(evil).occursIn(text)).toBe(false);
   });
 
   it("does not search a text that is too long", () => {
-    expect(compilePattern("a").occursIn("a".repeat(MAX_SEARCHED_LENGTH + 1))).toBeUndefined();
+    expect(
+      compilePattern("a").occursIn("a".repeat(MAX_SEARCHED_LENGTH + 1)),
+    ).toBeUndefined();
   });
 
   it("follows RE2: \\s is ASCII white space, and . is any character but a newline", () => {
@@ -62,7 +73,20 @@ function pattern(): fc.Arbitrary<string> {
   const { node } = fc.letrec<{ node: string; atom: string }>((tie) => ({
     atom: fc.oneof(
       { depthSize: "small" },
-      fc.constantFrom("a", "b", ".", "\\.", "\\d", "\\s", "\\W", "[ab]", "[^a]", "[a-c1]", "[\\d ]", "\\n"),
+      fc.constantFrom(
+        "a",
+        "b",
+        ".",
+        "\\.",
+        "\\d",
+        "\\s",
+        "\\W",
+        "[ab]",
+        "[^a]",
+        "[a-c1]",
+        "[\\d ]",
+        "\\n",
+      ),
       fc.constantFrom("^", "$"),
       tie("node").map((text) => `(${text})`),
       tie("node").map((text) => `(?:${text})`),
@@ -71,8 +95,13 @@ function pattern(): fc.Arbitrary<string> {
       { depthSize: "small" },
       tie("atom"),
       fc
-        .tuple(tie("atom"), fc.constantFrom("*", "+", "?", "{2}", "{1,}", "{0,2}", "*?"))
-        .map(([atom, count]) => (atom === "^" || atom === "$" ? atom : `${atom}${count}`)),
+        .tuple(
+          tie("atom"),
+          fc.constantFrom("*", "+", "?", "{2}", "{1,}", "{0,2}", "*?"),
+        )
+        .map(([atom, count]) =>
+          atom === "^" || atom === "$" ? atom : `${atom}${count}`,
+        ),
       fc.tuple(tie("node"), tie("node")).map((texts) => texts.join("")),
       fc.tuple(tie("node"), tie("node")).map((texts) => texts.join("|")),
     ),

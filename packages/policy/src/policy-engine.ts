@@ -6,45 +6,66 @@ import type { ConfirmationRequest, Task, ToolCall } from "@devtool/schema";
  * The tool itself declares `annotations`; the agent determines everything else.
  */
 export interface ToolFacts {
-  /** The name of the MCP server that offers the tool; undefined for the agent's own tools. */
+  /**
+   * The name of the MCP server that offers the tool; undefined for the agent's
+   * own tools.
+   */
   readonly mcpServer?: string;
   /**
-   * The SHA-256, in hex, of where the MCP server is: its URL, or its command line and directory.
+   * The SHA-256, in hex, of where the MCP server is: its URL, or its command
+   * line and directory.
    *
-   * Approvals bind to it, because another server can appear under the same name.
+   * Approvals bind to it, because another server can appear under the same
+   * name.
    */
   readonly mcpServerHash?: string;
   /**
-   * The SHA-256, in hex, of the name, description and parameters that the MCP server gave for the tool.
+   * The SHA-256, in hex, of the name, description and parameters that the MCP
+   * server gave for the tool.
    *
-   * Approvals bind to it, because a server can change what a tool does under the same name.
+   * Approvals bind to it, because a server can change what a tool does under
+   * the same name.
    */
   readonly definitionHash?: string;
-  /** The hints that the tool gives about itself, by their MCP names (`readOnlyHint`, `destructiveHint`, …). They are claims. */
+  /**
+   * The hints that the tool gives about itself, by their MCP names
+   * (`readOnlyHint`, `destructiveHint`, …). They are claims.
+   */
   readonly annotations?: Readonly<Record<string, boolean>>;
 }
 
 /**
  * A tool call that a policy decides about.
  *
- * `callRequest` creates one for agents that do not use the messages of `@devtool/schema`.
+ * `callRequest` creates one for agents that do not use the messages of
+ * `@devtool/schema`.
  */
 export interface PolicyRequest {
   /** The call, with the arguments that it would run with. */
   readonly call: ToolCall;
   /** What is known about the tool; undefined when only its name is. */
   readonly facts: ToolFacts | undefined;
-  /** What the user would be asked to confirm; undefined for a call that changes nothing. */
+  /**
+   * What the user would be asked to confirm; undefined for a call that changes
+   * nothing.
+   */
   readonly details: ConfirmationRequest["details"] | undefined;
   /**
-   * The files that the call changes besides those that its arguments name, relative to the workspace.
+   * The files that the call changes besides those that its arguments name,
+   * relative to the workspace.
    *
    * Default: none.
    */
   readonly changes?: readonly string[] | undefined;
-  /** `"none"` when the call runs without a sandbox. Default: the call is confined, or runs no program. */
+  /**
+   * `"none"` when the call runs without a sandbox. Default: the call is
+   * confined, or runs no program.
+   */
   readonly confinement?: "none" | undefined;
-  /** The task that the call belongs to, with the answers that its user has given. Default: no answers. */
+  /**
+   * The task that the call belongs to, with the answers that its user has
+   * given. Default: no answers.
+   */
   readonly task?: Task;
 }
 
@@ -58,26 +79,38 @@ export const READS_ONLY = "builtin:reads-only";
 /** The decision of a policy about one call. */
 export interface PolicyDecision {
   readonly decision: "allow" | "ask" | "deny";
-  /** The label of the rule that decided, for instance `user/policy.toml:3`; empty when no rule did. */
+  /**
+   * The label of the rule that decided, for instance `user/policy.toml:3`;
+   * empty when no rule did.
+   */
   readonly rule: string;
   /** Why the call asks or is denied, for a person; may be empty. */
   readonly reason: string;
-  /** What an approval for good would cover, for a person; undefined when the call can only be approved once. */
+  /**
+   * What an approval for good would cover, for a person; undefined when the
+   * call can only be approved once.
+   */
   readonly saves?: string | undefined;
 }
 
 /**
- * Decides whether a tool call runs at once, runs after the user agreed, or does not run.
+ * Decides whether a tool call runs at once, runs after the user agreed, or does
+ * not run.
  *
  * The rules of a session are behind it, so a new session gets a new engine.
  */
 export interface PolicyEngine {
-  /** Decides about a call. Rejects with the signal's reason when the signal aborts. */
+  /**
+   * Decides about a call. Rejects with the signal's reason when the signal
+   * aborts.
+   */
   decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision>;
   /**
-   * Saves an approval for good: from then on the same call runs without a question, in every session.
+   * Saves an approval for good: from then on the same call runs without a
+   * question, in every session.
    *
-   * Undefined when this engine cannot save approvals. Rejects with a `PolicyError` when this call can only be approved once.
+   * Undefined when this engine cannot save approvals. Rejects with a
+   * `PolicyError` when this call can only be approved once.
    */
   save?(request: PolicyRequest, signal: AbortSignal): Promise<void>;
 }

@@ -17,13 +17,16 @@ export interface PolicyErrorOptions {
 /**
  * The only error that this package throws deliberately.
  *
- * The message is `problem: remedy`, or the problem alone when there is no remedy. It names the file, the rule and the field,
- * and contains no secret.
+ * The message is `problem: remedy`, or the problem alone when there is no
+ * remedy. It names the file, the rule and the field, and contains no secret.
  */
 export class PolicyError extends Error {
   override readonly name = "PolicyError";
 
-  /** What the reader can do about the problem; empty when nothing is known to help. */
+  /**
+   * What the reader can do about the problem; empty when nothing is known to
+   * help.
+   */
   readonly remedy: string;
 
   constructor(
@@ -36,7 +39,12 @@ export class PolicyError extends Error {
   }
 }
 
-/** Returns the code that Node gives a caught error, such as `ENOENT`; `unknown error` for any other value. */
+/**
+ * Returns the code that Node gives a caught error, such as `ENOENT`;
+ * `unknown error` for any other value.
+ */
 export function errorCode(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown error";
+  return reason instanceof Error && "code" in reason
+    ? String(reason.code)
+    : "unknown error";
 }

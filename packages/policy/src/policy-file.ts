@@ -4,8 +4,16 @@ import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type PolicyRule, PolicyRuleSchema } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import { parse } from "smol-toml";
-import { type CompiledRule, compileRule, type PolicyTier } from "./compiled-rule.ts";
-import { errorCode, PolicyError, type PolicyErrorOptions } from "./policy-error.ts";
+import {
+  type CompiledRule,
+  compileRule,
+  type PolicyTier,
+} from "./compiled-rule.ts";
+import {
+  errorCode,
+  PolicyError,
+  type PolicyErrorOptions,
+} from "./policy-error.ts";
 
 /** A file of rules. */
 export interface PolicySource {
@@ -18,49 +26,82 @@ export interface PolicySource {
 const MAX_FILE_BYTES = 256 * 1024;
 const MAX_RULES = 1000;
 /**
- * Characters that are not shown, except joiners: emoji and some alphabets need those, also in file names.
+ * Characters that are not shown, except joiners: emoji and some alphabets need
+ * those, also in file names.
  *
  * With one of them, a rule would not match the text that people read.
  */
 const INVISIBLE = /[\p{Cf}--[\u200c\u200d]]/v;
 
 /**
- * Reads the rules of a policy file. A user's file that does not exist has no rules; one that an operator names must exist.
+ * Reads the rules of a policy file. A user's file that does not exist has no
+ * rules; one that an operator names must exist.
  *
- * Throws a `PolicyError` that names the file, the rule and the field: for a file that cannot be read, that others than its owner may write,
- * that is larger than 256 KiB or is not valid TOML, and for a rule with an unknown field or a value that cannot be used.
+ * Throws a `PolicyError` that names the file, the rule and the field: for a
+ * file that cannot be read, that others than its owner may write, that is
+ * larger than 256 KiB or is not valid TOML, and for a rule with an unknown
+ * field or a value that cannot be used.
  */
-export async function readPolicyFile({ path, tier, label = path }: PolicySource): Promise<CompiledRule[]> {
+export async function readPolicyFile({
+  path,
+  tier,
+  label = path,
+}: PolicySource): Promise<CompiledRule[]> {
   if (tier === "user") {
-    // A dangling link is not a missing file: the user has rules, and they cannot be read.
+    // A dangling link is not a missing file: the user has rules, and they
+    // cannot be read.
     const isMissing = await lstat(path).then(
       () => false,
       (reason: unknown) => errorCode(reason) === "ENOENT",
     );
     if (isMissing) return [];
   }
-  // O_NONBLOCK keeps a pipe without a writer from blocking; the check below refuses it.
-  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((reason: unknown) => {
-    throw fileError(label, `cannot be read: ${errorCode(reason)}`, { cause: reason });
+  // O_NONBLOCK keeps a pipe without a writer from blocking; the check below
+  // refuses it.
+  await using file = await open(
+    path,
+    constants.O_RDONLY | constants.O_NONBLOCK,
+  ).catch((reason: unknown) => {
+    throw fileError(label, `cannot be read: ${errorCode(reason)}`, {
+      cause: reason,
+    });
   });
   const stats = await file.stat();
   if (!stats.isFile()) throw fileError(label, "is not a regular file");
   assertOnlyOwnerWrites(label, stats);
-  if (stats.size > MAX_FILE_BYTES) throw fileError(label, `has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`);
+  if (stats.size > MAX_FILE_BYTES)
+    throw fileError(
+      label,
+      `has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`,
+    );
   const text = (await file.readFile("utf8")).replace(/^\ufeff/, "");
   const { 0: hidden = "", index } = INVISIBLE.exec(text) ?? {};
   if (index !== undefined) {
-    const code = hidden.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0");
+    const code = hidden
+      .codePointAt(0)
+      ?.toString(16)
+      .toUpperCase()
+      .padStart(4, "0");
     const line = text.slice(0, index).split("\n").length;
-    throw fileError(label, `has the invisible character U+${code} in line ${line}`, {
-      remedy: `remove it, or write it as an escape, \\U${code?.padStart(8, "0")}`,
-    });
+    throw fileError(
+      label,
+      `has the invisible character U+${code} in line ${line}`,
+      {
+        remedy: `remove it, or write it as an escape, \\U${code?.padStart(8, "0")}`,
+      },
+    );
   }
   return parsePolicyFile(text, { tier, file: label });
 }
 
-/** Throws a `PolicyError` for a file that another user may write, or that belongs neither to this user nor to root. */
-export function assertOnlyOwnerWrites(label: string, { mode, uid }: Pick<Stats, "mode" | "uid">): void {
+/**
+ * Throws a `PolicyError` for a file that another user may write, or that
+ * belongs neither to this user nor to root.
+ */
+export function assertOnlyOwnerWrites(
+  label: string,
+  { mode, uid }: Pick<Stats, "mode" | "uid">,
+): void {
   if ((mode & 0o022) !== 0) {
     const problem = `may be changed by others (mode ${(mode & 0o777).toString(8)})`;
     throw fileError(label, problem, { remedy: "run chmod go-w" });
@@ -72,29 +113,46 @@ export function assertOnlyOwnerWrites(label: string, { mode, uid }: Pick<Stats, 
 /**
  * Parses the rules of a policy file from its text.
  *
- * `file` is the name of the file in decisions and errors. Throws a `PolicyError` as `readPolicyFile` does.
+ * `file` is the name of the file in decisions and errors. Throws a
+ * `PolicyError` as `readPolicyFile` does.
  */
-export function parsePolicyFile(text: string, { tier, file }: { tier: PolicyTier; file: string }): CompiledRule[] {
+export function parsePolicyFile(
+  text: string,
+  { tier, file }: { tier: PolicyTier; file: string },
+): CompiledRule[] {
   let toml: JsonValue;
   try {
-    // Converting through JSON turns a date into a string, which no field accepts, and refuses numbers that JSON does not have.
+    // Converting through JSON turns a date into a string, which no field
+    // accepts, and refuses numbers that JSON does not have.
     toml = JSON.parse(JSON.stringify(parse(text)));
   } catch (reason) {
-    throw fileError(file, `is not valid TOML: ${errorText(reason).split("\n")[0]}`, { cause: reason });
+    throw fileError(
+      file,
+      `is not valid TOML: ${errorText(reason).split("\n")[0]}`,
+      { cause: reason },
+    );
   }
   const { rule: rules = [], ...others } = isObject(toml) ? toml : {};
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw fileError(file, `has ${JSON.stringify(unknown)}`, { remedy: "write [[rule]] tables only" });
-  if (!Array.isArray(rules)) throw fileError(file, "has a rule that is not a [[rule]] table");
-  if (rules.length > MAX_RULES) throw fileError(file, `has ${rules.length} rules: limit is ${MAX_RULES}`);
+    throw fileError(file, `has ${JSON.stringify(unknown)}`, {
+      remedy: "write [[rule]] tables only",
+    });
+  if (!Array.isArray(rules))
+    throw fileError(file, "has a rule that is not a [[rule]] table");
+  if (rules.length > MAX_RULES)
+    throw fileError(file, `has ${rules.length} rules: limit is ${MAX_RULES}`);
   return rules.map((json, index) => {
     const number = index + 1;
     try {
       return compileRule(decodeRule(json), { tier, file, number });
     } catch (reason) {
-      const { problem, remedy = "" } = reason instanceof PolicyError ? reason : { problem: errorText(reason) };
-      throw fileError(file, `rule ${number}: ${problem}`, { remedy, cause: reason });
+      const { problem, remedy = "" } =
+        reason instanceof PolicyError ? reason : { problem: errorText(reason) };
+      throw fileError(file, `rule ${number}: ${problem}`, {
+        remedy,
+        cause: reason,
+      });
     }
   });
 }
@@ -102,7 +160,10 @@ export function parsePolicyFile(text: string, { tier, file }: { tier: PolicyTier
 /** The fields that accept one string in place of a list. */
 const LISTS: readonly string[] = ["tool", "command_prefix", "path"];
 
-/** The fields that only people read, which may be empty. The others are conditions, numbers and switches. */
+/**
+ * The fields that only people read, which may be empty. The others are
+ * conditions, numbers and switches.
+ */
 const TEXTS: readonly string[] = ["name", "deny_message", "denyMessage"];
 
 const DECISIONS: ReadonlyMap<JsonValue, string> = new Map([
@@ -118,39 +179,72 @@ const MODES: ReadonlyMap<JsonValue, string> = new Map([
   ["yolo", "APPROVAL_MODE_YOLO"],
 ]);
 
-/** Decodes a rule as people write it: enum values by short names (`allow`, `auto_edit`), and one string where a list is expected. */
+/**
+ * Decodes a rule as people write it: enum values by short names (`allow`,
+ * `auto_edit`), and one string where a list is expected.
+ */
 function decodeRule(json: JsonValue): PolicyRule {
-  if (!isObject(json)) throw new PolicyError("is not a table", "invalid", { remedy: "write [[rule]]" });
+  if (!isObject(json))
+    throw new PolicyError("is not a table", "invalid", {
+      remedy: "write [[rule]]",
+    });
   const { decision, modes, ...rest } = json;
   const message: JsonObject = { ...rest };
-  for (const name of LISTS) if (typeof rest[name] === "string") message[name] = [rest[name]];
-  if (decision !== undefined) message.decision = enumName("decision", decision, DECISIONS);
+  for (const name of LISTS)
+    if (typeof rest[name] === "string") message[name] = [rest[name]];
+  if (decision !== undefined)
+    message.decision = enumName("decision", decision, DECISIONS);
   if (modes !== undefined)
-    message.modes = (Array.isArray(modes) ? modes : [modes]).map((mode) => enumName("modes", mode, MODES));
+    message.modes = (Array.isArray(modes) ? modes : [modes]).map((mode) =>
+      enumName("modes", mode, MODES),
+    );
   const rule = fromJson(PolicyRuleSchema, message);
-  for (const [field, value] of Object.entries(rest)) if (!TEXTS.includes(field)) assertCondition(field, value);
+  for (const [field, value] of Object.entries(rest))
+    if (!TEXTS.includes(field)) assertCondition(field, value);
   if (modes !== undefined) assertCondition("modes", modes);
   return rule;
 }
 
 /** Throws for an empty condition: the rule would apply to every call. */
 function assertCondition(field: string, value: JsonValue): void {
-  const isEmpty = value === "" || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+  const isEmpty =
+    value === "" ||
+    (typeof value === "object" &&
+      value !== null &&
+      Object.keys(value).length === 0);
   if (!isEmpty) return;
-  throw new PolicyError(`${field} is empty`, "invalid", { remedy: "name what it holds for, or leave it out" });
+  throw new PolicyError(`${field} is empty`, "invalid", {
+    remedy: "name what it holds for, or leave it out",
+  });
 }
 
-function enumName(field: string, value: JsonValue, names: ReadonlyMap<JsonValue, string>): string {
+function enumName(
+  field: string,
+  value: JsonValue,
+  names: ReadonlyMap<JsonValue, string>,
+): string {
   const name = names.get(value);
   if (name !== undefined) return name;
   const choices = [...names.keys()].join(", ");
-  throw new PolicyError(`${field} ${JSON.stringify(value)} is unknown`, "invalid", { remedy: `choose ${choices}` });
+  throw new PolicyError(
+    `${field} ${JSON.stringify(value)} is unknown`,
+    "invalid",
+    { remedy: `choose ${choices}` },
+  );
 }
 
 function errorText(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-function fileError(file: string, problem: string, options: PolicyErrorOptions = {}): PolicyError {
-  return new PolicyError(`policy file ${JSON.stringify(file)} ${problem}`, "invalid", options);
+function fileError(
+  file: string,
+  problem: string,
+  options: PolicyErrorOptions = {},
+): PolicyError {
+  return new PolicyError(
+    `policy file ${JSON.stringify(file)} ${problem}`,
+    "invalid",
+    options,
+  );
 }

@@ -17,18 +17,28 @@ export interface PolicySubject {
   readonly workspace: string;
   /** The arguments as JSON with sorted keys and no spaces. */
   readonly argsText: string;
-  /** The files that the call names or changes, relative to the workspace; a path outside of it starts with `..`. */
+  /**
+   * The files that the call names or changes, relative to the workspace; a path
+   * outside of it starts with `..`.
+   */
   readonly paths: readonly string[];
   /** The subset of `paths` that the call changes. */
   readonly changes: readonly string[];
-  /** The paths that the words of a command may name, in the same form. Only rules that ask or deny consider them. */
+  /**
+   * The paths that the words of a command may name, in the same form. Only
+   * rules that ask or deny consider them.
+   */
   readonly mentioned: readonly string[];
-  /** One command of a command line, as `commandText` writes it; undefined for a call as a whole. */
+  /**
+   * One command of a command line, as `commandText` writes it; undefined for a
+   * call as a whole.
+   */
   readonly command: string | undefined;
   /**
    * Other spellings of the command that rules which ask or deny also match.
    *
-   * The program without its directory (`rm` for `/bin/rm`), and git without its own options (`git push` for `git -C . push`).
+   * The program without its directory (`rm` for `/bin/rm`), and git without its
+   * own options (`git push` for `git -C . push`).
    */
   readonly bareCommands: readonly string[];
 }
@@ -41,15 +51,35 @@ export interface PolicyPlace {
 }
 
 /** The arguments of our own tools that name a file or directory. */
-const PATH_ARGUMENTS: readonly string[] = ["file_path", "path", "directory", "paths"];
+const PATH_ARGUMENTS: readonly string[] = [
+  "file_path",
+  "path",
+  "directory",
+  "paths",
+];
 
-/** Returns the subject of a request. It is computed once and then compared with every rule. */
-export function policySubject(request: PolicyRequest, place: PolicyPlace): PolicySubject {
+/**
+ * Returns the subject of a request. It is computed once and then compared with
+ * every rule.
+ */
+export function policySubject(
+  request: PolicyRequest,
+  place: PolicyPlace,
+): PolicySubject {
   const { call, facts = {}, details, changes = [], confinement } = request;
-  const edited = details?.case === "fileEditDetails" ? details.value.filePath : "";
-  const args = PATH_ARGUMENTS.flatMap((name) => call.inputParameters?.[name] ?? []);
-  const named = edited === "" ? args.filter((value) => typeof value === "string") : [edited];
-  const paths = [...named.map((path) => pathInWorkspace(path, place.workspace)), ...changes];
+  const edited =
+    details?.case === "fileEditDetails" ? details.value.filePath : "";
+  const args = PATH_ARGUMENTS.flatMap(
+    (name) => call.inputParameters?.[name] ?? [],
+  );
+  const named =
+    edited === ""
+      ? args.filter((value) => typeof value === "string")
+      : [edited];
+  const paths = [
+    ...named.map((path) => pathInWorkspace(path, place.workspace)),
+    ...changes,
+  ];
   return {
     call,
     facts,
@@ -68,7 +98,8 @@ export function policySubject(request: PolicyRequest, place: PolicyPlace): Polic
 /**
  * Returns the subject narrowed to one command of its command line.
  *
- * `redirections` are those of the whole line (`< .env`): the files that they open count as mentioned by each command.
+ * `redirections` are those of the whole line (`< .env`): the files that they
+ * open count as mentioned by each command.
  */
 export function aboutCommand(
   subject: PolicySubject,
@@ -79,15 +110,19 @@ export function aboutCommand(
   const [program = "", ...args] = words;
   const directory = posix.resolve(workspace, paths[0] ?? "");
   const targets = redirections.map((text) => text.slice(text.indexOf(" ") + 1));
-  // A path can be a part of a word: of a flag (`--file=.env`, `-f.env`) or of a revision (`HEAD:.env`).
+  // A path can be a part of a word: of a flag (`--file=.env`, `-f.env`) or of a
+  // revision (`HEAD:.env`).
   const parts = args.flatMap((word) => {
     const inFlag = /^-\w./.test(word) ? [word.slice(2)] : [];
-    const inRevision = [...word.matchAll(/:/g)].map(({ index }) => word.slice(index + 1));
+    const inRevision = [...word.matchAll(/:/g)].map(({ index }) =>
+      word.slice(index + 1),
+    );
     return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
   });
   const mentioned = [...parts, ...targets].flatMap((word) => {
     const path = posix.resolve(directory, word);
-    // Programs follow links, so a path and the file that it leads to both count.
+    // Programs follow links, so a path and the file that it leads to both
+    // count.
     const real = realPath(path) ?? path;
     return real === path ? [path] : [path, real];
   });
@@ -95,31 +130,51 @@ export function aboutCommand(
   return {
     ...subject,
     command: commandText([program, ...args]),
-    bareCommands: [bare, ...(bare[0] === "git" ? [readGitCommand(bare).words] : [])].map(commandText),
+    bareCommands: [
+      bare,
+      ...(bare[0] === "git" ? [readGitCommand(bare).words] : []),
+    ].map(commandText),
     mentioned: mentioned.map((path) => pathInWorkspace(path, workspace)),
   };
 }
 
 /**
- * Writes the words of a command as one text from which the words can be recovered.
+ * Writes the words of a command as one text from which the words can be
+ * recovered.
  *
- * Words are separated by single spaces. A word that holds more than letters, digits and `_@%+=:,./^~-` is in single quotes.
+ * Words are separated by single spaces. A word that holds more than letters,
+ * digits and `_@%+=:,./^~-` is in single quotes.
  */
 export function commandText(words: readonly string[]): string {
-  return words.map((word) => (/^[\w@%+=:,./^~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+  return words
+    .map((word) =>
+      /^[\w@%+=:,./^~-]+$/.test(word)
+        ? word
+        : `'${word.replaceAll("'", "'\\''")}'`,
+    )
+    .join(" ");
 }
 
-/** Returns a path relative to the workspace and normalized: `..` segments remain only at the start. */
+/**
+ * Returns a path relative to the workspace and normalized: `..` segments remain
+ * only at the start.
+ */
 export function pathInWorkspace(path: string, workspace: string): string {
   return posix.relative(workspace, posix.resolve(workspace, path));
 }
 
-/** Returns whether a path that `pathInWorkspace` returned leads out of the workspace. */
+/**
+ * Returns whether a path that `pathInWorkspace` returned leads out of the
+ * workspace.
+ */
 export function isOutside(path: string): boolean {
   return path === ".." || path.startsWith("../");
 }
 
-/** Returns the path with all symbolic links resolved; undefined when the file does not exist or cannot be reached. */
+/**
+ * Returns the path with all symbolic links resolved; undefined when the file
+ * does not exist or cannot be reached.
+ */
 export function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
@@ -128,12 +183,21 @@ export function realPath(path: string): string | undefined {
   }
 }
 
-/** Returns whether a command starts in the workspace itself: in another directory the same words can do other things. */
+/**
+ * Returns whether a command starts in the workspace itself: in another
+ * directory the same words can do other things.
+ */
 export function startsInWorkspace({ paths }: PolicySubject): boolean {
   return paths.every((path) => path === "");
 }
 
-/** Returns whether a command starts in the workspace itself and runs in the foreground. Only such a command can be saved. */
+/**
+ * Returns whether a command starts in the workspace itself and runs in the
+ * foreground. Only such a command can be saved.
+ */
 export function isPlainCommand(subject: PolicySubject): boolean {
-  return startsInWorkspace(subject) && subject.call.inputParameters?.background !== true;
+  return (
+    startsInWorkspace(subject) &&
+    subject.call.inputParameters?.background !== true
+  );
 }

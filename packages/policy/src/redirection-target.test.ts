@@ -1,13 +1,25 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { ApprovalMode, ExecuteDetailsSchema, TaskSchema, ToolCallSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  ExecuteDetailsSchema,
+  TaskSchema,
+  ToolCallSchema,
+} from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parsePolicyFile } from "./policy-file.ts";
 import { createPolicyEngine } from "./rule-policy.ts";
 
-const RULES = '[[rule]]\ncommand_prefix = ["echo", "sort"]\nallow_redirection = true\ndecision = "allow"\n';
+const RULES =
+  '[[rule]]\ncommand_prefix = ["echo", "sort"]\nallow_redirection = true\ndecision = "allow"\n';
 const rules = parsePolicyFile(RULES, { tier: "user", file: "policy.toml" });
 
 describe("a redirection", () => {
@@ -16,7 +28,11 @@ describe("a redirection", () => {
   beforeAll(() => {
     base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-redirection-")));
     workspace = join(base, "workspace");
-    for (const name of ["workspace/.github/workflows", "workspace/sub", "outside"])
+    for (const name of [
+      "workspace/.github/workflows",
+      "workspace/sub",
+      "outside",
+    ])
       mkdirSync(join(base, name), { recursive: true });
     symlinkSync("../outside", join(workspace, "link"));
     symlinkSync(".github", join(workspace, "ci"));
@@ -26,7 +42,9 @@ describe("a redirection", () => {
   });
   afterAll(() => rmSync(base, { recursive: true }));
 
-  /** Targets that are expanded or lead to a guarded file, in various spellings. */
+  /**
+   * Targets that are expanded or lead to a guarded file, in various spellings.
+   */
   const astray = [
     "echo x > ~/.local/bin/ls",
     "echo x > ~",
@@ -44,33 +62,54 @@ describe("a redirection", () => {
     "echo x > file-link",
   ];
 
-  it.each([...astray, "echo x > link/y", "echo x > ../outside/y", "sort < link/y"])(
-    "asks even if a rule allows the command: %s",
-    async (command) => {
-      expect(await decide(command, ApprovalMode.DEFAULT)).toBe("ask");
-    },
-  );
+  it.each([
+    ...astray,
+    "echo x > link/y",
+    "echo x > ../outside/y",
+    "sort < link/y",
+  ])("asks even if a rule allows the command: %s", async (command) => {
+    expect(await decide(command, ApprovalMode.DEFAULT)).toBe("ask");
+  });
 
   it.each(astray)("asks in yolo mode: %s", async (command) => {
     expect(await decide(command, ApprovalMode.YOLO)).toBe("ask");
   });
 
-  it.each(["echo x > a.txt", "echo x >> sub/a.txt", "echo x > alias/a.txt", "sort < a.txt", 'echo x > "a b"'])(
-    "runs if a rule allows it: %s",
-    async (command) => {
-      expect(await decide(command, ApprovalMode.DEFAULT)).toBe("allow");
-    },
-  );
+  it.each([
+    "echo x > a.txt",
+    "echo x >> sub/a.txt",
+    "echo x > alias/a.txt",
+    "sort < a.txt",
+    'echo x > "a b"',
+  ])("runs if a rule allows it: %s", async (command) => {
+    expect(await decide(command, ApprovalMode.DEFAULT)).toBe("allow");
+  });
 
   it("runs in yolo mode even outside of the workspace, where the sandbox confines it", async () => {
     expect(await decide("echo x > /tmp/log", ApprovalMode.YOLO)).toBe("allow");
   });
 
   async function decide(command: string, mode: ApprovalMode): Promise<string> {
-    const engine = createPolicyEngine({ workspace, shellConfinement: "none", rules, mode });
-    const details = { case: "executeDetails" as const, value: create(ExecuteDetailsSchema, { command }) };
-    const call = create(ToolCallSchema, { toolName: "run_shell_command", inputParameters: { command } });
-    const request = { call, details, facts: undefined, task: create(TaskSchema) };
+    const engine = createPolicyEngine({
+      workspace,
+      shellConfinement: "none",
+      rules,
+      mode,
+    });
+    const details = {
+      case: "executeDetails" as const,
+      value: create(ExecuteDetailsSchema, { command }),
+    };
+    const call = create(ToolCallSchema, {
+      toolName: "run_shell_command",
+      inputParameters: { command },
+    });
+    const request = {
+      call,
+      details,
+      facts: undefined,
+      task: create(TaskSchema),
+    };
     return (await engine.decide(request, AbortSignal.timeout(60_000))).decision;
   }
 });

@@ -1,5 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, realpathSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -18,7 +25,10 @@ describe("runsRepositoryFilters", () => {
 
   it("is true for commands that compare files if the configuration includes other files", () => {
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
-    appendFileSync(join(workspace, ".git/config"), "[include]\n\tpath = ../x\n");
+    appendFileSync(
+      join(workspace, ".git/config"),
+      "[include]\n\tpath = ../x\n",
+    );
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(true);
     expect(runsRepositoryFilters(["git", "log"], workspace)).toBe(false);
     expect(runsRepositoryFilters(["cat", "status"], workspace)).toBe(false);
@@ -32,7 +42,8 @@ describe("runsRepositoryFilters", () => {
   it.each(["2", "3", "4"])(
     "is true for commands that compare files if there is a submodule, in an index of version %s",
     (version) => {
-      for (const name of ["a", "some/long/name", "z"]) addFile(name.replaceAll("/", "-"), 10);
+      for (const name of ["a", "some/long/name", "z"])
+        addFile(name.replaceAll("/", "-"), 10);
       git("update-index", "--index-version", version);
       expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
       git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);

@@ -5,12 +5,23 @@ import { describeRule } from "./describe-rule.ts";
 import { showsRestrictedFile } from "./file-rules.ts";
 import { findGrant, withDefinition } from "./grants.ts";
 import { isGuardedPath } from "./guarded-paths.ts";
-import type { PolicyDecision, PolicyEngine, PolicyRequest } from "./policy-engine.ts";
+import type {
+  PolicyDecision,
+  PolicyEngine,
+  PolicyRequest,
+} from "./policy-engine.ts";
 import { PolicyError } from "./policy-error.ts";
-import { isOutside, type PolicySubject, policySubject } from "./policy-subject.ts";
+import {
+  isOutside,
+  type PolicySubject,
+  policySubject,
+} from "./policy-subject.ts";
 import { findDecidingRule, sortRules } from "./rule-order.ts";
 import type { SavedApprovals } from "./saved-approvals.ts";
-import { createShellAnalyzer, type ShellAnalyzer } from "./shell/shell-analysis.ts";
+import {
+  createShellAnalyzer,
+  type ShellAnalyzer,
+} from "./shell/shell-analysis.ts";
 import { decideCommandLine, type Verdict } from "./shell-decision.ts";
 
 /** The confinement of shell commands. */
@@ -19,32 +30,45 @@ export type Confinement = "none" | "sandbox";
 /** The options of `createPolicyEngine`. */
 export interface PolicyOptions {
   /**
-   * How far the agent may go without asking; may be a getter, which is read for each decision. Default:
-   * `ApprovalMode.DEFAULT`, in which every change asks.
+   * How far the agent may go without asking; may be a getter, which is read for
+   * each decision. Default: `ApprovalMode.DEFAULT`, in which every change asks.
    */
   readonly mode?: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
   /**
-   * The confinement of shell commands, or a function that determines it when the first command is decided.
+   * The confinement of shell commands, or a function that determines it when
+   * the first command is decided.
    *
-   * Without a sandbox no command is allowed unless a rule or an approval names it. `"sandbox"` promises that a command which
-   * `READS_ONLY` allows can only read.
+   * Without a sandbox no command is allowed unless a rule or an approval names
+   * it. `"sandbox"` promises that a command which `READS_ONLY` allows can only
+   * read.
    */
   readonly shellConfinement: Confinement | (() => Promise<Confinement>);
-  /** The rules of the operator's and the user's files, in any order. Default: none. */
+  /**
+   * The rules of the operator's and the user's files, in any order. Default:
+   * none.
+   */
   readonly rules?: readonly CompiledRule[];
-  /** The approvals that the user gave for good. Default: none, and none can be saved. */
+  /**
+   * The approvals that the user gave for good. Default: none, and none can be
+   * saved.
+   */
   readonly saved?: SavedApprovals | undefined;
-  /** Analyzes command lines. Default: a new analyzer; engines that share one load the parsers once. */
+  /**
+   * Analyzes command lines. Default: a new analyzer; engines that share one
+   * load the parsers once.
+   */
   readonly analyze?: ShellAnalyzer;
 }
 
 /**
  * Creates the policy of a session.
  *
- * Rules of files decide first, an operator's before a user's. Then come the answers that the user gave in this task or for good,
- * then the mode. A call that changes nothing is allowed, and any other call asks unless the mode allows it.
+ * Rules of files decide first, an operator's before a user's. Then come the
+ * answers that the user gave in this task or for good, then the mode. A call
+ * that changes nothing is allowed, and any other call asks unless the mode
+ * allows it.
  *
  * ```ts
  * const rules = await readPolicyFile({ path: "/etc/agent/policy.toml", tier: "operator" });
@@ -53,28 +77,66 @@ export interface PolicyOptions {
  * ```
  */
 export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
-  const { workspace, shellConfinement, saved, analyze = createShellAnalyzer() } = options;
+  const {
+    workspace,
+    shellConfinement,
+    saved,
+    analyze = createShellAnalyzer(),
+  } = options;
   const rules = sortRules(options.rules ?? []);
 
-  async function decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision> {
-    const subject = policySubject(request, { mode: options.mode ?? ApprovalMode.DEFAULT, workspace });
+  async function decide(
+    request: PolicyRequest,
+    signal: AbortSignal,
+  ): Promise<PolicyDecision> {
+    const subject = policySubject(request, {
+      mode: options.mode ?? ApprovalMode.DEFAULT,
+      workspace,
+    });
     const sources = { rules, saved: (await saved?.current()) ?? [] };
     let verdict: Verdict;
     if (subject.details?.case === "executeDetails") {
-      const confinement = typeof shellConfinement === "function" ? await shellConfinement() : shellConfinement;
+      const confinement =
+        typeof shellConfinement === "function"
+          ? await shellConfinement()
+          : shellConfinement;
       const analysis = await analyze(subject.details.value.command);
-      verdict = decideCommandLine(subject, analysis, { ...sources, confinement });
+      verdict = decideCommandLine(subject, analysis, {
+        ...sources,
+        confinement,
+      });
     } else verdict = decideCall(subject, sources);
-    // An answer that the user gave in this task allows a call that would ask. None counts in plan mode.
-    const mayCount = verdict.decision === "ask" && verdict.answers === "count" && subject.mode !== ApprovalMode.PLAN;
-    const grant = mayCount && request.task ? findGrant(request.task, subject, verdict.rule) : undefined;
-    if (grant !== undefined) verdict = { decision: "allow", rule: grant, reason: "", answers: "count" };
+    // An answer that the user gave in this task allows a call that would ask.
+    // None counts in plan mode.
+    const mayCount =
+      verdict.decision === "ask" &&
+      verdict.answers === "count" &&
+      subject.mode !== ApprovalMode.PLAN;
+    const grant =
+      mayCount && request.task
+        ? findGrant(request.task, subject, verdict.rule)
+        : undefined;
+    if (grant !== undefined)
+      verdict = {
+        decision: "allow",
+        rule: grant,
+        reason: "",
+        answers: "count",
+      };
     const { decision, rule, reason, answers } = verdict;
-    const maySave = saved !== undefined && decision === "ask" && answers === "count";
-    const approval = maySave ? await approvalRulesFor(request, workspace, analyze) : undefined;
+    const maySave =
+      saved !== undefined && decision === "ask" && answers === "count";
+    const approval = maySave
+      ? await approvalRulesFor(request, workspace, analyze)
+      : undefined;
     signal.throwIfAborted();
     const saves = approval?.map(describeRule).join(", ");
-    return { decision, rule: withDefinition(rule, subject.facts), reason, saves };
+    return {
+      decision,
+      rule: withDefinition(rule, subject.facts),
+      reason,
+      saves,
+    };
   }
 
   if (!saved) return { decide };
@@ -83,7 +145,9 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
     async save(request) {
       const approval = await approvalRulesFor(request, workspace, analyze);
       if (approval) return saved.save(approval);
-      throw new PolicyError("approval cannot be saved", "cannot-save", { remedy: "approve the call for this session" });
+      throw new PolicyError("approval cannot be saved", "cannot-save", {
+        remedy: "approve the call for this session",
+      });
     },
   };
 }
@@ -103,7 +167,9 @@ function decideCall(subject: PolicySubject, sources: RuleSources): Verdict {
   const { decision, compiled } = found;
   const { rule, label, tier } = compiled;
   const mayAnswer = decision === "ask" && tier === "user";
-  const approval = mayAnswer ? findSavedApproval(subject, sources.saved) : undefined;
+  const approval = mayAnswer
+    ? findSavedApproval(subject, sources.saved)
+    : undefined;
   return (
     approval ?? {
       decision,
@@ -115,13 +181,25 @@ function decideCall(subject: PolicySubject, sources: RuleSources): Verdict {
 }
 
 /** Decides about a call that no rule of a file applies to. */
-function decideByMode(subject: PolicySubject, { rules, saved }: RuleSources): Verdict {
+function decideByMode(
+  subject: PolicySubject,
+  { rules, saved }: RuleSources,
+): Verdict {
   const { mode, details, facts, paths, changes } = subject;
-  const verdict = (decision: PolicyDecision["decision"], rule: string, reason = ""): Verdict => {
+  const verdict = (
+    decision: PolicyDecision["decision"],
+    rule: string,
+    reason = "",
+  ): Verdict => {
     return { decision, rule, reason, answers: "count" };
   };
   if (!details && facts.mcpServer === undefined) return verdict("allow", "");
-  if (mode === ApprovalMode.PLAN) return verdict("deny", "builtin:plan", "plan mode changes nothing: leave it first");
+  if (mode === ApprovalMode.PLAN)
+    return verdict(
+      "deny",
+      "builtin:plan",
+      "plan mode changes nothing: leave it first",
+    );
   const approval = findSavedApproval(subject, saved);
   if (approval) return approval;
   const guarded = changes.find(isGuardedPath);
@@ -133,20 +211,39 @@ function decideByMode(subject: PolicySubject, { rules, saved }: RuleSources): Ve
     );
   const isEdit = details?.case === "fileEditDetails";
   if (isEdit && showsRestrictedFile(rules, subject))
-    return verdict("ask", "builtin:kept-back", "the change shows the content of a file that a rule restricts");
+    return verdict(
+      "ask",
+      "builtin:kept-back",
+      "the change shows the content of a file that a rule restricts",
+    );
   if (mode === ApprovalMode.YOLO) return verdict("allow", "builtin:yolo");
-  if (mode === ApprovalMode.AUTO_EDIT && isEdit && !paths.some(isOutside)) return verdict("allow", "builtin:auto-edit");
+  if (mode === ApprovalMode.AUTO_EDIT && isEdit && !paths.some(isOutside))
+    return verdict("allow", "builtin:auto-edit");
   return verdict("ask", "");
 }
 
-/** Returns the verdict of an approval that the user gave for good. None counts in plan mode. */
-function findSavedApproval(subject: PolicySubject, saved: readonly CompiledRule[]): Verdict | undefined {
+/**
+ * Returns the verdict of an approval that the user gave for good. None counts
+ * in plan mode.
+ */
+function findSavedApproval(
+  subject: PolicySubject,
+  saved: readonly CompiledRule[],
+): Verdict | undefined {
   const { mode, facts } = subject;
   if (mode === ApprovalMode.PLAN) return undefined;
-  // An approval of an earlier version does not say where its server is, so it could be for another server of that name.
+  // An approval of an earlier version does not say where its server is, so it
+  // could be for another server of that name.
   const bound =
-    facts.mcpServer === undefined ? saved : saved.filter(({ rule }) => rule.mcpServerHash === facts.mcpServerHash);
+    facts.mcpServer === undefined
+      ? saved
+      : saved.filter(({ rule }) => rule.mcpServerHash === facts.mcpServerHash);
   const found = findDecidingRule(bound, subject);
   if (found?.decision !== "allow") return undefined;
-  return { decision: "allow", rule: found.compiled.label, reason: "", answers: "count" };
+  return {
+    decision: "allow",
+    rule: found.compiled.label,
+    reason: "",
+    answers: "count",
+  };
 }

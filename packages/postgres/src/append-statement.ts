@@ -1,24 +1,36 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { AuditRecordSchema, foldTitle, type TaskEvent } from "@devtool/schema";
-import { labelAfter, messageIdOf, NO_LABEL, positionOf, type TaskLabel } from "@devtool/server/store";
+import {
+  labelAfter,
+  messageIdOf,
+  NO_LABEL,
+  positionOf,
+  type TaskLabel,
+} from "@devtool/server/store";
 import type { QueryConfig } from "pg";
 import type { AppendGroup } from "./append-batch.ts";
 import { keyText } from "./key-text.ts";
 
 /**
- * Writes the groups of a batch that follow their logs and have the fence of their tasks, and returns the ids of these tasks.
+ * Writes the groups of a batch that follow their logs and have the fence of
+ * their tasks, and returns the ids of these tasks.
  *
- * One statement: the row of a task is locked by the update that checks its sequence and its fence, so whoever acquires the task
- * meanwhile waits for this append or makes it write nothing. Rows of contexts and messages are locked in the order of their
- * keys, so that batches of several servers cannot wait for each other.
+ * One statement: the row of a task is locked by the update that checks its
+ * sequence and its fence, so whoever acquires the task meanwhile waits for this
+ * append or makes it write nothing. Rows of contexts and messages are locked in
+ * the order of their keys, so that batches of several servers cannot wait for
+ * each other.
  *
- * A task that is created under a lease claims the id of its message. When the id is taken, the task is not created. So of several
- * servers that create tasks for copies of a message, one succeeds: the others wait for its commit.
+ * A task that is created under a lease claims the id of its message. When the
+ * id is taken, the task is not created. So of several servers that create tasks
+ * for copies of a message, one succeeds: the others wait for its commit.
  *
- * $1 to $8 describe the groups: task, context, principal, state, time, sequence before, sequence after, fence. $9 to $11 are the rows
- * of events, $12 to $14 the messages, $15 and $16 the audit records. $17 is the owner of new tasks.
- * $18 to $20 are the answers to entries of the inbox. $21 to $25 are the labels of tasks that begin or are renamed:
- * task, title, title for comparison, workspace, agent.
+ * $1 to $8 describe the groups: task, context, principal, state, time, sequence
+ * before, sequence after, fence. $9 to $11 are the rows of events, $12 to $14
+ * the messages, $15 and $16 the audit records. $17 is the owner of new tasks.
+ * $18 to $20 are the answers to entries of the inbox. $21 to $25 are the labels
+ * of tasks that begin or are renamed: task, title, title for comparison,
+ * workspace, agent.
  */
 const APPEND = `
   WITH input AS (
@@ -92,8 +104,14 @@ const APPEND = `
   )
   SELECT id FROM written`;
 
-/** Creates the statement that writes a batch. Its rows have the ids of the tasks that were written. */
-export function appendStatement(groups: readonly AppendGroup[], owner: string | undefined): QueryConfig {
+/**
+ * Creates the statement that writes a batch. Its rows have the ids of the tasks
+ * that were written.
+ */
+export function appendStatement(
+  groups: readonly AppendGroup[],
+  owner: string | undefined,
+): QueryConfig {
   const tasks = groups.map(taskOf);
   const rows = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap((append) => append.rows.map((row) => ({ taskId, ...row }))),
@@ -101,7 +119,12 @@ export function appendStatement(groups: readonly AppendGroup[], owner: string | 
   const labels = groups.flatMap(labelsOf);
   const messages = groups.flatMap(messagesOf);
   const records = groups.flatMap(({ taskId, appends }) =>
-    appends.flatMap(({ audit }) => audit.map((record) => ({ taskId, data: toBinary(AuditRecordSchema, record) }))),
+    appends.flatMap(({ audit }) =>
+      audit.map((record) => ({
+        taskId,
+        data: toBinary(AuditRecordSchema, record),
+      })),
+    ),
   );
   const answers = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap(({ answer }) => (answer ? [{ taskId, ...answer }] : [])),
@@ -153,14 +176,19 @@ interface TaskColumns {
 }
 
 function taskOf({ taskId, fence, appends }: AppendGroup): TaskColumns {
-  const events = appends.flatMap((append): readonly TaskEvent[] => append.events);
+  const events = appends.flatMap(
+    (append): readonly TaskEvent[] => append.events,
+  );
   const [first] = events;
   const last = events.at(-1);
-  if (!first || !last) throw new Error(`task ${taskId} has a group without events`);
+  if (!first || !last)
+    throw new Error(`task ${taskId} has a group without events`);
   return {
     id: keyText(taskId),
     contextId: keyText(last.contextId),
-    principal: keyText(first.payload.case === "created" ? first.payload.value.principal : ""),
+    principal: keyText(
+      first.payload.case === "created" ? first.payload.value.principal : "",
+    ),
     state: last.state,
     timeMs: positionOf(last).timeMs,
     before: first.sequence - 1n,
@@ -169,9 +197,17 @@ function taskOf({ taskId, fence, appends }: AppendGroup): TaskColumns {
   };
 }
 
-/** Returns the label that the events of a group give their task, if they change it. Workspace and agent are those of a new task. */
-function labelsOf({ taskId, appends }: AppendGroup): (TaskLabel & { readonly taskId: string })[] {
-  const events = appends.flatMap((append): readonly TaskEvent[] => append.events);
+/**
+ * Returns the label that the events of a group give their task, if they change
+ * it. Workspace and agent are those of a new task.
+ */
+function labelsOf({
+  taskId,
+  appends,
+}: AppendGroup): (TaskLabel & { readonly taskId: string })[] {
+  const events = appends.flatMap(
+    (append): readonly TaskEvent[] => append.events,
+  );
   const label = events.reduce(labelAfter, NO_LABEL);
   return label === NO_LABEL ? [] : [{ ...label, taskId: keyText(taskId) }];
 }
@@ -188,6 +224,12 @@ function messagesOf({ taskId, appends }: AppendGroup): MessageColumns[] {
     .flatMap((event) => {
       const messageId = messageIdOf(event);
       if (messageId === undefined) return [];
-      return [{ taskId: keyText(taskId), messageId: keyText(messageId), sequence: event.sequence }];
+      return [
+        {
+          taskId: keyText(taskId),
+          messageId: keyText(messageId),
+          sequence: event.sequence,
+        },
+      ];
     });
 }

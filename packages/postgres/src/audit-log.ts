@@ -16,9 +16,11 @@ const SMALLEST = -(2n ** 63n);
 /**
  * The audit log of all servers that share a schema: one chain.
  *
- * Appends put their records beside the chain, in the transaction of the events that they explain, because a chain with one end
- * would make all servers wait for each other. Records are chained later, by one server at a time and in the order in which
- * they were put there; each reader chains what is there before it reads. So a reader sees every record that was committed before.
+ * Appends put their records beside the chain, in the transaction of the events
+ * that they explain, because a chain with one end would make all servers wait
+ * for each other. Records are chained later, by one server at a time and in the
+ * order in which they were put there; each reader chains what is there before
+ * it reads. So a reader sees every record that was committed before.
  */
 export class AuditLog {
   readonly #pool: Pool;
@@ -30,10 +32,14 @@ export class AuditLog {
   /** Reads the records after a number, in order. */
   async *read(after: bigint): AsyncIterable<AuditRecord> {
     await this.chain();
-    // Numbers begin with 1. A row with a smaller one was tampered with and must be included.
+    // Numbers begin with 1. A row with a smaller one was tampered with and must
+    // be included.
     let position = after > 0n ? after : SMALLEST;
     for (;;) {
-      const { rows } = await this.#pool.query<{ number: string; data: unknown }>({
+      const { rows } = await this.#pool.query<{
+        number: string;
+        data: unknown;
+      }>({
         name: "read-audit",
         text: `SELECT number::text, ${bounded("data")} AS data FROM audit WHERE audit.number > $1 ORDER BY audit.number LIMIT $2`,
         values: [position, PAGE],
@@ -76,7 +82,8 @@ export class AuditLog {
 async function chainPage(client: PoolClient): Promise<number> {
   await client.query("BEGIN");
   await client.query("SELECT pg_advisory_xact_lock($1)", [CHAIN_LOCK]);
-  // A statement of its own after the lock, so that it sees what the holder before has chained.
+  // A statement of its own after the lock, so that it sees what the holder
+  // before has chained.
   const { rows } = await client.query<{ id: string; data: Buffer | null }>(
     `SELECT id, ${bounded("data")} AS data FROM audit_pending ORDER BY id LIMIT $1`,
     [PAGE],
@@ -89,7 +96,10 @@ async function chainPage(client: PoolClient): Promise<number> {
     const numbers: bigint[] = [];
     const chained: Uint8Array[] = [];
     for (const { data } of rows) {
-      const next = chainRecord(decodeStored(AuditRecordSchema, data, "audit_pending"), last);
+      const next = chainRecord(
+        decodeStored(AuditRecordSchema, data, "audit_pending"),
+        last,
+      );
       last = next.record;
       numbers.push(next.record.number);
       chained.push(next.data);

@@ -7,7 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { assertVersion } from "./connection.ts";
 import { migrate, VERSION } from "./migrate.ts";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+  withoutPostgres,
+} from "./testing/index.ts";
 
 const bin = findPostgres();
 const why = withoutPostgres(bin);
@@ -25,11 +30,15 @@ describe("the URL of a store", () => {
   );
 
   it("is refused when nobody listens there", async () => {
-    const opened = PostgresStore.open({ url: "postgres://u:secret@127.0.0.1:1/d" });
+    const opened = PostgresStore.open({
+      url: "postgres://u:secret@127.0.0.1:1/d",
+    });
     await expect(opened).rejects.toThrow(
       "PostgreSQL at 127.0.0.1:1/d refuses connections: start PostgreSQL, or correct host and port",
     );
-    await expect(opened).rejects.toMatchObject({ code: Code.FailedPrecondition });
+    await expect(opened).rejects.toMatchObject({
+      code: Code.FailedPrecondition,
+    });
   });
 });
 
@@ -47,7 +56,9 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
   beforeAll(async () => {
     server = await startPostgres(bin ?? "");
     await server.run("CREATE ROLE guest LOGIN");
-    await server.run("CREATE SCHEMA newer; CREATE TABLE newer.layout AS SELECT 99 AS version");
+    await server.run(
+      "CREATE SCHEMA newer; CREATE TABLE newer.layout AS SELECT 99 AS version",
+    );
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
@@ -55,21 +66,43 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     `postgres:///${database}?host=${encodeURIComponent(server.socketDirectory)}&user=${user}`;
 
   it.each([
-    ["missing", "devtool", "has no such database: create it, for instance with createdb"],
-    ["postgres", "stranger", "refuses this user: correct the user, or allow it in pg_hba.conf"],
-    ["postgres", "guest", "denies this user a right: let the user own the database, or GRANT CREATE ON DATABASE to it"],
-  ])("%s is refused for %s, with what to do", async (database, user, problem) => {
-    await expect(PostgresStore.open({ url: urlOf(database, user) })).rejects.toThrow(problem);
-  });
+    [
+      "missing",
+      "devtool",
+      "has no such database: create it, for instance with createdb",
+    ],
+    [
+      "postgres",
+      "stranger",
+      "refuses this user: correct the user, or allow it in pg_hba.conf",
+    ],
+    [
+      "postgres",
+      "guest",
+      "denies this user a right: let the user own the database, or GRANT CREATE ON DATABASE to it",
+    ],
+  ])(
+    "%s is refused for %s, with what to do",
+    async (database, user, problem) => {
+      await expect(
+        PostgresStore.open({ url: urlOf(database, user) }),
+      ).rejects.toThrow(problem);
+    },
+  );
 
   it("serves a user who may only create in its schema", async () => {
     await server.run("CREATE SCHEMA theirs AUTHORIZATION guest");
-    await using store = await PostgresStore.open({ url: urlOf("postgres", "guest"), schema: "theirs" });
+    await using store = await PostgresStore.open({
+      url: urlOf("postgres", "guest"),
+      schema: "theirs",
+    });
     await store.assertWritable();
   });
 
   it("is refused when a newer release has written it", async () => {
-    await expect(PostgresStore.open({ url: server.url, schema: "newer" })).rejects.toThrow(
+    await expect(
+      PostgresStore.open({ url: server.url, schema: "newer" }),
+    ).rejects.toThrow(
       `the schema "newer" was written by a newer release (version 99): this one reads up to ${VERSION}`,
     );
   });
@@ -82,19 +115,31 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
 
   it("is opened by many servers at once, of which one makes the tables", async () => {
     const opened = await Promise.all(
-      Array.from({ length: 8 }, () => PostgresStore.open({ url: server.url, schema: "shared", maxConnections: 2 })),
+      Array.from({ length: 8 }, () =>
+        PostgresStore.open({
+          url: server.url,
+          schema: "shared",
+          maxConnections: 2,
+        }),
+      ),
     );
     await Promise.all(opened.map((store) => store[Symbol.asyncDispose]()));
-    expect(await server.run("SELECT version FROM shared.layout")).toEqual([{ version: VERSION }]);
+    expect(await server.run("SELECT version FROM shared.layout")).toEqual([
+      { version: VERSION },
+    ]);
   });
 
   it("labels the tasks that a release before labels has stored", async () => {
     const schema = "unlabeled";
     {
       await using store = await PostgresStore.open({ url: server.url, schema });
-      for (let at = 0; at < 70; at++) await store.append([labeled(`t${at}`, `Fix \\ ${at}`, "/w\\", "one")]);
+      for (let at = 0; at < 70; at++)
+        await store.append([labeled(`t${at}`, `Fix \\ ${at}`, "/w\\", "one")]);
     }
-    const client = new Client({ connectionString: server.url, options: `-c search_path=${schema}` });
+    const client = new Client({
+      connectionString: server.url,
+      options: `-c search_path=${schema}`,
+    });
     await client.connect();
     try {
       await migrate(client, schema, 2);
@@ -102,7 +147,11 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
       await client.end();
     }
     await using store = await PostgresStore.open({ url: server.url, schema });
-    const { tasks } = await store.list({ limit: 100, titleContains: "FIX \\", workspacePath: "/w\\" });
+    const { tasks } = await store.list({
+      limit: 100,
+      titleContains: "FIX \\",
+      workspacePath: "/w\\",
+    });
     expect(tasks).toHaveLength(70);
     expect(tasks[0]).toMatchObject({ workspacePath: "/w\\", agent: "one" });
   });
@@ -113,10 +162,19 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     {
       await using store = await PostgresStore.open({ url: server.url, schema });
       await store.append([labeled("t1", "Post", "", "")]);
-      const config = create(PushConfigSchema, { taskId: "t1", id: "c", url: "https://hook.test/" });
-      await store.pushConfigs.put(create(PushSubscriptionSchema, { config, progress: { cursor: 7n } }));
+      const config = create(PushConfigSchema, {
+        taskId: "t1",
+        id: "c",
+        url: "https://hook.test/",
+      });
+      await store.pushConfigs.put(
+        create(PushSubscriptionSchema, { config, progress: { cursor: 7n } }),
+      );
     }
-    const client = new Client({ connectionString: server.url, options: `-c search_path=${schema}` });
+    const client = new Client({
+      connectionString: server.url,
+      options: `-c search_path=${schema}`,
+    });
     await client.connect();
     try {
       await migrate(client, schema, 3);
@@ -125,11 +183,16 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     }
     await using store = await PostgresStore.open({ url: server.url, schema });
     expect((await store.pushConfigs.get(key))?.progress?.cursor).toBe(7n);
-    expect(await server.run(`SELECT position FROM ${schema}.push_config`)).toEqual([{ position: "7" }]);
+    expect(
+      await server.run(`SELECT position FROM ${schema}.push_config`),
+    ).toEqual([{ position: "7" }]);
   });
 
   it("goes back to each earlier version and forth again, to the same tables", async () => {
-    const client = new Client({ connectionString: server.url, options: "-c search_path=moved" });
+    const client = new Client({
+      connectionString: server.url,
+      options: "-c search_path=moved",
+    });
     await client.connect();
     const columns = async () =>
       server.run(
@@ -144,7 +207,9 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
         expect(await columns()).toEqual(tables);
       }
       await migrate(client, "moved", 0);
-      expect(await columns()).toEqual([{ table_name: "layout", column_name: "version", data_type: "integer" }]);
+      expect(await columns()).toEqual([
+        { table_name: "layout", column_name: "version", data_type: "integer" },
+      ]);
     } finally {
       await client.end();
     }

@@ -7,7 +7,10 @@ import { placeOf } from "./postgres-url.ts";
 /** The oldest version of PostgreSQL that a store can use. */
 const MIN_VERSION = 15;
 
-/** The maximum number of connections of a store. Appends use one at a time, and readers share the others. */
+/**
+ * The maximum number of connections of a store. Appends use one at a time, and
+ * readers share the others.
+ */
 const DEFAULT_CONNECTIONS = 8;
 
 /** The time in milliseconds after which an attempt to connect has failed. */
@@ -15,18 +18,28 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 /** Options of a store in PostgreSQL. */
 export interface PostgresOptions {
-  /** The URL of the database: `postgres://user:password@host:5432/database`, with the parameters of `pg`. */
+  /**
+   * The URL of the database: `postgres://user:password@host:5432/database`,
+   * with the parameters of `pg`.
+   */
   readonly url: string;
 
-  /** The schema that holds the tables. Created when it is missing. Default `devtool`. */
+  /**
+   * The schema that holds the tables. Created when it is missing. Default
+   * `devtool`.
+   */
   readonly schema?: string | undefined;
 
-  /** The maximum number of connections for statements. One more listens, and one renews leases. Default 8. */
+  /**
+   * The maximum number of connections for statements. One more listens, and one
+   * renews leases. Default 8.
+   */
   readonly maxConnections?: number | undefined;
 
   /**
-   * The time in milliseconds after which other servers take over the tasks of this one when it renews its leases no longer.
-   * From 1000 to 3600000; default 3000.
+   * The time in milliseconds after which other servers take over the tasks of
+   * this one when it renews its leases no longer. From 1000 to 3600000;
+   * default 3000.
    */
   readonly leaseMs?: number | undefined;
 }
@@ -36,7 +49,10 @@ export interface Database {
   /** The connections for statements. Whoever opened the database ends them. */
   readonly pool: Pool;
 
-  /** One more connection, for what must not wait for the others. Whoever opened the database ends it. */
+  /**
+   * One more connection, for what must not wait for the others. Whoever opened
+   * the database ends it.
+   */
   readonly urgent: Pool;
 
   /** The configuration of a further connection. */
@@ -49,8 +65,8 @@ export interface Database {
 /**
  * Connects to a database and brings its tables to this release's version.
  *
- * Throws a `DevtoolError` that says what to do when the URL is invalid, the server cannot be reached or is too old, or the user
- * has too few rights.
+ * Throws a `DevtoolError` that says what to do when the URL is invalid, the
+ * server cannot be reached or is too old, or the user has too few rights.
  */
 export async function openDatabase({
   url: given,
@@ -59,7 +75,10 @@ export async function openDatabase({
 }: PostgresOptions): Promise<Database> {
   const { label, url, options } = placeOf(given);
   // Spaces and backslashes separate words in the parameter `options`.
-  const searchPath = `"${schema.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, String.raw`\$&`);
+  const searchPath = `"${schema.replaceAll('"', '""')}"`.replaceAll(
+    /[\\ ]/g,
+    String.raw`\$&`,
+  );
   const config: ClientConfig = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
@@ -67,7 +86,8 @@ export async function openDatabase({
     options: `${options} -c search_path=${searchPath}`.trim(),
   };
   const pool = new Pool({ ...config, max: maxConnections });
-  // A connection that breaks while nobody uses it is replaced. Statements report errors of their own.
+  // A connection that breaks while nobody uses it is replaced. Statements
+  // report errors of their own.
   pool.on("error", () => undefined);
   const urgent = new Pool({ ...config, max: 1 }).on("error", () => undefined);
   try {
@@ -79,10 +99,16 @@ export async function openDatabase({
   }
 }
 
-async function prepare(pool: Pool, schema: string, label: string): Promise<void> {
+async function prepare(
+  pool: Pool,
+  schema: string,
+  label: string,
+): Promise<void> {
   const client = await pool.connect();
   try {
-    const { rows } = await client.query<{ server_version_num: string }>("SHOW server_version_num");
+    const { rows } = await client.query<{ server_version_num: string }>(
+      "SHOW server_version_num",
+    );
     assertVersion(label, Number(rows[0]?.server_version_num));
     await migrate(client, schema);
   } finally {
@@ -90,11 +116,18 @@ async function prepare(pool: Pool, schema: string, label: string): Promise<void>
   }
 }
 
-/** Throws `Code.FailedPrecondition` for a version that is too old, as `server_version_num` has it: 150004 is 15.4. */
+/**
+ * Throws `Code.FailedPrecondition` for a version that is too old, as
+ * `server_version_num` has it: 150004 is 15.4.
+ */
 export function assertVersion(label: string, version: number): void {
   const major = Math.floor(version / 10_000);
   if (major >= MIN_VERSION) return;
-  throw new DevtoolError(`PostgreSQL at ${label} has version ${major}`, Code.FailedPrecondition, {
-    remedy: `use version ${MIN_VERSION} or newer`,
-  });
+  throw new DevtoolError(
+    `PostgreSQL at ${label} has version ${major}`,
+    Code.FailedPrecondition,
+    {
+      remedy: `use version ${MIN_VERSION} or newer`,
+    },
+  );
 }

@@ -1,4 +1,5 @@
-// The public names of @devtool/postgres. Each name added here becomes public API.
+// The public names of @devtool/postgres. Each name added here becomes public
+// API.
 
 export type { PostgresOptions } from "./connection.ts";
 export { PostgresStore } from "./postgres-store.ts";

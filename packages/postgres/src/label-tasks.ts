@@ -6,7 +6,10 @@ import { keyText } from "./key-text.ts";
 /** The number of tasks to label at a time. Each has its first row in memory. */
 const PAGE = 64;
 
-/** Labels all tasks, from their first events. Leaves out a task whose first row is damaged. */
+/**
+ * Labels all tasks, from their first events. Leaves out a task whose first row
+ * is damaged.
+ */
 export async function labelTasks(client: ClientBase): Promise<void> {
   let position = "";
   for (;;) {

@@ -5,19 +5,34 @@ import { keyText } from "./key-text.ts";
 import { bounded } from "./stored-value.ts";
 
 /**
- * Creates the statement that reads the last rows of the tasks that a query selects, the latest first, and one more than its limit.
+ * Creates the statement that reads the last rows of the tasks that a query
+ * selects, the latest first, and one more than its limit.
  *
  * @param after where the page before ended
  */
-export function listStatement(query: TaskQuery, after: ListPosition | undefined): QueryConfig {
-  const { principal, contextId, state, agent, workspacePath, titleContains, idPrefix } = query;
+export function listStatement(
+  query: TaskQuery,
+  after: ListPosition | undefined,
+): QueryConfig {
+  const {
+    principal,
+    contextId,
+    state,
+    agent,
+    workspacePath,
+    titleContains,
+    idPrefix,
+  } = query;
   const selected: readonly (readonly [condition: string, value: unknown])[] = [
     ["principal = $?", principal && keyText(principal)],
     ["context_id = $?", contextId && keyText(contextId)],
     ["state = $?", state],
     ["agent = $?", agent && keyText(agent)],
     ["workspace = $?", workspacePath && keyText(workspacePath)],
-    ["strpos(title_key, $?) > 0", titleContains && keyText(foldTitle(titleContains))],
+    [
+      "strpos(title_key, $?) > 0",
+      titleContains && keyText(foldTitle(titleContains)),
+    ],
     ["starts_with(id, $?)", idPrefix && keyText(idPrefix)],
   ];
   const values: unknown[] = [];
@@ -25,12 +40,18 @@ export function listStatement(query: TaskQuery, after: ListPosition | undefined)
   const place = (value: unknown): string => `$${values.push(value)}`;
   const conditions: string[] = [];
   for (const [condition, value] of selected) {
-    if (value !== undefined) conditions.push(condition.replace("$?", () => place(value)));
+    if (value !== undefined)
+      conditions.push(condition.replace("$?", () => place(value)));
   }
-  if (after) conditions.push(`(time_ms, id) < (${place(after.timeMs)}, ${place(keyText(after.taskId))})`);
-  const where = conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
+  if (after)
+    conditions.push(
+      `(time_ms, id) < (${place(after.timeMs)}, ${place(keyText(after.taskId))})`,
+    );
+  const where =
+    conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   return {
-    // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
+    // Selects the tasks before it joins their events. Otherwise the events of
+    // all matching tasks would be read.
     text: `SELECT ${bounded("event.data")} AS data, task.id, task.context_id, task.state, task.time_ms, task.sequence,
         ${bounded("task.title")} AS title, ${bounded("task.workspace")} AS workspace, ${bounded("task.agent")} AS agent FROM
         (SELECT id, context_id, state, sequence, time_ms, title, workspace, agent

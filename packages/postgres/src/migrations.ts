@@ -13,10 +13,12 @@ export interface Migration {
 }
 
 /**
- * All changes of the tables, in order. The version of a schema is the number of changes that it has.
+ * All changes of the tables, in order. The version of a schema is the number of
+ * changes that it has.
  *
- * Ids that clients choose sort by their bytes (`COLLATE "C"`), which is the order of the lists. A row of `event` holds the events
- * of one append under the sequence of the last one, as in SQLite.
+ * Ids that clients choose sort by their bytes (`COLLATE "C"`), which is the
+ * order of the lists. A row of `event` holds the events of one append under the
+ * sequence of the last one, as in SQLite.
  */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -67,7 +69,8 @@ export const MIGRATIONS: readonly Migration[] = [
     down: "DROP TABLE inbox",
   },
   {
-    // What lists show of a task. A task writes it when it begins and when it is renamed.
+    // What lists show of a task. A task writes it when it begins and when it is
+    // renamed.
     up: `
       CREATE TABLE label (
         task_id text COLLATE "C" PRIMARY KEY, title text COLLATE "C" NOT NULL, title_key text COLLATE "C" NOT NULL,
@@ -78,8 +81,9 @@ export const MIGRATIONS: readonly Migration[] = [
     fill: labelTasks,
   },
   {
-    // Which server works, or has worked last, in a conversation that an agent keeps itself; how far push configs are delivered; the
-    // keys that sign cards and notifications.
+    // Which server works, or has worked last, in a conversation that an agent
+    // keeps itself; how far push configs are delivered; the keys that sign
+    // cards and notifications.
     up: `
       CREATE TABLE agent_session (
         principal text COLLATE "C" NOT NULL, context_id text COLLATE "C" NOT NULL, owner text COLLATE "C" NOT NULL,

@@ -1,11 +1,19 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type AgentSessionKey, type AgentSessions, failpoint, type SessionTurn } from "@devtool/server/store";
+import {
+  type AgentSessionKey,
+  type AgentSessions,
+  failpoint,
+  type SessionTurn,
+} from "@devtool/server/store";
 import type { Pool } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
 import type { LeaseTerm, PostgresLeases } from "./postgres-leases.ts";
 import { query } from "./query.ts";
 
-/** The time in milliseconds after which the end of a turn that could not be written is tried again. */
+/**
+ * The time in milliseconds after which the end of a turn that could not be
+ * written is tried again.
+ */
 const RETRY_MS = 1000;
 
 /** Begins a turn of a server whose own row has not expired. */
@@ -25,7 +33,10 @@ const BEGIN_TURN = `
   )
   SELECT (SELECT fence FROM begun) AS fence, (SELECT session FROM begun) AS session, EXISTS (SELECT FROM me) AS alive`;
 
-/** The row that `BEGIN_TURN` returns. Without a fence, another server has a turn or this one's term has ended. */
+/**
+ * The row that `BEGIN_TURN` returns. Without a fence, another server has a turn
+ * or this one's term has ended.
+ */
 interface BegunRow {
   readonly [column: string]: unknown;
   readonly fence: string | null;
@@ -33,7 +44,10 @@ interface BegunRow {
   readonly alive: boolean;
 }
 
-/** Keeps in a table which server works in which conversation of an agent. Turns of a server end with its term. */
+/**
+ * Keeps in a table which server works in which conversation of an agent. Turns
+ * of a server end with its term.
+ */
 export class PostgresAgentSessions implements AgentSessions {
   readonly #pool: Pool;
   readonly #leases: PostgresLeases;
@@ -43,7 +57,10 @@ export class PostgresAgentSessions implements AgentSessions {
     this.#leases = leases;
   }
 
-  async begin({ principal, contextId }: AgentSessionKey): Promise<SessionTurn | undefined> {
+  async begin({
+    principal,
+    contextId,
+  }: AgentSessionKey): Promise<SessionTurn | undefined> {
     const key = [keyText(principal), keyText(contextId)];
     for (;;) {
       const term = await this.#leases.currentTerm();
@@ -55,16 +72,33 @@ export class PostgresAgentSessions implements AgentSessions {
       });
       failpoint("devtool:postgres.session-begin.after");
       const [row] = rows;
-      if (row && row.fence !== null) return this.#turn(key, term, BigInt(row.fence), idOfKey(row.session ?? ""));
+      if (row && row.fence !== null)
+        return this.#turn(
+          key,
+          term,
+          BigInt(row.fence),
+          idOfKey(row.session ?? ""),
+        );
       if (row?.alive) return undefined;
       term.end();
     }
   }
 
-  #turn(key: readonly string[], term: LeaseTerm, fence: bigint, agentSessionId: string): SessionTurn {
-    const change = async (set: string, ...values: readonly string[]): Promise<void> => {
+  #turn(
+    key: readonly string[],
+    term: LeaseTerm,
+    fence: bigint,
+    agentSessionId: string,
+  ): SessionTurn {
+    const change = async (
+      set: string,
+      ...values: readonly string[]
+    ): Promise<void> => {
       const text = `UPDATE agent_session SET ${set} WHERE principal = $1 AND context_id = $2 AND owner = $3 AND fence = $4`;
-      await query(this.#pool, { text, values: [...key, term.owner, fence, ...values] });
+      await query(this.#pool, {
+        text,
+        values: [...key, term.owner, fence, ...values],
+      });
     };
     return {
       fence,
@@ -78,7 +112,9 @@ export class PostgresAgentSessions implements AgentSessions {
           );
           if (isDone) return;
           // The term ends if the database stays away, and the turn with it.
-          await delay(RETRY_MS, undefined, { signal: term.lost }).catch(() => undefined);
+          await delay(RETRY_MS, undefined, { signal: term.lost }).catch(
+            () => undefined,
+          );
         }
       },
     };

@@ -1,11 +1,18 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { type PolicyFile, PolicyFileSchema } from "@devtool/schema";
-import { type ApprovalStorage, failpoint, type StoredApprovals } from "@devtool/server/store";
+import {
+  type ApprovalStorage,
+  failpoint,
+  type StoredApprovals,
+} from "@devtool/server/store";
 import type { Pool } from "pg";
 import { query } from "./query.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
-/** Keeps the approvals of all servers in one row, so that a change counts as a whole and everywhere at once. */
+/**
+ * Keeps the approvals of all servers in one row, so that a change counts as a
+ * whole and everywhere at once.
+ */
 export class PostgresApprovals implements ApprovalStorage {
   readonly #pool: Pool;
 
@@ -14,12 +21,18 @@ export class PostgresApprovals implements ApprovalStorage {
   }
 
   async read(): Promise<StoredApprovals> {
-    const { rows } = await query<{ version: string; data: Buffer | null }>(this.#pool, {
-      name: "approvals",
-      text: `SELECT version, ${bounded("data")} AS data FROM saved_approvals`,
-    });
+    const { rows } = await query<{ version: string; data: Buffer | null }>(
+      this.#pool,
+      {
+        name: "approvals",
+        text: `SELECT version, ${bounded("data")} AS data FROM saved_approvals`,
+      },
+    );
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
-    return { file: decodeStored(PolicyFileSchema, data, "saved_approvals"), version };
+    return {
+      file: decodeStored(PolicyFileSchema, data, "saved_approvals"),
+      version,
+    };
   }
 
   async replace(file: PolicyFile, version: string): Promise<boolean> {

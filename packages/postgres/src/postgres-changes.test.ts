@@ -1,7 +1,12 @@
 import { created, text } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+  withoutPostgres,
+} from "./testing/index.ts";
 
 const bin = findPostgres();
 const why = withoutPostgres(bin);
@@ -15,11 +20,16 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
   afterAll(() => server[Symbol.asyncDispose]());
 
   const nextSchema = () => `changes_${++schemas}`;
-  const open = (schema: string) => PostgresStore.open({ url: server.url, schema });
+  const open = (schema: string) =>
+    PostgresStore.open({ url: server.url, schema });
   /** Waits until a connection listens. */
   const listening = () =>
     expect
-      .poll(() => server.run("SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%'").then(({ length }) => length))
+      .poll(() =>
+        server
+          .run("SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
+          .then(({ length }) => length),
+      )
       .toBeGreaterThan(0);
 
   it("wakes who waits for a task that another server writes, and nobody else", async () => {
@@ -40,9 +50,14 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
     const schema = nextSchema();
     await using writer = await open(schema);
     await using reader = await open(schema);
-    const ids = Array.from({ length: 2000 }, (_, at) => `a task with a rather long id ${at}`);
+    const ids = Array.from(
+      { length: 2000 },
+      (_, at) => `a task with a rather long id ${at}`,
+    );
     const woken = new Set<string>();
-    const watches = ids.map((id) => reader.shared.changes.watch(id, () => woken.add(id)));
+    const watches = ids.map((id) =>
+      reader.shared.changes.watch(id, () => woken.add(id)),
+    );
     await listening();
     woken.clear();
     await Promise.all(ids.map((id) => writer.append([created(id)])));
@@ -71,7 +86,9 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
     let count = 0;
     using _watch = reader.shared.changes.watch("t1", () => count++);
     await listening();
-    await server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'");
+    await server.run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'",
+    );
     await listening();
     const before = count;
     await writer.append([text("t1", 2n)]);

@@ -3,19 +3,28 @@ import type { TaskChanges } from "@devtool/server/store";
 import { Client, type ClientConfig, type Pool } from "pg";
 import { keyText } from "./key-text.ts";
 
-/** The interval between polls in milliseconds. A change whose notification is lost is seen after this time at the latest. */
+/**
+ * The interval between polls in milliseconds. A change whose notification is
+ * lost is seen after this time at the latest.
+ */
 const POLL_MS = 1000;
 
 /** The maximum size in bytes of a notification. PostgreSQL permits 8000. */
 const MAX_PAYLOAD_BYTES = 7000;
 
-/** The key that stands for the inbox among the keys of tasks. `keyText` never returns it. */
+/**
+ * The key that stands for the inbox among the keys of tasks. `keyText` never
+ * returns it.
+ */
 const INBOX_KEY = String.raw`\i`;
 
 /** The key that stands for all tasks. `keyText` never returns it. */
 const ALL_KEY = String.raw`\a`;
 
-/** The key that stands for all tasks that a server has given up. `keyText` never returns it. */
+/**
+ * The key that stands for all tasks that a server has given up. `keyText` never
+ * returns it.
+ */
 const GIVEN_UP_KEY = String.raw`\l`;
 
 /** The watches of one key. */
@@ -27,11 +36,14 @@ interface Watched {
 }
 
 /**
- * Notifies servers of each other's appends, with LISTEN and NOTIFY of PostgreSQL.
+ * Notifies servers of each other's appends, with LISTEN and NOTIFY of
+ * PostgreSQL.
  *
- * A notification is a hint: it is sent after the commit and on a connection of its own, because a commit with a notification takes
- * a lock of the whole database cluster. Readers read by sequence, so one that is lost or comes twice costs only time. While there
- * are watches, one statement a second looks for changes without a notification.
+ * A notification is a hint: it is sent after the commit and on a connection of
+ * its own, because a commit with a notification takes a lock of the whole
+ * database cluster. Readers read by sequence, so one that is lost or comes
+ * twice costs only time. While there are watches, one statement a second looks
+ * for changes without a notification.
  */
 export class PostgresChanges implements TaskChanges, AsyncDisposable {
   readonly #pool: Pool;
@@ -90,7 +102,10 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   }
 
   #watch(key: string, wake: () => void): Disposable {
-    const watched = this.#watched.get(key) ?? { wakes: new Set(), sequence: undefined };
+    const watched = this.#watched.get(key) ?? {
+      wakes: new Set(),
+      sequence: undefined,
+    };
     this.#watched.set(key, watched);
     watched.wakes.add(wake);
     this.#listen();
@@ -98,7 +113,8 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     return {
       [Symbol.dispose]: () => {
         watched.wakes.delete(wake);
-        if (watched.wakes.size === 0 && this.#watched.get(key) === watched) this.#watched.delete(key);
+        if (watched.wakes.size === 0 && this.#watched.get(key) === watched)
+          this.#watched.delete(key);
       },
     };
   }
@@ -130,7 +146,10 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     this.#announcing = undefined;
   }
 
-  /** Opens the connection that listens, unless it is open. It is opened again when it breaks and somebody waits. */
+  /**
+   * Opens the connection that listens, unless it is open. It is opened again
+   * when it breaks and somebody waits.
+   */
   #listen(): void {
     if (!this.#isClosed) this.#listener ??= this.#openListener();
   }
@@ -173,11 +192,13 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     this.#wake(INBOX_KEY);
     this.#wake(ALL_KEY);
     try {
-      const { rows } = await this.#pool.query<{ id: string; sequence: string }>({
-        name: "poll",
-        text: "SELECT id, sequence FROM task WHERE id = ANY ($1::text[])",
-        values: [[...this.#watched.keys()]],
-      });
+      const { rows } = await this.#pool.query<{ id: string; sequence: string }>(
+        {
+          name: "poll",
+          text: "SELECT id, sequence FROM task WHERE id = ANY ($1::text[])",
+          values: [[...this.#watched.keys()]],
+        },
+      );
       for (const { id, sequence } of rows) {
         const watched = this.#watched.get(id);
         if (!watched || watched.sequence === sequence) continue;
@@ -192,7 +213,10 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   }
 }
 
-/** Puts ids into as few notifications as they fit in. Each id is a line: PostgreSQL drops equal notifications, not parts of them. */
+/**
+ * Puts ids into as few notifications as they fit in. Each id is a line:
+ * PostgreSQL drops equal notifications, not parts of them.
+ */
 function payloadsOf(ids: readonly string[]): string[] {
   const payloads: string[] = [];
   let lines: string[] = [];

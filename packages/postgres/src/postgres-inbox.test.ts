@@ -1,10 +1,19 @@
 import { create } from "@bufbuild/protobuf";
-import { type InboxRequest, InboxRequestSchema, TaskState } from "@devtool/schema";
+import {
+  type InboxRequest,
+  InboxRequestSchema,
+  TaskState,
+} from "@devtool/schema";
 import { Code } from "@devtool/server";
 import { created, eventsOf, text } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+  withoutPostgres,
+} from "./testing/index.ts";
 
 const bin = findPostgres();
 const why = withoutPostgres(bin);
@@ -18,9 +27,13 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
   afterAll(() => server[Symbol.asyncDispose]());
 
   const nextSchema = () => `inbox_${++schemas}`;
-  const open = (schema: string) => PostgresStore.open({ url: server.url, schema });
+  const open = (schema: string) =>
+    PostgresStore.open({ url: server.url, schema });
   /** Creates a task under a lease. The id has what must be escaped. */
-  async function begin(store: PostgresStore, taskId = "t\\1\0"): Promise<{ taskId: string; fence: bigint }> {
+  async function begin(
+    store: PostgresStore,
+    taskId = "t\\1\0",
+  ): Promise<{ taskId: string; fence: bigint }> {
     const { fence } = await store.shared.leases.create(taskId);
     await store.append([created(taskId)], [], fence);
     return { taskId, fence };
@@ -35,12 +48,28 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
       await other.shared.inbox.put(taskId, notice("a")),
       await other.shared.inbox.put(taskId, notice("b")),
     ];
-    expect([await one.shared.inbox.waiting(), await other.shared.inbox.waiting()]).toEqual([[taskId], []]);
+    expect([
+      await one.shared.inbox.waiting(),
+      await other.shared.inbox.waiting(),
+    ]).toEqual([[taskId], []]);
     for (const entry of entries) {
       expect((await one.shared.inbox.next(taskId))?.id).toBe(entry);
-      expect(await one.shared.inbox.reply(taskId, entry, fence, { case: "taken", sequence: 1n })).toBe(true);
-      expect(await one.shared.inbox.reply(taskId, entry, fence, { case: "taken", sequence: 2n })).toBe(false);
-      expect(await other.shared.inbox.takeReply(entry)).toEqual({ case: "taken", sequence: 1n });
+      expect(
+        await one.shared.inbox.reply(taskId, entry, fence, {
+          case: "taken",
+          sequence: 1n,
+        }),
+      ).toBe(true);
+      expect(
+        await one.shared.inbox.reply(taskId, entry, fence, {
+          case: "taken",
+          sequence: 2n,
+        }),
+      ).toBe(false);
+      expect(await other.shared.inbox.takeReply(entry)).toEqual({
+        case: "taken",
+        sequence: 1n,
+      });
       expect(await other.shared.inbox.takeReply(entry)).toBeUndefined();
     }
     expect(await one.shared.inbox.waiting()).toEqual([]);
@@ -55,17 +84,42 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
       await other.shared.inbox.put(taskId, notice("a")),
       await other.shared.inbox.put(taskId, notice("b")),
     ];
-    await zombie.append([text(taskId, 2n, "a")], [], fence, { entry: first, sequence: 2n });
-    await server.run(`UPDATE ${schema}.replica SET alive_until = clock_timestamp()`);
+    await zombie.append([text(taskId, 2n, "a")], [], fence, {
+      entry: first,
+      sequence: 2n,
+    });
+    await server.run(
+      `UPDATE ${schema}.replica SET alive_until = clock_timestamp()`,
+    );
     const lease = await other.shared.leases.acquire(taskId);
-    const late = zombie.append([text(taskId, 3n, "late")], [], fence, { entry: second, sequence: 3n });
+    const late = zombie.append([text(taskId, 3n, "late")], [], fence, {
+      entry: second,
+      sequence: 3n,
+    });
     await expect(late).rejects.toMatchObject({ code: Code.Aborted });
-    expect(await zombie.shared.inbox.reply(taskId, second, fence, { case: "taken", sequence: 3n })).toBe(false);
+    expect(
+      await zombie.shared.inbox.reply(taskId, second, fence, {
+        case: "taken",
+        sequence: 3n,
+      }),
+    ).toBe(false);
     expect((await other.shared.inbox.next(taskId))?.id).toBe(second);
-    await other.append([text(taskId, 3n, "b")], [], lease?.fence, { entry: second, sequence: 3n });
-    const replies = [await other.shared.inbox.takeReply(first), await other.shared.inbox.takeReply(second)];
-    expect(replies).toEqual([2n, 3n].map((sequence) => ({ case: "taken", sequence })));
-    expect(await eventsOf(other, taskId)).toEqual([created(taskId), text(taskId, 2n, "a"), text(taskId, 3n, "b")]);
+    await other.append([text(taskId, 3n, "b")], [], lease?.fence, {
+      entry: second,
+      sequence: 3n,
+    });
+    const replies = [
+      await other.shared.inbox.takeReply(first),
+      await other.shared.inbox.takeReply(second),
+    ];
+    expect(replies).toEqual(
+      [2n, 3n].map((sequence) => ({ case: "taken", sequence })),
+    );
+    expect(await eventsOf(other, taskId)).toEqual([
+      created(taskId),
+      text(taskId, 2n, "a"),
+      text(taskId, 3n, "b"),
+    ]);
   });
 
   it("has a server without a lease take the tasks that have entries and no holder", async () => {
@@ -74,7 +128,11 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
     await using other = await open(schema);
     const taskId = "t\\1\0";
     const lease = await one.shared.leases.create(taskId);
-    await one.append([{ ...created(taskId), state: TaskState.CANCELED }], [], lease.fence);
+    await one.append(
+      [{ ...created(taskId), state: TaskState.CANCELED }],
+      [],
+      lease.fence,
+    );
     await lease.release();
     expect(await other.shared.leases.orphaned()).toEqual([]);
     await one.shared.inbox.put(taskId, notice("a"));

@@ -1,6 +1,15 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { InboxRefusalSchema, type InboxRequest, InboxRequestSchema } from "@devtool/schema";
-import { failpoint, type InboxEntry, type InboxReply, type TaskInbox } from "@devtool/server/store";
+import {
+  InboxRefusalSchema,
+  type InboxRequest,
+  InboxRequestSchema,
+} from "@devtool/schema";
+import {
+  failpoint,
+  type InboxEntry,
+  type InboxReply,
+  type TaskInbox,
+} from "@devtool/server/store";
 import type { Pool } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
 import type { PostgresChanges } from "./postgres-changes.ts";
@@ -20,8 +29,9 @@ interface ReplyRow {
  *
  * An entry without a reply has neither a sequence nor a refusal.
  *
- * A reply locks the row of the task and checks its fence, as an append does. So the server that holds the lease replies, and whoever
- * acquires the task next sees which entries have a reply.
+ * A reply locks the row of the task and checks its fence, as an append does. So
+ * the server that holds the lease replies, and whoever acquires the task next
+ * sees which entries have a reply.
  */
 export class PostgresInbox implements TaskInbox {
   readonly #pool: Pool;
@@ -53,8 +63,12 @@ export class PostgresInbox implements TaskInbox {
     });
     const [row] = rows;
     if (!row) return undefined;
-    if (row.sequence !== null) return { case: "taken", sequence: BigInt(row.sequence) };
-    return { case: "refused", refusal: fromBinary(InboxRefusalSchema, row.refusal ?? new Uint8Array()) };
+    if (row.sequence !== null)
+      return { case: "taken", sequence: BigInt(row.sequence) };
+    return {
+      case: "refused",
+      refusal: fromBinary(InboxRefusalSchema, row.refusal ?? new Uint8Array()),
+    };
   }
 
   async waiting(): Promise<readonly string[]> {
@@ -67,23 +81,38 @@ export class PostgresInbox implements TaskInbox {
   }
 
   async next(taskId: string): Promise<InboxEntry | undefined> {
-    const { rows } = await query<{ id: string; request: Buffer | null }>(this.#pool, {
-      text: `SELECT id, ${bounded("request")} AS request FROM inbox
+    const { rows } = await query<{ id: string; request: Buffer | null }>(
+      this.#pool,
+      {
+        text: `SELECT id, ${bounded("request")} AS request FROM inbox
         WHERE task_id = $1 AND answered_at IS NULL ORDER BY id LIMIT 1`,
-      values: [keyText(taskId)],
-    });
+        values: [keyText(taskId)],
+      },
+    );
     const [row] = rows;
     if (!row) return undefined;
     const id = BigInt(row.id);
     try {
-      return { id, request: fromBinary(InboxRequestSchema, row.request ?? new Uint8Array()) };
+      return {
+        id,
+        request: fromBinary(
+          InboxRequestSchema,
+          row.request ?? new Uint8Array(),
+        ),
+      };
     } catch {
-      // No server wrote this row. An empty request is refused, so that the row does not stop those behind it.
+      // No server wrote this row. An empty request is refused, so that the row
+      // does not stop those behind it.
       return { id, request: create(InboxRequestSchema) };
     }
   }
 
-  async reply(taskId: string, entry: bigint, fence: bigint, reply: InboxReply): Promise<boolean> {
+  async reply(
+    taskId: string,
+    entry: bigint,
+    fence: bigint,
+    reply: InboxReply,
+  ): Promise<boolean> {
     failpoint("devtool:postgres.inbox-reply.before");
     const { rows } = await query(this.#pool, {
       text: `WITH mine AS (SELECT id FROM task WHERE id = $2 AND fence = $3 FOR UPDATE)
@@ -94,7 +123,9 @@ export class PostgresInbox implements TaskInbox {
         keyText(taskId),
         fence,
         reply.case === "taken" ? reply.sequence : null,
-        reply.case === "refused" ? toBinary(InboxRefusalSchema, reply.refusal) : null,
+        reply.case === "refused"
+          ? toBinary(InboxRefusalSchema, reply.refusal)
+          : null,
       ],
     });
     failpoint("devtool:postgres.inbox-reply.after");

@@ -14,11 +14,17 @@ export class PostgresKeyStorage implements KeyStorage {
   }
 
   async read(): Promise<StoredKeys> {
-    const { rows } = await query<{ version: string; data: Buffer | null }>(this.#pool, {
-      text: `SELECT version, ${bounded("data")} AS data FROM signing_key`,
-    });
+    const { rows } = await query<{ version: string; data: Buffer | null }>(
+      this.#pool,
+      {
+        text: `SELECT version, ${bounded("data")} AS data FROM signing_key`,
+      },
+    );
     const [{ version = "0", data = Buffer.alloc(0) } = {}] = rows;
-    return { keys: decodeStored(SigningKeyFileSchema, data, "signing_key"), version: BigInt(version) };
+    return {
+      keys: decodeStored(SigningKeyFileSchema, data, "signing_key"),
+      version: BigInt(version),
+    };
   }
 
   async replace(keys: SigningKeyFile, version: bigint): Promise<boolean> {

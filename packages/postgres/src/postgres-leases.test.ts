@@ -2,7 +2,12 @@ import { Code } from "@devtool/server";
 import { created, eventsOf, text } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+  withoutPostgres,
+} from "./testing/index.ts";
 
 const bin = findPostgres();
 const why = withoutPostgres(bin);
@@ -16,8 +21,12 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
   afterAll(() => server[Symbol.asyncDispose]());
 
   const nextSchema = () => `leases_${++schemas}`;
-  const open = (schema: string) => PostgresStore.open({ url: server.url, schema });
-  /** Lets the leases of one server expire, as the clock of the database would if it did not renew them. */
+  const open = (schema: string) =>
+    PostgresStore.open({ url: server.url, schema });
+  /**
+   * Lets the leases of one server expire, as the clock of the database would if
+   * it did not renew them.
+   */
   const expire = (schema: string, store: PostgresStore) =>
     server.run(
       `UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${store.shared.leases.owner}'`,
@@ -46,18 +55,23 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await one.append([created("t1")], [], fence);
     const told = Promise.withResolvers<undefined>();
     let isListening = false;
-    using _watch = other.shared.changes.watchGivenUp(() => isListening && told.resolve(undefined));
+    using _watch = other.shared.changes.watchGivenUp(
+      () => isListening && told.resolve(undefined),
+    );
     using _all = other.shared.changes.watch("t1", () => {
       isListening = true;
     });
-    // A wake-up for the task shows that the connection listens: only a notification tells of leases.
+    // A wake-up for the task shows that the connection listens: only a
+    // notification tells of leases.
     await expect.poll(() => isListening, { timeout: 60_000 }).toBe(true);
     await one.shared.leases.giveUp();
     await told.promise;
     expect(lost.aborted).toBe(true);
     expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
     expect((await other.shared.leases.acquire("t1"))?.fence).toBe(2n);
-    await expect(one.shared.leases.acquire("t1")).rejects.toMatchObject({ code: Code.Unavailable });
+    await expect(one.shared.leases.acquire("t1")).rejects.toMatchObject({
+      code: Code.Unavailable,
+    });
   });
 
   it("gives a task to one of many servers that want it at once", async () => {
@@ -70,7 +84,9 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
         one.shared.leases.acquire(`t${round}`),
         other.shared.leases.acquire(`t${round}`),
       ]);
-      expect([mine, theirs].filter((lease) => lease !== undefined)).toHaveLength(1);
+      expect(
+        [mine, theirs].filter((lease) => lease !== undefined),
+      ).toHaveLength(1);
     }
   });
 
@@ -85,11 +101,17 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     const lease = await other.shared.leases.acquire("t1");
     expect(await other.shared.leases.orphaned()).toEqual([]);
     const late = zombie.append([text("t1", 2n, "late")], [], lost.fence);
-    await expect(late).rejects.toThrow('task "t1" has fence 2, not 1: there was another writer');
+    await expect(late).rejects.toThrow(
+      'task "t1" has fence 2, not 1: there was another writer',
+    );
     await expect(late).rejects.toMatchObject({ code: Code.Aborted });
-    await expect(other.append([text("t1", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(other.append([text("t1", 2n)])).rejects.toMatchObject({
+      code: Code.Aborted,
+    });
     await other.append([text("t1", 2n, "mine")], [], lease?.fence);
-    expect((await eventsOf(other, "t1")).slice(1)).toEqual([text("t1", 2n, "mine")]);
+    expect((await eventsOf(other, "t1")).slice(1)).toEqual([
+      text("t1", 2n, "mine"),
+    ]);
   });
 
   it("makes an append that waits for an acquisition fail, and not slip in behind it", async () => {
@@ -101,9 +123,18 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
       `BEGIN; UPDATE ${schema}.task SET fence = fence + 1 WHERE id = 't1'; SELECT pg_sleep(0.3); COMMIT`,
     );
     await expect
-      .poll(async () => (await server.run("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")).length)
+      .poll(
+        async () =>
+          (
+            await server.run(
+              "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+            )
+          ).length,
+      )
       .toBe(1);
-    await expect(zombie.append([text("t1", 2n)], [], lease.fence)).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(
+      zombie.append([text("t1", 2n)], [], lease.fence),
+    ).rejects.toMatchObject({ code: Code.Aborted });
     await taking;
     expect(await eventsOf(zombie, "t1")).toHaveLength(1);
   });
@@ -115,7 +146,9 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await store.append([created("t1")], [], lease.fence);
     const before = store.shared.leases.owner;
     await expire(schema, store);
-    await new Promise((resolve) => lease.lost.addEventListener("abort", resolve));
+    await new Promise((resolve) =>
+      lease.lost.addEventListener("abort", resolve),
+    );
     await lease.release();
     const again = await store.shared.leases.acquire("t1");
     expect([again?.fence, again?.lost.aborted]).toEqual([2n, false]);
@@ -127,7 +160,9 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await using store = await open(schema);
     const lease = await store.shared.leases.create("t1");
     const until = async () => {
-      const [row] = await server.run(`SELECT alive_until::text AS until FROM ${schema}.replica`);
+      const [row] = await server.run(
+        `SELECT alive_until::text AS until FROM ${schema}.replica`,
+      );
       return String(row?.until);
     };
     const first = await until();

@@ -1,23 +1,40 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { TaskState } from "@devtool/schema";
-import { Code, DevtoolError, failpoint, type TaskLease, type TaskLeases } from "@devtool/server/store";
+import {
+  Code,
+  DevtoolError,
+  failpoint,
+  type TaskLease,
+  type TaskLeases,
+} from "@devtool/server/store";
 import type { Pool } from "pg";
 import { idOfKey, keyText } from "./key-text.ts";
 import { storeError } from "./postgres-error.ts";
 import { query } from "./query.ts";
 
-/** The number of renewals in the time of a lease, so that one that fails or is late costs nothing. */
+/**
+ * The number of renewals in the time of a lease, so that one that fails or is
+ * late costs nothing.
+ */
 const RENEWALS = 4;
 
 /** The states of tasks that have ended. */
-const TERMINAL: readonly TaskState[] = [TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED];
+const TERMINAL: readonly TaskState[] = [
+  TaskState.COMPLETED,
+  TaskState.FAILED,
+  TaskState.CANCELED,
+  TaskState.REJECTED,
+];
 
 /** A condition that holds for a row of `task` whose owner does not live. */
 const IS_ORPHANED =
   "NOT EXISTS (SELECT FROM replica WHERE replica.id = task.owner AND replica.alive_until > clock_timestamp())";
 
-/** Takes a task for a server whose own row has not expired. Without a fence, another server has the task or this one's term has ended. */
+/**
+ * Takes a task for a server whose own row has not expired. Without a fence,
+ * another server has the task or this one's term has ended.
+ */
 const ACQUIRE = `
   WITH me AS (
     SELECT FROM replica WHERE id = $2 AND alive_until > clock_timestamp()
@@ -31,9 +48,10 @@ const ACQUIRE = `
 /**
  * Leases that end by the clock of the database.
  *
- * A server renews one row of its own for all its tasks. A task belongs to the server that its row names while that server's row
- * has not expired. A server that renews too late has lost all its leases, even those of tasks that nobody acquired; it begins
- * a new term under another id.
+ * A server renews one row of its own for all its tasks. A task belongs to the
+ * server that its row names while that server's row has not expired. A server
+ * that renews too late has lost all its leases, even those of tasks that nobody
+ * acquired; it begins a new term under another id.
  */
 export class PostgresLeases implements TaskLeases, AsyncDisposable {
   readonly #pool: Pool;
@@ -45,18 +63,29 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   readonly #onGivenUp: () => void;
 
   /**
-   * @param renewals a connection that nothing else waits for, so that a busy server keeps its leases
-   * @param onGivenUp tells the other servers that this one has given up its leases
-   * @param leaseMs the time in milliseconds after which a server that does not renew its leases loses them
+   * @param renewals a connection that nothing else waits for, so that a busy
+   * server keeps its leases
+   * @param onGivenUp tells the other servers that this one has given up its
+   * leases
+   * @param leaseMs the time in milliseconds after which a server that does not
+   * renew its leases loses them
    */
-  constructor(pool: Pool, renewals: Pool, onGivenUp: () => void, leaseMs: number) {
+  constructor(
+    pool: Pool,
+    renewals: Pool,
+    onGivenUp: () => void,
+    leaseMs: number,
+  ) {
     this.#pool = pool;
     this.#renewals = renewals;
     this.#onGivenUp = onGivenUp;
     this.#leaseMs = leaseMs;
   }
 
-  /** The id under which this server holds its leases now; undefined before the first one. */
+  /**
+   * The id under which this server holds its leases now; undefined before the
+   * first one.
+   */
   get owner(): string | undefined {
     return this.#owner;
   }
@@ -70,11 +99,14 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     for (;;) {
       const term = await this.currentTerm();
       failpoint("devtool:postgres.lease.before");
-      const { rows } = await query<{ fence: string | null; alive: boolean }>(this.#pool, {
-        name: "acquire",
-        text: ACQUIRE,
-        values: [keyText(taskId), term.owner],
-      });
+      const { rows } = await query<{ fence: string | null; alive: boolean }>(
+        this.#pool,
+        {
+          name: "acquire",
+          text: ACQUIRE,
+          values: [keyText(taskId), term.owner],
+        },
+      );
       failpoint("devtool:postgres.lease.after");
       const { fence = null, alive = false } = rows[0] ?? {};
       if (fence !== null) return this.#lease(taskId, BigInt(fence), term);
@@ -83,7 +115,9 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     }
   }
 
-  async orphaned(unreachable: readonly string[] = []): Promise<readonly string[]> {
+  async orphaned(
+    unreachable: readonly string[] = [],
+  ): Promise<readonly string[]> {
     const { rows } = await query<{ id: string }>(this.#pool, {
       name: "orphaned",
       text: `SELECT id FROM (
@@ -97,7 +131,11 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
             WHERE owner IS NULL OR ${IS_ORPHANED}
           ) AS orphan
           WHERE NOT EXISTS (SELECT FROM label WHERE task_id = orphan.id AND workspace = ANY ($3::text[])) LIMIT 256`,
-      values: [[TaskState.SUBMITTED, TaskState.WORKING], TERMINAL, unreachable.map(keyText)],
+      values: [
+        [TaskState.SUBMITTED, TaskState.WORKING],
+        TERMINAL,
+        unreachable.map(keyText),
+      ],
     });
     return rows.map(({ id }) => idOfKey(id));
   }
@@ -116,7 +154,9 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     const term = await this.#term?.catch(() => undefined);
     term?.end();
     // The tasks are free without it as well, when the lease ends.
-    await this.#renewals.query("DELETE FROM replica WHERE id = $1", [term?.owner]).catch(() => undefined);
+    await this.#renewals
+      .query("DELETE FROM replica WHERE id = $1", [term?.owner])
+      .catch(() => undefined);
     this.#onGivenUp();
   }
 
@@ -127,21 +167,31 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
       lost,
       isCurrent: async () => {
         if (lost.aborted) return false;
-        const text = "SELECT FROM task WHERE id = $1 AND owner = $2 AND fence = $3";
-        const { rowCount } = await query(this.#pool, { name: "is-current", text, values });
+        const text =
+          "SELECT FROM task WHERE id = $1 AND owner = $2 AND fence = $3";
+        const { rowCount } = await query(this.#pool, {
+          name: "is-current",
+          text,
+          values,
+        });
         return rowCount === 1;
       },
       release: async () => {
         if (lost.aborted) return;
-        const text = "UPDATE task SET owner = NULL WHERE id = $1 AND owner = $2 AND fence = $3";
+        const text =
+          "UPDATE task SET owner = NULL WHERE id = $1 AND owner = $2 AND fence = $3";
         await query(this.#pool, { text, values });
       },
     };
   }
 
-  /** Returns the time in which this server holds leases now. Begins one when there is none, or the last one has ended. */
+  /**
+   * Returns the time in which this server holds leases now. Begins one when
+   * there is none, or the last one has ended.
+   */
   async currentTerm(): Promise<LeaseTerm> {
-    if (this.#givenUp) throw new DevtoolError("the store is closed", Code.Unavailable);
+    if (this.#givenUp)
+      throw new DevtoolError("the store is closed", Code.Unavailable);
     this.#term ??= this.#beginTerm();
     const term = await this.#term;
     if (!term.lost.aborted) return term;
@@ -176,7 +226,10 @@ class Term implements LeaseTerm {
   readonly #leaseMs: number;
   readonly #lost = new AbortController();
   readonly lost: AbortSignal = this.#lost.signal;
-  /** Ends the term when a renewal is late. It fires before anything else when a suspended process continues. */
+  /**
+   * Ends the term when a renewal is late. It fires before anything else when a
+   * suspended process continues.
+   */
   #deadline: NodeJS.Timeout | undefined;
   #renewal: NodeJS.Timeout | undefined;
 
@@ -203,10 +256,15 @@ class Term implements LeaseTerm {
   end(): void {
     clearTimeout(this.#deadline);
     clearTimeout(this.#renewal);
-    this.#lost.abort(new DevtoolError("the lease of the task was lost", Code.Aborted));
+    this.#lost.abort(
+      new DevtoolError("the lease of the task was lost", Code.Aborted),
+    );
   }
 
-  /** @param sentAt when the renewal that succeeded was sent: the database counts from a later time */
+  /**
+   * @param sentAt when the renewal that succeeded was sent: the database counts
+   * from a later time
+   */
   #prolong(sentAt: number): void {
     clearTimeout(this.#deadline);
     const left = sentAt + this.#leaseMs - performance.now();
@@ -215,7 +273,10 @@ class Term implements LeaseTerm {
   }
 
   #renewLater(): void {
-    this.#renewal = setTimeout(() => void this.#renew(), this.#leaseMs / RENEWALS).unref();
+    this.#renewal = setTimeout(
+      () => void this.#renew(),
+      this.#leaseMs / RENEWALS,
+    ).unref();
   }
 
   async #renew(): Promise<void> {

@@ -1,5 +1,10 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { type PushProgress, PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
+import {
+  type PushProgress,
+  PushProgressSchema,
+  type PushSubscription,
+  PushSubscriptionSchema,
+} from "@devtool/schema";
 import {
   failpoint,
   MAX_PUSH_CONFIGS,
@@ -35,7 +40,10 @@ interface SubscriptionRow {
   readonly progress: Buffer | null;
 }
 
-/** Saves the progress of configs whose task has the fence of the save: one row for each config. */
+/**
+ * Saves the progress of configs whose task has the fence of the save: one row
+ * for each config.
+ */
 const SAVE_PROGRESS = `
   UPDATE push_config SET active = saved.active, progress = saved.progress, position = saved.position
   FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[], $5::bigint[], $6::bigint[])
@@ -43,7 +51,10 @@ const SAVE_PROGRESS = `
   WHERE push_config.task_id = saved.task_id AND push_config.config_id = saved.config_id
     AND saved.fence = coalesce((SELECT fence FROM task WHERE id = saved.task_id), 0)`;
 
-/** Keeps push configs beside the tasks. Saves of progress that arrive while others are written share the next statement. */
+/**
+ * Keeps push configs beside the tasks. Saves of progress that arrive while
+ * others are written share the next statement.
+ */
 export class PostgresPushConfigStore implements PushConfigStore {
   readonly #pool: Pool;
   #queue: Save[] = [];
@@ -71,7 +82,10 @@ export class PostgresPushConfigStore implements PushConfigStore {
     }
   }
 
-  async get({ taskId, configId }: PushConfigKey): Promise<PushSubscription | undefined> {
+  async get({
+    taskId,
+    configId,
+  }: PushConfigKey): Promise<PushSubscription | undefined> {
     const { rows } = await query<SubscriptionRow>(this.#pool, {
       text: `SELECT ${COLUMNS} FROM push_config WHERE task_id = $1 AND config_id = $2`,
       values: [keyText(taskId), keyText(configId)],
@@ -100,7 +114,11 @@ export class PostgresPushConfigStore implements PushConfigStore {
     }
   }
 
-  saveProgress(key: PushConfigKey, progress: PushProgress, fence = 0n): Promise<void> {
+  saveProgress(
+    key: PushConfigKey,
+    progress: PushProgress,
+    fence = 0n,
+  ): Promise<void> {
     const committed = Promise.withResolvers<void>();
     this.#queue.push({ key, progress, fence, committed });
     this.#saving ??= this.#saveQueue();
@@ -127,8 +145,14 @@ export class PostgresPushConfigStore implements PushConfigStore {
     while (this.#queue.length > 0) {
       const saves = this.#queue;
       this.#queue = [];
-      // The last progress of each config. A statement must not change a row twice.
-      const byConfig = new Map(saves.map((save) => [JSON.stringify([save.key.taskId, save.key.configId]), save]));
+      // The last progress of each config. A statement must not change a row
+      // twice.
+      const byConfig = new Map(
+        saves.map((save) => [
+          JSON.stringify([save.key.taskId, save.key.configId]),
+          save,
+        ]),
+      );
       const last = [...byConfig.values()];
       try {
         failpoint("devtool:postgres.push-save.before");
@@ -151,19 +175,31 @@ export class PostgresPushConfigStore implements PushConfigStore {
   }
 }
 
-async function putSubscription(client: PoolClient, subscription: PushSubscription): Promise<PushSubscription> {
+async function putSubscription(
+  client: PoolClient,
+  subscription: PushSubscription,
+): Promise<PushSubscription> {
   const { taskId, configId } = pushConfigKey(subscription);
   // One server at a time adds to a task, so that none exceeds the maximum.
-  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [keyText(taskId)]);
-  const { rows } = await client.query<{ config_id: string; progress: Buffer | null }>(
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [
+    keyText(taskId),
+  ]);
+  const { rows } = await client.query<{
+    config_id: string;
+    progress: Buffer | null;
+  }>(
     `SELECT config_id, ${bounded("progress")} AS progress FROM push_config WHERE task_id = $1`,
     [keyText(taskId)],
   );
   const before = rows.find((row) => row.config_id === keyText(configId));
   if (!before && rows.length >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
-  const { progress: given = create(PushProgressSchema), ...kept } = subscription;
-  const cursor = before && decodeStored(PushProgressSchema, before.progress, "push_config").cursor;
-  const progress = cursor === undefined ? given : create(PushProgressSchema, { cursor });
+  const { progress: given = create(PushProgressSchema), ...kept } =
+    subscription;
+  const cursor =
+    before &&
+    decodeStored(PushProgressSchema, before.progress, "push_config").cursor;
+  const progress =
+    cursor === undefined ? given : create(PushProgressSchema, { cursor });
   await client.query(
     `INSERT INTO push_config (task_id, config_id, active, subscription, progress, position)
      VALUES ($1, $2, $3, $4, $5, $6)
@@ -181,7 +217,10 @@ async function putSubscription(client: PoolClient, subscription: PushSubscriptio
   return { ...subscription, progress };
 }
 
-function decodeSubscription({ subscription, progress }: SubscriptionRow): PushSubscription {
+function decodeSubscription({
+  subscription,
+  progress,
+}: SubscriptionRow): PushSubscription {
   return {
     ...decodeStored(PushSubscriptionSchema, subscription, "push_config"),
     progress: decodeStored(PushProgressSchema, progress, "push_config"),

@@ -1,10 +1,26 @@
 import { create } from "@bufbuild/protobuf";
-import { AuditRecordSchema, MessageSchema, TaskCreatedSchema, TaskEventSchema } from "@devtool/schema";
+import {
+  AuditRecordSchema,
+  MessageSchema,
+  TaskCreatedSchema,
+  TaskEventSchema,
+} from "@devtool/schema";
 import { Code, verifyAudit } from "@devtool/server";
-import { created, eventsOf, testPushConfigStore, testTaskStore, text } from "@devtool/server/testing/contracts";
+import {
+  created,
+  eventsOf,
+  testPushConfigStore,
+  testTaskStore,
+  text,
+} from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
-import { findPostgres, type PostgresServer, startPostgres, withoutPostgres } from "./testing/index.ts";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+  withoutPostgres,
+} from "./testing/index.ts";
 
 const bin = findPostgres();
 const why = withoutPostgres(bin);
@@ -19,27 +35,44 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
 
   // The name has what must be quoted.
   const nextSchema = () => `a "test" \\ ${++schemas}`;
-  const open = (schema = nextSchema()) => PostgresStore.open({ url: server.url, schema });
+  const open = (schema = nextSchema()) =>
+    PostgresStore.open({ url: server.url, schema });
 
   testTaskStore(() => open());
   testPushConfigStore(async () => {
     const store = await open();
-    return { configs: store.pushConfigs, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+    return {
+      configs: store.pushConfigs,
+      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    };
   });
 
   it("reads and stores a large append in several rows, and pages by bytes", async () => {
     await using store = await open();
-    const large = Array.from({ length: 100 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(100_000)));
+    const large = Array.from({ length: 100 }, (_, at) =>
+      text("t1", BigInt(at + 2), "x".repeat(100_000)),
+    );
     await store.append([created("t1"), ...large]);
     expect(await eventsOf(store, "t1")).toEqual([created("t1"), ...large]);
-    expect((await store.list({ limit: 1 })).tasks.map(({ last }) => last)).toEqual(large.slice(-1));
+    expect(
+      (await store.list({ limit: 1 })).tasks.map(({ last }) => last),
+    ).toEqual(large.slice(-1));
   });
 
   it("stores ids with any character, U+0000 too", async () => {
     await using store = await open();
-    const ids = ["nul\0", String.raw`nul\0`, "back\\slash", "\u{1f600}'\"{},NULL"];
-    for (const id of ids) await store.append([create(TaskEventSchema, { ...created(id), contextId: id })]);
-    for (const id of ids) expect((await store.findLatest("me", id))?.taskId).toBe(id);
+    const ids = [
+      "nul\0",
+      String.raw`nul\0`,
+      "back\\slash",
+      "\u{1f600}'\"{},NULL",
+    ];
+    for (const id of ids)
+      await store.append([
+        create(TaskEventSchema, { ...created(id), contextId: id }),
+      ]);
+    for (const id of ids)
+      expect((await store.findLatest("me", id))?.taskId).toBe(id);
     for (const id of ids) expect(await eventsOf(store, id)).toHaveLength(1);
   });
 
@@ -51,16 +84,27 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     expect(await eventsOf(other, "t1")).toEqual([created("t1")]);
     await other.append([text("t1", 2n)]);
     expect((await one.findMessage("me", "m"))?.taskId).toBe("t1");
-    await expect(one.append([text("t1", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(one.append([text("t1", 2n)])).rejects.toMatchObject({
+      code: Code.Aborted,
+    });
   });
 
   it("creates one of two tasks with the same id, and takes the message of the other as one that is not recorded", async () => {
     const schema = nextSchema();
     await using one = await open(schema);
     await using other = await open(schema);
-    const begin = async (store: PostgresStore, messageId: string): Promise<number> => {
-      const value = create(TaskCreatedSchema, { principal: "me", message: { messageId } });
-      const event = create(TaskEventSchema, { ...created("t1"), payload: { case: "created", value } });
+    const begin = async (
+      store: PostgresStore,
+      messageId: string,
+    ): Promise<number> => {
+      const value = create(TaskCreatedSchema, {
+        principal: "me",
+        message: { messageId },
+      });
+      const event = create(TaskEventSchema, {
+        ...created("t1"),
+        payload: { case: "created", value },
+      });
       const { fence } = await store.shared.leases.create("t1");
       return store.append([event], [], fence).then(() => 1, expectAborted);
     };
@@ -70,7 +114,10 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     expect((await one.findMessage("me", won))?.sequence).toBe(1n);
     expect(await one.findMessage("me", lost)).toBeUndefined();
     const value = create(MessageSchema, { messageId: lost });
-    const later = create(TaskEventSchema, { ...text("t1", 2n), payload: { case: "message", value } });
+    const later = create(TaskEventSchema, {
+      ...text("t1", 2n),
+      payload: { case: "message", value },
+    });
     await one.append([later], [], 1n);
     expect((await other.findMessage("me", lost))?.sequence).toBe(2n);
   });
@@ -82,8 +129,14 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     const ids = Array.from({ length: 20 }, (_, at) => `t${at}`);
     await Promise.all(ids.map((id) => one.append([created(id)])));
     const wins = new Map<string, number>();
-    const race = async (store: PostgresStore, id: string, sequence: bigint): Promise<void> => {
-      const won = await store.append([text(id, sequence)]).then(() => 1, expectAborted);
+    const race = async (
+      store: PostgresStore,
+      id: string,
+      sequence: bigint,
+    ): Promise<void> => {
+      const won = await store
+        .append([text(id, sequence)])
+        .then(() => 1, expectAborted);
       wins.set(`${id} ${sequence}`, (wins.get(`${id} ${sequence}`) ?? 0) + won);
     };
     for (let sequence = 2n; sequence <= 50n; sequence++) {
@@ -101,7 +154,10 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     await using one = await open(schema);
     await using other = await open(schema);
     const audited = async (store: PostgresStore, id: string): Promise<void> => {
-      await store.append([created(id)], [create(AuditRecordSchema, { taskId: id, toolCallId: "0" })]);
+      await store.append(
+        [created(id)],
+        [create(AuditRecordSchema, { taskId: id, toolCallId: "0" })],
+      );
       for (let at = 1; at < 50; at++)
         await store.append(
           [text(id, BigInt(at + 1))],
@@ -109,13 +165,24 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
         );
     };
     const readWhileWritten = async (): Promise<void> => {
-      for (let read = 0; read < 20; read++) expect((await verifyAudit(one.readAudit(0n))).fault).toBeUndefined();
+      for (let read = 0; read < 20; read++)
+        expect((await verifyAudit(one.readAudit(0n))).fault).toBeUndefined();
     };
-    await Promise.all([audited(one, "t1"), audited(other, "t2"), audited(one, "t3"), readWhileWritten()]);
-    expect(await verifyAudit(other.readAudit(0n))).toMatchObject({ count: 150n, fault: undefined });
+    await Promise.all([
+      audited(one, "t1"),
+      audited(other, "t2"),
+      audited(one, "t3"),
+      readWhileWritten(),
+    ]);
+    expect(await verifyAudit(other.readAudit(0n))).toMatchObject({
+      count: 150n,
+      fault: undefined,
+    });
     const records = await Array.fromAsync(one.readAudit(0n));
     for (const id of ["t1", "t2", "t3"]) {
-      const calls = records.filter(({ taskId }) => taskId === id).map(({ toolCallId }) => Number(toolCallId));
+      const calls = records
+        .filter(({ taskId }) => taskId === id)
+        .map(({ toolCallId }) => Number(toolCallId));
       expect(calls).toEqual(Array.from({ length: 50 }, (_, at) => at));
     }
   });
@@ -123,13 +190,26 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
   it("detects a record that was changed in the database", async () => {
     const schema = nextSchema();
     await using store = await open(schema);
-    for (const id of ["t1", "t2", "t3"]) await store.append([created(id)], [create(AuditRecordSchema, { taskId: id })]);
-    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
+    for (const id of ["t1", "t2", "t3"])
+      await store.append(
+        [created(id)],
+        [create(AuditRecordSchema, { taskId: id })],
+      );
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+      count: 3n,
+      fault: undefined,
+    });
     const table = `"${schema.replaceAll('"', '""')}".audit`;
-    await server.run(`UPDATE ${table} SET data = (SELECT data FROM ${table} WHERE number = 1) WHERE number = 2`);
-    await expect(verifyAudit(store.readAudit(0n))).rejects.toMatchObject({ code: Code.DataLoss });
+    await server.run(
+      `UPDATE ${table} SET data = (SELECT data FROM ${table} WHERE number = 1) WHERE number = 2`,
+    );
+    await expect(verifyAudit(store.readAudit(0n))).rejects.toMatchObject({
+      code: Code.DataLoss,
+    });
     await server.run(`DELETE FROM ${table} WHERE number = 2`);
-    expect((await verifyAudit(store.readAudit(0n))).fault).toContain("record 2 is missing");
+    expect((await verifyAudit(store.readAudit(0n))).fault).toContain(
+      "record 2 is missing",
+    );
   });
 
   it("rejects appends while the server is gone, and writes again when it is back", async () => {
@@ -141,7 +221,9 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     await store.append([text("t1", 2n)]).catch((reason: unknown) => {
       expect(reason).toMatchObject({ code: Code.Unavailable });
     });
-    await expect.poll(() => store.assertWritable().then(() => "writable", String)).toBe("writable");
+    await expect
+      .poll(() => store.assertWritable().then(() => "writable", String))
+      .toBe("writable");
     const { length } = await eventsOf(store, "t1");
     await store.append([text("t1", BigInt(length + 1))]);
   });
@@ -149,11 +231,17 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
   it("says that a read-only database cannot be written", async () => {
     const schema = nextSchema();
     const url = `${server.url}&options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
-    await expect(PostgresStore.open({ url, schema })).rejects.toThrow("is read-only: connect to the primary server");
+    await expect(PostgresStore.open({ url, schema })).rejects.toThrow(
+      "is read-only: connect to the primary server",
+    );
     await (await open(schema))[Symbol.asyncDispose]();
     await using reader = await PostgresStore.open({ url, schema });
-    await expect(reader.assertWritable()).rejects.toThrow("the database is read-only");
-    await expect(reader.append([created("t1")])).rejects.toMatchObject({ code: Code.Unavailable });
+    await expect(reader.assertWritable()).rejects.toThrow(
+      "the database is read-only",
+    );
+    await expect(reader.append([created("t1")])).rejects.toMatchObject({
+      code: Code.Unavailable,
+    });
     const record = create(AuditRecordSchema, { taskId: "t1", sequence: 1n });
     await expect(reader.append([], [record])).rejects.toMatchObject({
       ...{ name: "DevtoolError", code: Code.Unavailable },
@@ -164,14 +252,28 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
   it("has a lease as long as its options say, of a second to an hour", async () => {
     const { url } = server;
     const schema = "lease";
-    for (const leaseMs of [999, 3_600_001, Number.POSITIVE_INFINITY, Number.NaN]) {
+    for (const leaseMs of [
+      999,
+      3_600_001,
+      Number.POSITIVE_INFINITY,
+      Number.NaN,
+    ]) {
       const opening = PostgresStore.open({ url, schema, leaseMs });
-      await expect(opening).rejects.toThrow(`is ${leaseMs} ms: give 1000 to 3600000`);
+      await expect(opening).rejects.toThrow(
+        `is ${leaseMs} ms: give 1000 to 3600000`,
+      );
     }
-    await using store = await PostgresStore.open({ url, schema, leaseMs: 60_000 });
+    await using store = await PostgresStore.open({
+      url,
+      schema,
+      leaseMs: 60_000,
+    });
     await store.shared.leases.create("t1");
-    const alive = "extract(epoch FROM alive_until - clock_timestamp()) BETWEEN 20 AND 60 AS alive";
-    expect(await server.run(`SELECT ${alive} FROM ${schema}.replica`)).toEqual([{ alive: true }]);
+    const alive =
+      "extract(epoch FROM alive_until - clock_timestamp()) BETWEEN 20 AND 60 AS alive";
+    expect(await server.run(`SELECT ${alive} FROM ${schema}.replica`)).toEqual([
+      { alive: true },
+    ]);
   });
 
   it("refuses appends after it was closed", async () => {
@@ -179,7 +281,9 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     const last = store.append([created("t1")]);
     await store[Symbol.asyncDispose]();
     await last;
-    await expect(store.append([text("t1", 2n)])).rejects.toThrow("the store is closed");
+    await expect(store.append([text("t1", 2n)])).rejects.toThrow(
+      "the store is closed",
+    );
   });
 });
 

@@ -18,7 +18,11 @@ import type { Pool } from "pg";
 import { createAppend } from "./append-batch.ts";
 import { AppendQueue } from "./append-queue.ts";
 import { AuditLog } from "./audit-log.ts";
-import { type Database, openDatabase, type PostgresOptions } from "./connection.ts";
+import {
+  type Database,
+  openDatabase,
+  type PostgresOptions,
+} from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
 import { listStatement } from "./list-statement.ts";
 import { PostgresAgentSessions } from "./postgres-agent-sessions.ts";
@@ -32,22 +36,37 @@ import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
 import { query } from "./query.ts";
 import { bounded } from "./stored-value.ts";
 
-/** The time in milliseconds after which a server that does not renew its leases loses them, unless its options name another. */
+/**
+ * The time in milliseconds after which a server that does not renew its leases
+ * loses them, unless its options name another.
+ */
 const DEFAULT_LEASE_MS = 3000;
 
-/** The shortest lease in milliseconds. With less, a garbage collection and a slow statement cost a server its tasks. */
+/**
+ * The shortest lease in milliseconds. With less, a garbage collection and a
+ * slow statement cost a server its tasks.
+ */
 const MIN_LEASE_MS = 1000;
 
-/** The longest lease in milliseconds. The tasks of a server that dies wait for it, and timers of Node end at 24 days. */
+/**
+ * The longest lease in milliseconds. The tasks of a server that dies wait for
+ * it, and timers of Node end at 24 days.
+ */
 const MAX_LEASE_MS = 3_600_000;
 
 /** The maximum number of rows to read at a time. */
 const PAGE = 64;
 
-/** The size in bytes at which a page of rows ends, after at least one row. It equals what a stream sends before it waits. */
+/**
+ * The size in bytes at which a page of rows ends, after at least one row. It
+ * equals what a stream sends before it waits.
+ */
 const PAGE_BYTES = 256 * 1024;
 
-/** Reads a page of rows after a sequence. Each row says how many rows were found, `PAGE` at most, before the page was cut by size. */
+/**
+ * Reads a page of rows after a sequence. Each row says how many rows were
+ * found, `PAGE` at most, before the page was cut by size.
+ */
 const READ_EVENTS = `
   SELECT ${bounded("data")} AS data, found FROM (
     SELECT data, sequence, count(*) OVER ()::integer AS found,
@@ -80,7 +99,11 @@ export class PostgresStore implements ServerStore {
     readonly sessions: PostgresAgentSessions;
     readonly keys: PostgresKeyStorage;
     readonly approvals: PostgresApprovals;
-    readonly forgetMessage: (principal: string, messageId: string, recorded: TaskEvent) => Promise<void>;
+    readonly forgetMessage: (
+      principal: string,
+      messageId: string,
+      recorded: TaskEvent,
+    ) => Promise<void>;
   };
   readonly #pool: Pool;
   readonly #urgent: Pool;
@@ -89,8 +112,9 @@ export class PostgresStore implements ServerStore {
   #closed: Promise<void> | undefined;
 
   /**
-   * Connects to a database, and creates the tables when they are missing. Throws a `DevtoolError` that names the database and says
-   * what to do when that fails, and one for a lease that is too short or too long.
+   * Connects to a database, and creates the tables when they are missing.
+   * Throws a `DevtoolError` that names the database and says what to do when
+   * that fails, and one for a lease that is too short or too long.
    */
   static async open(options: PostgresOptions): Promise<PostgresStore> {
     const { leaseMs = DEFAULT_LEASE_MS } = options;
@@ -101,22 +125,47 @@ export class PostgresStore implements ServerStore {
     return new PostgresStore(await openDatabase(options), leaseMs);
   }
 
-  private constructor({ pool, urgent, config, schema }: Database, leaseMs: number) {
+  private constructor(
+    { pool, urgent, config, schema }: Database,
+    leaseMs: number,
+  ) {
     this.#pool = pool;
     this.#urgent = urgent;
     const changes = new PostgresChanges(pool, config, schema);
-    const leases = new PostgresLeases(pool, urgent, () => changes.announceGivenUp(), leaseMs);
+    const leases = new PostgresLeases(
+      pool,
+      urgent,
+      () => changes.announceGivenUp(),
+      leaseMs,
+    );
     const inbox = new PostgresInbox(pool, leases, changes);
     const sessions = new PostgresAgentSessions(pool, leases);
     const keys = new PostgresKeyStorage(pool);
     const approvals = new PostgresApprovals(pool);
-    const forgetMessage = async (principal: string, messageId: string, recorded: TaskEvent): Promise<void> => {
+    const forgetMessage = async (
+      principal: string,
+      messageId: string,
+      recorded: TaskEvent,
+    ): Promise<void> => {
       await query(this.#pool, {
         text: "DELETE FROM message WHERE principal = $1 AND message_id = $2 AND task_id = $3 AND sequence = $4",
-        values: [keyText(principal), keyText(messageId), keyText(recorded.taskId), recorded.sequence],
+        values: [
+          keyText(principal),
+          keyText(messageId),
+          keyText(recorded.taskId),
+          recorded.sequence,
+        ],
       });
     };
-    this.shared = { leases, changes, inbox, sessions, keys, approvals, forgetMessage };
+    this.shared = {
+      leases,
+      changes,
+      inbox,
+      sessions,
+      keys,
+      approvals,
+      forgetMessage,
+    };
     this.#appends = new AppendQueue(
       pool,
       () => leases.owner,
@@ -145,13 +194,18 @@ export class PostgresStore implements ServerStore {
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     let position = after;
     for (;;) {
-      const { rows } = await query<{ data: unknown; found: number }>(this.#pool, {
-        name: "read-events",
-        text: READ_EVENTS,
-        values: [keyText(taskId), position],
-      });
+      const { rows } = await query<{ data: unknown; found: number }>(
+        this.#pool,
+        {
+          name: "read-events",
+          text: READ_EVENTS,
+          values: [keyText(taskId), position],
+        },
+      );
       for (const { data } of rows) {
-        const events = decodeRow(data).filter(({ sequence }) => sequence > after);
+        const events = decodeRow(data).filter(
+          ({ sequence }) => sequence > after,
+        );
         yield* events;
         position = events.at(-1)?.sequence ?? position;
       }
@@ -163,7 +217,10 @@ export class PostgresStore implements ServerStore {
   async list(selection: TaskQuery): Promise<TaskPage> {
     const { cursor, limit } = selection;
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
-    const { rows } = await query<ListRow>(this.#pool, listStatement(selection, after));
+    const { rows } = await query<ListRow>(
+      this.#pool,
+      listStatement(selection, after),
+    );
     const tasks = rows.slice(0, limit).map((row): ListedTask => {
       const last = lastEventOf(row.data, {
         taskId: idOfKey(row.id),
@@ -173,13 +230,27 @@ export class PostgresStore implements ServerStore {
         sequence: BigInt(row.sequence),
       });
       const { title, workspace, agent } = row;
-      return { last, title: title ?? "", workspacePath: idOfKey(workspace ?? ""), agent: idOfKey(agent ?? "") };
+      return {
+        last,
+        title: title ?? "",
+        workspacePath: idOfKey(workspace ?? ""),
+        agent: idOfKey(agent ?? ""),
+      };
     });
     const last = tasks.at(-1)?.last;
-    return { tasks, cursor: rows.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
+    return {
+      tasks,
+      cursor:
+        rows.length > limit && last
+          ? encodeCursor(positionOf(last))
+          : undefined,
+    };
   }
 
-  async findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
+  async findLatest(
+    principal: string,
+    contextId: string,
+  ): Promise<TaskEvent | undefined> {
     const { rows } = await query<{ data: unknown }>(this.#pool, {
       name: "find-latest",
       text: `SELECT ${bounded("event.data")} AS data FROM context JOIN task ON task.id = context.task_id
@@ -190,17 +261,28 @@ export class PostgresStore implements ServerStore {
     return rows[0] && decodeRow(rows[0].data).at(-1);
   }
 
-  async findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
-    const { rows } = await query<{ data: unknown; sequence: string }>(this.#pool, {
-      name: "find-message",
-      text: `SELECT ${bounded("event.data")} AS data, message.sequence FROM message
+  async findMessage(
+    principal: string,
+    messageId: string,
+  ): Promise<TaskEvent | undefined> {
+    const { rows } = await query<{ data: unknown; sequence: string }>(
+      this.#pool,
+      {
+        name: "find-message",
+        text: `SELECT ${bounded("event.data")} AS data, message.sequence FROM message
         JOIN event ON event.task_id = message.task_id AND event.sequence >= message.sequence
         WHERE message.principal = $1 AND message.message_id = $2 ORDER BY event.sequence LIMIT 1`,
-      values: [keyText(principal), keyText(messageId)],
-    });
+        values: [keyText(principal), keyText(messageId)],
+      },
+    );
     const [row] = rows;
-    const event = row && decodeRow(row.data).find(({ sequence }) => sequence === BigInt(row.sequence));
-    // The message of a task that was refused for its id stays claimed for the task of another server under that id.
+    const event =
+      row &&
+      decodeRow(row.data).find(
+        ({ sequence }) => sequence === BigInt(row.sequence),
+      );
+    // The message of a task that was refused for its id stays claimed for the
+    // task of another server under that id.
     return event && messageIdOf(event) === messageId ? event : undefined;
   }
 
@@ -214,8 +296,12 @@ export class PostgresStore implements ServerStore {
 
   async assertWritable(): Promise<void> {
     if (this.#closed) throw closed();
-    // Locks no row and changes none, but is refused where nothing can be written.
-    await query(this.#pool, { text: "UPDATE layout SET version = version WHERE false", values: [] });
+    // Locks no row and changes none, but is refused where nothing can be
+    // written.
+    await query(this.#pool, {
+      text: "UPDATE layout SET version = version WHERE false",
+      values: [],
+    });
   }
 
   /** Commits the queued appends and ends the connections. */
@@ -235,5 +321,7 @@ export class PostgresStore implements ServerStore {
 }
 
 function closed(): DevtoolError {
-  return new DevtoolError("the store is closed", Code.Unavailable, { remedy: "start the server again" });
+  return new DevtoolError("the store is closed", Code.Unavailable, {
+    remedy: "start the server again",
+  });
 }

@@ -1,7 +1,10 @@
 import type { Pool, QueryConfig, QueryResult } from "pg";
 import { storeError } from "./postgres-error.ts";
 
-/** Runs a statement on a connection of a pool. Rejects with a `DevtoolError` when it fails. */
+/**
+ * Runs a statement on a connection of a pool. Rejects with a `DevtoolError`
+ * when it fails.
+ */
 export async function query<R extends Record<string, unknown>>(
   pool: Pool,
   statement: QueryConfig,

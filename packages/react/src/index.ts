@@ -1,12 +1,18 @@
 /**
- * The public API of `@devtool/react`, name by name. Adding a name here adds API.
+ * The public API of `@devtool/react`, name by name. Adding a name here adds
+ * API.
  *
- * Start with `useTask` for one task, and `useSessions` for a list of them. Nothing here renders elements of
- * its own, so all of it works in the DOM, in Ink and in other renderers.
+ * Start with `useTask` for one task, and `useSessions` for a list of them.
+ * Nothing here renders elements of its own, so all of it works in the DOM, in
+ * Ink and in other renderers.
  */
 export { MessageList, type MessageListProps } from "./message-list.ts";
 export { describeToolCall, type ToolCallDisplay } from "./tool-call-display.ts";
 export { type AgentsHandle, useAgents } from "./use-agents.ts";
 export { type ApprovalHandle, useApproval } from "./use-approval.ts";
-export { type SessionsActions, type SessionsHandle, useSessions } from "./use-sessions.ts";
+export {
+  type SessionsActions,
+  type SessionsHandle,
+  useSessions,
+} from "./use-sessions.ts";
 export { type TaskActions, type TaskHandle, useTask } from "./use-task.ts";

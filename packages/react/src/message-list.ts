@@ -10,22 +10,28 @@ export interface MessageListProps {
    */
   readonly items: readonly TaskItem[];
   /**
-   * Renders an item. Give a function outside of components, or one of `useCallback`: another function renders
-   * all items again, also those that have not changed.
+   * Renders an item. Give a function outside of components, or one of
+   * `useCallback`: another function renders all items again, also those that
+   * have not changed.
    */
   readonly renderItem: (item: TaskItem) => ReactNode;
 }
 
 /**
- * Renders the items of a task in order, each with its key, and only those that have changed. It renders
- * nothing of its own.
+ * Renders the items of a task in order, each with its key, and only those that
+ * have changed. It renders nothing of its own.
  *
  * ```tsx
  * <MessageList items={items} renderItem={renderItem} />
  * ```
  */
-export function MessageList({ items, renderItem }: MessageListProps): ReactElement[] {
-  return items.map((item) => createElement(OneItem, { key: item.key, item, renderItem }));
+export function MessageList({
+  items,
+  renderItem,
+}: MessageListProps): ReactElement[] {
+  return items.map((item) =>
+    createElement(OneItem, { key: item.key, item, renderItem }),
+  );
 }
 
 interface OneItemProps {
@@ -33,5 +39,7 @@ interface OneItemProps {
   readonly renderItem: (item: TaskItem) => ReactNode;
 }
 
-const OneItem = memo(({ item, renderItem }: OneItemProps): ReactNode => renderItem(item));
+const OneItem = memo(
+  ({ item, renderItem }: OneItemProps): ReactNode => renderItem(item),
+);
 OneItem.displayName = "MessageListItem";

@@ -1,9 +1,15 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { type FileDiff, type Part, type ToolCall, type ToolCallAnswerer, ToolCallStatus } from "@devtool/schema";
+import {
+  type FileDiff,
+  type Part,
+  type ToolCall,
+  type ToolCallAnswerer,
+  ToolCallStatus,
+} from "@devtool/schema";
 
 /**
- * A tool call in the form in which user interfaces show it. All texts are foreign: show them as they are, never
- * as markup.
+ * A tool call in the form in which user interfaces show it. All texts are
+ * foreign: show them as they are, never as markup.
  */
 export interface ToolCallDisplay {
   readonly call: ToolCall;
@@ -11,17 +17,25 @@ export interface ToolCallDisplay {
    * One line: the description of the call, or the name of its tool.
    */
   readonly title: string;
-  readonly status: "waiting" | "asking" | "running" | "succeeded" | "failed" | "cancelled";
+  readonly status:
+    | "waiting"
+    | "asking"
+    | "running"
+    | "succeeded"
+    | "failed"
+    | "cancelled";
   /**
    * The command line of a shell command. Undefined for other calls.
    */
   readonly command: string | undefined;
   /**
-   * The change to a file that the call proposes or has made. Undefined for other calls.
+   * The change to a file that the call proposes or has made. Undefined for
+   * other calls.
    */
   readonly diff: FileDiff | undefined;
   /**
-   * The output so far, or the result: text that may hold ANSI escape sequences. Empty if there is none.
+   * The output so far, or the result: text that may hold ANSI escape sequences.
+   * Empty if there is none.
    */
   readonly output: string;
   /**
@@ -33,7 +47,8 @@ export interface ToolCallDisplay {
    */
   readonly error: string;
   /**
-   * Share of the work that is done, from 0 to 1. Undefined if the tool reports none.
+   * Share of the work that is done, from 0 to 1. Undefined if the tool reports
+   * none.
    */
   readonly progress: number | undefined;
   /**
@@ -45,7 +60,10 @@ export interface ToolCallDisplay {
 /**
  * Describes the tool call of a part. Undefined for other parts.
  */
-export function describeToolCall({ content, toolCallDetail }: Part): ToolCallDisplay | undefined {
+export function describeToolCall({
+  content,
+  toolCallDetail,
+}: Part): ToolCallDisplay | undefined {
   if (content.case !== "toolCall") return undefined;
   const call = content.value;
   const { result } = call;
@@ -57,8 +75,18 @@ export function describeToolCall({ content, toolCallDetail }: Part): ToolCallDis
     call,
     title: call.description || call.toolName,
     status: statusOf(call),
-    command: asked?.case === "executeDetails" ? asked.value.command : typeof command === "string" ? command : undefined,
-    diff: output?.case === "diff" ? output.value : asked?.case === "fileEditDetails" ? asked.value : undefined,
+    command:
+      asked?.case === "executeDetails"
+        ? asked.value.command
+        : typeof command === "string"
+          ? command
+          : undefined,
+    diff:
+      output?.case === "diff"
+        ? output.value
+        : asked?.case === "fileEditDetails"
+          ? asked.value
+          : undefined,
     output: output?.case === "text" ? output.value : (call.liveContent ?? ""),
     data: output?.case === "structuredData" ? output.value : undefined,
     error: result.case === "error" ? result.value.message : "",
@@ -67,7 +95,10 @@ export function describeToolCall({ content, toolCallDetail }: Part): ToolCallDis
   };
 }
 
-function statusOf({ status, confirmationRequest }: ToolCall): ToolCallDisplay["status"] {
+function statusOf({
+  status,
+  confirmationRequest,
+}: ToolCall): ToolCallDisplay["status"] {
   switch (status) {
     case ToolCallStatus.STATUS_UNSPECIFIED:
     case ToolCallStatus.PENDING:

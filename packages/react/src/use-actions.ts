@@ -9,24 +9,32 @@ interface Subscribable {
 }
 
 /**
- * Runs an action until the component unmounts. Resolves to whether the action succeeded.
+ * Runs an action until the component unmounts. Resolves to whether the action
+ * succeeded.
  */
-export type RunAction = (act: (signal: AbortSignal) => Promise<void>) => Promise<boolean>;
+export type RunAction = (
+  act: (signal: AbortSignal) => Promise<void>,
+) => Promise<boolean>;
 
 /**
- * Returns the actions on a view, which stay the same for it, and the error of the latest one.
+ * Returns the actions on a view, which stay the same for it, and the error of
+ * the latest one.
  *
  * After an unmount, actions stop waiting as soon as `isDelivered` holds.
  *
  * @param create creates the actions; a function that does not change
- * @param isDelivered a function that does not change, too: with another one, running actions are stopped
+ * @param isDelivered a function that does not change, too: with another one,
+ * running actions are stopped
  */
 export function useActions<View extends Subscribable, Actions>(
   view: View,
   create: (view: View, run: RunAction) => Actions,
   isDelivered: (view: View) => boolean,
 ): readonly [Actions, ConnectError | undefined] {
-  const [failed, setFailed] = useState<{ readonly view: View; readonly error: ConnectError }>();
+  const [failed, setFailed] = useState<{
+    readonly view: View;
+    readonly error: ConnectError;
+  }>();
   const mounted = useRef(new AbortController());
   useEffect(() => {
     const controller = new AbortController();
@@ -42,7 +50,8 @@ export function useActions<View extends Subscribable, Actions>(
           setFailed(undefined);
           return true;
         } catch (reason) {
-          if (!signal.aborted) setFailed({ view, error: ConnectError.from(reason) });
+          if (!signal.aborted)
+            setFailed({ view, error: ConnectError.from(reason) });
           return false;
         }
       }),

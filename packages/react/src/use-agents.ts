@@ -8,11 +8,13 @@ import { useEffect, useState } from "react";
  */
 export interface AgentsHandle {
   /**
-   * The agents of the server, the default one first. Empty until the server has answered.
+   * The agents of the server, the default one first. Empty until the server has
+   * answered.
    */
   readonly agents: readonly ListedAgent[];
   /**
-   * The directory in which agents work if a session names none. Empty if each session must name one.
+   * The directory in which agents work if a session names none. Empty if each
+   * session must name one.
    */
   readonly workspace: string;
   /**
@@ -29,10 +31,17 @@ export interface AgentsHandle {
   readonly error: ConnectError | undefined;
 }
 
-const NONE: AgentsHandle = { agents: [], workspace: "", workspaceRoots: [], isLoaded: false, error: undefined };
+const NONE: AgentsHandle = {
+  agents: [],
+  workspace: "",
+  workspaceRoots: [],
+  isLoaded: false,
+  error: undefined,
+};
 
 /**
- * Lists the agents of the server once. A server's agents do not change while it runs.
+ * Lists the agents of the server once. A server's agents do not change while it
+ * runs.
  */
 export function useAgents(client: DevtoolClient): AgentsHandle {
   const [listed, setListed] = useState({ client, handle: NONE });
@@ -43,7 +52,13 @@ export function useAgents(client: DevtoolClient): AgentsHandle {
     };
     client.agents.listAgents({}, { signal: mounted.signal }).then(
       ({ agents, workspace, workspaceRoots }) =>
-        show({ agents, workspace, workspaceRoots, isLoaded: true, error: undefined }),
+        show({
+          agents,
+          workspace,
+          workspaceRoots,
+          isLoaded: true,
+          error: undefined,
+        }),
       (reason: unknown) => show({ ...NONE, error: ConnectError.from(reason) }),
     );
     return () => mounted.abort();

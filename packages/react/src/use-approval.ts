@@ -1,11 +1,15 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { AnswerChanges, AskedToolCall } from "@devtool/client";
-import { type ConfirmationOption, OPTION_MODIFY_ARGUMENTS } from "@devtool/schema";
+import {
+  type ConfirmationOption,
+  OPTION_MODIFY_ARGUMENTS,
+} from "@devtool/schema";
 import { useState } from "react";
 import type { TaskActions } from "./use-task.ts";
 
 /**
- * A question about a tool call, and the answer to it as far as the user has made it.
+ * A question about a tool call, and the answer to it as far as the user has
+ * made it.
  */
 export interface ApprovalHandle {
   /**
@@ -17,7 +21,8 @@ export interface ApprovalHandle {
    */
   readonly canEdit: boolean;
   /**
-   * What the call would write to the file, with the user's changes. Empty if it writes none.
+   * What the call would write to the file, with the user's changes. Empty if it
+   * writes none.
    */
   readonly content: string;
   /**
@@ -37,19 +42,21 @@ export interface ApprovalHandle {
    */
   readonly canChangeArguments: boolean;
   /**
-   * Replaces all arguments of the call, which then asks again. Resolves as `choose` does.
+   * Replaces all arguments of the call, which then asks again. Resolves as
+   * `choose` does.
    */
   readonly changeArguments: (args: JsonObject) => Promise<boolean>;
   /**
-   * Answers with an option, the changed content and words to the agent. Resolves as `answer` does; false, without
-   * an effect, while an answer is on its way.
+   * Answers with an option, the changed content and words to the agent.
+   * Resolves as `answer` does; false, without an effect, while an answer is on
+   * its way.
    */
   readonly choose: (optionId: string, text?: string) => Promise<boolean>;
 }
 
 /**
- * Holds the answer to a question. When the call asks something else, the changes are dropped: they were made
- * for the other question.
+ * Holds the answer to a question. When the call asks something else, the
+ * changes are dropped: they were made for the other question.
  *
  * ```tsx
  * const { options, content, edit, choose } = useApproval(question, answer);
@@ -58,18 +65,32 @@ export interface ApprovalHandle {
  * @param call one of `questions` of `useTask`
  * @param answer `answer` of `useTask`
  */
-export function useApproval(call: AskedToolCall, answer: TaskActions["answer"]): ApprovalHandle {
-  const [draft, setDraft] = useState<Draft>({ call, edited: undefined, isAnswering: false });
-  const { edited, isAnswering } = draft.call === call ? draft : { edited: undefined, isAnswering: false };
+export function useApproval(
+  call: AskedToolCall,
+  answer: TaskActions["answer"],
+): ApprovalHandle {
+  const [draft, setDraft] = useState<Draft>({
+    call,
+    edited: undefined,
+    isAnswering: false,
+  });
+  const { edited, isAnswering } =
+    draft.call === call ? draft : { edited: undefined, isAnswering: false };
   const details = call.confirmationRequest?.details;
-  const proposed = details?.case === "fileEditDetails" ? details.value.newContent : undefined;
+  const proposed =
+    details?.case === "fileEditDetails" ? details.value.newContent : undefined;
   const content = edited ?? proposed ?? "";
   const isEdited = proposed !== undefined && content !== proposed;
-  const send = async (optionId: string, changes: AnswerChanges): Promise<boolean> => {
+  const send = async (
+    optionId: string,
+    changes: AnswerChanges,
+  ): Promise<boolean> => {
     if (isAnswering) return false;
     setDraft({ call, edited, isAnswering: true });
     const succeeded = await answer(call.toolCallId, optionId, changes);
-    setDraft((now) => (now.call === call ? { ...now, isAnswering: false } : now));
+    setDraft((now) =>
+      now.call === call ? { ...now, isAnswering: false } : now,
+    );
     return succeeded;
   };
   return {
@@ -80,8 +101,10 @@ export function useApproval(call: AskedToolCall, answer: TaskActions["answer"]):
     isAnswering,
     edit: (text) => setDraft({ call, edited: text, isAnswering }),
     canChangeArguments: call.argumentsEditable === true,
-    changeArguments: (modifiedArguments) => send(OPTION_MODIFY_ARGUMENTS, { modifiedArguments }),
-    choose: (optionId, text = "") => send(optionId, { text, ...(isEdited && { newContent: content }) }),
+    changeArguments: (modifiedArguments) =>
+      send(OPTION_MODIFY_ARGUMENTS, { modifiedArguments }),
+    choose: (optionId, text = "") =>
+      send(optionId, { text, ...(isEdited && { newContent: content }) }),
   };
 }
 

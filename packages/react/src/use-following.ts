@@ -1,7 +1,8 @@
 import { useEffect } from "react";
 
 /**
- * Something that reads until a signal aborts, and shows its errors in its snapshot.
+ * Something that reads until a signal aborts, and shows its errors in its
+ * snapshot.
  */
 interface Follower {
   follow(signal: AbortSignal): Promise<void>;

@@ -12,7 +12,8 @@ import { type RunAction, useActions } from "./use-actions.ts";
 import { useFollowing } from "./use-following.ts";
 
 /**
- * The caller's tasks, and how to act on the list. Actions never reject, as those of `useTask`.
+ * The caller's tasks, and how to act on the list. Actions never reject, as
+ * those of `useTask`.
  */
 export interface SessionsHandle extends SessionListSnapshot, SessionsActions {
   /**
@@ -36,18 +37,31 @@ export interface SessionsActions {
 }
 
 /**
- * Shows the caller's tasks as they are now, the last changed first, over one stream for all of them.
+ * Shows the caller's tasks as they are now, the last changed first, over one
+ * stream for all of them.
  *
- * Another `client` or `filter` shows another list; filters are compared by their fields. Changes of other
- * options are ignored.
+ * Another `client` or `filter` shows another list; filters are compared by
+ * their fields. Changes of other options are ignored.
  */
-export function useSessions(client: DevtoolClient, options: SessionListOptions = {}): SessionsHandle {
+export function useSessions(
+  client: DevtoolClient,
+  options: SessionListOptions = {},
+): SessionsHandle {
   const { filter } = options;
-  const [kept, keep] = useState(() => ({ client, filter, list: createSessionList(client, options) }));
+  const [kept, keep] = useState(() => ({
+    client,
+    filter,
+    list: createSessionList(client, options),
+  }));
   const isOther = kept.client !== client || !isSameFilter(kept.filter, filter);
-  if (isOther) keep({ client, filter, list: createSessionList(client, options) });
+  if (isOther)
+    keep({ client, filter, list: createSessionList(client, options) });
   const { list } = kept;
-  const snapshot = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot);
+  const snapshot = useSyncExternalStore(
+    list.subscribe,
+    list.snapshot,
+    list.snapshot,
+  );
   useFollowing(list);
   const [actions, failure] = useActions(list, listActions, isDelivered);
   return { ...snapshot, ...actions, failure };
@@ -56,7 +70,8 @@ export function useSessions(client: DevtoolClient, options: SessionListOptions =
 function listActions(list: SessionList, run: RunAction): SessionsActions {
   return {
     loadMore: () => run((signal) => list.loadMore(signal)),
-    rename: (taskId, title) => run((signal) => list.rename(taskId, title, signal)),
+    rename: (taskId, title) =>
+      run((signal) => list.rename(taskId, title, signal)),
   };
 }
 
@@ -65,7 +80,10 @@ function isDelivered(): boolean {
   return true;
 }
 
-function isSameFilter(one: SessionFilter = {}, other: SessionFilter = {}): boolean {
+function isSameFilter(
+  one: SessionFilter = {},
+  other: SessionFilter = {},
+): boolean {
   return (
     one.state === other.state &&
     one.agent === other.agent &&

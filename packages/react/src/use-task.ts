@@ -15,9 +15,9 @@ import { useFollowing } from "./use-following.ts";
 /**
  * A task, and how to act on it.
  *
- * The functions resolve to whether they succeeded, and never reject: `failure` has the error. When the
- * component unmounts, they stop waiting; a message on its way is still delivered. The functions stay the
- * same for a task.
+ * The functions resolve to whether they succeeded, and never reject: `failure`
+ * has the error. When the component unmounts, they stop waiting; a message on
+ * its way is still delivered. The functions stay the same for a task.
  */
 export interface TaskHandle extends TaskSnapshot, TaskActions {
   /**
@@ -31,13 +31,18 @@ export interface TaskHandle extends TaskSnapshot, TaskActions {
  */
 export interface TaskActions {
   /**
-   * Sends a text or a request. It continues the task, or starts one. Resolves when the exchange has ended.
+   * Sends a text or a request. It continues the task, or starts one. Resolves
+   * when the exchange has ended.
    */
   readonly send: (content: MessageContent) => Promise<boolean>;
   /**
    * Answers one of `questions`, as `TaskView.answer`.
    */
-  readonly answer: (toolCallId: string, optionId: string, changes?: AnswerChanges) => Promise<boolean>;
+  readonly answer: (
+    toolCallId: string,
+    optionId: string,
+    changes?: AnswerChanges,
+  ) => Promise<boolean>;
   /**
    * Cancels the task. Resolves when it has ended.
    */
@@ -49,25 +54,45 @@ export interface TaskActions {
 }
 
 /**
- * Shows a task, or one that the first message starts, as it is now, also what other clients make of it.
+ * Shows a task, or one that the first message starts, as it is now, also what
+ * other clients make of it.
  *
  * ```tsx
  * const { items, questions, send, answer } = useTask(client, { taskId });
  * ```
  *
- * Another `client` or `taskId` shows another task. When `taskId` becomes the id of the task that was
- * started, the task stays. Changes of other options are ignored.
+ * Another `client` or `taskId` shows another task. When `taskId` becomes the id
+ * of the task that was started, the task stays. Changes of other options are
+ * ignored.
  */
-export function useTask(client: DevtoolClient, options: TaskViewOptions = {}): TaskHandle {
+export function useTask(
+  client: DevtoolClient,
+  options: TaskViewOptions = {},
+): TaskHandle {
   const { taskId } = options;
-  const [kept, keep] = useState(() => ({ client, taskId, view: createTaskView(client, options) }));
+  const [kept, keep] = useState(() => ({
+    client,
+    taskId,
+    view: createTaskView(client, options),
+  }));
   const isOther = kept.client !== client || kept.taskId !== taskId;
   if (isOther) {
-    const isSame = kept.client === client && taskId !== undefined && kept.view.snapshot().task.id === taskId;
-    keep({ client, taskId, view: isSame ? kept.view : createTaskView(client, options) });
+    const isSame =
+      kept.client === client &&
+      taskId !== undefined &&
+      kept.view.snapshot().task.id === taskId;
+    keep({
+      client,
+      taskId,
+      view: isSame ? kept.view : createTaskView(client, options),
+    });
   }
   const { view } = kept;
-  const snapshot = useSyncExternalStore(view.subscribe, view.snapshot, view.snapshot);
+  const snapshot = useSyncExternalStore(
+    view.subscribe,
+    view.snapshot,
+    view.snapshot,
+  );
   useFollowing(view);
   const [actions, failure] = useActions(view, taskActions, isDelivered);
   return { ...snapshot, ...actions, failure };
@@ -83,7 +108,8 @@ function taskActions(
 ): TaskActions {
   return {
     send: (content) => run((signal) => view.send(content, signal)),
-    answer: (toolCallId, optionId, changes) => run((signal) => view.answer(toolCallId, optionId, signal, changes)),
+    answer: (toolCallId, optionId, changes) =>
+      run((signal) => view.answer(toolCallId, optionId, signal, changes)),
     cancel: () => run((signal) => view.cancel(signal)),
     rename: (title) => run((signal) => view.rename(title, signal)),
   };

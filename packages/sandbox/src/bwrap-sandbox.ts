@@ -3,49 +3,85 @@ import { isWithin, readGuardedPlaces } from "./guarded-places.ts";
 import { checkMounts, intendedMounts } from "./mount-check.ts";
 import { Placeholders } from "./placeholders.ts";
 import { leftRedirects, missingRedirects, type Redirect } from "./redirects.ts";
-import type { GuardedPlaces, Sandbox, SandboxAccess, SandboxedCommand, SandboxRequest } from "./sandbox.ts";
+import type {
+  GuardedPlaces,
+  Sandbox,
+  SandboxAccess,
+  SandboxedCommand,
+  SandboxRequest,
+} from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
-import { networkMounts, realPath, realPaths, systemMounts, toolDirectories } from "./system-mounts.ts";
+import {
+  networkMounts,
+  realPath,
+  realPaths,
+  systemMounts,
+  toolDirectories,
+} from "./system-mounts.ts";
 import { isGrantable, workspaceMounts } from "./workspace-mounts.ts";
 
 /** The machine that a bwrap sandbox runs on. */
 export interface BwrapOptions {
   /** The absolute path of bwrap. */
   readonly program: string;
-  /** Paths that no command reads or writes, whatever it was granted: where tasks and tokens are stored. */
+  /**
+   * Paths that no command reads or writes, whatever it was granted: where tasks
+   * and tokens are stored.
+   */
   readonly hidden: readonly string[];
-  /** The PATH of commands: its directories outside the system are shown to them, read-only. */
+  /**
+   * The PATH of commands: its directories outside the system are shown to them,
+   * read-only.
+   */
   readonly path: string;
   /** The architecture, as in `process.arch`. */
   readonly machine: string;
-  /** Further arguments, which not every version of bwrap knows: `BWRAP_EXTRAS`, or none. */
+  /**
+   * Further arguments, which not every version of bwrap knows: `BWRAP_EXTRAS`,
+   * or none.
+   */
   readonly extras: readonly string[];
 }
 
-/** Prevents commands from creating user namespaces. bwrap supports it since 0.8. */
+/**
+ * Prevents commands from creating user namespaces. bwrap supports it since 0.8.
+ */
 export const BWRAP_EXTRAS: readonly string[] = ["--disable-userns"];
 
 /** The home directory inside: empty, and removed with the command. */
 const HOME = "/tmp/.home";
 
 const NAMESPACES = [
-  ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  [
+    "--unshare-user",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+  ],
   ["--die-with-parent", "--new-session", "--cap-drop", "ALL"],
 ].flat();
 
 /**
  * Returns a sandbox that runs commands in bubblewrap.
  *
- * A command gets namespaces of its own and a file system in which it can write the workspace, read the system, and see nothing else,
- * the home directory included. It has no privileges, and no network unless that is granted. All of its processes end
- * with its first one, which ends with this process.
+ * A command gets namespaces of its own and a file system in which it can write
+ * the workspace, read the system, and see nothing else, the home directory
+ * included. It has no privileges, and no network unless that is granted. All of
+ * its processes end with its first one, which ends with this process.
  */
 export function createBwrapSandbox(options: BwrapOptions): Sandbox {
   const filter = seccompFilter(options.machine);
   const inputs = filter ? [filter] : [];
   const info = 3 + inputs.length;
-  const descriptors = [...(filter ? ["--seccomp", "3"] : []), "--info-fd", `${info}`, "--block-fd", `${info + 1}`];
+  const descriptors = [
+    ...(filter ? ["--seccomp", "3"] : []),
+    "--info-fd",
+    `${info}`,
+    "--block-fd",
+    `${info + 1}`,
+  ];
   const system = [...systemMounts(), "--proc", "/proc", "--dev", "/dev"];
   const tools = toolDirectories(options.path);
   const intendedTools = intendedMounts(
@@ -60,22 +96,50 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
     confines: true,
     notice: "",
     command: async (request: SandboxRequest): Promise<SandboxedCommand> => {
-      const { argv, workingDirectory, environment, shell, access, limits } = request;
+      const { argv, workingDirectory, environment, shell, access, limits } =
+        request;
       assertOutside(options.program, access);
-      const { mounts, guarded, missing, redirects } = await planWorkspace(access, { tools, hidden: options.hidden });
+      const { mounts, guarded, missing, redirects } = await planWorkspace(
+        access,
+        { tools, hidden: options.hidden },
+      );
       // Versions before 0.8 do not support sizes either.
-      const scratchBytes = options.extras === BWRAP_EXTRAS ? limits?.scratchBytes : undefined;
-      const network = access.network === "none" ? ["--unshare-net"] : networkMounts();
+      const scratchBytes =
+        options.extras === BWRAP_EXTRAS ? limits?.scratchBytes : undefined;
+      const network =
+        access.network === "none" ? ["--unshare-net"] : networkMounts();
       const others = [...scratchMounts(scratchBytes), ...network];
       const intended = intendedMounts(mounts);
-      for (const [path, tool] of intendedTools) if (intended.get(path)?.isReadOnly) intended.set(path, tool);
-      const all = new Map([...intendedSystem, ...intendedMounts(others, resolveLinks), ...intended]);
+      for (const [path, tool] of intendedTools)
+        if (intended.get(path)?.isReadOnly) intended.set(path, tool);
+      const all = new Map([
+        ...intendedSystem,
+        ...intendedMounts(others, resolveLinks),
+        ...intended,
+      ]);
       return {
         argv: [
-          ...[options.program, ...NAMESPACES, ...options.extras, ...descriptors, ...system, ...others, ...mounts],
+          ...[
+            options.program,
+            ...NAMESPACES,
+            ...options.extras,
+            ...descriptors,
+            ...system,
+            ...others,
+            ...mounts,
+          ],
           // In /dev a command without limits may use shared memory.
           ...(limits ? ["--remount-ro", "/dev"] : []),
-          ...["--remount-ro", "/proc", "--remount-ro", "/", "--chdir", workingDirectory, "--", ...argv],
+          ...[
+            "--remount-ro",
+            "/proc",
+            "--remount-ro",
+            "/",
+            "--chdir",
+            workingDirectory,
+            "--",
+            ...argv,
+          ],
         ],
         workingDirectory: "/",
         environment: { ...environment, HOME, TMPDIR: "/tmp" },
@@ -84,15 +148,24 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         supervised: true,
         check: (pid) => checkMounts(pid, all, intended),
         guarded,
-        hold: () => placeholders.hold({ directories: missing, redirects, links: guarded.links }),
+        hold: () =>
+          placeholders.hold({
+            directories: missing,
+            redirects,
+            links: guarded.links,
+          }),
         limits,
       };
     },
-    canGrant: (path, guarded) => isGrantable(path, guarded, options.hidden.flatMap(realPaths)),
+    canGrant: (path, guarded) =>
+      isGrantable(path, guarded, options.hidden.flatMap(realPaths)),
   };
 }
 
-/** The part of its workspace that a command sees, and the paths that stay mounted while it runs. */
+/**
+ * The part of its workspace that a command sees, and the paths that stay
+ * mounted while it runs.
+ */
 interface WorkspacePlan {
   /** Arguments of bwrap. */
   readonly mounts: readonly string[];
@@ -102,18 +175,33 @@ interface WorkspacePlan {
   readonly redirects: readonly Redirect[];
 }
 
-/** Determines which places of a workspace are guarded, and plans how a command sees them. */
+/**
+ * Determines which places of a workspace are guarded, and plans how a command
+ * sees them.
+ */
 async function planWorkspace(
   access: SandboxAccess,
-  { tools, hidden }: { readonly tools: readonly string[]; readonly hidden: readonly string[] },
+  {
+    tools,
+    hidden,
+  }: { readonly tools: readonly string[]; readonly hidden: readonly string[] },
 ): Promise<WorkspacePlan> {
   const { workspace, writable } = access;
-  const guarded = await readGuardedPlaces(workspace, access.workspaceAccess ?? "write");
+  const guarded = await readGuardedPlaces(
+    workspace,
+    access.workspaceAccess ?? "write",
+  );
   const missing = guarded.missing.filter((path) => !writable.includes(path));
   const gitDirectories = [join(workspace, ".git"), ...guarded.gitDirectories];
-  const granted = missingRedirects(gitDirectories.filter((path) => writable.includes(path)));
-  const left = leftRedirects(gitDirectories.filter((path) => !writable.includes(path)));
-  const files = guarded.missingFiles.map((path): Redirect => ({ path, content: "" }));
+  const granted = missingRedirects(
+    gitDirectories.filter((path) => writable.includes(path)),
+  );
+  const left = leftRedirects(
+    gitDirectories.filter((path) => !writable.includes(path)),
+  );
+  const files = guarded.missingFiles.map(
+    (path): Redirect => ({ path, content: "" }),
+  );
   const mounts = workspaceMounts(access, {
     tools,
     guarded,
@@ -121,23 +209,51 @@ async function planWorkspace(
     missing,
     redirects: [...granted, ...files].map(({ path }) => path),
   });
-  return { mounts, guarded, missing, redirects: [...granted, ...left, ...files] };
+  return {
+    mounts,
+    guarded,
+    missing,
+    redirects: [...granted, ...left, ...files],
+  };
 }
 
 function resolveLinks(path: string): string {
   return realPath(path) ?? path;
 }
 
-/** Lists the arguments for writable, empty directories of a maximum size in bytes. Without one it is half of the memory. */
+/**
+ * Lists the arguments for writable, empty directories of a maximum size in
+ * bytes. Without one it is half of the memory.
+ */
 function scratchMounts(sizeBytes: number | undefined): string[] {
   const size = sizeBytes === undefined ? [] : ["--size", String(sizeBytes)];
-  const directories = ["/tmp", "/var/tmp"].flatMap((path) => ["--perms", "0700", ...size, "--tmpfs", path]);
+  const directories = ["/tmp", "/var/tmp"].flatMap((path) => [
+    "--perms",
+    "0700",
+    ...size,
+    "--tmpfs",
+    path,
+  ]);
   return [...directories, "--dir", "/run", "--dir", HOME];
 }
 
-/** Throws for a bwrap that the command could change, and so replace the program that confines it. */
-function assertOutside(program: string, { workspace, writable }: SandboxAccess): void {
-  if (!realPaths(program).some((path) => isWithin(path, [workspace, ...writable]))) return;
-  const remedy = "install bubblewrap for the system, or choose another workspace";
-  throw new SandboxError(`${program} is in a directory that the command may write`, "cannot-confine", { remedy });
+/**
+ * Throws for a bwrap that the command could change, and so replace the program
+ * that confines it.
+ */
+function assertOutside(
+  program: string,
+  { workspace, writable }: SandboxAccess,
+): void {
+  if (
+    !realPaths(program).some((path) => isWithin(path, [workspace, ...writable]))
+  )
+    return;
+  const remedy =
+    "install bubblewrap for the system, or choose another workspace";
+  throw new SandboxError(
+    `${program} is in a directory that the command may write`,
+    "cannot-confine",
+    { remedy },
+  );
 }

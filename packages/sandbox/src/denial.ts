@@ -4,7 +4,10 @@ import { isWithin, missingPlace } from "./guarded-places.ts";
 import type { GuardedPlaces, Sandbox, SandboxAccess } from "./sandbox.ts";
 import { realPath } from "./system-mounts.ts";
 
-/** Further access that a command needs. `unconfined` is a run without any sandbox. */
+/**
+ * Further access that a command needs. `unconfined` is a run without any
+ * sandbox.
+ */
 export type Extension =
   | { readonly case: "read"; readonly path: string }
   | { readonly case: "write"; readonly path: string }
@@ -27,8 +30,12 @@ const NETWORK =
 const READ_ONLY = /Read-only file system|\bEROFS\b/i;
 /** Errors of moving or removing a mount. */
 const BUSY = /Device or resource busy|\bEBUSY\b/i;
-/** Errors of operations that need a privilege, which no further access gives, and of moving a mount. */
-const PRIVILEGED = /Operation not permitted|Device or resource busy|\b(EPERM|EBUSY)\b/i;
+/**
+ * Errors of operations that need a privilege, which no further access gives,
+ * and of moving a mount.
+ */
+const PRIVILEGED =
+  /Operation not permitted|Device or resource busy|\b(EPERM|EBUSY)\b/i;
 const REFUSED = /Permission denied|\bEACCES\b/i;
 const MISSING = /No such file or directory|\bENOENT\b/i;
 const QUOTED = /['"‘“`]([^'"’”`]+)['"’”`]/;
@@ -39,11 +46,29 @@ const BARE = /(?:^|[\s:=(])(\/[^\s:;,)]+)/;
 const SCRATCH = ["/tmp", "/var/tmp"];
 /** Number of lines at the end of the output that are searched. */
 const MAX_LINES = 50;
-/** Directories that are never granted: a command that has to write there can only run without a sandbox. */
-const SYSTEM = ["/bin", "/boot", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys"];
+/**
+ * Directories that are never granted: a command that has to write there can
+ * only run without a sandbox.
+ */
+const SYSTEM = [
+  "/bin",
+  "/boot",
+  "/dev",
+  "/lib",
+  "/lib64",
+  "/proc",
+  "/sbin",
+  "/sys",
+];
 
-/** Guesses from the output of a failed command what its sandbox denied it; undefined when that does not look like the reason. */
-export function findDenial(failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
+/**
+ * Guesses from the output of a failed command what its sandbox denied it;
+ * undefined when that does not look like the reason.
+ */
+export function findDenial(
+  failed: FailedCommand,
+  sandbox: Sandbox,
+): Extension | undefined {
   const lines = failed.output.split("\n").slice(-MAX_LINES);
   for (const line of lines.reverse()) {
     const extension = denialIn(line, failed, sandbox);
@@ -52,8 +77,13 @@ export function findDenial(failed: FailedCommand, sandbox: Sandbox): Extension |
   return undefined;
 }
 
-/** Returns the access with an extension; undefined for a run without a sandbox. */
-export function extendedAccess(access: SandboxAccess, extension: Extension): SandboxAccess | undefined {
+/**
+ * Returns the access with an extension; undefined for a run without a sandbox.
+ */
+export function extendedAccess(
+  access: SandboxAccess,
+  extension: Extension,
+): SandboxAccess | undefined {
   switch (extension.case) {
     case "read":
       return { ...access, readable: [...access.readable, extension.path] };
@@ -68,7 +98,9 @@ export function extendedAccess(access: SandboxAccess, extension: Extension): San
   }
 }
 
-/** Describes an extension to a user, for example as `write access to "/data"`. */
+/**
+ * Describes an extension to a user, for example as `write access to "/data"`.
+ */
 export function extensionWords(extension: Extension): string {
   switch (extension.case) {
     case "read":
@@ -84,49 +116,95 @@ export function extensionWords(extension: Extension): string {
   }
 }
 
-function denialIn(line: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
+function denialIn(
+  line: string,
+  failed: FailedCommand,
+  sandbox: Sandbox,
+): Extension | undefined {
   const { access, guarded, workingDirectory } = failed;
-  if (access.network === "none" && NETWORK.test(line)) return { case: "network" };
-  const named = QUOTED.exec(line)?.[1] ?? BEFORE_REASON.exec(line)?.[1] ?? BARE.exec(line)?.[1];
-  const isPath = named !== undefined && (isAbsolute(named) || !named.includes(":"));
+  if (access.network === "none" && NETWORK.test(line))
+    return { case: "network" };
+  const named =
+    QUOTED.exec(line)?.[1] ??
+    BEFORE_REASON.exec(line)?.[1] ??
+    BARE.exec(line)?.[1];
+  const isPath =
+    named !== undefined && (isAbsolute(named) || !named.includes(":"));
   const path = isPath ? resolve(workingDirectory, named) : undefined;
   if (READ_ONLY.test(line)) return writeExtension(path, failed, sandbox);
-  // A read-only place is a mount, which cannot be removed or replaced, as `git checkout` tries.
+  // A read-only place is a mount, which cannot be removed or replaced, as
+  // `git checkout` tries.
   if (BUSY.test(line) && path !== undefined && isWithin(path, guarded.present))
     return writeExtension(path, failed, sandbox);
   if (PRIVILEGED.test(line)) return unconfined(path, failed);
   if (path === undefined) return undefined;
-  // Where a command may write, it was the mode of a file that denied access, and not the sandbox.
+  // Where a command may write, it was the mode of a file that denied access,
+  // and not the sandbox.
   const isWritable = isWithin(path, [access.workspace, ...access.writable]);
-  if (REFUSED.test(line)) return isWritable ? undefined : writeExtension(path, failed, sandbox);
+  if (REFUSED.test(line))
+    return isWritable ? undefined : writeExtension(path, failed, sandbox);
   if (!MISSING.test(line)) return undefined;
-  // The sandbox may hide what the command did not find: the path, or its directory, exists outside.
+  // The sandbox may hide what the command did not find: the path, or its
+  // directory, exists outside.
   const { workspace, readable, writable } = access;
-  if (isWithin(path, [workspace, "/usr", "/etc", ...SYSTEM, ...readable, ...writable])) return undefined;
+  if (
+    isWithin(path, [
+      workspace,
+      "/usr",
+      "/etc",
+      ...SYSTEM,
+      ...readable,
+      ...writable,
+    ])
+  )
+    return undefined;
   const place = realPath(path) ?? realPath(dirname(path));
-  // In a repository around the workspace, what no grant makes writable may still be read.
+  // In a repository around the workspace, what no grant makes writable may
+  // still be read.
   const guardedForReading = { ...guarded, gitDirectories: [] };
-  if (place === undefined || SCRATCH.includes(place) || !sandbox.canGrant(place, guardedForReading)) return undefined;
+  if (
+    place === undefined ||
+    SCRATCH.includes(place) ||
+    !sandbox.canGrant(place, guardedForReading)
+  )
+    return undefined;
   return { case: "read", path: place };
 }
 
-function writeExtension(path: string | undefined, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
+function writeExtension(
+  path: string | undefined,
+  failed: FailedCommand,
+  sandbox: Sandbox,
+): Extension | undefined {
   const place = path === undefined ? undefined : writablePlace(path, failed);
-  const grantable = place !== undefined && sandbox.canGrant(place, failed.guarded);
+  const grantable =
+    place !== undefined && sandbox.canGrant(place, failed.guarded);
   return grantable ? { case: "write", path: place } : unconfined(path, failed);
 }
 
 /**
- * Returns a run without a sandbox, unless only the output suggests that: anything can print a denial.
+ * Returns a run without a sandbox, unless only the output suggests that:
+ * anything can print a denial.
  *
- * The command line that was shown must contain the path itself, or the name of a program that needs a privilege.
+ * The command line that was shown must contain the path itself, or the name of
+ * a program that needs a privilege.
  */
-function unconfined(path: string | undefined, { command, workingDirectory }: FailedCommand): Extension | undefined {
+function unconfined(
+  path: string | undefined,
+  { command, workingDirectory }: FailedCommand,
+): Extension | undefined {
   const words = command.split(/[\s;|&()<>'"`]+/).filter(Boolean);
   const names = words.map((word) => word.slice(word.lastIndexOf("/") + 1));
-  const isNamed = path !== undefined && words.some((word) => resolve(workingDirectory, word) === path);
-  const isOfGit = path !== undefined && names.includes("git") && path.split("/").includes(".git");
-  return isNamed || isOfGit || names.some((name) => NEED_PRIVILEGE.has(name.replace(/:$/, "")))
+  const isNamed =
+    path !== undefined &&
+    words.some((word) => resolve(workingDirectory, word) === path);
+  const isOfGit =
+    path !== undefined &&
+    names.includes("git") &&
+    path.split("/").includes(".git");
+  return isNamed ||
+    isOfGit ||
+    names.some((name) => NEED_PRIVILEGE.has(name.replace(/:$/, "")))
     ? { case: "unconfined" }
     : undefined;
 }
@@ -141,26 +219,45 @@ const NEED_PRIVILEGE: ReadonlySet<string> = new Set(
 );
 
 /**
- * Returns what to make writable for a path: the whole repository, an existing file, or the nearest existing directory.
+ * Returns what to make writable for a path: the whole repository, an existing
+ * file, or the nearest existing directory.
  *
- * Undefined when that can be written already: then the path was relative to another directory.
+ * Undefined when that can be written already: then the path was relative to
+ * another directory.
  */
-function writablePlace(path: string, { access, guarded }: FailedCommand): string | undefined {
+function writablePlace(
+  path: string,
+  { access, guarded }: FailedCommand,
+): string | undefined {
   const { workspace, writable } = access;
-  const gitDirectories = [join(workspace, ".git"), ...guarded.gitDirectories].filter((git) => isWithin(path, [git]));
-  // The git directory of a linked work tree lies in that of its repository, so the deepest one counts.
-  const [git] = gitDirectories.toSorted((one, other) => other.length - one.length);
+  const gitDirectories = [
+    join(workspace, ".git"),
+    ...guarded.gitDirectories,
+  ].filter((git) => isWithin(path, [git]));
+  // The git directory of a linked work tree lies in that of its repository, so
+  // the deepest one counts.
+  const [git] = gitDirectories.toSorted(
+    (one, other) => other.length - one.length,
+  );
   if (git !== undefined) return writable.includes(git) ? undefined : git;
   const missing = missingPlace(path, guarded);
-  if (missing !== undefined) return writable.includes(missing) ? undefined : missing;
+  if (missing !== undefined)
+    return writable.includes(missing) ? undefined : missing;
   const place = existingPlace(path);
   const own = isWithin(place, [workspace]) && !isWithin(place, guarded.present);
-  return own || place === "/" || isWithin(place, [...writable, ...SYSTEM]) ? undefined : place;
+  return own || place === "/" || isWithin(place, [...writable, ...SYSTEM])
+    ? undefined
+    : place;
 }
 
-/** Returns the real path of a file or directory, or of the nearest existing directory above it. */
+/**
+ * Returns the real path of a file or directory, or of the nearest existing
+ * directory above it.
+ */
 function existingPlace(path: string): string {
   const real = realPath(path);
   if (real === undefined) return existingPlace(dirname(path));
-  return statSync(real).isFile() || statSync(real).isDirectory() ? real : dirname(real);
+  return statSync(real).isFile() || statSync(real).isDirectory()
+    ? real
+    : dirname(real);
 }

@@ -6,12 +6,19 @@ import type { SpawnedCommand } from "./spawn-command.ts";
 
 /** Time from SIGTERM to SIGKILL in milliseconds. */
 const KILL_AFTER_MS = 2000;
-/** Interval between two checks whether processes have ended, in milliseconds. */
+/**
+ * Interval between two checks whether processes have ended, in milliseconds.
+ */
 const LOOK_MS = 1;
-/** The maximum time in which a supervisor starts the program, in milliseconds. */
+/**
+ * The maximum time in which a supervisor starts the program, in milliseconds.
+ */
 const START_MS = 200;
 
-/** Ends what is left of a command with SIGTERM, then SIGKILL. Resolves when all of its processes that can be found have ended. */
+/**
+ * Ends what is left of a command with SIGTERM, then SIGKILL. Resolves when all
+ * of its processes that can be found have ended.
+ */
 export async function endProcess(
   { child, output, inner }: SpawnedCommand,
   { supervised }: Pick<SandboxedCommand, "supervised">,
@@ -31,23 +38,35 @@ export async function endProcess(
   output.destroy();
 }
 
-/** Waits until all processes below a supervisor that has ended are gone, and its mounts with them. */
-export async function innerGone({ inner }: Pick<SpawnedCommand, "inner">): Promise<void> {
+/**
+ * Waits until all processes below a supervisor that has ended are gone, and its
+ * mounts with them.
+ */
+export async function innerGone({
+  inner,
+}: Pick<SpawnedCommand, "inner">): Promise<void> {
   await within(KILL_AFTER_MS, async (signal) => {
     const root = await inner;
     if (root !== undefined) await gone(root, signal);
   });
 }
 
-/** Ends the processes below a supervisor. The kernel ends all of them with the inner process, which ignores SIGTERM itself. */
-async function endSupervised(pid: number, inner: Promise<number | undefined>): Promise<void> {
+/**
+ * Ends the processes below a supervisor. The kernel ends all of them with the
+ * inner process, which ignores SIGTERM itself.
+ */
+async function endSupervised(
+  pid: number,
+  inner: Promise<number | undefined>,
+): Promise<void> {
   const root = await within(KILL_AFTER_MS, () => inner);
   if (root === undefined) {
     sendSignal(pid, "SIGKILL");
     return;
   }
   await within(START_MS, async (signal) => {
-    while (isRunning(root) && below(root).length === 0) await delay(LOOK_MS, undefined, { signal });
+    while (isRunning(root) && below(root).length === 0)
+      await delay(LOOK_MS, undefined, { signal });
   });
   for (const process of below(root)) sendSignal(process, "SIGTERM");
   await within(KILL_AFTER_MS, (signal) => gone(root, signal));
@@ -70,8 +89,14 @@ function below(pid: number): number[] {
   }
 }
 
-/** Waits with a timeout: returns the value, or undefined when it took longer. The signal aborts at the end in either case. */
-async function within<T>(ms: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+/**
+ * Waits with a timeout: returns the value, or undefined when it took longer.
+ * The signal aborts at the end in either case.
+ */
+async function within<T>(
+  ms: number,
+  wait: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
   const stop = new AbortController();
   const late = delay(ms, undefined, { signal: stop.signal, ref: false });
   try {

@@ -6,7 +6,8 @@ export type FailpointName = `devtool:${string}.${"before" | "after"}`;
 /**
  * Marks the moment before or after something is written or started.
  *
- * Publishes on the diagnostics channel of that name, to which tests and tracers may subscribe. Does nothing without subscribers.
+ * Publishes on the diagnostics channel of that name, to which tests and tracers
+ * may subscribe. Does nothing without subscribers.
  */
 export function failpoint(name: FailpointName): void {
   if (hasSubscribers(name)) channel(name).publish({});

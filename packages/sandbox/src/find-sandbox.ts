@@ -9,13 +9,17 @@ import type { Sandbox } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { startProcess } from "./start-process.ts";
 
-/** The sandbox to use. `auto` uses bubblewrap where it works, and otherwise none. */
+/**
+ * The sandbox to use. `auto` uses bubblewrap where it works, and otherwise
+ * none.
+ */
 export type SandboxKind = "auto" | "none" | "bwrap";
 
 /** Options of `findSandbox`. */
 export interface FindSandboxOptions {
   /**
-   * Paths that no command can reach, whatever it is granted, such as those of tasks and tokens.
+   * Paths that no command can reach, whatever it is granted, such as those of
+   * tasks and tokens.
    *
    * Default: none.
    */
@@ -38,14 +42,19 @@ export interface FindSandboxOptions {
 
 /** Timeout of the probe in milliseconds. */
 const PROBE_MS = 5000;
-/** The time until a sandbox that did not work is tried again, in milliseconds. A probe can fail because the machine is busy. */
+/**
+ * The time until a sandbox that did not work is tried again, in milliseconds. A
+ * probe can fail because the machine is busy.
+ */
 const RETRY_AFTER_MS = 30_000;
 
 /**
- * Finds a sandbox and probes it by running a process in it, which takes tens of milliseconds.
+ * Finds a sandbox and probes it by running a process in it, which takes tens of
+ * milliseconds.
  *
- * Without a sandbox that works, `auto` returns one that confines nothing and whose `notice` says what is missing; `bwrap` rejects with a
- * `SandboxError` that says the same.
+ * Without a sandbox that works, `auto` returns one that confines nothing and
+ * whose `notice` says what is missing; `bwrap` rejects with a `SandboxError`
+ * that says the same.
  */
 export async function findSandbox(
   kind: SandboxKind,
@@ -62,10 +71,13 @@ export async function findSandbox(
 /**
  * Returns a function that finds a sandbox on its first call and keeps it.
  *
- * It tries again on the call after a failure and, while the sandbox found has a notice, every 30 seconds. `now` returns
- * the time in milliseconds.
+ * It tries again on the call after a failure and, while the sandbox found has a
+ * notice, every 30 seconds. `now` returns the time in milliseconds.
  */
-export function lazySandbox(find: () => Promise<Sandbox>, now: () => number): () => Promise<Sandbox> {
+export function lazySandbox(
+  find: () => Promise<Sandbox>,
+  now: () => number,
+): () => Promise<Sandbox> {
   let finding: Promise<Sandbox> | undefined;
   let triedAt = 0;
   const start = async (): Promise<Sandbox> => {
@@ -88,22 +100,44 @@ export function lazySandbox(find: () => Promise<Sandbox>, now: () => number): ()
   };
 }
 
-async function findBwrap(options: FindSandboxOptions, signal: AbortSignal): Promise<Sandbox | SandboxError> {
-  const { path, hidden = [], machine = process.arch, programs = new HostPrograms(path) } = options;
+async function findBwrap(
+  options: FindSandboxOptions,
+  signal: AbortSignal,
+): Promise<Sandbox | SandboxError> {
+  const {
+    path,
+    hidden = [],
+    machine = process.arch,
+    programs = new HostPrograms(path),
+  } = options;
   const unavailable = (problem: string, remedy: string): SandboxError =>
-    new SandboxError(`sandbox "bwrap" cannot be used: ${problem}`, "unavailable", { remedy });
+    new SandboxError(
+      `sandbox "bwrap" cannot be used: ${problem}`,
+      "unavailable",
+      { remedy },
+    );
   const program = programs.find("bwrap", []);
   if (program === undefined) {
-    return unavailable("bubblewrap is not installed", 'run apt-get install bubblewrap, or choose "none"');
+    return unavailable(
+      "bubblewrap is not installed",
+      'run apt-get install bubblewrap, or choose "none"',
+    );
   }
   const foreign = foreignProc();
   if (foreign) return unavailable(foreign.problem, foreign.remedy);
   let problem = "";
   for (const extras of [BWRAP_EXTRAS, []]) {
-    const sandbox = createBwrapSandbox({ path, hidden, machine, program, extras });
+    const sandbox = createBwrapSandbox({
+      path,
+      hidden,
+      machine,
+      program,
+      extras,
+    });
     const failed = await probe(sandbox, programs.get("bash", []), signal);
     if (failed === undefined) return sandbox;
-    if (failed instanceof SandboxError) return unavailable(failed.problem, failed.remedy);
+    if (failed instanceof SandboxError)
+      return unavailable(failed.problem, failed.remedy);
     problem = failed;
   }
   return unavailable(
@@ -112,8 +146,15 @@ async function findBwrap(options: FindSandboxOptions, signal: AbortSignal): Prom
   );
 }
 
-/** Runs a program in a sandbox. Returns what went wrong: the reason why it could not be confined, or its output. */
-async function probe(sandbox: Sandbox, shell: string, signal: AbortSignal): Promise<SandboxError | string | undefined> {
+/**
+ * Runs a program in a sandbox. Returns what went wrong: the reason why it could
+ * not be confined, or its output.
+ */
+async function probe(
+  sandbox: Sandbox,
+  shell: string,
+  signal: AbortSignal,
+): Promise<SandboxError | string | undefined> {
   const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-probe-")));
   try {
     const command = await sandbox.command({
@@ -121,14 +162,25 @@ async function probe(sandbox: Sandbox, shell: string, signal: AbortSignal): Prom
       workingDirectory: workspace,
       environment: {},
       shell,
-      access: { workspace, workspaceAccess: "read", readable: [], writable: [], network: "none" },
+      access: {
+        workspace,
+        workspaceAccess: "read",
+        readable: [],
+        writable: [],
+        network: "none",
+      },
     });
-    await using running = startProcess(command, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]));
+    await using running = startProcess(
+      command,
+      AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]),
+    );
     let output = "";
     for await (const text of running.output()) output += text;
     const { exitCode, error } = await running.ended;
     if (error) return error instanceof SandboxError ? error : error.message;
-    return exitCode === 0 ? undefined : output.trim() || `exit code ${exitCode}`;
+    return exitCode === 0
+      ? undefined
+      : output.trim() || `exit code ${exitCode}`;
   } finally {
     rmSync(workspace, { recursive: true });
   }

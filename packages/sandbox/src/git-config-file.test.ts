@@ -11,11 +11,18 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** What git itself reads: `key=value` in order, keys without a value as `key`; undefined for a file that it refuses. */
+/**
+ * What git itself reads: `key=value` in order, keys without a value as `key`;
+ * undefined for a file that it refuses.
+ */
 function readByGit(text: string): string[] | undefined {
   const path = join(directory, "config");
   writeFileSync(path, text);
-  const { status, stdout } = spawnSync("git", ["config", "--file", path, "--list", "-z"], { encoding: "utf8" });
+  const { status, stdout } = spawnSync(
+    "git",
+    ["config", "--file", path, "--list", "-z"],
+    { encoding: "utf8" },
+  );
   if (status !== 0) return undefined;
   return stdout
     .split("\0")
@@ -26,7 +33,9 @@ function readByGit(text: string): string[] | undefined {
 function read(text: string): string[] | undefined {
   const { settings, brokenLine } = parseGitConfig(text);
   if (brokenLine !== undefined) return undefined;
-  return settings.map(({ key, value }) => (value === undefined ? key : `${key}=${value}`));
+  return settings.map(({ key, value }) =>
+    value === undefined ? key : `${key}=${value}`,
+  );
 }
 
 /** Each is read by git, too: what is expected is what git says. */
@@ -36,14 +45,20 @@ const FILES: readonly (readonly [name: string, text: string])[] = [
   ["a key in the line of its section", "[core]worktree=../w\n"],
   ["several sections in a line", "[a] [core] worktree = ../w\n"],
   ["a comment behind a value", "[core]\nworktree = ../w # not this\nx = a;b\n"],
-  ["a comment in front of a key", "# [core]\n;worktree = no\n[core] # x\nworktree = ../w\n"],
+  [
+    "a comment in front of a key",
+    "# [core]\n;worktree = no\n[core] # x\nworktree = ../w\n",
+  ],
   ["quotes in a value", '[core]\nworktree = ../"my dir"/x\n'],
   ["a comment character in quotes", '[core]\nworktree = "../a#b;c" # d\n'],
   ["escapes", '[core]\nworktree = a\\\\b\\"c\\td\\ne\n'],
   ["a backspace", "[core]\nworktree = a\\bc\n"],
   ["a continued line", "[core]\nworktree = ../\\\n  w\\\nx\n"],
   ["a continued comment", "[core]\nworktree = a # b \\\nx = c\n"],
-  ["a continued line with the ends of Windows", "[core]\r\nworktree = ../\\\r\nw\r\n"],
+  [
+    "a continued line with the ends of Windows",
+    "[core]\r\nworktree = ../\\\r\nw\r\n",
+  ],
   ["spaces around and in a value", "[core]\nworktree =   a b  c  \n"],
   ["quoted spaces at the end", '[core]\nworktree = "a  "  \n'],
   ["no value", "[core]\nworktree\n"],

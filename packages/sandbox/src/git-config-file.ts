@@ -1,6 +1,9 @@
 /** One setting of a configuration. */
 export interface GitSetting {
-  /** Its section and name in lower case, with the subsection as it is written: `core.worktree`, `includeif.gitdir:~/a/.path`. */
+  /**
+   * Its section and name in lower case, with the subsection as it is written:
+   * `core.worktree`, `includeif.gitdir:~/a/.path`.
+   */
   readonly key: string;
   /** Undefined for a setting without `=`. */
   readonly value: string | undefined;
@@ -10,7 +13,10 @@ export interface GitSetting {
 export interface GitConfigFile {
   /** The settings in order. Several may have the same key. */
   readonly settings: readonly GitSetting[];
-  /** The number of the line at which git refuses the file; undefined for a valid file. */
+  /**
+   * The number of the line at which git refuses the file; undefined for a valid
+   * file.
+   */
   readonly brokenLine: number | undefined;
 }
 
@@ -28,9 +34,11 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Reads a configuration as git does (git-config(1), "Syntax"), up to the first line that git refuses. Follows no includes.
+ * Reads a configuration as git does (git-config(1), "Syntax"), up to the first
+ * line that git refuses. Follows no includes.
  *
- * Tabs in a value without quotes are kept, as by newer versions of git; older ones make spaces of them.
+ * Tabs in a value without quotes are kept, as by newer versions of git; older
+ * ones make spaces of them.
  */
 export function parseGitConfig(text: string): GitConfigFile {
   const file = text.replace(/^\ufeff/, "").replaceAll("\r\n", "\n");
@@ -49,25 +57,33 @@ export function parseGitConfig(text: string): GitConfigFile {
     const header = take(SECTION);
     if (header) {
       const [, name = "", subsection] = header;
-      const quoted = subsection === undefined ? "" : `.${subsection.replaceAll(/\\(.)/g, "$1")}`;
+      const quoted =
+        subsection === undefined
+          ? ""
+          : `.${subsection.replaceAll(/\\(.)/g, "$1")}`;
       prefix = `${name.toLowerCase()}${quoted}.`;
       continue;
     }
     const name = take(KEY)?.[1];
     const value = name === undefined ? undefined : readValue(file, at);
-    if (name === undefined || !value) return { settings, brokenLine: file.slice(0, start).split("\n").length };
+    if (name === undefined || !value)
+      return { settings, brokenLine: file.slice(0, start).split("\n").length };
     settings.push({ key: prefix + name.toLowerCase(), value: value.text });
     at = value.end;
   }
   return { settings, brokenLine: undefined };
 }
 
-/** Reads what follows a key, up to the end of its line. Returns undefined for what git refuses. */
+/**
+ * Reads what follows a key, up to the end of its line. Returns undefined for
+ * what git refuses.
+ */
 function readValue(
   file: string,
   start: number,
 ): { readonly text: string | undefined; readonly end: number } | undefined {
-  if (start >= file.length || file[start] === "\n") return { text: undefined, end: start + 1 };
+  if (start >= file.length || file[start] === "\n")
+    return { text: undefined, end: start + 1 };
   if (file[start] !== "=") return undefined;
   let text = "";
   // The length without the spaces at the end that are not in quotes.

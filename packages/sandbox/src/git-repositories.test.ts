@@ -23,13 +23,22 @@ const SHA = "1234567890123456789012345678901234567890";
 describe("the repositories of a hostile workspace", () => {
   let workspace: string;
   beforeEach(() => {
-    workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-repositories-")));
+    workspace = realpathSync(
+      mkdtempSync(join(tmpdir(), "devtool-repositories-")),
+    );
     git("init", "-q");
   });
   afterEach(() => rmSync(workspace, { recursive: true }));
 
   it("are none outside of it, whatever its index names", async () => {
-    const outside = ["../home/project", "/home/project", "a/../../home/project", "./../x", "a//b", ".."];
+    const outside = [
+      "../home/project",
+      "/home/project",
+      "a/../../home/project",
+      "./../x",
+      "a//b",
+      "..",
+    ];
     writeFileSync(join(workspace, ".git/index"), indexOf(...outside, "sub"));
     expect(await findGitlinks(workspace)).toEqual(["sub"]);
     expect((await guarded()).missing).toContain(join(workspace, "sub"));
@@ -38,13 +47,16 @@ describe("the repositories of a hostile workspace", () => {
   it("are not waited for where the index or a .git file is a pipe", async () => {
     rmSync(join(workspace, ".git"), { recursive: true });
     mkdirSync(join(workspace, ".git/sub"), { recursive: true });
-    for (const name of [".git/index", ".git/config"]) execFileSync("mkfifo", [join(workspace, name)]);
+    for (const name of [".git/index", ".git/config"])
+      execFileSync("mkfifo", [join(workspace, name)]);
     expect(await repositoryPaths(workspace)).toEqual([]);
     rmSync(join(workspace, ".git/index"));
     writeFileSync(join(workspace, ".git/index"), indexOf("sub"));
     mkdirSync(join(workspace, "sub"));
     execFileSync("mkfifo", [join(workspace, "sub/.git")]);
-    expect(await repositoryPaths(workspace)).toEqual([join(workspace, "sub/.git")]);
+    expect(await repositoryPaths(workspace)).toEqual([
+      join(workspace, "sub/.git"),
+    ]);
   });
 
   it("are not guessed where a split index replaces an entry", async () => {
@@ -52,21 +64,35 @@ describe("the repositories of a hostile workspace", () => {
     git("add", "sub");
     git("update-index", "--split-index");
     const index = readFileSync(join(workspace, ".git/index"));
-    const nameless = Buffer.concat([indexOf("").subarray(0, -20), index.subarray(12)]);
+    const nameless = Buffer.concat([
+      indexOf("").subarray(0, -20),
+      index.subarray(12),
+    ]);
     nameless.writeUInt32BE(1 + index.readUInt32BE(8), 8);
     writeFileSync(join(workspace, ".git/index"), nameless);
-    await expect(findGitlinks(workspace)).rejects.toThrow("is split: run git update-index --no-split-index");
+    await expect(findGitlinks(workspace)).rejects.toThrow(
+      "is split: run git update-index --no-split-index",
+    );
   });
 
   it("cannot be confined where a name of theirs is not UTF-8", async () => {
-    writeFileSync(join(workspace, ".git/index"), indexOf(Buffer.from([0x73, 0xff])));
+    writeFileSync(
+      join(workspace, ".git/index"),
+      indexOf(Buffer.from([0x73, 0xff])),
+    );
     await expect(findGitlinks(workspace)).rejects.toThrow("not UTF-8");
   });
 
   it("are read as far as they go where the index breaks off", async () => {
-    writeFileSync(join(workspace, ".git/index"), indexOf("a", "b").subarray(0, 100));
+    writeFileSync(
+      join(workspace, ".git/index"),
+      indexOf("a", "b").subarray(0, 100),
+    );
     expect(await findGitlinks(workspace)).toEqual(["a"]);
-    writeFileSync(join(workspace, ".git/index"), indexOf("a", "b".repeat(5000)));
+    writeFileSync(
+      join(workspace, ".git/index"),
+      indexOf("a", "b".repeat(5000)),
+    );
     expect(await findGitlinks(workspace)).toEqual(["a"]);
   });
 
@@ -74,7 +100,9 @@ describe("the repositories of a hostile workspace", () => {
     renameSync(join(workspace, ".git"), join(workspace, "store"));
     writeFileSync(join(workspace, ".git"), "gitdir: store\n");
     expect((await guarded()).present).toContain(join(workspace, "store"));
-    expect(isGrantable(join(workspace, "store/config"), await guarded(), [])).toBe(false);
+    expect(
+      isGrantable(join(workspace, "store/config"), await guarded(), []),
+    ).toBe(false);
     renameSync(join(workspace, "store"), join(workspace, "other"));
     expect((await guarded()).missing).toContain(join(workspace, "store"));
     symlinkSync("other", join(workspace, "store"));
@@ -82,7 +110,13 @@ describe("the repositories of a hostile workspace", () => {
   });
 
   it("are only read where the .git file of a gitlink names them", async () => {
-    execFileSync("git", ["init", "-q", "--separate-git-dir", join(workspace, "store"), join(workspace, "sub")]);
+    execFileSync("git", [
+      "init",
+      "-q",
+      "--separate-git-dir",
+      join(workspace, "store"),
+      join(workspace, "sub"),
+    ]);
     git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
     expect((await guarded()).present).toContain(join(workspace, "store"));
   });
@@ -92,7 +126,9 @@ describe("the repositories of a hostile workspace", () => {
     mkdirSync(join(workspace, "sub"));
     writeFileSync(join(workspace, "sub/.git"), "gitdir: ../.git/modules/sub\n");
     git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
-    expect(await repositoryPaths(workspace)).toEqual([join(workspace, "sub/.git")]);
+    expect(await repositoryPaths(workspace)).toEqual([
+      join(workspace, "sub/.git"),
+    ]);
   });
 
   function git(...args: string[]): void {
@@ -104,7 +140,10 @@ describe("the repositories of a hostile workspace", () => {
   }
 });
 
-/** An index of version 2 whose entries are gitlinks, also of names that git would not add. */
+/**
+ * An index of version 2 whose entries are gitlinks, also of names that git
+ * would not add.
+ */
 function indexOf(...names: readonly (string | Buffer)[]): Buffer {
   const header = Buffer.from("DIRC\0\0\0\u0002\0\0\0\0", "latin1");
   header.writeUInt32BE(names.length, 8);

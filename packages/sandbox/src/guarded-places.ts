@@ -10,8 +10,9 @@ import { realPath } from "./system-mounts.ts";
 import { workTreesAround } from "./work-trees.ts";
 
 /**
- * Settings in a workspace that agents and editors outside of the sandbox read by themselves, and from which they run something: hooks, servers,
- * plugins, tasks.
+ * Settings in a workspace that agents and editors outside of the sandbox read
+ * by themselves, and from which they run something: hooks, servers, plugins,
+ * tasks.
  *
  * Commands cannot create the missing ones either.
  */
@@ -23,7 +24,8 @@ export const SETTINGS: readonly string[] = (
 /**
  * Settings of the same kind that are guarded only where they exist.
  *
- * They have an effect only where a user set something up for them, such as hooks of git, or empty ones would be in the way.
+ * They have an effect only where a user set something up for them, such as
+ * hooks of git, or empty ones would be in the way.
  */
 export const SETTINGS_WHEN_PRESENT: readonly string[] = (
   ".husky .pre-commit-config.yaml lefthook.yml lefthook.yaml lefthook.toml lefthook.json .lefthook.yml .lefthook.yaml " +
@@ -32,60 +34,115 @@ export const SETTINGS_WHEN_PRESENT: readonly string[] = (
 ).split(" ");
 
 /**
- * Finds the guarded places of a workspace. One that commands can only read has none.
+ * Finds the guarded places of a workspace. One that commands can only read has
+ * none.
  *
- * Rejects with a `SandboxError` for a workspace that is not given by its real path, or whose repositories cannot be determined.
+ * Rejects with a `SandboxError` for a workspace that is not given by its real
+ * path, or whose repositories cannot be determined.
  */
-export async function readGuardedPlaces(workspace: string, access: "read" | "write"): Promise<GuardedPlaces> {
+export async function readGuardedPlaces(
+  workspace: string,
+  access: "read" | "write",
+): Promise<GuardedPlaces> {
   if (realPath(workspace) !== workspace || workspace === "/") {
-    throw new SandboxError(`workspace ${JSON.stringify(workspace)} cannot be confined`, "cannot-confine", {
-      remedy: "name a directory below / by its real path",
-    });
+    throw new SandboxError(
+      `workspace ${JSON.stringify(workspace)} cannot be confined`,
+      "cannot-confine",
+      {
+        remedy: "name a directory below / by its real path",
+      },
+    );
   }
   if (access === "read")
-    return { workspace, present: [], missing: [], missingFiles: [], links: [], repositories: [], gitDirectories: [] };
+    return {
+      workspace,
+      present: [],
+      missing: [],
+      missingFiles: [],
+      links: [],
+      repositories: [],
+      gitDirectories: [],
+    };
   const repositories = await repositoryPaths(workspace);
   const inWorkspace = (name: string): string => join(workspace, name);
-  const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT].map(inWorkspace).flatMap((path): GuardedLink[] => {
-    return statsOf(path)?.isSymbolicLink() ? [{ path, target: readlinkSync(path) }] : [];
-  });
+  const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT]
+    .map(inWorkspace)
+    .flatMap((path): GuardedLink[] => {
+      return statsOf(path)?.isSymbolicLink()
+        ? [{ path, target: readlinkSync(path) }]
+        : [];
+    });
   // The target of a dangling link is guarded, too.
   const targets = links
     .map(({ path, target }) => realPath(path) ?? resolve(dirname(path), target))
     .filter((path) => path.startsWith(`${workspace}/`));
   const configured = configuredPaths(workspace);
-  const missingFiles = configured.files.filter((path) => !statsOf(path) || isFilePlaceholder(path));
+  const missingFiles = configured.files.filter(
+    (path) => !statsOf(path) || isFilePlaceholder(path),
+  );
   const settings = [
-    ...[...SETTINGS.map(inWorkspace), ...repositories, ...targets, ...configured.hooks],
-    // Git takes an empty directory for no hooks, and refuses one in the place of a file.
-    ...missingFiles.map((path) => dirname(path)).filter((path) => path !== workspace && !statsOf(path)),
+    ...[
+      ...SETTINGS.map(inWorkspace),
+      ...repositories,
+      ...targets,
+      ...configured.hooks,
+    ],
+    // Git takes an empty directory for no hooks, and refuses one in the place
+    // of a file.
+    ...missingFiles
+      .map((path) => dirname(path))
+      .filter((path) => path !== workspace && !statsOf(path)),
   ];
   const kept = [...SETTINGS_WHEN_PRESENT.map(inWorkspace), ...configured.files];
   const present = [join(workspace, ".git"), ...settings, ...kept].filter(
-    (path) => isReal(statsOf(path)) && !isPlaceholder(path) && !isFilePlaceholder(path) && realPath(path) === path,
+    (path) =>
+      isReal(statsOf(path)) &&
+      !isPlaceholder(path) &&
+      !isFilePlaceholder(path) &&
+      realPath(path) === path,
   );
-  const missing = settings.flatMap((path) => firstMissing(path, workspace) ?? []);
-  const gitDirectories = workTreesAround(workspace).flatMap((tree) => [tree.commonDirectory, tree.gitDirectory]);
+  const missing = settings.flatMap(
+    (path) => firstMissing(path, workspace) ?? [],
+  );
+  const gitDirectories = workTreesAround(workspace).flatMap((tree) => [
+    tree.commonDirectory,
+    tree.gitDirectory,
+  ]);
   return {
     workspace,
     present: [...new Set(present)],
     missing: [...new Set(missing)].filter((path) => isDirectory(dirname(path))),
-    missingFiles: [...new Set(missingFiles)].filter((path) => isDirectory(dirname(path))),
+    missingFiles: [...new Set(missingFiles)].filter((path) =>
+      isDirectory(dirname(path)),
+    ),
     links,
     repositories,
-    gitDirectories: [...new Set(gitDirectories)].filter((path) => !isWithin(path, [workspace])),
+    gitDirectories: [...new Set(gitDirectories)].filter(
+      (path) => !isWithin(path, [workspace]),
+    ),
   };
 }
 
-/** Returns the missing guarded place that a path is or is in; undefined when there is none. */
-export function missingPlace(path: string, { missing }: GuardedPlaces): string | undefined {
+/**
+ * Returns the missing guarded place that a path is or is in; undefined when
+ * there is none.
+ */
+export function missingPlace(
+  path: string,
+  { missing }: GuardedPlaces,
+): string | undefined {
   return missing.find((place) => isWithin(path, [place]));
 }
 
 /** Returns whether a path is one of these directories or is in one. */
-export function isWithin(path: string, directories: readonly string[]): boolean {
+export function isWithin(
+  path: string,
+  directories: readonly string[],
+): boolean {
   return directories.some(
-    (directory) => path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`),
+    (directory) =>
+      path === directory ||
+      path.startsWith(directory === "/" ? "/" : `${directory}/`),
   );
 }
 
@@ -99,10 +156,14 @@ export function isReal(stats: Stats | undefined): boolean {
   return stats !== undefined && (stats.isFile() || stats.isDirectory());
 }
 
-/** Returns the first directory on the way from the workspace to a path that does not exist, or the path itself; undefined when all exist. */
+/**
+ * Returns the first directory on the way from the workspace to a path that does
+ * not exist, or the path itself; undefined when all exist.
+ */
 function firstMissing(path: string, workspace: string): string | undefined {
   const parent = dirname(path);
-  const above = parent === workspace ? undefined : firstMissing(parent, workspace);
+  const above =
+    parent === workspace ? undefined : firstMissing(parent, workspace);
   if (above !== undefined) return above;
   return statsOf(path) === undefined || isPlaceholder(path) ? path : undefined;
 }

@@ -11,39 +11,62 @@ const SYSTEM: readonly string[] = ["/usr/bin", "/bin", "/usr/local/bin"];
 /**
  * Looks up the programs that run outside of any sandbox: bash, bwrap, git.
  *
- * They are run by absolute paths, the system's first, and never from where a command or another user could have put them.
+ * They are run by absolute paths, the system's first, and never from where a
+ * command or another user could have put them.
  */
 export class HostPrograms {
   readonly #directories: readonly string[];
 
   /** The path is a PATH as `sortSearchPath` returns it. */
   constructor(path: string, system: readonly string[] = SYSTEM) {
-    this.#directories = [...system, ...path.split(delimiter).filter((entry) => entry !== "")];
+    this.#directories = [
+      ...system,
+      ...path.split(delimiter).filter((entry) => entry !== ""),
+    ];
   }
 
-  /** Returns the absolute path of a program that is in none of the workspaces; undefined when there is none. */
+  /**
+   * Returns the absolute path of a program that is in none of the workspaces;
+   * undefined when there is none.
+   */
   find(name: string, workspaces: readonly string[]): string | undefined {
     return this.#directories
       .map((directory) => join(directory, name))
       .find((path) => {
         const places = [...realPaths(path), ...realPaths(dirname(path))];
-        return isUsable(path) && !places.some((place) => isWithin(place, workspaces));
+        return (
+          isUsable(path) && !places.some((place) => isWithin(place, workspaces))
+        );
       });
   }
 
-  /** Returns the absolute path of a program. Throws a `SandboxError` when there is none outside of the workspaces. */
+  /**
+   * Returns the absolute path of a program. Throws a `SandboxError` when there
+   * is none outside of the workspaces.
+   */
   get(name: string, workspaces: readonly string[]): string {
     const path = this.find(name, workspaces);
     if (path !== undefined) return path;
     const problem = `${name} is not installed, or only where a workspace or another user can change it`;
-    throw new SandboxError(problem, "missing-program", { remedy: "install it" });
+    throw new SandboxError(problem, "missing-program", {
+      remedy: "install it",
+    });
   }
 }
 
-/** Whether a path is an executable file that nobody but root and this user can change or replace. */
+/**
+ * Whether a path is an executable file that nobody but root and this user can
+ * change or replace.
+ */
 function isUsable(path: string): boolean {
   const [real = "", directory = ""] = [path, dirname(path)].flatMap(realPaths);
-  if (real === "" || directory === "" || !isTrusted(directory) || !isTrusted(real)) return false;
+  if (
+    real === "" ||
+    directory === "" ||
+    !isTrusted(directory) ||
+    !isTrusted(real)
+  )
+    return false;
   try {
     accessSync(path, constants.X_OK);
     return statSync(real).isFile();

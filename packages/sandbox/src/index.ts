@@ -1,6 +1,17 @@
 // The public API of @devtool/sandbox.
-export { type Extension, extendedAccess, extensionWords, type FailedCommand, findDenial } from "./denial.ts";
-export { type FindSandboxOptions, findSandbox, lazySandbox, type SandboxKind } from "./find-sandbox.ts";
+export {
+  type Extension,
+  extendedAccess,
+  extensionWords,
+  type FailedCommand,
+  findDenial,
+} from "./denial.ts";
+export {
+  type FindSandboxOptions,
+  findSandbox,
+  lazySandbox,
+  type SandboxKind,
+} from "./find-sandbox.ts";
 export { HostPrograms } from "./host-programs.ts";
 export { noSandbox } from "./no-sandbox.ts";
 export { isPlaceholder } from "./placeholder.ts";
@@ -16,4 +27,8 @@ export type {
 export { SandboxError, type SandboxErrorReason } from "./sandbox-error.ts";
 export { SandboxGrants } from "./sandbox-grants.ts";
 export { type SearchPath, sortSearchPath } from "./search-path.ts";
-export { type ProcessEnd, type RunningProcess, startProcess } from "./start-process.ts";
+export {
+  type ProcessEnd,
+  type RunningProcess,
+  startProcess,
+} from "./start-process.ts";

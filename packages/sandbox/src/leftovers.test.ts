@@ -25,237 +25,370 @@ import { startProcess } from "./start-process.ts";
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const SHA = "1234567890123456789012345678901234567890";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, signal);
+const sandbox = await findSandbox(
+  "auto",
+  { hidden: [], path: PATH, machine: process.arch },
+  signal,
+);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
 interface Running {
   readonly ended: Promise<string>;
 }
 
-describe.skipIf(!sandbox.confines)(`a confined command, and what editors and git find afterwards${why}`, () => {
-  let workspace: string;
-  beforeEach(() => {
-    workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-leftovers-")));
-  });
-  afterEach(() => rmSync(workspace, { recursive: true }));
-
-  it.each([
-    ".vscode",
-    ".idea",
-    ".gemini",
-    ".claude",
-    ".cursor",
-    ".zed",
-    ".devcontainer",
-    ".devtool",
-    ".windsurf",
-    ".roo",
-    ".kiro",
-  ])("cannot make %s where it is missing", async (name) => {
-    const said = await run(`mkdir -p ${name}; echo '{}' > ${name}/tasks.json; ls -A ${name}; touch own`);
-    expect(said).toContain("Read-only file system");
-    await expect.poll(() => readdirSync(workspace)).toEqual(["own"]);
-  });
-
-  it("cannot make .mcp.json where it is missing", async () => {
-    await run("rm -rf .mcp.json; echo '{}' > .mcp.json; mv own .mcp.json");
-    await expect.poll(() => readdirSync(workspace)).toEqual([]);
-  });
-
-  it("cannot make one while another command runs, either", async () => {
-    const long = await runUntil("go", "mkdir -p .vscode; echo x > .vscode/tasks.json; exit 0");
-    await run("true");
-    await end("go", long);
-    await expect.poll(() => readdirSync(workspace).toSorted()).toEqual(["began-go", "go"]);
-  });
-
-  it("cannot make one because a command of another server ends", async () => {
-    const other = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, signal);
-    const first = await runUntil("go-first", "true", other);
-    const second = await runUntil("go", "mkdir -p .vscode; echo x > .vscode/tasks.json; exit 0");
-    await end("go-first", first);
-    await end("go", second);
-    await run("rm go* began*");
-    await expect.poll(() => readdirSync(workspace)).toEqual([]);
-  });
-
-  it("removes what a killed server left behind", async () => {
-    for (const name of [".vscode", ".mcp.json"]) makePlaceholder(join(workspace, name));
-    await run("true");
-    await expect.poll(() => readdirSync(workspace)).toEqual([]);
-  });
-
-  it("makes one when that is granted", async () => {
-    const output = await run("mkdir .vscode/sub");
-    const guarded = await readGuardedPlaces(workspace, "write");
-    const denial = findDenial({ command: "", output, workingDirectory: workspace, access: access(), guarded }, sandbox);
-    expect(denial).toEqual({ case: "write", path: join(workspace, ".vscode") });
-    await run("mkdir -p .vscode; echo '{}' > .vscode/settings.json", [join(workspace, ".vscode")]);
-    expect(readFileSync(join(workspace, ".vscode/settings.json"), "utf8")).toBe("{}\n");
-  });
-
-  it("neither sees nor changes the targets of links at these names", async () => {
-    const outside = realpathSync(mkdtempSync(join(tmpdir(), "devtool-outside-")));
-    writeFileSync(join(outside, "secret"), "canary");
-    git("init", "-q");
-    rmSync(join(workspace, ".git/hooks"), { recursive: true, force: true });
-    const names = [".git/hooks", ".vscode", ".gemini", ".devtool", ".mcp.json"];
-    for (const name of names) symlinkSync(outside, join(workspace, name));
-    const said = await run(names.map((name) => `cat ${name}/secret; touch ${name}/made`).join("; "));
-    expect(said).not.toContain("canary");
-    expect(readdirSync(outside)).toEqual(["secret"]);
-    rmSync(outside, { recursive: true });
-  });
-
-  it("cannot make a repository at a gitlink, into which git status would look", async () => {
-    git("init", "-q");
-    mkdirSync(join(workspace, "sub"));
-    git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
-    git("update-index", "--add", "--cacheinfo", `160000,${SHA},deep/er/gone`);
-    await run(
-      "git init -q sub; git -C sub config core.fsmonitor 'touch pwned'; git init -q deep/er/gone; mkdir -p deep/x",
-    );
-    expect(readdirSync(join(workspace, "sub"))).toEqual([]);
-    await expect.poll(() => readdirSync(workspace).toSorted()).toEqual([".git", "sub"]);
-    expect(sandbox.canGrant(join(workspace, "sub/.git"), await readGuardedPlaces(workspace, "write"))).toBe(false);
-  });
-
-  it("cannot change the repository of a gitlink", async () => {
-    git("init", "-q");
-    git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
-    mkdirSync(join(workspace, "sub"));
-    execFileSync("git", ["init", "-q"], { cwd: join(workspace, "sub") });
-    const before = readFileSync(join(workspace, "sub/.git/config"), "utf8");
-    await run(
-      "git -C sub config core.fsmonitor 'touch pwned'; echo x > sub/.git/hooks/post-checkout; mv sub away; rm -rf sub",
-    );
-    expect(readFileSync(join(workspace, "sub/.git/config"), "utf8")).toBe(before);
-    expect(existsSync(join(workspace, "sub/.git/hooks/post-checkout"))).toBe(false);
-  });
-
-  it("cannot change the configuration of a submodule or work tree, even with .git granted", async () => {
-    git("init", "-q");
-    const modules = ["modules/lib", "modules/a/b", "modules/lib/modules/inner"].map((path) => join(".git", path));
-    for (const path of modules) {
-      mkdirSync(join(workspace, path), { recursive: true });
-      for (const name of ["HEAD", "config"]) writeFileSync(join(workspace, path, name), "kept");
-    }
-    mkdirSync(join(workspace, ".git/worktrees/w"), { recursive: true });
-    const writes = modules.map(
-      (path) => `echo x > ${path}/config; echo x > ${path}/hooks/post-checkout; mv ${path} ${path}x`,
-    );
-    await run(
-      `mv .git/modules .git/m; ${writes.join("; ")}; echo x > .git/worktrees/w/config.worktree; echo x > .git/other`,
-      [join(workspace, ".git")],
-    );
-    for (const path of modules) {
-      expect(readFileSync(join(workspace, path, "config"), "utf8"), path).toBe("kept");
-      expect(readdirSync(join(workspace, path, "hooks")), path).toEqual([]);
-    }
-    expect(readdirSync(join(workspace, ".git/worktrees/w"))).toEqual([]);
-    expect(existsSync(join(workspace, ".git/other"))).toBe(true);
-  });
-
-  it.each([
-    "echo ../../evil > .git/commondir",
-    "echo ../evil > x; ln -s ../x .git/commondir",
-    "echo x > .git/config.worktree",
-  ])("cannot give the repository another configuration with .git granted: %s", async (script) => {
-    git("init", "-q");
-    git("init", "-q", "--bare", "evil");
-    git("-C", "evil", "config", "core.fsmonitor", "touch pwned");
-    await run(`${script}; echo x > .git/other`, [join(workspace, ".git")]);
-    const kept = readdirSync(join(workspace, ".git"));
-    expect(kept).toContain("other");
-    expect(kept).not.toContain("commondir");
-    expect(kept).not.toContain("config.worktree");
-  });
-
-  it.each(["2", "4"])("is confined by the gitlinks of an index of version %s", async (version) => {
-    git("init", "-q");
-    for (const name of ["a", "abc/def", "abc/deg", "z"]) {
-      mkdirSync(join(workspace, name), { recursive: true });
-      writeFileSync(join(workspace, name, "file"), name);
-    }
-    git("add", ".");
-    for (const path of ["abc/deg/sub", "b", "zz"]) git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
-    git("update-index", "--index-version", version);
-    expect(await findGitlinks(workspace)).toEqual(["abc/deg/sub", "b", "zz"]);
-  });
-
-  it("is confined by the gitlinks of a split index", async () => {
-    git("init", "-q");
-    for (const path of ["old", "b/c"]) git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
-    git("update-index", "--split-index");
-    git("update-index", "--add", "--cacheinfo", `160000,${SHA},new`);
-    expect((await findGitlinks(workspace)).toSorted()).toEqual(["b/c", "new", "old"]);
-  });
-
-  it("cannot make a repository at a gitlink of a submodule", async () => {
-    git("init", "-q");
-    git("init", "-q", "outer");
-    git("-C", "outer", "update-index", "--add", "--cacheinfo", `160000,${SHA},inner`);
-    mkdirSync(join(workspace, ".git/modules"));
-    git("init", "-q", "--separate-git-dir", ".git/modules/lib", "lib");
-    git("-C", "lib", "update-index", "--add", "--cacheinfo", `160000,${SHA},deep`);
-    for (const path of ["outer", "lib"]) git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
-    expect((await findGitlinks(workspace)).toSorted()).toEqual(["lib", "lib/deep", "outer", "outer/inner"]);
-    const evil = ["outer/inner", "lib/deep"].map((path) => `git init -q ${path}; echo x > ${path}/.git/config`);
-    await run(evil.join("; "));
-    for (const path of ["outer/inner", "lib/deep"]) expect(existsSync(join(workspace, path)), path).toBe(false);
-  });
-
-  it("cannot leave a repository for which the next command waits for ever", () => {
-    mkdirSync(join(workspace, ".git"));
-    execFileSync("mkfifo", [join(workspace, ".git/index"), join(workspace, ".git/config")]);
-    // In a process of its own, since a wait would hold this one.
-    const script = `import { findGitlinks } from ${JSON.stringify(new URL("git-index.ts", import.meta.url))}; console.log(await findGitlinks(process.argv[1]))`;
-    const argv = [
-      "--no-warnings",
-      "--experimental-transform-types",
-      "--conditions=@devtool/source",
-      "--input-type=module",
-      "-e",
-      script,
-      workspace,
-    ];
-    const { status, stdout } = spawnSync(process.execPath, argv, { encoding: "utf8", timeout: 30_000 });
-    expect({ status, stdout }).toEqual({ status: 0, stdout: "[]\n" });
-  });
-
-  function git(...args: string[]): void {
-    execFileSync("git", args, { cwd: workspace });
-  }
-
-  function access(writable: readonly string[] = []): SandboxAccess {
-    return { workspace, readable: [], writable, network: "none" };
-  }
-
-  /** Starts a command, which has begun then and goes on when there is a file of this name. */
-  async function runUntil(name: string, script: string, confinement = sandbox): Promise<Running> {
-    const ended = run(`touch began-${name}; until [ -e ${name} ]; do sleep 0.02; done; ${script}`, [], confinement);
-    while (!existsSync(join(workspace, `began-${name}`))) await delay(10, undefined, { signal });
-    return { ended };
-  }
-
-  async function end(name: string, { ended }: Running): Promise<void> {
-    writeFileSync(join(workspace, name), "");
-    await ended;
-  }
-
-  async function run(script: string, writable: readonly string[] = [], confinement = sandbox): Promise<string> {
-    const command = await confinement.command({
-      argv: ["bash", "-c", script],
-      workingDirectory: workspace,
-      environment: { PATH },
-      shell: "/bin/bash",
-      access: access(writable),
+describe.skipIf(!sandbox.confines)(
+  `a confined command, and what editors and git find afterwards${why}`,
+  () => {
+    let workspace: string;
+    beforeEach(() => {
+      workspace = realpathSync(
+        mkdtempSync(join(tmpdir(), "devtool-leftovers-")),
+      );
     });
-    let output = "";
-    await using running = startProcess(command, signal);
-    for await (const chunk of running.output()) output += chunk;
-    const { error } = await running.ended;
-    if (error) throw error;
-    return output;
-  }
-});
+    afterEach(() => rmSync(workspace, { recursive: true }));
+
+    it.each([
+      ".vscode",
+      ".idea",
+      ".gemini",
+      ".claude",
+      ".cursor",
+      ".zed",
+      ".devcontainer",
+      ".devtool",
+      ".windsurf",
+      ".roo",
+      ".kiro",
+    ])("cannot make %s where it is missing", async (name) => {
+      const said = await run(
+        `mkdir -p ${name}; echo '{}' > ${name}/tasks.json; ls -A ${name}; touch own`,
+      );
+      expect(said).toContain("Read-only file system");
+      await expect.poll(() => readdirSync(workspace)).toEqual(["own"]);
+    });
+
+    it("cannot make .mcp.json where it is missing", async () => {
+      await run("rm -rf .mcp.json; echo '{}' > .mcp.json; mv own .mcp.json");
+      await expect.poll(() => readdirSync(workspace)).toEqual([]);
+    });
+
+    it("cannot make one while another command runs, either", async () => {
+      const long = await runUntil(
+        "go",
+        "mkdir -p .vscode; echo x > .vscode/tasks.json; exit 0",
+      );
+      await run("true");
+      await end("go", long);
+      await expect
+        .poll(() => readdirSync(workspace).toSorted())
+        .toEqual(["began-go", "go"]);
+    });
+
+    it("cannot make one because a command of another server ends", async () => {
+      const other = await findSandbox(
+        "auto",
+        { hidden: [], path: PATH, machine: process.arch },
+        signal,
+      );
+      const first = await runUntil("go-first", "true", other);
+      const second = await runUntil(
+        "go",
+        "mkdir -p .vscode; echo x > .vscode/tasks.json; exit 0",
+      );
+      await end("go-first", first);
+      await end("go", second);
+      await run("rm go* began*");
+      await expect.poll(() => readdirSync(workspace)).toEqual([]);
+    });
+
+    it("removes what a killed server left behind", async () => {
+      for (const name of [".vscode", ".mcp.json"])
+        makePlaceholder(join(workspace, name));
+      await run("true");
+      await expect.poll(() => readdirSync(workspace)).toEqual([]);
+    });
+
+    it("makes one when that is granted", async () => {
+      const output = await run("mkdir .vscode/sub");
+      const guarded = await readGuardedPlaces(workspace, "write");
+      const denial = findDenial(
+        {
+          command: "",
+          output,
+          workingDirectory: workspace,
+          access: access(),
+          guarded,
+        },
+        sandbox,
+      );
+      expect(denial).toEqual({
+        case: "write",
+        path: join(workspace, ".vscode"),
+      });
+      await run("mkdir -p .vscode; echo '{}' > .vscode/settings.json", [
+        join(workspace, ".vscode"),
+      ]);
+      expect(
+        readFileSync(join(workspace, ".vscode/settings.json"), "utf8"),
+      ).toBe("{}\n");
+    });
+
+    it("neither sees nor changes the targets of links at these names", async () => {
+      const outside = realpathSync(
+        mkdtempSync(join(tmpdir(), "devtool-outside-")),
+      );
+      writeFileSync(join(outside, "secret"), "canary");
+      git("init", "-q");
+      rmSync(join(workspace, ".git/hooks"), { recursive: true, force: true });
+      const names = [
+        ".git/hooks",
+        ".vscode",
+        ".gemini",
+        ".devtool",
+        ".mcp.json",
+      ];
+      for (const name of names) symlinkSync(outside, join(workspace, name));
+      const said = await run(
+        names
+          .map((name) => `cat ${name}/secret; touch ${name}/made`)
+          .join("; "),
+      );
+      expect(said).not.toContain("canary");
+      expect(readdirSync(outside)).toEqual(["secret"]);
+      rmSync(outside, { recursive: true });
+    });
+
+    it("cannot make a repository at a gitlink, into which git status would look", async () => {
+      git("init", "-q");
+      mkdirSync(join(workspace, "sub"));
+      git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
+      git("update-index", "--add", "--cacheinfo", `160000,${SHA},deep/er/gone`);
+      await run(
+        "git init -q sub; git -C sub config core.fsmonitor 'touch pwned'; git init -q deep/er/gone; mkdir -p deep/x",
+      );
+      expect(readdirSync(join(workspace, "sub"))).toEqual([]);
+      await expect
+        .poll(() => readdirSync(workspace).toSorted())
+        .toEqual([".git", "sub"]);
+      expect(
+        sandbox.canGrant(
+          join(workspace, "sub/.git"),
+          await readGuardedPlaces(workspace, "write"),
+        ),
+      ).toBe(false);
+    });
+
+    it("cannot change the repository of a gitlink", async () => {
+      git("init", "-q");
+      git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
+      mkdirSync(join(workspace, "sub"));
+      execFileSync("git", ["init", "-q"], { cwd: join(workspace, "sub") });
+      const before = readFileSync(join(workspace, "sub/.git/config"), "utf8");
+      await run(
+        "git -C sub config core.fsmonitor 'touch pwned'; echo x > sub/.git/hooks/post-checkout; mv sub away; rm -rf sub",
+      );
+      expect(readFileSync(join(workspace, "sub/.git/config"), "utf8")).toBe(
+        before,
+      );
+      expect(existsSync(join(workspace, "sub/.git/hooks/post-checkout"))).toBe(
+        false,
+      );
+    });
+
+    it("cannot change the configuration of a submodule or work tree, even with .git granted", async () => {
+      git("init", "-q");
+      const modules = [
+        "modules/lib",
+        "modules/a/b",
+        "modules/lib/modules/inner",
+      ].map((path) => join(".git", path));
+      for (const path of modules) {
+        mkdirSync(join(workspace, path), { recursive: true });
+        for (const name of ["HEAD", "config"])
+          writeFileSync(join(workspace, path, name), "kept");
+      }
+      mkdirSync(join(workspace, ".git/worktrees/w"), { recursive: true });
+      const writes = modules.map(
+        (path) =>
+          `echo x > ${path}/config; echo x > ${path}/hooks/post-checkout; mv ${path} ${path}x`,
+      );
+      await run(
+        `mv .git/modules .git/m; ${writes.join("; ")}; echo x > .git/worktrees/w/config.worktree; echo x > .git/other`,
+        [join(workspace, ".git")],
+      );
+      for (const path of modules) {
+        expect(
+          readFileSync(join(workspace, path, "config"), "utf8"),
+          path,
+        ).toBe("kept");
+        expect(readdirSync(join(workspace, path, "hooks")), path).toEqual([]);
+      }
+      expect(readdirSync(join(workspace, ".git/worktrees/w"))).toEqual([]);
+      expect(existsSync(join(workspace, ".git/other"))).toBe(true);
+    });
+
+    it.each([
+      "echo ../../evil > .git/commondir",
+      "echo ../evil > x; ln -s ../x .git/commondir",
+      "echo x > .git/config.worktree",
+    ])(
+      "cannot give the repository another configuration with .git granted: %s",
+      async (script) => {
+        git("init", "-q");
+        git("init", "-q", "--bare", "evil");
+        git("-C", "evil", "config", "core.fsmonitor", "touch pwned");
+        await run(`${script}; echo x > .git/other`, [join(workspace, ".git")]);
+        const kept = readdirSync(join(workspace, ".git"));
+        expect(kept).toContain("other");
+        expect(kept).not.toContain("commondir");
+        expect(kept).not.toContain("config.worktree");
+      },
+    );
+
+    it.each(["2", "4"])(
+      "is confined by the gitlinks of an index of version %s",
+      async (version) => {
+        git("init", "-q");
+        for (const name of ["a", "abc/def", "abc/deg", "z"]) {
+          mkdirSync(join(workspace, name), { recursive: true });
+          writeFileSync(join(workspace, name, "file"), name);
+        }
+        git("add", ".");
+        for (const path of ["abc/deg/sub", "b", "zz"])
+          git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
+        git("update-index", "--index-version", version);
+        expect(await findGitlinks(workspace)).toEqual([
+          "abc/deg/sub",
+          "b",
+          "zz",
+        ]);
+      },
+    );
+
+    it("is confined by the gitlinks of a split index", async () => {
+      git("init", "-q");
+      for (const path of ["old", "b/c"])
+        git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
+      git("update-index", "--split-index");
+      git("update-index", "--add", "--cacheinfo", `160000,${SHA},new`);
+      expect((await findGitlinks(workspace)).toSorted()).toEqual([
+        "b/c",
+        "new",
+        "old",
+      ]);
+    });
+
+    it("cannot make a repository at a gitlink of a submodule", async () => {
+      git("init", "-q");
+      git("init", "-q", "outer");
+      git(
+        "-C",
+        "outer",
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        `160000,${SHA},inner`,
+      );
+      mkdirSync(join(workspace, ".git/modules"));
+      git("init", "-q", "--separate-git-dir", ".git/modules/lib", "lib");
+      git(
+        "-C",
+        "lib",
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        `160000,${SHA},deep`,
+      );
+      for (const path of ["outer", "lib"])
+        git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
+      expect((await findGitlinks(workspace)).toSorted()).toEqual([
+        "lib",
+        "lib/deep",
+        "outer",
+        "outer/inner",
+      ]);
+      const evil = ["outer/inner", "lib/deep"].map(
+        (path) => `git init -q ${path}; echo x > ${path}/.git/config`,
+      );
+      await run(evil.join("; "));
+      for (const path of ["outer/inner", "lib/deep"])
+        expect(existsSync(join(workspace, path)), path).toBe(false);
+    });
+
+    it("cannot leave a repository for which the next command waits for ever", () => {
+      mkdirSync(join(workspace, ".git"));
+      execFileSync("mkfifo", [
+        join(workspace, ".git/index"),
+        join(workspace, ".git/config"),
+      ]);
+      // In a process of its own, since a wait would hold this one.
+      const script = `import { findGitlinks } from ${JSON.stringify(new URL("git-index.ts", import.meta.url))}; console.log(await findGitlinks(process.argv[1]))`;
+      const argv = [
+        "--no-warnings",
+        "--experimental-transform-types",
+        "--conditions=@devtool/source",
+        "--input-type=module",
+        "-e",
+        script,
+        workspace,
+      ];
+      const { status, stdout } = spawnSync(process.execPath, argv, {
+        encoding: "utf8",
+        timeout: 30_000,
+      });
+      expect({ status, stdout }).toEqual({ status: 0, stdout: "[]\n" });
+    });
+
+    function git(...args: string[]): void {
+      execFileSync("git", args, { cwd: workspace });
+    }
+
+    function access(writable: readonly string[] = []): SandboxAccess {
+      return { workspace, readable: [], writable, network: "none" };
+    }
+
+    /**
+     * Starts a command, which has begun then and goes on when there is a file
+     * of this name.
+     */
+    async function runUntil(
+      name: string,
+      script: string,
+      confinement = sandbox,
+    ): Promise<Running> {
+      const ended = run(
+        `touch began-${name}; until [ -e ${name} ]; do sleep 0.02; done; ${script}`,
+        [],
+        confinement,
+      );
+      while (!existsSync(join(workspace, `began-${name}`)))
+        await delay(10, undefined, { signal });
+      return { ended };
+    }
+
+    async function end(name: string, { ended }: Running): Promise<void> {
+      writeFileSync(join(workspace, name), "");
+      await ended;
+    }
+
+    async function run(
+      script: string,
+      writable: readonly string[] = [],
+      confinement = sandbox,
+    ): Promise<string> {
+      const command = await confinement.command({
+        argv: ["bash", "-c", script],
+        workingDirectory: workspace,
+        environment: { PATH },
+        shell: "/bin/bash",
+        access: access(writable),
+      });
+      let output = "";
+      await using running = startProcess(command, signal);
+      for await (const chunk of running.output()) output += chunk;
+      const { error } = await running.ended;
+      if (error) throw error;
+      return output;
+    }
+  },
+);

@@ -6,25 +6,38 @@ import { replacedError, SandboxError } from "./sandbox-error.ts";
 
 /** A mount that bwrap was asked for. */
 export interface IntendedMount {
-  /** Where it is to be seen: an absolute path, the same inside and outside but for a few files of the system. */
+  /**
+   * Where it is to be seen: an absolute path, the same inside and outside but
+   * for a few files of the system.
+   */
   readonly path: string;
-  /** The real path of what is to be seen there; undefined for an empty directory. */
+  /**
+   * The real path of what is to be seen there; undefined for an empty
+   * directory.
+   */
   readonly source: string | undefined;
   readonly isReadOnly: boolean;
 }
 
 /** Device files that bwrap shows in each `/dev` (`--dev`). */
-const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
-/** Interval between two reads of the mounts while bwrap sets a sandbox up, in milliseconds. */
+const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"].map(
+  (name) => `/dev/${name}`,
+);
+/**
+ * Interval between two reads of the mounts while bwrap sets a sandbox up, in
+ * milliseconds.
+ */
 const LOOK_MS = 1;
 /** The maximum time for setting a sandbox up, in milliseconds. */
 const SETUP_MS = 10_000;
 
 /**
- * Lists the mounts that arguments of bwrap ask for; a later one for the same path replaces the earlier one.
+ * Lists the mounts that arguments of bwrap ask for; a later one for the same
+ * path replaces the earlier one.
  *
- * `resolve` returns the real path of a source. By default sources are expected to contain no links: a path that has become a link
- * is not what it meant when the mounts were planned.
+ * `resolve` returns the real path of a source. By default sources are expected
+ * to contain no links: a path that has become a link is not what it meant when
+ * the mounts were planned.
  */
 export function intendedMounts(
   args: readonly string[],
@@ -35,9 +48,17 @@ export function intendedMounts(
     const [first = "", second = ""] = args.slice(index + 1, index + 3);
     const emptied = intended.get(first);
     if (arg === "--bind" || arg === "--ro-bind") {
-      intended.set(second, { path: second, source: resolve(first), isReadOnly: arg === "--ro-bind" });
+      intended.set(second, {
+        path: second,
+        source: resolve(first),
+        isReadOnly: arg === "--ro-bind",
+      });
     } else if (arg === "--tmpfs") {
-      intended.set(first, { path: first, source: undefined, isReadOnly: false });
+      intended.set(first, {
+        path: first,
+        source: undefined,
+        isReadOnly: false,
+      });
     } else if (arg === "--remount-ro" && emptied) {
       intended.set(first, { ...emptied, isReadOnly: true });
     }
@@ -46,11 +67,14 @@ export function intendedMounts(
 }
 
 /**
- * Waits until bwrap has mounted everything for its child, and compares the result with what it was asked for.
+ * Waits until bwrap has mounted everything for its child, and compares the
+ * result with what it was asked for.
  *
- * bwrap mounts by path, and another command may rename a directory or replace it with a link at that moment, so the sources and
- * targets that bwrap used may differ from those that were planned. The kernel's mount table shows the result. It is read from
- * outside the sandbox, since an attacker may control the programs inside, while the child waits (`--block-fd`). Rejects with a
+ * bwrap mounts by path, and another command may rename a directory or replace
+ * it with a link at that moment, so the sources and targets that bwrap used may
+ * differ from those that were planned. The kernel's mount table shows the
+ * result. It is read from outside the sandbox, since an attacker may control
+ * the programs inside, while the child waits (`--block-fd`). Rejects with a
  * `SandboxError` for the first difference.
  */
 export async function checkMounts(
@@ -59,7 +83,8 @@ export async function checkMounts(
   guarded: ReadonlyMap<string, IntendedMount>,
 ): Promise<void> {
   const inside = await finishedMounts(pid);
-  // A bwrap that could not mount something has ended, and says why in its output.
+  // A bwrap that could not mount something has ended, and says why in its
+  // output.
   if (inside === undefined) return;
   const path = findDifference(inside, readMountTable("self"), all, guarded);
   if (path !== undefined) throw replacedError(path);
@@ -68,8 +93,9 @@ export async function checkMounts(
 /**
  * Returns the path of a mount that is not as intended, or undefined.
  *
- * Each of the guarded mounts must be what its path leads to inside, with its source and its mode. Beyond that nothing may be mounted
- * in the sandbox but file systems of its own and what lies at the same path outside.
+ * Each of the guarded mounts must be what its path leads to inside, with its
+ * source and its mode. Beyond that nothing may be mounted in the sandbox but
+ * file systems of its own and what lies at the same path outside.
  */
 export function findDifference(
   inside: readonly Mount[],
@@ -82,7 +108,10 @@ export function findDifference(
   for (const { path, source, isReadOnly } of guarded.values()) {
     const mount = mountAt(path, inside);
     if (mount?.path !== path || (isReadOnly && !mount.isReadOnly)) return path;
-    const isShown = source === undefined ? !devices.has(mount.device) : isSource(mount, source, outside);
+    const isShown =
+      source === undefined
+        ? !devices.has(mount.device)
+        : isSource(mount, source, outside);
     if (!isShown) return path;
   }
   const unexplained = inside.find((mount) => {
@@ -96,28 +125,46 @@ export function findDifference(
 }
 
 /** Whether a mount shows what lies at a real path outside. */
-function isSource(mount: Mount, source: string, outside: readonly Mount[]): boolean {
+function isSource(
+  mount: Mount,
+  source: string,
+  outside: readonly Mount[],
+): boolean {
   const holder = mountAt(source, outside);
   if (holder?.device !== mount.device) return false;
-  return posix.join(holder.root, posix.relative(holder.path, source)) === mount.root;
+  return (
+    posix.join(holder.root, posix.relative(holder.path, source)) === mount.root
+  );
 }
 
-/** Whether a mount came along with the intended one around it, since it is mounted outside as well. */
-function isSubmount(mount: Mount, outside: readonly Mount[], all: ReadonlyMap<string, IntendedMount>): boolean {
+/**
+ * Whether a mount came along with the intended one around it, since it is
+ * mounted outside as well.
+ */
+function isSubmount(
+  mount: Mount,
+  outside: readonly Mount[],
+  all: ReadonlyMap<string, IntendedMount>,
+): boolean {
   if (!outside.some(({ path }) => path === mount.path)) return false;
   for (let path = dirname(mount.path); path !== "/"; path = dirname(path)) {
     const around = all.get(path);
-    if (around) return around.source === path && (mount.isReadOnly || !around.isReadOnly);
+    if (around)
+      return around.source === path && (mount.isReadOnly || !around.isReadOnly);
   }
   return false;
 }
 
 /**
- * Reads the mounts of bwrap's child when they are complete: then its root is the new one, a directory of a file system of bwrap's own.
+ * Reads the mounts of bwrap's child when they are complete: then its root is
+ * the new one, a directory of a file system of bwrap's own.
  *
- * Undefined when it has ended. Rejects with a `SandboxError` for a process that this user cannot look at.
+ * Undefined when it has ended. Rejects with a `SandboxError` for a process that
+ * this user cannot look at.
  */
-async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined> {
+async function finishedMounts(
+  pid: number,
+): Promise<readonly Mount[] | undefined> {
   const foreign = foreignProc();
   if (foreign) throw foreign;
   const outside = new Set(readMountTable("self").map(({ device }) => device));
@@ -137,15 +184,21 @@ async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined
     await delay(LOOK_MS);
   }
   const problem = `the mounts of the sandbox were not complete after ${SETUP_MS} ms`;
-  throw new SandboxError(problem, "cannot-confine", { remedy: "run the command again when the machine is less busy" });
+  throw new SandboxError(problem, "cannot-confine", {
+    remedy: "run the command again when the machine is less busy",
+  });
 }
 
-/** Why no mounts can be checked when `/proc` is that of another pid namespace, where a process id names another process. */
+/**
+ * Why no mounts can be checked when `/proc` is that of another pid namespace,
+ * where a process id names another process.
+ */
 export function foreignProc(): SandboxError | undefined {
   if (ownPid() === process.pid) return undefined;
   const problem =
     "the mounts of the sandbox cannot be checked, since /proc is missing or belongs to another pid namespace";
   return new SandboxError(problem, "cannot-confine", {
-    remedy: 'mount /proc in the namespace of this process (unshare --mount-proc), or choose sandbox "none"',
+    remedy:
+      'mount /proc in the namespace of this process (unshare --mount-proc), or choose sandbox "none"',
   });
 }

@@ -1,12 +1,21 @@
 import type { Sandbox } from "./sandbox.ts";
 
-/** Returns a sandbox that confines nothing: a command can do what this process can. The notice says why there is no better one. */
+/**
+ * Returns a sandbox that confines nothing: a command can do what this process
+ * can. The notice says why there is no better one.
+ */
 export function noSandbox(notice: string): Sandbox {
   return {
     name: "none",
     confines: false,
     notice,
-    command: async ({ argv, workingDirectory, environment, shell, limits }) => ({
+    command: async ({
+      argv,
+      workingDirectory,
+      environment,
+      shell,
+      limits,
+    }) => ({
       argv,
       workingDirectory,
       environment,

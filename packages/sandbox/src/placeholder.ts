@@ -15,17 +15,20 @@ import { statsOf } from "./regular-file.ts";
 /**
  * The modification time of every placeholder, which no file has by chance.
  *
- * A directory gets another time when something is put into it, so a directory with this one is empty.
+ * A directory gets another time when something is put into it, so a directory
+ * with this one is empty.
  */
 const MARK = new Date("2001-03-04T05:06:08Z");
 /** Maximum size of a placeholder file in bytes. */
 const MAX_FILE_BYTES = 2;
 
 /**
- * Makes a placeholder: an empty directory that gives a sandbox something to mount over while a command runs.
+ * Makes a placeholder: an empty directory that gives a sandbox something to
+ * mount over while a command runs.
  *
- * Its modification time distinguishes it from other directories, also for other processes and after this one was killed. Does nothing when
- * the path exists or cannot be made: bwrap then reports the problem.
+ * Its modification time distinguishes it from other directories, also for other
+ * processes and after this one was killed. Does nothing when the path exists or
+ * cannot be made: bwrap then reports the problem.
  */
 export function makePlaceholder(path: string): void {
   try {
@@ -38,7 +41,10 @@ export function makePlaceholder(path: string): void {
   }
 }
 
-/** Makes a placeholder that is a file with a content of at most two bytes. Otherwise as `makePlaceholder`. */
+/**
+ * Makes a placeholder that is a file with a content of at most two bytes.
+ * Otherwise as `makePlaceholder`.
+ */
 export function makeFilePlaceholder(path: string, content: string): void {
   try {
     inOpenedDirectory(path, (held) => {
@@ -50,7 +56,10 @@ export function makeFilePlaceholder(path: string, content: string): void {
   }
 }
 
-/** Removes a placeholder, unless somebody has put something into it or in its place. */
+/**
+ * Removes a placeholder, unless somebody has put something into it or in its
+ * place.
+ */
 export function removePlaceholder(path: string): void {
   try {
     inOpenedDirectory(path, (held) => {
@@ -63,17 +72,26 @@ export function removePlaceholder(path: string): void {
 }
 
 /**
- * Opens the directory of a path and calls a function with a path to the same file in it.
+ * Opens the directory of a path and calls a function with a path to the same
+ * file in it.
  *
- * The result is in that directory even if another process renames it or puts a link in its place meanwhile. Throws for a directory that is
- * reached through a link.
+ * The result is in that directory even if another process renames it or puts a
+ * link in its place meanwhile. Throws for a directory that is reached through a
+ * link.
  */
-export function inOpenedDirectory(path: string, use: (path: string) => void): void {
+export function inOpenedDirectory(
+  path: string,
+  use: (path: string) => void,
+): void {
   const directory = dirname(path);
-  const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  const fd = openSync(
+    directory,
+    constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
+  );
   try {
     const opened = `/proc/self/fd/${fd}`;
-    if (readlinkSync(opened) !== directory) throw new Error(`${JSON.stringify(directory)} is reached through a link`);
+    if (readlinkSync(opened) !== directory)
+      throw new Error(`${JSON.stringify(directory)} is reached through a link`);
     use(`${opened}/${basename(path)}`);
   } finally {
     closeSync(fd);
@@ -89,5 +107,9 @@ export function isPlaceholder(path: string): boolean {
 /** Returns whether a path is a placeholder file. Opens nothing. */
 export function isFilePlaceholder(path: string): boolean {
   const stats = statsOf(path);
-  return stats?.isFile() === true && stats.size <= MAX_FILE_BYTES && stats.mtimeMs === MARK.getTime();
+  return (
+    stats?.isFile() === true &&
+    stats.size <= MAX_FILE_BYTES &&
+    stats.mtimeMs === MARK.getTime()
+  );
 }

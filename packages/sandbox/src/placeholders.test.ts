@@ -13,7 +13,10 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Placeholders } from "./placeholders.ts";
 
-/** A command of an enclosing workspace may put a link in the place of the workspace. */
+/**
+ * A command of an enclosing workspace may put a link in the place of the
+ * workspace.
+ */
 describe("the placeholders of a workspace that is replaced with a link", () => {
   let root: string;
   let workspace: string;
@@ -28,7 +31,9 @@ describe("the placeholders of a workspace that is replaced with a link", () => {
 
   it("are not made where the link leads", () => {
     replaceWorkspace();
-    expect(hold).toThrow('/workspace" was renamed or replaced while the command was starting: run the command again');
+    expect(hold).toThrow(
+      '/workspace" was renamed or replaced while the command was starting: run the command again',
+    );
     expect(readdirSync(outside)).toEqual([]);
   });
 
@@ -53,7 +58,11 @@ describe("the placeholders of a workspace that is replaced with a link", () => {
 
   function hold(): Disposable {
     const redirects = [{ path: join(workspace, "commondir"), content: ".\n" }];
-    return new Placeholders().hold({ directories: [join(workspace, ".vscode")], redirects, links: [] });
+    return new Placeholders().hold({
+      directories: [join(workspace, ".vscode")],
+      redirects,
+      links: [],
+    });
   }
 
   function replaceWorkspace(): void {

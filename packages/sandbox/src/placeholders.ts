@@ -1,7 +1,19 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, renameSync, symlinkSync } from "node:fs";
+import {
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  symlinkSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { readMountTable } from "./mount-table.ts";
-import { inOpenedDirectory, makeFilePlaceholder, makePlaceholder, removePlaceholder } from "./placeholder.ts";
+import {
+  inOpenedDirectory,
+  makeFilePlaceholder,
+  makePlaceholder,
+  removePlaceholder,
+} from "./placeholder.ts";
 import type { Redirect } from "./redirects.ts";
 import type { GuardedLink } from "./sandbox.ts";
 import { replacedError } from "./sandbox-error.ts";
@@ -13,23 +25,33 @@ export interface Held {
   readonly directories: readonly string[];
   /** Placeholder files. */
   readonly redirects: readonly Redirect[];
-  /** Links that the command may replace, since nothing can be mounted over them. */
+  /**
+   * Links that the command may replace, since nothing can be mounted over them.
+   */
   readonly links: readonly GuardedLink[];
 }
 
-/** How often, and after how many milliseconds each, the removal of placeholders that are still mounted is tried again. */
+/**
+ * How often, and after how many milliseconds each, the removal of placeholders
+ * that are still mounted is tried again.
+ */
 const RETRIES = 20;
 const RETRY_MS = 100;
 
-/** Makes the placeholders that commands need, and removes each when the last command that needs it has ended. */
+/**
+ * Makes the placeholders that commands need, and removes each when the last
+ * command that needs it has ended.
+ */
 export class Placeholders {
   /** The number of commands that need each placeholder, by its path. */
   readonly #holders = new Map<string, number>();
 
   /**
-   * Makes what a command needs. Disposing of the result puts links back and releases the placeholders.
+   * Makes what a command needs. Disposing of the result puts links back and
+   * releases the placeholders.
    *
-   * Throws a `SandboxError` where a directory has become a link: bwrap would mount, and make, where that leads.
+   * Throws a `SandboxError` where a directory has become a link: bwrap would
+   * mount, and make, where that leads.
    */
   hold({ directories, redirects, links }: Held): Disposable {
     const paths = [...directories, ...redirects.map(({ path }) => path)];
@@ -37,8 +59,10 @@ export class Placeholders {
       if (realPath(directory) !== directory) throw replacedError(directory);
     }
     for (const path of directories) makePlaceholder(path);
-    for (const { path, content } of redirects) makeFilePlaceholder(path, content);
-    for (const path of paths) this.#holders.set(path, (this.#holders.get(path) ?? 0) + 1);
+    for (const { path, content } of redirects)
+      makeFilePlaceholder(path, content);
+    for (const path of paths)
+      this.#holders.set(path, (this.#holders.get(path) ?? 0) + 1);
     return {
       [Symbol.dispose]: () => {
         for (const link of links) restoreLink(link);
@@ -53,18 +77,25 @@ export class Placeholders {
     };
   }
 
-  /** Removes placeholders that nothing uses. Tries again later, as processes of an ended command may keep its mounts for a moment. */
+  /**
+   * Removes placeholders that nothing uses. Tries again later, as processes of
+   * an ended command may keep its mounts for a moment.
+   */
   #removeUnused(paths: readonly string[], retries: number): void {
     const free = paths.filter((path) => !this.#holders.has(path));
     if (free.length === 0) return;
     const used = usedElsewhere(free);
     for (const path of free) if (!used.has(path)) removePlaceholder(path);
     const kept = free.filter((path) => used.has(path));
-    if (retries > 0) setTimeout(() => this.#removeUnused(kept, retries - 1), RETRY_MS).unref();
+    if (retries > 0)
+      setTimeout(() => this.#removeUnused(kept, retries - 1), RETRY_MS).unref();
   }
 }
 
-/** Puts back a link that a command replaced. What is in its place is renamed to `<name>.replaced-1`, which nothing reads. */
+/**
+ * Puts back a link that a command replaced. What is in its place is renamed to
+ * `<name>.replaced-1`, which nothing reads.
+ */
 function restoreLink({ path, target }: GuardedLink): void {
   try {
     inOpenedDirectory(path, (held) => {
@@ -72,7 +103,10 @@ function restoreLink({ path, target }: GuardedLink): void {
       if (stats?.isSymbolicLink() && readlinkSync(held) === target) return;
       if (stats) {
         let number = 1;
-        while (lstatSync(`${held}.replaced-${number}`, { throwIfNoEntry: false })) number++;
+        while (
+          lstatSync(`${held}.replaced-${number}`, { throwIfNoEntry: false })
+        )
+          number++;
         renameSync(held, `${held}.replaced-${number}`);
       }
       symlinkSync(target, held);
@@ -83,10 +117,13 @@ function restoreLink({ path, target }: GuardedLink): void {
 }
 
 /**
- * Returns those of the paths that other processes of this user have mounted something over, or are about to.
+ * Returns those of the paths that other processes of this user have mounted
+ * something over, or are about to.
  *
- * Removing a directory takes away what is mounted over it in every namespace, so a command of another server in the same workspace would
- * no longer be kept from that path. A bwrap that has not mounted it yet names it in its arguments.
+ * Removing a directory takes away what is mounted over it in every namespace,
+ * so a command of another server in the same workspace would no longer be kept
+ * from that path. A bwrap that has not mounted it yet names it in its
+ * arguments.
  */
 function usedElsewhere(paths: readonly string[]): ReadonlySet<string> {
   const own = namespaceOf("self");
@@ -99,12 +136,20 @@ function usedElsewhere(paths: readonly string[]): ReadonlySet<string> {
     } catch {
       // The process has ended.
     }
-    for (const path of paths) if (/(--tmpfs|--ro-bind)$/.test(args.split(`\0${path}\0`, 1)[0] ?? "")) used.add(path);
+    for (const path of paths)
+      if (/(--tmpfs|--ro-bind)$/.test(args.split(`\0${path}\0`, 1)[0] ?? ""))
+        used.add(path);
     const namespace = namespaceOf(pid);
-    if (namespace === undefined || namespace === own || namespaces.has(namespace)) continue;
+    if (
+      namespace === undefined ||
+      namespace === own ||
+      namespaces.has(namespace)
+    )
+      continue;
     const mounts = readMountTable(Number(pid));
     for (const { path } of mounts) used.add(path);
-    // A process that has just ended shows none: others of its namespace may still run.
+    // A process that has just ended shows none: others of its namespace may
+    // still run.
     if (mounts.length > 0) namespaces.add(namespace);
   }
   return used;

@@ -1,6 +1,9 @@
 import { readFileSync, readlinkSync } from "node:fs";
 
-/** Returns whether a process runs. A zombie, whose exit code nobody has read yet, does not. */
+/**
+ * Returns whether a process runs. A zombie, whose exit code nobody has read
+ * yet, does not.
+ */
 export function isRunning(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -9,7 +12,10 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Returns the id of this process in `/proc`, which is not `process.pid` if `/proc` belongs to another pid namespace; 0 without `/proc`. */
+/**
+ * Returns the id of this process in `/proc`, which is not `process.pid` if
+ * `/proc` belongs to another pid namespace; 0 without `/proc`.
+ */
 export function ownPid(): number {
   try {
     return Number(readlinkSync("/proc/self"));
@@ -19,7 +25,8 @@ export function ownPid(): number {
 }
 
 /**
- * Sends a signal to a process, or to a process group, whose id is negative. Signal 0 only checks that it exists.
+ * Sends a signal to a process, or to a process group, whose id is negative.
+ * Signal 0 only checks that it exists.
  *
  * Returns false when there is none, or when it belongs to another user.
  */
@@ -32,7 +39,10 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Whether a process can be inspected. `hidden`: it runs, but the kernel does not show its mounts (`hidepid`, or another user's process). */
+/**
+ * Whether a process can be inspected. `hidden`: it runs, but the kernel does
+ * not show its mounts (`hidepid`, or another user's process).
+ */
 export type Visibility = "visible" | "hidden" | "ended";
 
 /** Returns whether this user can read the mounts of a process. */
@@ -42,15 +52,22 @@ export function visibilityOf(pid: number): Visibility {
   // A zombie has no mounts any more.
   if (signal === "ESRCH" || read === "EINVAL") return "ended";
   // It still runs, so `ENOENT` means that its mounts are hidden.
-  return signal === "" && !["ENOENT", "EACCES", "EPERM"].includes(read) ? "visible" : "hidden";
+  return signal === "" && !["ENOENT", "EACCES", "EPERM"].includes(read)
+    ? "visible"
+    : "hidden";
 }
 
-/** Calls a function and returns the code of the error that it throws; empty when it returns. */
+/**
+ * Calls a function and returns the code of the error that it throws; empty when
+ * it returns.
+ */
 function errorCode(call: () => unknown): string {
   try {
     call();
     return "";
   } catch (reason) {
-    return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown";
+    return reason instanceof Error && "code" in reason
+      ? String(reason.code)
+      : "unknown";
   }
 }

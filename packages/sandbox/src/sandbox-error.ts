@@ -3,15 +3,22 @@
  *
  * - `unavailable`: the requested sandbox does not work on this machine.
  * - `cannot-confine`: the sandbox cannot confine this workspace or program.
- * - `replaced`: something changed the workspace while the command was starting. Nothing of the command has run.
- * - `missing-program`: a program is not installed where only root and this user can change it.
+ * - `replaced`: something changed the workspace while the command was starting.
+ *   Nothing of the command has run.
+ * - `missing-program`: a program is not installed where only root and this user
+ *   can change it.
  */
-export type SandboxErrorReason = "unavailable" | "cannot-confine" | "replaced" | "missing-program";
+export type SandboxErrorReason =
+  | "unavailable"
+  | "cannot-confine"
+  | "replaced"
+  | "missing-program";
 
 /**
  * The only error that this package throws on purpose.
  *
- * Its message is `problem: remedy`, or the problem alone, and contains no secret.
+ * Its message is `problem: remedy`, or the problem alone, and contains no
+ * secret.
  */
 export class SandboxError extends Error {
   override readonly name = "SandboxError";
@@ -29,8 +36,13 @@ export class SandboxError extends Error {
   }
 }
 
-/** Returns the error for a path that another process renamed or replaced between planning a sandbox and starting the command in it. */
+/**
+ * Returns the error for a path that another process renamed or replaced between
+ * planning a sandbox and starting the command in it.
+ */
 export function replacedError(path: string): SandboxError {
   const problem = `${JSON.stringify(path)} was renamed or replaced while the command was starting`;
-  return new SandboxError(problem, "replaced", { remedy: "run the command again" });
+  return new SandboxError(problem, "replaced", {
+    remedy: "run the command again",
+  });
 }

@@ -1,4 +1,11 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -23,8 +30,16 @@ describe("finding a sandbox", () => {
   afterEach(() => rmSync(root, { recursive: true }));
 
   it("takes none where none is wanted", async () => {
-    const sandbox = await findSandbox("none", { hidden: [], path: "", machine }, signal);
-    expect(sandbox).toMatchObject({ name: "none", confines: false, notice: "" });
+    const sandbox = await findSandbox(
+      "none",
+      { hidden: [], path: "", machine },
+      signal,
+    );
+    expect(sandbox).toMatchObject({
+      name: "none",
+      confines: false,
+      notice: "",
+    });
   });
 
   it("tries it out, and says what does not work: as an error, or as a notice when anything will do", async () => {
@@ -35,31 +50,56 @@ describe("finding a sandbox", () => {
         mode: 0o755,
       },
     );
-    const options = { hidden: [], path: root, machine, programs: programsIn(root) };
-    const reason = await findSandbox("bwrap", options, signal).catch((thrown: unknown) => thrown);
+    const options = {
+      hidden: [],
+      path: root,
+      machine,
+      programs: programsIn(root),
+    };
+    const reason = await findSandbox("bwrap", options, signal).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(reason).toBeInstanceOf(SandboxError);
     expect(reason).toMatchObject({
       reason: "unavailable",
       message: `sandbox "bwrap" cannot be used: ${root}/bwrap says "bwrap: No permissions to create new namespace": allow unprivileged user namespaces, or choose "none"`,
     });
     const auto = await findSandbox("auto", options, signal);
-    expect(auto).toMatchObject({ name: "none", confines: false, notice: expect.stringContaining("No permissions") });
+    expect(auto).toMatchObject({
+      name: "none",
+      confines: false,
+      notice: expect.stringContaining("No permissions"),
+    });
   });
 
   it("goes without what an older bwrap does not know", async () => {
-    writeFileSync(join(root, "bwrap"), '#!/bin/sh\ncase "$*" in *--disable-userns*) exit 1;; esac\nexit 0\n', {
-      mode: 0o755,
-    });
-    const options = { hidden: [], path: "", machine, programs: programsIn(root) };
+    writeFileSync(
+      join(root, "bwrap"),
+      '#!/bin/sh\ncase "$*" in *--disable-userns*) exit 1;; esac\nexit 0\n',
+      {
+        mode: 0o755,
+      },
+    );
+    const options = {
+      hidden: [],
+      path: "",
+      machine,
+      programs: programsIn(root),
+    };
     const sandbox = await findSandbox("bwrap", options, signal);
     const elsewhere = join(root, "elsewhere");
     mkdirSync(elsewhere);
-    expect(await argvOf(sandbox, accessTo(elsewhere))).not.toContain("--disable-userns");
+    expect(await argvOf(sandbox, accessTo(elsewhere))).not.toContain(
+      "--disable-userns",
+    );
   });
 
   it("looks once, when it is first needed, and again after a failure", async () => {
     let looked = 0;
-    const find = () => (++looked === 1 ? Promise.reject(new Error("no")) : Promise.resolve(noSandbox("")));
+    const find = () =>
+      ++looked === 1
+        ? Promise.reject(new Error("no"))
+        : Promise.resolve(noSandbox(""));
     const lazy = lazySandbox(find, () => 0);
     expect(looked).toBe(0);
     await expect(lazy()).rejects.toThrow("no");
@@ -76,7 +116,8 @@ describe("finding a sandbox", () => {
       () => now,
     );
     const notices: string[] = [];
-    for (now of [0, 29_999, 30_000, 59_999, 60_000, 999_999]) notices.push((await lazy()).notice);
+    for (now of [0, 29_999, 30_000, 59_999, 60_000, 999_999])
+      notices.push((await lazy()).notice);
     expect(notices).toEqual(["busy", "busy", "busy", "busy", "", ""]);
     expect(looked).toBe(3);
   });
@@ -94,7 +135,12 @@ describe("what a command is shown", () => {
   beforeEach(() => {
     root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-mounts-")));
     workspace = join(root, "workspace");
-    for (const path of ["workspace/.git/hooks", "workspace/.data", "other/deep", "workspace-evil"]) {
+    for (const path of [
+      "workspace/.git/hooks",
+      "workspace/.data",
+      "other/deep",
+      "workspace-evil",
+    ]) {
       mkdirSync(join(root, path), { recursive: true });
     }
     writeFileSync(join(workspace, ".git/config"), "");
@@ -103,7 +149,11 @@ describe("what a command is shown", () => {
   afterEach(() => rmSync(root, { recursive: true }));
 
   it("is the workspace, with what runs by itself to read only", async () => {
-    expect(await mounts({})).toEqual(["bind workspace", "ro-bind workspace/.git", "ro-bind workspace/.mcp.json"]);
+    expect(await mounts({})).toEqual([
+      "bind workspace",
+      "ro-bind workspace/.git",
+      "ro-bind workspace/.mcp.json",
+    ]);
   });
 
   it("is .git to write when that is granted, but not what git takes commands from", async () => {
@@ -121,7 +171,10 @@ describe("what a command is shown", () => {
   });
 
   it("is decided by the deepest path, whichever way round", async () => {
-    const access = { readable: [join(root, "other")], writable: [join(root, "other/deep"), root] };
+    const access = {
+      readable: [join(root, "other")],
+      writable: [join(root, "other/deep"), root],
+    };
     expect(await mounts(access, [join(workspace, ".data")])).toEqual(
       [
         "bind ",
@@ -149,11 +202,15 @@ describe("what a command is shown", () => {
       join(root, "link"),
       join(root, "missing"),
     ];
-    expect(await mounts({ writable, readable: [hidden] }, [hidden])).toEqual(await mounts({}));
+    expect(await mounts({ writable, readable: [hidden] }, [hidden])).toEqual(
+      await mounts({}),
+    );
   });
 
   it("is not confused by a name that begins like another", async () => {
-    expect(await mounts({ writable: [join(root, "workspace-evil")] }, [workspace])).toContain("bind workspace-evil");
+    expect(
+      await mounts({ writable: [join(root, "workspace-evil")] }, [workspace]),
+    ).toContain("bind workspace-evil");
   });
 
   it("is nothing of a workspace that cannot be protected", async () => {
@@ -161,29 +218,56 @@ describe("what a command is shown", () => {
     symlinkSync("../other", join(workspace, ".git"));
     await expect(mounts({})).rejects.toThrow("its .git is a symbolic link");
     symlinkSync(workspace, join(root, "alias"));
-    await expect(readGuardedPlaces(join(root, "alias"), "write")).rejects.toThrow("by its real path");
+    await expect(
+      readGuardedPlaces(join(root, "alias"), "write"),
+    ).rejects.toThrow("by its real path");
     await expect(readGuardedPlaces("/", "write")).rejects.toThrow("below /");
   });
 
   it("is the tools of the PATH, and of a version manager all that belongs to one", () => {
-    const [node, bin] = [join(root, ".nvm/versions/node/v24/bin"), join(root, ".local/bin")];
+    const [node, bin] = [
+      join(root, ".nvm/versions/node/v24/bin"),
+      join(root, ".local/bin"),
+    ];
     for (const path of [node, bin]) mkdirSync(path, { recursive: true });
     const path = `/usr/bin:relative:${node}:${bin}:/bin:${join(root, "missing")}`;
-    expect(toolDirectories(path)).toEqual([node, join(root, ".nvm/versions/node/v24"), bin]);
+    expect(toolDirectories(path)).toEqual([
+      node,
+      join(root, ".nvm/versions/node/v24"),
+      bin,
+    ]);
   });
 
   it("is not the home, what holds it, or all optional software, although the PATH names it", () => {
     const home = realpathSync(homedir());
-    const shown = toolDirectories(`${home}:/:${dirname(home)}:/opt:${join(root, "versions/bin")}`);
-    expect(shown.filter((path) => path === "/" || home.startsWith(path))).toEqual([]);
+    const shown = toolDirectories(
+      `${home}:/:${dirname(home)}:/opt:${join(root, "versions/bin")}`,
+    );
+    expect(
+      shown.filter((path) => path === "/" || home.startsWith(path)),
+    ).toEqual([]);
     mkdirSync(join(root, "versions/bin"), { recursive: true });
-    expect(toolDirectories(join(root, "versions/bin"))).toEqual([join(root, "versions/bin")]);
+    expect(toolDirectories(join(root, "versions/bin"))).toEqual([
+      join(root, "versions/bin"),
+    ]);
   });
 
-  async function mounts(access: Partial<SandboxAccess>, hidden: readonly string[] = []): Promise<string[]> {
+  async function mounts(
+    access: Partial<SandboxAccess>,
+    hidden: readonly string[] = [],
+  ): Promise<string[]> {
     const guarded = await readGuardedPlaces(workspace, "write");
-    const confinement = { tools: [], guarded, hidden, missing: [], redirects: [] };
-    const given = workspaceMounts({ ...accessTo(workspace), ...access }, confinement);
+    const confinement = {
+      tools: [],
+      guarded,
+      hidden,
+      missing: [],
+      redirects: [],
+    };
+    const given = workspaceMounts(
+      { ...accessTo(workspace), ...access },
+      confinement,
+    );
     const lines = given.join(" ").split(" --");
     return lines.map((line) =>
       line
@@ -197,35 +281,87 @@ describe("what a command is shown", () => {
 
 describe("what a failed command says", () => {
   const workspace = realpathSync(tmpdir());
-  const cases: readonly { readonly says: string; readonly of?: string; readonly means: Extension | undefined }[] = [
-    { says: "bash: line 1: /srv/x: Read-only file system", means: { case: "write", path: "/srv" } },
-    { says: "touch: cannot touch '/srv/x': Read-only file system", means: { case: "write", path: "/srv" } },
-    { says: "mkdir: cannot create directory ‘/srv/x’: Read-only file system", means: { case: "write", path: "/srv" } },
-    { says: "OSError: [Errno 30] Read-only file system: '/srv/x'", means: { case: "write", path: "/srv" } },
-    { says: "Error: EROFS: read-only file system, open '/srv/x'", means: { case: "write", path: "/srv" } },
+  const cases: readonly {
+    readonly says: string;
+    readonly of?: string;
+    readonly means: Extension | undefined;
+  }[] = [
+    {
+      says: "bash: line 1: /srv/x: Read-only file system",
+      means: { case: "write", path: "/srv" },
+    },
+    {
+      says: "touch: cannot touch '/srv/x': Read-only file system",
+      means: { case: "write", path: "/srv" },
+    },
+    {
+      says: "mkdir: cannot create directory ‘/srv/x’: Read-only file system",
+      means: { case: "write", path: "/srv" },
+    },
+    {
+      says: "OSError: [Errno 30] Read-only file system: '/srv/x'",
+      means: { case: "write", path: "/srv" },
+    },
+    {
+      says: "Error: EROFS: read-only file system, open '/srv/x'",
+      means: { case: "write", path: "/srv" },
+    },
     {
       says: "touch: cannot touch '/proc/x': Read-only file system",
       of: "touch /proc/x",
       means: { case: "unconfined" },
     },
-    { says: "touch: cannot touch '/x': Read-only file system", of: "touch /x", means: { case: "unconfined" } },
-    { says: "touch: cannot touch '/x': Read-only file system", means: undefined },
-    { says: "cat: /srv/x: Permission denied", means: { case: "write", path: "/srv" } },
+    {
+      says: "touch: cannot touch '/x': Read-only file system",
+      of: "touch /x",
+      means: { case: "unconfined" },
+    },
+    {
+      says: "touch: cannot touch '/x': Read-only file system",
+      means: undefined,
+    },
+    {
+      says: "cat: /srv/x: Permission denied",
+      means: { case: "write", path: "/srv" },
+    },
     { says: "cat: mine: Permission denied", means: undefined },
     {
       says: "chown: changing ownership of 'x': Operation not permitted",
       of: "chown a x",
       means: { case: "unconfined" },
     },
-    { says: "chown: changing ownership of 'x': Operation not permitted", means: undefined },
-    { says: "ping: socket: Operation not permitted", of: "cd a && ping localhost", means: { case: "unconfined" } },
-    { says: "Operation not permitted", of: "sh -c ./evil.sh", means: undefined },
-    { says: "curl: (6) Could not resolve host: example.com", means: { case: "network" } },
-    { says: "getaddrinfo EAI_AGAIN registry.example", means: { case: "network" } },
+    {
+      says: "chown: changing ownership of 'x': Operation not permitted",
+      means: undefined,
+    },
+    {
+      says: "ping: socket: Operation not permitted",
+      of: "cd a && ping localhost",
+      means: { case: "unconfined" },
+    },
+    {
+      says: "Operation not permitted",
+      of: "sh -c ./evil.sh",
+      means: undefined,
+    },
+    {
+      says: "curl: (6) Could not resolve host: example.com",
+      means: { case: "network" },
+    },
+    {
+      says: "getaddrinfo EAI_AGAIN registry.example",
+      means: { case: "network" },
+    },
     { says: "connect ENETUNREACH 192.0.2.1:443", means: { case: "network" } },
-    { says: "ls: cannot access '/srv': No such file or directory", means: { case: "read", path: "/srv" } },
+    {
+      says: "ls: cannot access '/srv': No such file or directory",
+      means: { case: "read", path: "/srv" },
+    },
     { says: "cat: missing: No such file or directory", means: undefined },
-    { says: "cat: /nowhere/at/all: No such file or directory", means: undefined },
+    {
+      says: "cat: /nowhere/at/all: No such file or directory",
+      means: undefined,
+    },
     { says: "1 test failed", means: undefined },
   ];
   for (const { says, of: command = "npm test", means } of cases) {
@@ -233,9 +369,12 @@ describe("what a failed command says", () => {
       const access = accessTo(workspace);
       const guarded = await readGuardedPlaces(workspace, "write");
       const output = `before\n${says}\nafter\n`;
-      expect(findDenial({ command, output, workingDirectory: workspace, access, guarded }, noSandbox(""))).toEqual(
-        means,
-      );
+      expect(
+        findDenial(
+          { command, output, workingDirectory: workspace, access, guarded },
+          noSandbox(""),
+        ),
+      ).toEqual(means);
     });
   }
 });
@@ -244,8 +383,17 @@ function accessTo(workspace: string): SandboxAccess {
   return { workspace, readable: [], writable: [], network: "none" };
 }
 
-async function argvOf(sandbox: Sandbox, access: SandboxAccess): Promise<readonly string[]> {
-  const request = { argv: ["true"], workingDirectory: access.workspace, environment: {}, shell: "/bin/bash", access };
+async function argvOf(
+  sandbox: Sandbox,
+  access: SandboxAccess,
+): Promise<readonly string[]> {
+  const request = {
+    argv: ["true"],
+    workingDirectory: access.workspace,
+    environment: {},
+    shell: "/bin/bash",
+    access,
+  };
   return (await sandbox.command(request)).argv;
 }
 

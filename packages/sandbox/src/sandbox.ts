@@ -1,4 +1,7 @@
-/** The files and the network that a confined command may reach in addition to the system's programs and libraries. */
+/**
+ * The files and the network that a confined command may reach in addition to
+ * the system's programs and libraries.
+ */
 export interface SandboxAccess {
   /**
    * The directory that the command works in, by its real path.
@@ -6,7 +9,10 @@ export interface SandboxAccess {
    * It comes from the settings of a task and never from what a model writes.
    */
   readonly workspace: string;
-  /** Further absolute real paths that may be read. A path that leads through a link is left out. */
+  /**
+   * Further absolute real paths that may be read. A path that leads through a
+   * link is left out.
+   */
   readonly readable: readonly string[];
   /** Further absolute real paths that may be written. */
   readonly writable: readonly string[];
@@ -26,17 +32,25 @@ export interface ProcessLimits {
   readonly memoryKib: number;
   /** Processor time in seconds. */
   readonly cpuSeconds: number;
-  /** Size of each scratch directory in bytes, where the sandbox can limit it. */
+  /**
+   * Size of each scratch directory in bytes, where the sandbox can limit it.
+   */
   readonly scratchBytes: number;
 }
 
 /** A program to run, and what it may reach. */
 export interface SandboxRequest {
-  /** The program and its arguments. A program without a slash is looked up in the PATH of `environment`. */
+  /**
+   * The program and its arguments. A program without a slash is looked up in
+   * the PATH of `environment`.
+   */
   readonly argv: readonly string[];
   /** The directory to start in: an absolute real path. */
   readonly workingDirectory: string;
-  /** The whole environment, except for the variables that the sandbox sets itself. */
+  /**
+   * The whole environment, except for the variables that the sandbox sets
+   * itself.
+   */
   readonly environment: Readonly<Record<string, string>>;
   /**
    * The absolute path of the bash that starts the program.
@@ -49,7 +63,9 @@ export interface SandboxRequest {
   readonly limits?: ProcessLimits | undefined;
 }
 
-/** A process to start so that a program runs confined. `startProcess` starts it. */
+/**
+ * A process to start so that a program runs confined. `startProcess` starts it.
+ */
 export interface SandboxedCommand {
   readonly argv: readonly string[];
   readonly workingDirectory: string;
@@ -60,22 +76,32 @@ export interface SandboxedCommand {
   /** Data that the process reads from descriptors 3, 4, … while it starts. */
   readonly inputs: readonly Uint8Array[];
   /**
-   * Whether the process only supervises the program, in a process namespace that ends with its first process.
+   * Whether the process only supervises the program, in a process namespace
+   * that ends with its first process.
    *
-   * Then it writes JSON with a `child-pid` to the descriptor after those of the inputs: the id of that first process. Signals
-   * are for the processes below it. Otherwise the process is the program, and leads its process group.
+   * Then it writes JSON with a `child-pid` to the descriptor after those of the
+   * inputs: the id of that first process. Signals are for the processes below
+   * it. Otherwise the process is the program, and leads its process group.
    */
   readonly supervised: boolean;
   /**
    * Checks a supervised program before it starts, given the `child-pid`.
    *
-   * With a check, the supervisor sets everything up and then waits for a byte on the descriptor after that of the JSON. It gets
-   * one when the check resolves. When the check rejects, the command is killed and ends with that error.
+   * With a check, the supervisor sets everything up and then waits for a byte
+   * on the descriptor after that of the JSON. It gets one when the check
+   * resolves. When the check rejects, the command is killed and ends with that
+   * error.
    */
   readonly check?: (pid: number) => Promise<void>;
-  /** Prepares the file system just before the start. The result is disposed of when the command has ended, and undoes that. */
+  /**
+   * Prepares the file system just before the start. The result is disposed of
+   * when the command has ended, and undoes that.
+   */
   readonly hold?: () => Disposable;
-  /** The places in the workspace that it can only read; undefined where nothing confines it. */
+  /**
+   * The places in the workspace that it can only read; undefined where nothing
+   * confines it.
+   */
   readonly guarded?: GuardedPlaces;
 }
 
@@ -86,7 +112,8 @@ export interface GuardedLink {
 }
 
 /**
- * The places in a workspace that commands can only read, since programs outside of the sandbox take from them what to run.
+ * The places in a workspace that commands can only read, since programs outside
+ * of the sandbox take from them what to run.
  *
  * All paths are absolute.
  */
@@ -100,10 +127,14 @@ export interface GuardedPlaces {
   readonly missingFiles: readonly string[];
   /** Links at guarded places. A command may replace them while it runs. */
   readonly links: readonly GuardedLink[];
-  /** Repositories that git looks into in addition to `.git`. No grant makes them writable. */
+  /**
+   * Repositories that git looks into in addition to `.git`. No grant makes them
+   * writable.
+   */
   readonly repositories: readonly string[];
   /**
-   * Directories outside of the workspace that belong to repositories of the workspace or around it, by their real paths.
+   * Directories outside of the workspace that belong to repositories of the
+   * workspace or around it, by their real paths.
    *
    * A grant makes them writable, but not their hooks and configuration.
    */
@@ -114,12 +145,23 @@ export interface GuardedPlaces {
 export interface Sandbox {
   /** The name of the mechanism, such as `bwrap`. */
   readonly name: string;
-  /** Whether it confines at all. Only then may a command run without approval. */
+  /**
+   * Whether it confines at all. Only then may a command run without approval.
+   */
   readonly confines: boolean;
-  /** Why there is no better sandbox, for an operator; empty when this is the one that was asked for. */
+  /**
+   * Why there is no better sandbox, for an operator; empty when this is the one
+   * that was asked for.
+   */
   readonly notice: string;
-  /** Returns the process to start for a request. Rejects with a `SandboxError` for one that it cannot confine. */
+  /**
+   * Returns the process to start for a request. Rejects with a `SandboxError`
+   * for one that it cannot confine.
+   */
   command(request: SandboxRequest): Promise<SandboxedCommand>;
-  /** Returns whether a path outside of the workspace, or a guarded one in it, may be made writable when a user grants that. */
+  /**
+   * Returns whether a path outside of the workspace, or a guarded one in it,
+   * may be made writable when a user grants that.
+   */
   canGrant(path: string, guarded: GuardedPlaces): boolean;
 }

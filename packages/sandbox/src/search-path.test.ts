@@ -20,29 +20,60 @@ describe("a PATH (C1)", () => {
   beforeEach(() => {
     base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-path-")));
     workspace = join(base, "workspace");
-    for (const path of ["workspace/tools", "workspace/node_modules/.bin", "node_modules/.bin", "own", "open/bin"])
+    for (const path of [
+      "workspace/tools",
+      "workspace/node_modules/.bin",
+      "node_modules/.bin",
+      "own",
+      "open/bin",
+    ])
       mkdirSync(join(base, path), { recursive: true });
   });
   afterEach(() => rmSync(base, { recursive: true }));
 
   it("keeps what only root and this user can change", () => {
-    expect(sorted("/usr/bin", "own")).toEqual({ trusted: ["/usr/bin", join(base, "own")], rest: [] });
+    expect(sorted("/usr/bin", "own")).toEqual({
+      trusted: ["/usr/bin", join(base, "own")],
+      rest: [],
+    });
   });
 
   it("loses relative and missing directories, and those of projects wherever they are", () => {
-    const path = ["", ".", "bin", "missing", "workspace/node_modules/.bin", "node_modules/.bin", "/usr/bin"];
-    expect(sorted(...path, "node_modules/.bin/")).toEqual({ trusted: ["/usr/bin"], rest: [] });
+    const path = [
+      "",
+      ".",
+      "bin",
+      "missing",
+      "workspace/node_modules/.bin",
+      "node_modules/.bin",
+      "/usr/bin",
+    ];
+    expect(sorted(...path, "node_modules/.bin/")).toEqual({
+      trusted: ["/usr/bin"],
+      rest: [],
+    });
   });
 
   it("sets apart what lies in a workspace, by any name", () => {
     symlinkSync(join(workspace, "tools"), join(base, "link"));
     symlinkSync("/usr/bin", join(workspace, "system"));
     symlinkSync(workspace, join(base, "alias"));
-    const path = ["workspace/tools", "workspace/tools/../tools/", "link", "workspace/system", "alias/tools", "own"];
-    const { trusted, ofWorkspaces } = sortSearchPath(absolute(path), [join(base, "alias")]);
+    const path = [
+      "workspace/tools",
+      "workspace/tools/../tools/",
+      "link",
+      "workspace/system",
+      "alias/tools",
+      "own",
+    ];
+    const { trusted, ofWorkspaces } = sortSearchPath(absolute(path), [
+      join(base, "alias"),
+    ]);
     expect(trusted).toEqual([join(base, "own")]);
     expect(ofWorkspaces).toEqual(
-      ["workspace/tools", "link", "workspace/system", "alias/tools"].map((name) => join(base, name)),
+      ["workspace/tools", "link", "workspace/system", "alias/tools"].map(
+        (name) => join(base, name),
+      ),
     );
   });
 
@@ -55,21 +86,34 @@ describe("a PATH (C1)", () => {
     chmodSync(join(base, "own"), 0o777);
     chmodSync(join(base, "open"), 0o777);
     expect(sorted("own", "open/bin").rest).toEqual(
-      ["own", "open/bin"].map((name) => `${join(base, name)}: others may change it`),
+      ["own", "open/bin"].map(
+        (name) => `${join(base, name)}: others may change it`,
+      ),
     );
     chmodSync(join(base, "own"), 0o1777);
     chmodSync(join(base, "open"), 0o1777);
-    expect(sorted("own", "open/bin")).toMatchObject({ trusted: [join(base, "open/bin")], rest: [expect.any(String)] });
+    expect(sorted("own", "open/bin")).toMatchObject({
+      trusted: [join(base, "open/bin")],
+      rest: [expect.any(String)],
+    });
   });
 
-  it.skipIf(process.geteuid?.() !== 0)("loses what belongs to another user, also above it", () => {
-    chownSync(join(base, "own"), 65534, 65534);
-    chownSync(join(base, "open"), 65534, 65534);
-    expect(sorted("own", "open/bin").trusted).toEqual([]);
-  });
+  it.skipIf(process.geteuid?.() !== 0)(
+    "loses what belongs to another user, also above it",
+    () => {
+      chownSync(join(base, "own"), 65534, 65534);
+      chownSync(join(base, "open"), 65534, 65534);
+      expect(sorted("own", "open/bin").trusted).toEqual([]);
+    },
+  );
 
   it("is where programs are looked for, the system's first, past those that others could have put there", () => {
-    for (const name of ["own/git", "own/mine", "workspace/tools/mine", "open/bin/theirs"])
+    for (const name of [
+      "own/git",
+      "own/mine",
+      "workspace/tools/mine",
+      "open/bin/theirs",
+    ])
       writeFileSync(join(base, name), "", { mode: 0o755 });
     symlinkSync(join(workspace, "tools/mine"), join(base, "own/linked"));
     chmodSync(join(base, "open/bin/theirs"), 0o777);
@@ -80,19 +124,26 @@ describe("a PATH (C1)", () => {
     expect(programs.find("mine", [base])).toBeUndefined();
     for (const name of ["linked", "theirs", "text", "missing"])
       expect(programs.find(name, [workspace])).toBeUndefined();
-    expect(() => programs.get("linked", [workspace])).toThrow("linked is not installed, or only where");
+    expect(() => programs.get("linked", [workspace])).toThrow(
+      "linked is not installed, or only where",
+    );
   });
 
   function absolute(path: readonly string[]): string {
-    const isWritten = (name: string): boolean => name.startsWith("/") || ["", ".", "bin"].includes(name);
-    return path.map((name) => (isWritten(name) ? name : `${base}/${name}`)).join(":");
+    const isWritten = (name: string): boolean =>
+      name.startsWith("/") || ["", ".", "bin"].includes(name);
+    return path
+      .map((name) => (isWritten(name) ? name : `${base}/${name}`))
+      .join(":");
   }
 
   function sorted(...path: readonly string[]): {
     readonly trusted: readonly string[];
     readonly rest: readonly string[];
   } {
-    const { trusted, ofWorkspaces, refused } = sortSearchPath(absolute(path), [workspace]);
+    const { trusted, ofWorkspaces, refused } = sortSearchPath(absolute(path), [
+      workspace,
+    ]);
     return { trusted, rest: [...ofWorkspaces, ...refused] };
   }
 });

@@ -5,39 +5,73 @@ import { realPath, realPaths } from "./system-mounts.ts";
 
 /** The directories of a PATH, by who can change the programs in them. */
 export interface SearchPath {
-  /** Directories that only root and this user can change: real paths, in the order of the PATH. */
+  /**
+   * Directories that only root and this user can change: real paths, in the
+   * order of the PATH.
+   */
   readonly trusted: readonly string[];
-  /** Directories in a workspace, without `node_modules/.bin`. Programs there may only run in a sandbox. */
+  /**
+   * Directories in a workspace, without `node_modules/.bin`. Programs there may
+   * only run in a sandbox.
+   */
   readonly ofWorkspaces: readonly string[];
-  /** Messages for an operator: each names another directory that is left out, and why. */
+  /**
+   * Messages for an operator: each names another directory that is left out,
+   * and why.
+   */
   readonly refused: readonly string[];
 }
 
 /** Mode bit: everybody may write. */
 const WORLD_WRITABLE = 0o002;
-/** Mode bit: in a directory, everybody may only remove and rename what they own. */
+/**
+ * Mode bit: in a directory, everybody may only remove and rename what they own.
+ */
 const STICKY = 0o1000;
-/** Directories of the system. They are trusted even where user ids are mapped and root appears to be another user. */
-const SYSTEM: ReadonlySet<string> = new Set(["/usr/bin", "/usr/sbin", "/bin", "/sbin"]);
-/** The directories that package managers put first in PATH, for the project that they run in and for those that enclose it. */
+/**
+ * Directories of the system. They are trusted even where user ids are mapped
+ * and root appears to be another user.
+ */
+const SYSTEM: ReadonlySet<string> = new Set([
+  "/usr/bin",
+  "/usr/sbin",
+  "/bin",
+  "/sbin",
+]);
+/**
+ * The directories that package managers put first in PATH, for the project that
+ * they run in and for those that enclose it.
+ */
 const PROJECT_PROGRAMS = /\/node_modules\/\.bin(\/|$)/;
 
 /**
  * Sorts the directories of a PATH by who can change the programs in them.
  *
- * A directory is trusted if it is absolute, exists, is in no workspace and in no `node_modules/.bin`, and if nobody but root and this user can
- * change it or a directory above it.
+ * A directory is trusted if it is absolute, exists, is in no workspace and in
+ * no `node_modules/.bin`, and if nobody but root and this user can change it or
+ * a directory above it.
  */
-export function sortSearchPath(path: string, workspaceRoots: readonly string[]): SearchPath {
-  const roots = workspaceRoots.flatMap((root) => [resolve(root), ...realPaths(root)]);
+export function sortSearchPath(
+  path: string,
+  workspaceRoots: readonly string[],
+): SearchPath {
+  const roots = workspaceRoots.flatMap((root) => [
+    resolve(root),
+    ...realPaths(root),
+  ]);
   const trusted = new Set<string>();
   const ofWorkspaces = new Set<string>();
   const refused: string[] = [];
   for (const written of path.split(":").filter(isAbsolute)) {
     const entry = resolve(written);
     const real = realPath(entry);
-    if (PROJECT_PROGRAMS.test(entry) || PROJECT_PROGRAMS.test(real ?? "")) continue;
-    else if (isWithin(entry, roots) || (real !== undefined && isWithin(real, roots))) ofWorkspaces.add(entry);
+    if (PROJECT_PROGRAMS.test(entry) || PROJECT_PROGRAMS.test(real ?? ""))
+      continue;
+    else if (
+      isWithin(entry, roots) ||
+      (real !== undefined && isWithin(real, roots))
+    )
+      ofWorkspaces.add(entry);
     else if (real === undefined) continue;
     else if (isTrusted(real)) trusted.add(real);
     else refused.push(`${entry}: others may change it`);
@@ -45,20 +79,34 @@ export function sortSearchPath(path: string, workspaceRoots: readonly string[]):
   return { trusted: [...trusted], ofWorkspaces: [...ofWorkspaces], refused };
 }
 
-/** Returns whether nobody but root and this user can change or replace the file or directory at a real path. */
+/**
+ * Returns whether nobody but root and this user can change or replace the file
+ * or directory at a real path.
+ */
 export function isTrusted(real: string): boolean {
   if (SYSTEM.has(real) || SYSTEM.has(dirname(real))) return true;
   const stats = statsOf(real);
-  return stats !== undefined && (stats.mode & WORLD_WRITABLE) === 0 && isOurs(stats) && isParentTrusted(dirname(real));
+  return (
+    stats !== undefined &&
+    (stats.mode & WORLD_WRITABLE) === 0 &&
+    isOurs(stats) &&
+    isParentTrusted(dirname(real))
+  );
 }
 
-/** Whether nobody else can replace what this user owns in a directory, as in a sticky one. */
+/**
+ * Whether nobody else can replace what this user owns in a directory, as in a
+ * sticky one.
+ */
 function isParentTrusted(directory: string): boolean {
   if (SYSTEM.has(directory)) return true;
   const stats = statsOf(directory);
   if (!stats || !isOurs(stats)) return false;
-  if ((stats.mode & WORLD_WRITABLE) !== 0 && (stats.mode & STICKY) === 0) return false;
-  return dirname(directory) === directory || isParentTrusted(dirname(directory));
+  if ((stats.mode & WORLD_WRITABLE) !== 0 && (stats.mode & STICKY) === 0)
+    return false;
+  return (
+    dirname(directory) === directory || isParentTrusted(dirname(directory))
+  );
 }
 
 function isOurs({ uid }: Stats): boolean {

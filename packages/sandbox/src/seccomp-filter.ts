@@ -1,10 +1,14 @@
 /**
- * Numbers of the system calls that a confined process is refused, on one architecture.
+ * Numbers of the system calls that a confined process is refused, on one
+ * architecture.
  *
- * Namespaces do not cover these: the kernel's keyrings are shared with the session of this process, io_uring bypasses other filters, and
- * the kernel's log is the machine's. The rest is a large part of the kernel that no build needs, new namespaces above all: bubblewrap
- * before 0.8 does not refuse them. A lease makes whoever opens the file wait, outside of the sandbox too. Only sockets of the
- * families unix, inet, inet6 and netlink are allowed: others, such as vsock, belong to no network namespace.
+ * Namespaces do not cover these: the kernel's keyrings are shared with the
+ * session of this process, io_uring bypasses other filters, and the kernel's
+ * log is the machine's. The rest is a large part of the kernel that no build
+ * needs, new namespaces above all: bubblewrap before 0.8 does not refuse them.
+ * A lease makes whoever opens the file wait, outside of the sandbox too. Only
+ * sockets of the families unix, inet, inet6 and netlink are allowed: others,
+ * such as vsock, belong to no network namespace.
  */
 interface Calls {
   readonly architecture: number;
@@ -40,7 +44,10 @@ const CALLS: ReadonlyMap<string, Calls> = new Map([
   ],
 ]);
 
-/** `clone3` has its flags in memory, where a filter cannot look. Without it the C library uses `clone`. */
+/**
+ * `clone3` has its flags in memory, where a filter cannot look. Without it the
+ * C library uses `clone`.
+ */
 const CLONE3 = 435;
 const CLONE_NEWUSER = 0x10000000;
 /** `F_SETLEASE` and `F_SETDELEG`. */
@@ -58,18 +65,35 @@ const ERROR = 0x00050000;
 const EPERM = 1;
 const ENOSYS = 38;
 const EAFNOSUPPORT = 97;
-/** Offsets in `struct seccomp_data`: the call's number, the architecture, and the low halves of the first two arguments. */
+/**
+ * Offsets in `struct seccomp_data`: the call's number, the architecture, and
+ * the low halves of the first two arguments.
+ */
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 const FIRST_ARGUMENT_AT = 16;
 const SECOND_ARGUMENT_AT = 24;
-/** First number of the x32 interface. No other system call has a number as large. */
+/**
+ * First number of the x32 interface. No other system call has a number as
+ * large.
+ */
 const X32 = 0x40000000;
 
-/** A BPF instruction: its code, the number of instructions to skip when true and when false, and its operand. */
-type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, operand: number];
+/**
+ * A BPF instruction: its code, the number of instructions to skip when true and
+ * when false, and its operand.
+ */
+type Instruction = readonly [
+  code: number,
+  whenTrue: number,
+  whenFalse: number,
+  operand: number,
+];
 
-/** Returns the BPF program for an architecture, as in `process.arch`; undefined for one other than x64 and arm64, both little-endian. */
+/**
+ * Returns the BPF program for an architecture, as in `process.arch`; undefined
+ * for one other than x64 and arm64, both little-endian.
+ */
 export function seccompFilter(machine: string): Uint8Array | undefined {
   const calls = CALLS.get(machine);
   if (!calls) return undefined;
@@ -94,13 +118,27 @@ export function seccompFilter(machine: string): Uint8Array | undefined {
     // No lease of a file.
     [JUMP_IF_EQUAL, 0, LEASES.length + 3, calls.fcntl],
     [LOAD, 0, 0, SECOND_ARGUMENT_AT],
-    ...LEASES.map((command, index): Instruction => [JUMP_IF_EQUAL, LEASES.length - index, 0, command]),
+    ...LEASES.map(
+      (command, index): Instruction => [
+        JUMP_IF_EQUAL,
+        LEASES.length - index,
+        0,
+        command,
+      ],
+    ),
     [RETURN, 0, 0, ALLOW],
     [RETURN, 0, 0, ERROR | EPERM],
     // No socket of a family other than these.
     [JUMP_IF_EQUAL, 0, FAMILIES.length + 2, calls.socket],
     [LOAD, 0, 0, FIRST_ARGUMENT_AT],
-    ...FAMILIES.map((family, index): Instruction => [JUMP_IF_EQUAL, FAMILIES.length - index, 0, family]),
+    ...FAMILIES.map(
+      (family, index): Instruction => [
+        JUMP_IF_EQUAL,
+        FAMILIES.length - index,
+        0,
+        family,
+      ],
+    ),
     [RETURN, 0, 0, ERROR | EAFNOSUPPORT],
     [RETURN, 0, 0, ALLOW],
   ]);
@@ -115,7 +153,10 @@ function refusal(call: number, error: number): Instruction[] {
 
 function assemble(program: readonly Instruction[]): Uint8Array {
   const view = new DataView(new ArrayBuffer(program.length * 8));
-  for (const [index, [code, whenTrue, whenFalse, operand]] of program.entries()) {
+  for (const [
+    index,
+    [code, whenTrue, whenFalse, operand],
+  ] of program.entries()) {
     view.setUint16(index * 8, code, true);
     view.setUint8(index * 8 + 2, whenTrue);
     view.setUint8(index * 8 + 3, whenFalse);

@@ -9,7 +9,10 @@ describe("a command that is checked before it starts", () => {
   const checked: number[] = [];
 
   it("starts when the check of its process resolves", async () => {
-    await using running = startProcess(command(waiting(`echo "{\\"child-pid\\": $$}" >&3`)), signal);
+    await using running = startProcess(
+      command(waiting(`echo "{\\"child-pid\\": $$}" >&3`)),
+      signal,
+    );
     expect(await textOf(running)).toBe("started\n");
     expect(checked).toEqual([running.pid]);
     expect(await running.refusal).toBeUndefined();
@@ -18,16 +21,29 @@ describe("a command that is checked before it starts", () => {
   it("does not start when the check refuses it, and says why", async () => {
     const refused = new Error("refused");
     const refusing = command(waiting(`echo "{\\"child-pid\\": $$}" >&3`));
-    await using running = startProcess({ ...refusing, check: () => Promise.reject(refused) }, signal);
+    await using running = startProcess(
+      { ...refusing, check: () => Promise.reject(refused) },
+      signal,
+    );
     expect(await running.refusal).toBe(refused);
     expect(await textOf(running)).toBe("");
-    expect(await running.ended).toEqual({ exitCode: -1, signalName: "", error: refused });
+    expect(await running.ended).toEqual({
+      exitCode: -1,
+      signalName: "",
+      error: refused,
+    });
   });
 
   it("does not start when its supervisor does not say which process it is", async () => {
-    await using running = startProcess(command(waiting("echo '{}' >&3")), signal);
+    await using running = startProcess(
+      command(waiting("echo '{}' >&3")),
+      signal,
+    );
     expect(await textOf(running)).toBe("");
-    expect(await running.ended).toEqual({ exitCode: -1, signalName: "SIGKILL" });
+    expect(await running.ended).toEqual({
+      exitCode: -1,
+      signalName: "SIGKILL",
+    });
   });
 
   it("keeps the exit code of a supervisor that failed by itself", async () => {
@@ -35,7 +51,10 @@ describe("a command that is checked before it starts", () => {
     expect(await running.ended).toEqual({ exitCode: 3, signalName: "" });
   });
 
-  /** A supervisor that does something, then waits as bwrap does, and then starts its program. */
+  /**
+   * A supervisor that does something, then waits as bwrap does, and then starts
+   * its program.
+   */
   function waiting(script: string): string {
     return `${script}; exec 3>&-; read -r -N 1 <&4; echo started`;
   }

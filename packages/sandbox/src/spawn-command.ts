@@ -5,21 +5,32 @@ import { failpoint } from "./failpoint.ts";
 import { sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 
-/** A process whose standard output and standard error share one pipe, which keeps their order. */
+/**
+ * A process whose standard output and standard error share one pipe, which
+ * keeps their order.
+ */
 export interface SpawnedCommand {
   readonly child: ChildProcess;
   readonly output: Readable;
-  /** The id of the supervised process: all other processes of the command end with it. Undefined without a supervisor. */
+  /**
+   * The id of the supervised process: all other processes of the command end
+   * with it. Undefined without a supervisor.
+   */
   readonly inner: Promise<number | undefined>;
-  /** The reason why the check refused the start; undefined when the command started or has no check. */
+  /**
+   * The reason why the check refused the start; undefined when the command
+   * started or has no check.
+   */
   readonly refusal: Promise<Error | undefined>;
 }
 
 /**
  * The bash script that starts a command.
  *
- * It sets the limits, closes all descriptors above the given number, makes standard error the same pipe as standard output, and executes the
- * program. Node itself closes only the first few of the descriptors that its own launcher left open.
+ * It sets the limits, closes all descriptors above the given number, makes
+ * standard error the same pipe as standard output, and executes the program.
+ * Node itself closes only the first few of the descriptors that its own
+ * launcher left open.
  */
 const START = `
 last=$1 memory=$2 seconds=$3
@@ -41,13 +52,32 @@ exec "$@" 2>&1`;
  *
  * The descriptors from 3 on are, in this order:
  * - the inputs of the command;
- * - for a supervised command, the pipe on which the supervisor writes the id of the supervised process;
- * - for a command with a check, the pipe on which the command waits until the check has passed.
+ * - for a supervised command, the pipe on which the supervisor writes the id of
+ *   the supervised process;
+ * - for a command with a check, the pipe on which the command waits until the
+ *   check has passed.
  */
 export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
-  const { argv, workingDirectory, environment, shell, limits, inputs, supervised, check } = command;
-  const extra = [...inputs, ...(supervised ? ["info"] : []), ...(check ? ["gate"] : [])].map((): "pipe" => "pipe");
-  const settings = [2 + extra.length, limits?.memoryKib ?? "", limits?.cpuSeconds ?? ""].map(String);
+  const {
+    argv,
+    workingDirectory,
+    environment,
+    shell,
+    limits,
+    inputs,
+    supervised,
+    check,
+  } = command;
+  const extra = [
+    ...inputs,
+    ...(supervised ? ["info"] : []),
+    ...(check ? ["gate"] : []),
+  ].map((): "pipe" => "pipe");
+  const settings = [
+    2 + extra.length,
+    limits?.memoryKib ?? "",
+    limits?.cpuSeconds ?? "",
+  ].map(String);
   failpoint("devtool:command.spawn.before");
   const child = spawn(shell, ["-c", START, "bash", ...settings, ...argv], {
     cwd: workingDirectory,
@@ -56,29 +86,43 @@ export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
     stdio: ["ignore", "pipe", "ignore", ...extra],
   });
   const [infoPipe, gatePipe] = child.stdio.slice(3 + inputs.length);
-  for (const [index, input] of inputs.entries()) writeAll(child.stdio[index + 3], input);
+  for (const [index, input] of inputs.entries())
+    writeAll(child.stdio[index + 3], input);
   failpoint("devtool:command.spawn.after");
   const inner = readChildPid(infoPipe);
-  const refusal = check ? openWhenChecked(child, inner, check, gatePipe) : Promise.resolve(undefined);
+  const refusal = check
+    ? openWhenChecked(child, inner, check, gatePipe)
+    : Promise.resolve(undefined);
   return { child, output: child.stdout ?? Readable.from([]), inner, refusal };
 }
 
 type Pipe = ChildProcess["stdio"][number];
 
-/** Writes to a pipe and closes it. Ignores that a process ends before it has read everything: its exit code reports that. */
+/**
+ * Writes to a pipe and closes it. Ignores that a process ends before it has
+ * read everything: its exit code reports that.
+ */
 function writeAll(pipe: Pipe | undefined, input: Uint8Array): void {
   if (pipe && "end" in pipe) pipe.once("error", () => undefined).end(input);
 }
 
-/** Reads the id of the supervised process. The supervisor writes it while it starts, and closes the pipe. */
-async function readChildPid(pipe: Pipe | undefined): Promise<number | undefined> {
+/**
+ * Reads the id of the supervised process. The supervisor writes it while it
+ * starts, and closes the pipe.
+ */
+async function readChildPid(
+  pipe: Pipe | undefined,
+): Promise<number | undefined> {
   if (!pipe || !("read" in pipe)) return undefined;
   const json = await text(pipe).catch(() => "");
   const pid = /"child-pid":\s*(\d+)/.exec(json)?.[1];
   return pid === undefined ? undefined : Number(pid);
 }
 
-/** Lets a supervised program start when its check resolves; otherwise kills it and returns the reason. */
+/**
+ * Lets a supervised program start when its check resolves; otherwise kills it
+ * and returns the reason.
+ */
 async function openWhenChecked(
   child: ChildProcess,
   inner: Promise<number | undefined>,
@@ -87,7 +131,8 @@ async function openWhenChecked(
 ): Promise<Error | undefined> {
   const pid = await inner;
   if (pid === undefined) {
-    // There is no process to check. A supervisor that failed has ended by itself; any other must not continue.
+    // There is no process to check. A supervisor that failed has ended by
+    // itself; any other must not continue.
     if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
     gate?.destroy();
     return undefined;
@@ -99,9 +144,12 @@ async function openWhenChecked(
     failpoint("devtool:command.release.after");
     return undefined;
   } catch (reason) {
-    // Kill the process before closing the pipe, because the end of the input would let it start too.
+    // Kill the process before closing the pipe, because the end of the input
+    // would let it start too.
     sendSignal(pid, "SIGKILL");
     gate?.destroy();
-    return reason instanceof Error ? reason : new Error("the check failed", { cause: reason });
+    return reason instanceof Error
+      ? reason
+      : new Error("the check failed", { cause: reason });
   }
 }

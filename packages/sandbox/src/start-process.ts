@@ -1,6 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import {
+  setTimeout as delay,
+  setImmediate as nextTurn,
+} from "node:timers/promises";
 import { endProcess, innerGone } from "./end-process.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 import { type SpawnedCommand, spawnCommand } from "./spawn-command.ts";
@@ -11,36 +14,49 @@ export interface ProcessEnd {
   readonly exitCode: number;
   /** The signal that ended it; empty when it exited by itself. */
   readonly signalName: string;
-  /** Why it could not be started; a `SandboxError` when it could not be confined as asked. */
+  /**
+   * Why it could not be started; a `SandboxError` when it could not be confined
+   * as asked.
+   */
   readonly error?: Error;
 }
 
-/** A running command. Disposing of it ends it and every process that it started. */
+/**
+ * A running command. Disposing of it ends it and every process that it started.
+ */
 export interface RunningProcess extends AsyncDisposable {
   /** The process id on this machine; 0 when it could not be started. */
   readonly pid: number;
   /**
-   * Yields standard output and standard error as they come, and an empty string at least every 100 ms; ends with the command.
+   * Yields standard output and standard error as they come, and an empty string
+   * at least every 100 ms; ends with the command.
    *
    * May be read once. Output from before the call is kept.
    */
   output(): AsyncIterable<string>;
   /**
-   * Resolves when the checks of the sandbox let the command start or refuse it, with the reason if they refuse it. Nothing of a
-   * refused command has run.
+   * Resolves when the checks of the sandbox let the command start or refuse it,
+   * with the reason if they refuse it. Nothing of a refused command has run.
    */
   readonly refusal: Promise<Error | undefined>;
   /** Resolves when the command has ended; never rejects. */
   readonly ended: Promise<ProcessEnd>;
 }
 
-/** The time in which processes that an ended command left behind may still add output, in milliseconds. */
+/**
+ * The time in which processes that an ended command left behind may still add
+ * output, in milliseconds.
+ */
 const LINGER_MS = 200;
-/** The maximum time between two yields of `output()`, so that its reader can show what it holds back. */
+/**
+ * The maximum time between two yields of `output()`, so that its reader can
+ * show what it holds back.
+ */
 const TICK_MS = 100;
 
 /**
- * Starts a command in a process group of its own. When the signal aborts, the command is ended with all that it started.
+ * Starts a command in a process group of its own. When the signal aborts, the
+ * command is ended with all that it started.
  *
  * ```ts
  * await using running = startProcess(await sandbox.command(request), signal);
@@ -48,12 +64,18 @@ const TICK_MS = 100;
  * const { exitCode } = await running.ended;
  * ```
  */
-export function startProcess(command: SandboxedCommand, signal: AbortSignal): RunningProcess {
+export function startProcess(
+  command: SandboxedCommand,
+  signal: AbortSignal,
+): RunningProcess {
   let held: Disposable | undefined;
   try {
     held = command.hold?.();
   } catch (reason) {
-    const error = reason instanceof Error ? reason : new Error("the command was not started", { cause: reason });
+    const error =
+      reason instanceof Error
+        ? reason
+        : new Error("the command was not started", { cause: reason });
     return {
       pid: 0,
       output: async function* () {},
@@ -86,7 +108,9 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
 
 async function endOf({ child, refusal }: SpawnedCommand): Promise<ProcessEnd> {
   const exited = Promise.withResolvers<ProcessEnd>();
-  child.once("error", (error) => exited.resolve({ exitCode: -1, signalName: "", error }));
+  child.once("error", (error) =>
+    exited.resolve({ exitCode: -1, signalName: "", error }),
+  );
   child.once("exit", (exitCode, signalName) =>
     exited.resolve({ exitCode: exitCode ?? -1, signalName: signalName ?? "" }),
   );
@@ -95,7 +119,10 @@ async function endOf({ child, refusal }: SpawnedCommand): Promise<ProcessEnd> {
   return error ? { exitCode: -1, signalName: "", error } : end;
 }
 
-/** Collects what a process writes from its start on, since Node discards the output that nobody reads once the process has ended. */
+/**
+ * Collects what a process writes from its start on, since Node discards the
+ * output that nobody reads once the process has ended.
+ */
 class CollectedOutput {
   readonly #texts: string[] = [];
   #wake = Promise.withResolvers<void>();
@@ -113,7 +140,11 @@ class CollectedOutput {
 
   async *read(): AsyncIterable<string> {
     while (!this.#closed || this.#texts.length > 0) {
-      if (this.#texts.length === 0) await Promise.race([this.#wake.promise, delay(TICK_MS, undefined, { ref: false })]);
+      if (this.#texts.length === 0)
+        await Promise.race([
+          this.#wake.promise,
+          delay(TICK_MS, undefined, { ref: false }),
+        ]);
       this.#wake = Promise.withResolvers();
       yield this.#texts.splice(0).join("");
     }
@@ -126,12 +157,21 @@ class CollectedOutput {
   }
 }
 
-/** Waits until the streams of a process close, or until it has ended and only left processes behind that may still write. */
-async function closeOf(child: ChildProcess, ended: Promise<ProcessEnd>): Promise<void> {
-  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+/**
+ * Waits until the streams of a process close, or until it has ended and only
+ * left processes behind that may still write.
+ */
+async function closeOf(
+  child: ChildProcess,
+  ended: Promise<ProcessEnd>,
+): Promise<void> {
+  const closed = new Promise<void>((resolve) =>
+    child.once("close", () => resolve()),
+  );
   await ended;
   if (child.pid === undefined) return;
   await Promise.race([closed, delay(LINGER_MS)]);
-  // On a busy machine that time may pass before the output in the pipe has been read.
+  // On a busy machine that time may pass before the output in the pipe has been
+  // read.
   await nextTurn();
 }

@@ -1,18 +1,32 @@
 import { dirname, join } from "node:path";
-import { isDirectory, isReal, isWithin, missingPlace } from "./guarded-places.ts";
+import {
+  isDirectory,
+  isReal,
+  isWithin,
+  missingPlace,
+} from "./guarded-places.ts";
 import { repositoriesIn } from "./redirects.ts";
 import { statsOf } from "./regular-file.ts";
 import type { GuardedPlaces, SandboxAccess } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
 
-/** Parts of a repository from which git takes commands: read-only even when the rest of `.git` may be written. */
+/**
+ * Parts of a repository from which git takes commands: read-only even when the
+ * rest of `.git` may be written.
+ */
 const PROTECTED_GIT = ["hooks", "config", "config.worktree", "commondir"];
 
-/** How a path is shown to a command: read-only, writable, or as an empty directory or file. */
+/**
+ * How a path is shown to a command: read-only, writable, or as an empty
+ * directory or file.
+ */
 type View = "read" | "write" | "hide";
 
-/** Paths that the sandbox adds to, or removes from, the access that a command was given. */
+/**
+ * Paths that the sandbox adds to, or removes from, the access that a command
+ * was given.
+ */
 export interface Confinement {
   /** Directories of the PATH, which are shown read-only. */
   readonly tools: readonly string[];
@@ -26,13 +40,19 @@ export interface Confinement {
 }
 
 /**
- * Lists bwrap's arguments for the files that a command may reach in addition to the system's.
+ * Lists bwrap's arguments for the files that a command may reach in addition to
+ * the system's.
  *
- * The deepest path decides: a hidden directory in the workspace stays hidden, and a workspace in a hidden directory is shown. Guarded
- * places are read-only mounts of their own, and so are not only kept from being written but also from being renamed. Throws a
- * `SandboxError` for a workspace that cannot be confined.
+ * The deepest path decides: a hidden directory in the workspace stays hidden,
+ * and a workspace in a hidden directory is shown. Guarded places are read-only
+ * mounts of their own, and so are not only kept from being written but also
+ * from being renamed. Throws a `SandboxError` for a workspace that cannot be
+ * confined.
  */
-export function workspaceMounts(access: SandboxAccess, confinement: Confinement): string[] {
+export function workspaceMounts(
+  access: SandboxAccess,
+  confinement: Confinement,
+): string[] {
   const { tools, guarded, hidden, missing, redirects } = confinement;
   const { workspace, readable, writable, workspaceAccess = "write" } = access;
   if (statsOf(join(workspace, ".git"))?.isSymbolicLink()) {
@@ -41,29 +61,45 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
     throw new SandboxError(problem, "cannot-confine", { remedy });
   }
   const views = new Map<string, View>();
-  // A command has turned a path that is no longer its own real path into a link.
-  for (const path of [...tools, ...readable.filter((path) => realPath(path) === path)]) {
+  // A command has turned a path that is no longer its own real path into a
+  // link.
+  for (const path of [
+    ...tools,
+    ...readable.filter((path) => realPath(path) === path),
+  ]) {
     if (!isWithin(path, hidden)) views.set(path, "read");
   }
   views.set(workspace, workspaceAccess);
   for (const path of [...guarded.present, ...missing]) views.set(path, "read");
-  const granted = writable.filter((path) => isGrantable(path, guarded, hidden) && !missing.includes(path));
+  const granted = writable.filter(
+    (path) => isGrantable(path, guarded, hidden) && !missing.includes(path),
+  );
   for (const path of granted) {
-    // A guarded place that is granted is no longer a mount, so that it can be replaced and removed, as git does.
-    const isGuardedPlace = guarded.present.includes(path) && path !== join(guarded.workspace, ".git");
-    const isInGuardedPlace = guarded.present.some((other) => other !== path && isWithin(path, [other]));
+    // A guarded place that is granted is no longer a mount, so that it can be
+    // replaced and removed, as git does.
+    const isGuardedPlace =
+      guarded.present.includes(path) &&
+      path !== join(guarded.workspace, ".git");
+    const isInGuardedPlace = guarded.present.some(
+      (other) => other !== path && isWithin(path, [other]),
+    );
     if (isGuardedPlace && !isInGuardedPlace) views.delete(path);
     else if (statsOf(path)) views.set(path, "write");
   }
   for (const git of [join(workspace, ".git"), ...guarded.gitDirectories]) {
-    if (granted.includes(git)) for (const path of gitPaths(git)) views.set(path, "read");
-    // A grant of a directory around a repository does not include the repository.
+    if (granted.includes(git))
+      for (const path of gitPaths(git)) views.set(path, "read");
+    // A grant of a directory around a repository does not include the
+    // repository.
     else if (isWithin(git, granted)) views.set(git, "read");
   }
   const shown = [...views.keys()];
-  for (const path of hidden) if (isWithin(dirname(path), shown)) views.set(path, "hide");
+  for (const path of hidden)
+    if (isWithin(dirname(path), shown)) views.set(path, "hide");
   for (const path of directoriesBetween(views)) views.set(path, "write");
-  const byDepth = [...views].sort(([one], [other]) => one.length - other.length);
+  const byDepth = [...views].sort(
+    ([one], [other]) => one.length - other.length,
+  );
   return [
     ...byDepth.flatMap(([path, view]) => mountOf(path, view)),
     ...redirects.flatMap((path) => ["--ro-bind", path, path]),
@@ -73,13 +109,29 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
 /**
  * Returns whether a further path may be made writable at all.
  *
- * It must exist under its real path or be a missing guarded place, and must neither be hidden nor be something from which git takes
- * commands.
+ * It must exist under its real path or be a missing guarded place, and must
+ * neither be hidden nor be something from which git takes commands.
  */
-export function isGrantable(path: string, guarded: GuardedPlaces, hidden: readonly string[]): boolean {
-  const repositories = [join(guarded.workspace, ".git"), ...guarded.gitDirectories.flatMap(repositoriesIn)];
-  const ofGit = repositories.flatMap((git) => PROTECTED_GIT.map((name) => join(git, name)));
-  const never = [...hidden, ...ofGit, ...guarded.repositories, "/proc", "/dev", "/sys"];
+export function isGrantable(
+  path: string,
+  guarded: GuardedPlaces,
+  hidden: readonly string[],
+): boolean {
+  const repositories = [
+    join(guarded.workspace, ".git"),
+    ...guarded.gitDirectories.flatMap(repositoriesIn),
+  ];
+  const ofGit = repositories.flatMap((git) =>
+    PROTECTED_GIT.map((name) => join(git, name)),
+  );
+  const never = [
+    ...hidden,
+    ...ofGit,
+    ...guarded.repositories,
+    "/proc",
+    "/dev",
+    "/sys",
+  ];
   if (path === "/" || isWithin(path, never)) return false;
   return realPath(path) === path || missingPlace(path, guarded) === path;
 }
@@ -87,8 +139,9 @@ export function isGrantable(path: string, guarded: GuardedPlaces, hidden: readon
 /**
  * Lists the directories between a writable mount and the mounts in it.
  *
- * Each becomes a mount of its own, which cannot be renamed: otherwise a command could move such a directory away, and a guarded or hidden
- * place with it, and put another in its place.
+ * Each becomes a mount of its own, which cannot be renamed: otherwise a command
+ * could move such a directory away, and a guarded or hidden place with it, and
+ * put another in its place.
  */
 function directoriesBetween(views: ReadonlyMap<string, View>): string[] {
   const found = new Set<string>();
@@ -99,15 +152,21 @@ function directoriesBetween(views: ReadonlyMap<string, View>): string[] {
       between.push(above);
       above = dirname(above);
     }
-    if (views.get(above) === "write") for (const directory of between) found.add(directory);
+    if (views.get(above) === "write")
+      for (const directory of between) found.add(directory);
   }
   return [...found].filter(isDirectory);
 }
 
-/** Lists what stays read-only in a git directory that may be written, hooks also where there are none: a command could make them. */
+/**
+ * Lists what stays read-only in a git directory that may be written, hooks also
+ * where there are none: a command could make them.
+ */
 function gitPaths(git: string): string[] {
   if (!statsOf(git)?.isDirectory()) return [git];
-  const paths = repositoriesIn(git).flatMap((repository) => PROTECTED_GIT.map((name) => join(repository, name)));
+  const paths = repositoriesIn(git).flatMap((repository) =>
+    PROTECTED_GIT.map((name) => join(repository, name)),
+  );
   return [
     ...paths.filter((path) => path.endsWith("/hooks") || isReal(statsOf(path))),
     ...[join(git, "worktrees")].filter((path) => isReal(statsOf(path))),
@@ -122,7 +181,9 @@ function mountOf(path: string, view: View): string[] {
     case "read":
       return statsOf(path) ? ["--ro-bind", path, path] : emptyDirectory;
     case "hide":
-      return statsOf(path)?.isDirectory() ? emptyDirectory : ["--ro-bind", "/dev/null", path];
+      return statsOf(path)?.isDirectory()
+        ? emptyDirectory
+        : ["--ro-bind", "/dev/null", path];
     default:
       return view satisfies never;
   }

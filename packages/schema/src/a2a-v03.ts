@@ -1,11 +1,23 @@
 // A2A 0.3: its messages, and the conversion of tasks and events.
 
 export { decodeCommandPlace } from "./a2a-v03/command-params.ts";
-export { type ExtensionSigns, extensionSignsV03, showsExtension } from "./a2a-v03/extension-signs.ts";
+export {
+  type ExtensionSigns,
+  extensionSignsV03,
+  showsExtension,
+} from "./a2a-v03/extension-signs.ts";
 export { a2aErrorText, a2aFieldName } from "./a2a-v03/field-name.ts";
 export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
-export { extensionMetadata, sessionMetadata, taskEventMetadata } from "./a2a-v03/metadata.ts";
-export { decodePushConfig, decodePushConfigParams, encodePushConfig } from "./a2a-v03/push-config.ts";
+export {
+  extensionMetadata,
+  sessionMetadata,
+  taskEventMetadata,
+} from "./a2a-v03/metadata.ts";
+export {
+  decodePushConfig,
+  decodePushConfigParams,
+  encodePushConfig,
+} from "./a2a-v03/push-config.ts";
 export { findReplay, withReplay } from "./a2a-v03/replay.ts";
 export { encodeReply } from "./a2a-v03/reply.ts";
 export { errorFromRest, errorToRest } from "./a2a-v03/rest/error.ts";
@@ -16,10 +28,21 @@ export {
   type RestOperation,
   restOperation,
 } from "./a2a-v03/rest/operation.ts";
-export { decodeMessageSend, encodeMessageSend, type MessageSend } from "./a2a-v03/send-params.ts";
-export { assertNoSettings, decodeRequestSettings, type SettingsPlace } from "./a2a-v03/settings.ts";
+export {
+  decodeMessageSend,
+  encodeMessageSend,
+  type MessageSend,
+} from "./a2a-v03/send-params.ts";
+export {
+  assertNoSettings,
+  decodeRequestSettings,
+  type SettingsPlace,
+} from "./a2a-v03/settings.ts";
 export { decodeState, encodeState } from "./a2a-v03/state.ts";
-export { decodeStreamFrame, encodeStreamFrame } from "./a2a-v03/stream-frame.ts";
+export {
+  decodeStreamFrame,
+  encodeStreamFrame,
+} from "./a2a-v03/stream-frame.ts";
 export {
   decodeQueue,
   decodeSettings,
@@ -43,7 +66,10 @@ export {
   type AgentSkill,
   AgentSkillSchema,
 } from "./gen/devtool/a2a/v1alpha/agent_card_pb.ts";
-export { AgentService, json_rpc_method } from "./gen/devtool/a2a/v1alpha/agent_service_pb.ts";
+export {
+  AgentService,
+  json_rpc_method,
+} from "./gen/devtool/a2a/v1alpha/agent_service_pb.ts";
 export {
   type JsonRpcError,
   JsonRpcErrorSchema,

@@ -2,9 +2,17 @@
 
 export { agentCardFromV03 } from "./a2a-v1/agent-card.ts";
 export { canonicalCard } from "./a2a-v1/canonical-card.ts";
-export { extensionSignsV1, type SigningRequest } from "./a2a-v1/extension-signs.ts";
+export {
+  extensionSignsV1,
+  type SigningRequest,
+} from "./a2a-v1/extension-signs.ts";
 export { frameFromA2a } from "./a2a-v1/frame.ts";
-export { type HttpCall, type HttpParts, httpCallOf, requestJson } from "./a2a-v1/http-request.ts";
+export {
+  type HttpCall,
+  type HttpParts,
+  httpCallOf,
+  requestJson,
+} from "./a2a-v1/http-request.ts";
 export { type HttpBinding, httpBindingsOf } from "./a2a-v1/http-rule.ts";
 export { decodeA2aJson, encodeA2aJson } from "./a2a-v1/json.ts";
 export { pushConfigFromA2a, pushConfigToA2a } from "./a2a-v1/push-config.ts";

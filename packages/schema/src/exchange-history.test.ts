@@ -2,15 +2,26 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { exchangeHistory } from "./exchange-history.ts";
 import { ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { type PartSchema, Role, TaskSchema } from "./gen/devtool/v1alpha/task_pb.ts";
+import {
+  type PartSchema,
+  Role,
+  TaskSchema,
+} from "./gen/devtool/v1alpha/task_pb.ts";
 
-type Said = readonly [id: string, ...parts: MessageInitShape<typeof PartSchema>[]];
+type Said = readonly [
+  id: string,
+  ...parts: MessageInitShape<typeof PartSchema>[],
+];
 
-const text: MessageInitShape<typeof PartSchema> = { content: { case: "text", value: "words" } };
+const text: MessageInitShape<typeof PartSchema> = {
+  content: { case: "text", value: "words" },
+};
 
 describe("the history of an exchange (STREAM-9)", () => {
   it("starts with the message that was sent, and has messages that were taken since", () => {
-    expect(exchangeIds([["u1"], ["a1"], ["u2"], ["a2"], ["u3"], ["a3"]], "u2")).toEqual(["u2", "a2", "u3", "a3"]);
+    expect(
+      exchangeIds([["u1"], ["a1"], ["u2"], ["a2"], ["u3"], ["a3"]], "u2"),
+    ).toEqual(["u2", "a2", "u3", "a3"]);
   });
 
   it("starts with the step whose calls the message answers", () => {
@@ -36,12 +47,19 @@ describe("the history of an exchange (STREAM-9)", () => {
   });
 
   it("starts with the last message of a repeated id, and never with the agent's", () => {
-    expect(exchangeIds([["u1"], ["a1"], ["u1"], ["a2"]], "u1")).toEqual(["u1", "a2"]);
+    expect(exchangeIds([["u1"], ["a1"], ["u1"], ["a2"]], "u1")).toEqual([
+      "u1",
+      "a2",
+    ]);
     expect(exchangeIds([["u1"], ["a1"]], "a1")).toEqual([]);
   });
 });
 
-function exchangeIds(history: readonly Said[], messageId: string, queued: readonly string[] = []): string[] {
+function exchangeIds(
+  history: readonly Said[],
+  messageId: string,
+  queued: readonly string[] = [],
+): string[] {
   const task = create(TaskSchema, {
     history: history.map(([id, ...parts]) => ({
       messageId: id,
@@ -54,14 +72,33 @@ function exchangeIds(history: readonly Said[], messageId: string, queued: readon
 }
 
 function call(toolCallId: string): MessageInitShape<typeof PartSchema> {
-  return { content: { case: "toolCall", value: { toolCallId, status: ToolCallStatus.SUCCEEDED } } };
+  return {
+    content: {
+      case: "toolCall",
+      value: { toolCallId, status: ToolCallStatus.SUCCEEDED },
+    },
+  };
 }
 
 function asking(toolCallId: string): MessageInitShape<typeof PartSchema> {
   const confirmationRequest = { options: [{ id: "cancel" }] };
-  return { content: { case: "toolCall", value: { toolCallId, status: ToolCallStatus.PENDING, confirmationRequest } } };
+  return {
+    content: {
+      case: "toolCall",
+      value: {
+        toolCallId,
+        status: ToolCallStatus.PENDING,
+        confirmationRequest,
+      },
+    },
+  };
 }
 
 function answer(toolCallId: string): MessageInitShape<typeof PartSchema> {
-  return { content: { case: "confirmation", value: { toolCallId, selectedOptionId: "cancel" } } };
+  return {
+    content: {
+      case: "confirmation",
+      value: { toolCallId, selectedOptionId: "cancel" },
+    },
+  };
 }

@@ -2,7 +2,11 @@
 
 export { decodeCommandList, encodeCommandList } from "./gemini-cli/commands.ts";
 export { decodeGeminiCliFrame } from "./gemini-cli/decode-frame.ts";
-export { encodeGeminiCliSend, isGeminiCliSend, rfcSendParams } from "./gemini-cli/send-params.ts";
+export {
+  encodeGeminiCliSend,
+  isGeminiCliSend,
+  rfcSendParams,
+} from "./gemini-cli/send-params.ts";
 export {
   CODER_AGENT_KEY,
   coderAgentMetadata,

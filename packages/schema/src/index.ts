@@ -47,7 +47,10 @@ export {
   DevelopmentToolEvent_DevelopmentToolEventKind as DevelopmentToolEventKind,
   DevelopmentToolEventSchema,
 } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
-export { type AgentSettings, AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
+export {
+  type AgentSettings,
+  AgentSettingsSchema,
+} from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 export {
   type ConfirmationOption,
   ConfirmationOptionSchema,
@@ -83,7 +86,12 @@ export {
   type ListModelsResponse,
   ListModelsResponseSchema,
 } from "./gen/devtool/v1alpha/agent_list_service_pb.ts";
-export { AuditAction, type AuditRecord, AuditRecordSchema, AuditService } from "./gen/devtool/v1alpha/audit_pb.ts";
+export {
+  AuditAction,
+  type AuditRecord,
+  AuditRecordSchema,
+  AuditService,
+} from "./gen/devtool/v1alpha/audit_pb.ts";
 export {
   type AuthenticationConfig,
   AuthenticationConfigSchema,
@@ -101,8 +109,14 @@ export {
   type StoredBrowserSession,
   StoredBrowserSessionSchema,
 } from "./gen/devtool/v1alpha/browser_access_service_pb.ts";
-export { type Checkpoint, CheckpointSchema } from "./gen/devtool/v1alpha/checkpoint_pb.ts";
-export { type CommandFile, CommandFileSchema } from "./gen/devtool/v1alpha/command_file_pb.ts";
+export {
+  type Checkpoint,
+  CheckpointSchema,
+} from "./gen/devtool/v1alpha/checkpoint_pb.ts";
+export {
+  type CommandFile,
+  CommandFileSchema,
+} from "./gen/devtool/v1alpha/command_file_pb.ts";
 export {
   type Readiness,
   ReadinessRequestSchema,
@@ -111,8 +125,14 @@ export {
   ServerInfoSchema,
   TokenFileSchema,
 } from "./gen/devtool/v1alpha/discovery_pb.ts";
-export { type ErrorContext, ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
-export { type EventRow, EventRowSchema } from "./gen/devtool/v1alpha/event_row_pb.ts";
+export {
+  type ErrorContext,
+  ErrorContextSchema,
+} from "./gen/devtool/v1alpha/error_pb.ts";
+export {
+  type EventRow,
+  EventRowSchema,
+} from "./gen/devtool/v1alpha/event_row_pb.ts";
 export {
   type InboxRefusal,
   InboxRefusalSchema,
@@ -127,7 +147,10 @@ export {
   type McpStdio,
   McpStdioSchema,
 } from "./gen/devtool/v1alpha/mcp_server_pb.ts";
-export { type MessageSettings, MessageSettingsSchema } from "./gen/devtool/v1alpha/message_settings_pb.ts";
+export {
+  type MessageSettings,
+  MessageSettingsSchema,
+} from "./gen/devtool/v1alpha/message_settings_pb.ts";
 export {
   type PolicyFile,
   PolicyFileSchema,
@@ -294,16 +317,37 @@ export {
   WorkspaceService,
   type WorkspaceTrustState,
 } from "./gen/devtool/v1alpha/workspace_service_pb.ts";
-export { assertJsonBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
+export {
+  assertJsonBudget,
+  DEFAULT_LIMITS,
+  type JsonLimits,
+  parseJson,
+} from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 // Rules that clients and servers share
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
 export { replyOf } from "./reply.ts";
-export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
+export {
+  decodeRfcJson,
+  decodeRfcText,
+  encodeRfcJson,
+  structFromJson,
+} from "./rfc-json.ts";
 export { summaryOf } from "./summary.ts";
-export { deriveState, endsExchange, isAtRest, isInterrupted, isTerminal } from "./task-state.ts";
-export { foldTitle, initialTitle, MAX_TITLE_LENGTH, titleLine } from "./task-title.ts";
+export {
+  deriveState,
+  endsExchange,
+  isAtRest,
+  isInterrupted,
+  isTerminal,
+} from "./task-state.ts";
+export {
+  foldTitle,
+  initialTitle,
+  MAX_TITLE_LENGTH,
+  titleLine,
+} from "./task-title.ts";
 export {
   answeredToolCall,
   answersTo,

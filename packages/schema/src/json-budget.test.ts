@@ -5,20 +5,24 @@ import { assertBudget, assertJsonBudget } from "./json-budget.ts";
 describe("the budget of a document", () => {
   it("is the same for its text and for the parsed value", () => {
     fc.assert(
-      fc.property(fc.json(), fc.integer({ min: 1, max: 12 }), (text, maxNodes) => {
-        const limits = { maxBytes: 1_000, maxDepth: 99, maxNodes };
-        const refuses = (run: () => void): boolean => {
-          try {
-            run();
-            return false;
-          } catch {
-            return true;
-          }
-        };
-        expect(refuses(() => assertJsonBudget(text, limits))).toBe(
-          refuses(() => assertBudget(JSON.parse(text), limits)),
-        );
-      }),
+      fc.property(
+        fc.json(),
+        fc.integer({ min: 1, max: 12 }),
+        (text, maxNodes) => {
+          const limits = { maxBytes: 1_000, maxDepth: 99, maxNodes };
+          const refuses = (run: () => void): boolean => {
+            try {
+              run();
+              return false;
+            } catch {
+              return true;
+            }
+          };
+          expect(refuses(() => assertJsonBudget(text, limits))).toBe(
+            refuses(() => assertBudget(JSON.parse(text), limits)),
+          );
+        },
+      ),
       { seed: 7, numRuns: 2_000 },
     );
   });
@@ -29,7 +33,11 @@ describe("the budget of a document", () => {
     ['{"a":[1,{}],"b":"\\\\"}', 5],
   ])("counts the values of %s", (text, count) => {
     const limits = { maxBytes: 1_000, maxDepth: 9 };
-    expect(() => assertJsonBudget(text, { ...limits, maxNodes: count })).not.toThrow();
-    expect(() => assertJsonBudget(text, { ...limits, maxNodes: count - 1 })).toThrow(/more than \d+ values/);
+    expect(() =>
+      assertJsonBudget(text, { ...limits, maxNodes: count }),
+    ).not.toThrow();
+    expect(() =>
+      assertJsonBudget(text, { ...limits, maxNodes: count - 1 }),
+    ).toThrow(/more than \d+ values/);
   });
 });

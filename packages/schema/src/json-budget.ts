@@ -7,17 +7,34 @@ export interface JsonLimits {
   readonly maxBytes: number;
   /** Maximum nesting of objects and arrays. Default: 64. */
   readonly maxDepth: number;
-  /** Maximum number of values, including objects and arrays. Default: 50,000. */
+  /**
+   * Maximum number of values, including objects and arrays. Default: 50,000.
+   */
   readonly maxNodes: number;
 }
 
-/** Default limits. A `Struct` takes many times the memory of its text, so a size limit alone is not enough. */
-export const DEFAULT_LIMITS: JsonLimits = { maxBytes: 4 * 1024 * 1024, maxDepth: 64, maxNodes: 50_000 };
+/**
+ * Default limits. A `Struct` takes many times the memory of its text, so a size
+ * limit alone is not enough.
+ */
+export const DEFAULT_LIMITS: JsonLimits = {
+  maxBytes: 4 * 1024 * 1024,
+  maxDepth: 64,
+  maxNodes: 50_000,
+};
 
-/** Parses JSON text within limits. Throws a `WireError` with the limit if it exceeds one. */
-export function parseJson(text: string, limits: JsonLimits = DEFAULT_LIMITS): JsonValue {
-  const bytes = text.length * 3 <= limits.maxBytes ? text.length : utf8Length(text);
-  if (bytes > limits.maxBytes) throw overBudget(`has ${bytes} bytes`, limits.maxBytes);
+/**
+ * Parses JSON text within limits. Throws a `WireError` with the limit if it
+ * exceeds one.
+ */
+export function parseJson(
+  text: string,
+  limits: JsonLimits = DEFAULT_LIMITS,
+): JsonValue {
+  const bytes =
+    text.length * 3 <= limits.maxBytes ? text.length : utf8Length(text);
+  if (bytes > limits.maxBytes)
+    throw overBudget(`has ${bytes} bytes`, limits.maxBytes);
   assertJsonBudget(text, limits);
   let value: JsonValue;
   try {
@@ -33,18 +50,29 @@ function utf8Length(text: string): number {
   let bytes = 0;
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);
-    bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : unit >= 0xd800 && unit < 0xe000 ? 2 : 3;
+    bytes +=
+      unit < 0x80
+        ? 1
+        : unit < 0x800
+          ? 2
+          : unit >= 0xd800 && unit < 0xe000
+            ? 2
+            : 3;
   }
   return bytes;
 }
 
 /**
- * Limits the nesting and the number of values of JSON text, before it is parsed. Throws a `WireError` with the limit.
+ * Limits the nesting and the number of values of JSON text, before it is
+ * parsed. Throws a `WireError` with the limit.
  *
- * It scans each character once. A regular expression for strings would restart at every quote if the last string is not
- * closed.
+ * It scans each character once. A regular expression for strings would restart
+ * at every quote if the last string is not closed.
  */
-export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS): void {
+export function assertJsonBudget(
+  text: string,
+  { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS,
+): void {
   let depth = 0;
   let nodes = 1;
   let isFirst = false;
@@ -65,8 +93,10 @@ export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimit
     if (isFirst) depth++;
     else if (isEnd) depth--;
     else if (char === '"') isInString = true;
-    if (depth > maxDepth) throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
-    if (nodes > maxNodes) throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
+    if (depth > maxDepth)
+      throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
+    if (nodes > maxNodes)
+      throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
   }
 }
 
@@ -77,19 +107,32 @@ function overBudget(problem: string, limit: number): WireError {
 }
 
 /**
- * Limits the nesting and the number of values of parsed JSON. Throws a `WireError` with the limit.
+ * Limits the nesting and the number of values of parsed JSON. Throws a
+ * `WireError` with the limit.
  *
- * It also rejects numbers beyond the range of a double, which have no JSON form.
+ * It also rejects numbers beyond the range of a double, which have no JSON
+ * form.
  */
-export function assertBudget(value: unknown, { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS): void {
+export function assertBudget(
+  value: unknown,
+  { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS,
+): void {
   let level: unknown[] = [value];
   let nodes = 0;
   for (let depth = 0; level.length > 0; depth++) {
     nodes += level.length;
-    if (depth > maxDepth) throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
-    if (nodes > maxNodes) throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
+    if (depth > maxDepth)
+      throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
+    if (nodes > maxNodes)
+      throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
     if (level.some((item) => item === Infinity || item === -Infinity))
-      throw new WireError("", "", "the document holds a number that is too big: limit is 1.8e308");
-    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
+      throw new WireError(
+        "",
+        "",
+        "the document holds a number that is too big: limit is 1.8e308",
+      );
+    level = level.flatMap((item) =>
+      typeof item === "object" && item !== null ? Object.values(item) : [],
+    );
   }
 }

@@ -1,14 +1,28 @@
-import { type DescField, type DescMessage, type Message, toJson } from "@bufbuild/protobuf";
-import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import {
+  type DescField,
+  type DescMessage,
+  type Message,
+  toJson,
+} from "@bufbuild/protobuf";
+import {
+  isReflectMessage,
+  type ReflectMessage,
+  reflect,
+} from "@bufbuild/protobuf/reflect";
 import { WireError } from "./wire-error.ts";
 
 /**
- * Throws a `WireError` for a message with a value that JSON cannot hold, at any depth: `NaN` in a `google.protobuf.Value`, one
- * without a kind, a time out of range.
+ * Throws a `WireError` for a message with a value that JSON cannot hold, at any
+ * depth: `NaN` in a `google.protobuf.Value`, one without a kind, a time out of
+ * range.
  *
- * Binary messages can hold such values. Once one is in a log, no client that reads JSON can read its task.
+ * Binary messages can hold such values. Once one is in a log, no client that
+ * reads JSON can read its task.
  */
-export function assertJsonEncodable(schema: DescMessage, message: Message): void {
+export function assertJsonEncodable(
+  schema: DescMessage,
+  message: Message,
+): void {
   assertFields(reflect(schema, message), "");
 }
 
@@ -26,11 +40,15 @@ function assertFields(message: ReflectMessage, path: string): void {
   for (const field of message.fields) {
     if (!message.isSet(field)) continue;
     const at = path === "" ? field.name : `${path}.${field.name}`;
-    for (const value of valuesOf(message, field)) if (isReflectMessage(value)) assertFields(value, at);
+    for (const value of valuesOf(message, field))
+      if (isReflectMessage(value)) assertFields(value, at);
   }
 }
 
-function valuesOf(message: ReflectMessage, field: DescField): Iterable<unknown> {
+function valuesOf(
+  message: ReflectMessage,
+  field: DescField,
+): Iterable<unknown> {
   if (field.fieldKind === "list") return message.get(field);
   if (field.fieldKind === "map") return message.get(field).values();
   return [message.get(field)];

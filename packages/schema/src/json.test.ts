@@ -1,6 +1,11 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { type Message, MessageSchema, PartSchema, Role } from "./gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Message,
+  MessageSchema,
+  PartSchema,
+  Role,
+} from "./gen/devtool/v1alpha/task_pb.ts";
 import {
   canonicalJson,
   defined,
@@ -15,7 +20,14 @@ import {
 describe("isObject", () => {
   it("accepts an object and refuses null, lists and scalars", () => {
     expect([{}, { a: 1 }].map(isObject)).toEqual([true, true]);
-    expect([null, [], "{}", 1, true, undefined].map(isObject)).toEqual([false, false, false, false, false, false]);
+    expect([null, [], "{}", 1, true, undefined].map(isObject)).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+      false,
+    ]);
   });
 });
 
@@ -27,9 +39,25 @@ describe("objectOrEmpty, listOrEmpty, stringOrEmpty", () => {
   });
 
   it("return an empty one for any other value", () => {
-    expect([null, [1], "a", undefined].map(objectOrEmpty)).toEqual([{}, {}, {}, {}]);
-    expect([null, { a: 1 }, "a", undefined].map(listOrEmpty)).toEqual([[], [], [], []]);
-    expect([null, { a: 1 }, ["a"], 1, undefined].map(stringOrEmpty)).toEqual(["", "", "", "", ""]);
+    expect([null, [1], "a", undefined].map(objectOrEmpty)).toEqual([
+      {},
+      {},
+      {},
+      {},
+    ]);
+    expect([null, { a: 1 }, "a", undefined].map(listOrEmpty)).toEqual([
+      [],
+      [],
+      [],
+      [],
+    ]);
+    expect([null, { a: 1 }, ["a"], 1, undefined].map(stringOrEmpty)).toEqual([
+      "",
+      "",
+      "",
+      "",
+      "",
+    ]);
   });
 });
 
@@ -47,20 +75,32 @@ describe("parseJsonOrUndefined", () => {
 describe("plainJson", () => {
   it("copies deeply, writes dates as strings and omits what JSON has no form for", () => {
     const inner = { list: [1] };
-    const copy = plainJson({ inner, at: new Date(0), gone: undefined, run: () => 1 });
+    const copy = plainJson({
+      inner,
+      at: new Date(0),
+      gone: undefined,
+      run: () => 1,
+    });
 
     inner.list.push(2);
-    expect(copy).toEqual({ inner: { list: [1] }, at: "1970-01-01T00:00:00.000Z" });
+    expect(copy).toEqual({
+      inner: { list: [1] },
+      at: "1970-01-01T00:00:00.000Z",
+    });
   });
 });
 
 describe("canonicalJson", () => {
   it("sorts names at every level and writes no white space", () => {
-    expect(canonicalJson({ b: [{ d: 1, c: "x y" }], a: null })).toBe('{"a":null,"b":[{"c":"x y","d":1}]}');
+    expect(canonicalJson({ b: [{ d: 1, c: "x y" }], a: null })).toBe(
+      '{"a":null,"b":[{"c":"x y","d":1}]}',
+    );
   });
 
   it("sorts by UTF-16 code units, as RFC 8785 does", () => {
-    expect(canonicalJson({ "\ufb33": 1, "\u{1f600}": 2 })).toBe('{"\u{1f600}":2,"\ufb33":1}');
+    expect(canonicalJson({ "\ufb33": 1, "\u{1f600}": 2 })).toBe(
+      '{"\u{1f600}":2,"\ufb33":1}',
+    );
   });
 
   it("keeps the order of lists", () => {
@@ -70,13 +110,23 @@ describe("canonicalJson", () => {
 
 describe("defined", () => {
   it("omits fields that are undefined and keeps other empty values", () => {
-    const fields = defined({ a: undefined, b: "", c: 0, d: false, e: null, f: [] });
+    const fields = defined({
+      a: undefined,
+      b: "",
+      c: 0,
+      d: false,
+      e: null,
+      f: [],
+    });
 
     expect(Object.keys(fields)).toEqual(["b", "c", "d", "e", "f"]);
   });
 
   it("gives an object that an exact optional type accepts", () => {
-    const entry: { kind: "file" | "text"; title?: string } = defined({ kind: "file", title: maybe("x") });
+    const entry: { kind: "file" | "text"; title?: string } = defined({
+      kind: "file",
+      title: maybe("x"),
+    });
     const json: JsonObject = defined({ title: maybe(undefined), tags: ["a"] });
 
     expect(entry).toEqual({ kind: "file", title: "x" });
@@ -94,7 +144,10 @@ describe("defined", () => {
     );
 
     expect(message.messageId).toBe("");
-    expect(message.parts.map(({ content }) => content.case)).toEqual(["text", undefined]);
+    expect(message.parts.map(({ content }) => content.case)).toEqual([
+      "text",
+      undefined,
+    ]);
   });
 
   it("says in its type which fields may be absent", () => {

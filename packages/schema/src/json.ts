@@ -1,4 +1,5 @@
-// @devtool/schema/json: small functions on plain JSON that every package needs. Adding a name is adding API.
+// @devtool/schema/json: small functions on plain JSON that every package needs.
+// Adding a name is adding API.
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 
 /** Returns whether a value is a JSON object: neither null nor a list. */
@@ -22,10 +23,11 @@ export function stringOrEmpty(value: unknown): string {
 }
 
 /**
- * Parses JSON text that may be broken; returns undefined if it is not valid JSON.
+ * Parses JSON text that may be broken; returns undefined if it is not valid
+ * JSON.
  *
- * The text is not bounded. What a peer sends goes through `parseJson` of `@devtool/schema`, which limits size, depth and
- * number of values.
+ * The text is not bounded. What a peer sends goes through `parseJson` of
+ * `@devtool/schema`, which limits size, depth and number of values.
  */
 export function parseJsonOrUndefined(text: string): JsonValue | undefined {
   try {
@@ -38,18 +40,20 @@ export function parseJsonOrUndefined(text: string): JsonValue | undefined {
 /**
  * Returns a deep copy of a value as plain JSON, as `JSON.stringify` writes it.
  *
- * Dates become strings, fields that are undefined or functions are omitted. Throws a `TypeError` for a `bigint` and for
- * an object that contains itself.
+ * Dates become strings, fields that are undefined or functions are omitted.
+ * Throws a `TypeError` for a `bigint` and for an object that contains itself.
  */
 export function plainJson(value: object): JsonObject {
   return JSON.parse(JSON.stringify(value));
 }
 
 /**
- * Encodes JSON in its canonical form (RFC 8785), for digests, signatures and comparison.
+ * Encodes JSON in its canonical form (RFC 8785), for digests, signatures and
+ * comparison.
  *
- * Names are sorted by their UTF-16 code units, and there is no white space. Equal values give equal text, whatever the
- * order in which their fields were set.
+ * Names are sorted by their UTF-16 code units, and there is no white space.
+ * Equal values give equal text, whatever the order in which their fields were
+ * set.
  */
 export function canonicalJson(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
@@ -58,7 +62,10 @@ export function canonicalJson(value: JsonValue): string {
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name] ?? null)}`).join(",")}}`;
 }
 
-/** The type of an object without the fields that are undefined: those that may be undefined become optional. */
+/**
+ * The type of an object without the fields that are undefined: those that may
+ * be undefined become optional.
+ */
 export type Defined<T extends object> = {
   [Name in keyof T]?: Exclude<T[Name], undefined>;
 } & {
@@ -66,19 +73,22 @@ export type Defined<T extends object> = {
 };
 
 /**
- * Returns a copy of an object without the fields that are undefined. Other empty values (`""`, 0, false, null) stay.
+ * Returns a copy of an object without the fields that are undefined. Other
+ * empty values (`""`, 0, false, null) stay.
  *
- * Under `exactOptionalPropertyTypes`, an optional field may be absent but not undefined. With this function an object
- * can name all its fields in one place:
+ * Under `exactOptionalPropertyTypes`, an optional field may be absent but not
+ * undefined. With this function an object can name all its fields in one place:
  *
  * ```ts
  * const options: FetchOptions = defined({ url, timeoutMs: settings?.timeoutMs });
  * ```
  *
- * The initial value of a message needs it for optional scalars and enums only: `create` takes undefined for fields that
- * are messages.
+ * The initial value of a message needs it for optional scalars and enums only:
+ * `create` takes undefined for fields that are messages.
  */
 export function defined<T extends object>(fields: T): Defined<T>;
 export function defined(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined),
+  );
 }

@@ -1,6 +1,14 @@
 import { create } from "@bufbuild/protobuf";
-import { ApprovalMode, SessionSettingsSchema } from "./gen/devtool/v1alpha/session_settings_pb.ts";
-import type { ArtifactUpdate, StateChange, TaskCreated, TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
+import {
+  ApprovalMode,
+  SessionSettingsSchema,
+} from "./gen/devtool/v1alpha/session_settings_pb.ts";
+import type {
+  ArtifactUpdate,
+  StateChange,
+  TaskCreated,
+  TaskEvent,
+} from "./gen/devtool/v1alpha/task_event_pb.ts";
 import {
   QueuedMessageSchema,
   type Task,
@@ -10,7 +18,13 @@ import {
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 import { noteCalls } from "./known-calls.ts";
-import { withAgentPart, withMessage, withSummary, withText, withToolCall } from "./task-history.ts";
+import {
+  withAgentPart,
+  withMessage,
+  withSummary,
+  withText,
+  withToolCall,
+} from "./task-history.ts";
 import { isAtRest, isTerminal } from "./task-state.ts";
 import { initialTitle } from "./task-title.ts";
 import { isAwaitingApproval, openToolCalls, toolCallsOf } from "./tool-call.ts";
@@ -21,24 +35,36 @@ export function emptyTask(): Task {
 }
 
 /**
- * Folds one event into a task and returns the new task. The given task is not changed.
+ * Folds one event into a task and returns the new task. The given task is not
+ * changed.
  *
- * Folding all events of a log in order, starting with `emptyTask()`, gives the current task. An event whose sequence is
- * not above the task's changes nothing. An event that creates another task returns that task, because a conversation
- * continues in a new task in A2A 1.0 (STREAM-5).
+ * Folding all events of a log in order, starting with `emptyTask()`, gives the
+ * current task. An event whose sequence is not above the task's changes
+ * nothing. An event that creates another task returns that task, because a
+ * conversation continues in a new task in A2A 1.0 (STREAM-5).
  */
 export function reduceTask(task: Task, event: TaskEvent): Task {
-  if (event.payload.case === "created" && task.id !== "" && event.taskId !== task.id) {
+  if (
+    event.payload.case === "created" &&
+    task.id !== "" &&
+    event.taskId !== task.id
+  ) {
     return reduceTask(emptyTask(), event);
   }
   if (event.sequence <= task.sequence) return task;
   // The text of a resting state is kept until an event wakes the task.
-  const before = isAtRest(event.state) && event.state === task.state ? task : { ...task, stateText: "", error: "" };
+  const before =
+    isAtRest(event.state) && event.state === task.state
+      ? task
+      : { ...task, stateText: "", error: "" };
   const folded = reducePayload(before, event);
   const settings = folded.sessionSettings ?? create(SessionSettingsSchema);
-  // Events of earlier versions have no approval mode, and leave that of the session.
+  // Events of earlier versions have no approval mode, and leave that of the
+  // session.
   const { approvalMode } = event;
-  const isOtherMode = approvalMode !== ApprovalMode.UNSPECIFIED && approvalMode !== settings.approvalMode;
+  const isOtherMode =
+    approvalMode !== ApprovalMode.UNSPECIFIED &&
+    approvalMode !== settings.approvalMode;
   const next: Task = {
     ...folded,
     ...(isOtherMode && { sessionSettings: { ...settings, approvalMode } }),
@@ -56,7 +82,9 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   return next;
 }
 
-/** Returns the ids of the calls that an event has, which may be new to the task. */
+/**
+ * Returns the ids of the calls that an event has, which may be new to the task.
+ */
 function callIdsIn({ payload }: TaskEvent): string[] {
   switch (payload.case) {
     case "toolCall":
@@ -69,15 +97,23 @@ function callIdsIn({ payload }: TaskEvent): string[] {
     case "created":
     case "messageQueued": {
       const { message } = payload.value;
-      return message ? toolCallsOf(message).map(({ toolCallId }) => toolCallId) : [];
+      return message
+        ? toolCallsOf(message).map(({ toolCallId }) => toolCallId)
+        : [];
     }
     default:
       return [];
   }
 }
 
-/** Folds what is particular to the kind of an event. The fields that all events have are not changed. */
-function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }: TaskEvent): Task {
+/**
+ * Folds what is particular to the kind of an event. The fields that all events
+ * have are not changed.
+ */
+function reducePayload(
+  task: Task,
+  { payload, sequence, state, toolCallDetail }: TaskEvent,
+): Task {
   switch (payload.case) {
     case "created":
       return reduceCreated(task, payload.value);
@@ -101,12 +137,18 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "messageQueued": {
       const { message, delivery, approvalMode } = payload.value;
       if (!message) return task;
-      const queued = create(QueuedMessageSchema, { message, delivery, approvalMode });
+      const queued = create(QueuedMessageSchema, {
+        message,
+        delivery,
+        approvalMode,
+      });
       return { ...task, queuedMessages: [...task.queuedMessages, queued] };
     }
     case "messageTaken": {
       const { messageId } = payload.value;
-      const taken = task.queuedMessages.find(({ message }) => message?.messageId === messageId)?.message;
+      const taken = task.queuedMessages.find(
+        ({ message }) => message?.messageId === messageId,
+      )?.message;
       const rest = withoutQueued(task, messageId);
       return taken ? { ...rest, history: [...rest.history, taken] } : rest;
     }
@@ -125,7 +167,8 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
 }
 
 function reduceCreated(task: Task, created: TaskCreated): Task {
-  const { message, settings, sessionSettings, command, principal, replyOnly } = created;
+  const { message, settings, sessionSettings, command, principal, replyOnly } =
+    created;
   return {
     ...task,
     principal,
@@ -139,36 +182,61 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
 }
 
 /**
- * Applies a change of state, with the list of the calls that the task waits for.
+ * Applies a change of state, with the list of the calls that the task waits
+ * for.
  *
- * The list is complete, unless it is empty. Unknown calls are added; known calls that are not in it no longer ask: they
- * were answered in a message that this client may not have received. A task that has ended takes no more messages: the
- * event names those that were still queued.
+ * The list is complete, unless it is empty. Unknown calls are added; known
+ * calls that are not in it no longer ask: they were answered in a message that
+ * this client may not have received. A task that has ended takes no more
+ * messages: the event names those that were still queued.
  */
-function reduceStateChange(task: Task, change: StateChange, state: TaskState, sequence: bigint): Task {
+function reduceStateChange(
+  task: Task,
+  change: StateChange,
+  state: TaskState,
+  sequence: bigint,
+): Task {
   const { text, error, openCalls } = change;
   const queuedMessages = isTerminal(state) ? [] : task.queuedMessages;
   const changed: Task = { ...task, stateText: text, error, queuedMessages };
   if (openCalls.length === 0) return changed;
   const open = new Set(openCalls.map(({ toolCallId }) => toolCallId));
-  const answered = openToolCalls(changed).filter((call) => isAwaitingApproval(call) && !open.has(call.toolCallId));
-  const closed = answered.map(({ confirmationRequest: _answered, ...call }) => call);
-  return [...closed, ...openCalls].reduce((folded, call) => withToolCall(folded, call, undefined, sequence), changed);
+  const answered = openToolCalls(changed).filter(
+    (call) => isAwaitingApproval(call) && !open.has(call.toolCallId),
+  );
+  const closed = answered.map(
+    ({ confirmationRequest: _answered, ...call }) => call,
+  );
+  return [...closed, ...openCalls].reduce(
+    (folded, call) => withToolCall(folded, call, undefined, sequence),
+    changed,
+  );
 }
 
-/** Removes the first queued message with an id. Clients may use an id twice (STREAM-7). */
+/**
+ * Removes the first queued message with an id. Clients may use an id twice
+ * (STREAM-7).
+ */
 function withoutQueued(task: Task, messageId: string): Task {
-  const index = task.queuedMessages.findIndex(({ message }) => message?.messageId === messageId);
-  return index < 0 ? task : { ...task, queuedMessages: task.queuedMessages.toSpliced(index, 1) };
+  const index = task.queuedMessages.findIndex(
+    ({ message }) => message?.messageId === messageId,
+  );
+  return index < 0
+    ? task
+    : { ...task, queuedMessages: task.queuedMessages.toSpliced(index, 1) };
 }
 
 /** Adds an artifact, replaces it, or extends the one with the same id. */
 function withArtifact(task: Task, { artifact, append }: ArtifactUpdate): Task {
   if (!artifact) return task;
-  const index = task.artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
+  const index = task.artifacts.findIndex(
+    ({ artifactId }) => artifactId === artifact.artifactId,
+  );
   const earlier = task.artifacts[index];
   if (!earlier) return { ...task, artifacts: [...task.artifacts, artifact] };
-  const next = append ? { ...earlier, parts: [...earlier.parts, ...artifact.parts] } : artifact;
+  const next = append
+    ? { ...earlier, parts: [...earlier.parts, ...artifact.parts] }
+    : artifact;
   return { ...task, artifacts: task.artifacts.with(index, next) };
 }
 
@@ -179,6 +247,7 @@ function addUsage(before: Usage | undefined, used: Usage): Usage {
     outputTokens: (before?.outputTokens ?? 0n) + used.outputTokens,
     thoughtTokens: (before?.thoughtTokens ?? 0n) + used.thoughtTokens,
     contextTokens: used.contextTokens || (before?.contextTokens ?? 0n),
-    contextWindowTokens: used.contextWindowTokens || (before?.contextWindowTokens ?? 0n),
+    contextWindowTokens:
+      used.contextWindowTokens || (before?.contextWindowTokens ?? 0n),
   });
 }

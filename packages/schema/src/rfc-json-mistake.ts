@@ -1,10 +1,25 @@
-import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { isObject } from "./json.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
-/** Returns the field with a name in JSON, in either spelling. Undefined if the message has no such field. */
-export function findField(schema: DescMessage, key: string): DescField | undefined {
-  return schema.fields.find(({ name, jsonName, localName }) => name === key || jsonName === key || localName === key);
+/**
+ * Returns the field with a name in JSON, in either spelling. Undefined if the
+ * message has no such field.
+ */
+export function findField(
+  schema: DescMessage,
+  key: string,
+): DescField | undefined {
+  return schema.fields.find(
+    ({ name, jsonName, localName }) =>
+      name === key || jsonName === key || localName === key,
+  );
 }
 
 /** A failed attempt to decode a value. */
@@ -18,37 +33,60 @@ interface FailedRead {
 /**
  * Finds the field that could not be decoded, by decoding each field alone.
  *
- * The returned error names the field as its sender spelled it; the error of the library names our packages.
+ * The returned error names the field as its sender spelled it; the error of the
+ * library names our packages.
  */
-export function mistakeIn(schema: DescMessage, json: JsonObject, { path, cause, read }: FailedRead): WireError {
+export function mistakeIn(
+  schema: DescMessage,
+  json: JsonObject,
+  { path, cause, read }: FailedRead,
+): WireError {
   for (const [key, value] of Object.entries(json)) {
     const field = findField(schema, key);
     const reason = field && failureOf(() => read(schema, { [key]: value }));
     const at = path === "" ? key : `${path}.${key}`;
-    if (field && reason) return mistakeOf(field, value, { path: at, cause: reason, read });
+    if (field && reason)
+      return mistakeOf(field, value, { path: at, cause: reason, read });
   }
   const reason =
     cause instanceof Error
-      ? cause.message.replaceAll(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "").slice(0, 200)
+      ? cause.message
+          .replaceAll(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "")
+          .slice(0, 200)
       : "the JSON cannot be read";
-  return new WireError(path, "", `cannot be read: ${reason}`, { cause, sentence: path === "" ? reason : undefined });
+  return new WireError(path, "", `cannot be read: ${reason}`, {
+    cause,
+    sentence: path === "" ? reason : undefined,
+  });
 }
 
-function mistakeOf(field: DescField, value: JsonValue, where: FailedRead): WireError {
+function mistakeOf(
+  field: DescField,
+  value: JsonValue,
+  where: FailedRead,
+): WireError {
   const { path, cause, read } = where;
   const schema = field.message;
   const wanted = describeType(field);
-  if (!schema || schema.typeName.startsWith("google.protobuf.")) return mistyped(path, value, wanted, cause);
+  if (!schema || schema.typeName.startsWith("google.protobuf."))
+    return mistyped(path, value, wanted, cause);
   if (field.fieldKind === "list" && Array.isArray(value)) {
-    const index = value.findIndex((item) => !isObject(item) || failureOf(() => read(schema, item)));
+    const index = value.findIndex(
+      (item) => !isObject(item) || failureOf(() => read(schema, item)),
+    );
     const item = value[index];
     const at = `${path}[${index}]`;
-    return isObject(item) ? mistakeIn(schema, item, { ...where, path: at }) : mistyped(at, item, "an object", cause);
+    return isObject(item)
+      ? mistakeIn(schema, item, { ...where, path: at })
+      : mistyped(at, item, "an object", cause);
   }
   if (field.fieldKind === "map" && isObject(value)) {
     const [key, item] =
-      Object.entries(value).find(([, item]) => isObject(item) && failureOf(() => read(schema, item))) ?? [];
-    if (isObject(item)) return mistakeIn(schema, item, { ...where, path: `${path}.${key}` });
+      Object.entries(value).find(
+        ([, item]) => isObject(item) && failureOf(() => read(schema, item)),
+      ) ?? [];
+    if (isObject(item))
+      return mistakeIn(schema, item, { ...where, path: `${path}.${key}` });
   }
   return isObject(value) && field.fieldKind === "message"
     ? mistakeIn(schema, value, where)
@@ -66,10 +104,14 @@ function failureOf(read: () => unknown): unknown {
 
 /** Describes the type of a field. */
 function describeType(field: DescField): string {
-  if (field.fieldKind === "list") return `a list of ${field.message ? "objects" : `${scalarName(field.scalar)}s`}`;
+  if (field.fieldKind === "list")
+    return `a list of ${field.message ? "objects" : `${scalarName(field.scalar)}s`}`;
   if (field.fieldKind === "map" || field.fieldKind === "message")
-    return field.message?.typeName === "google.protobuf.Value" ? "a JSON value" : "an object";
-  if (field.fieldKind === "enum") return `one of ${field.enum.values.map(({ name }) => name).join(", ")}`;
+    return field.message?.typeName === "google.protobuf.Value"
+      ? "a JSON value"
+      : "an object";
+  if (field.fieldKind === "enum")
+    return `one of ${field.enum.values.map(({ name }) => name).join(", ")}`;
   const name = scalarName(field.scalar);
   return `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`;
 }

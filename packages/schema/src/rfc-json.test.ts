@@ -17,7 +17,12 @@ import {
   ToolCallStatus,
   file_devtool_a2a_v1alpha_tool_call as toolCall,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
+import {
+  decodeRfcJson,
+  decodeRfcText,
+  encodeRfcJson,
+  structFromJson,
+} from "./rfc-json.ts";
 
 /** The fields and numbers of the RFC's messages: the contract. */
 const CONTRACT = `
@@ -44,20 +49,33 @@ ToolCallStatus{0 STATUS_UNSPECIFIED, 1 PENDING, 2 EXECUTING, 3 SUCCEEDED, 4 FAIL
 DevelopmentToolEventKind{0 DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED, 1 TOOL_CALL_CONFIRMATION, 2 TOOL_CALL_UPDATE, 3 TEXT_CONTENT, 4 STATE_CHANGE, 5 THOUGHT}
 CommandExecutionStatus{0 COMMAND_EXECUTION_STATUS_UNSPECIFIED, 1 STARTED, 2 FAILED_TO_START, 3 AWAITING_SHELL_CONFIRMATION, 4 AWAITING_ACTION_CONFIRMATION}
 `;
-const FILES: readonly DescFile[] = [settings, toolCall, event, confirmation, command];
+const FILES: readonly DescFile[] = [
+  settings,
+  toolCall,
+  event,
+  confirmation,
+  command,
+];
 
 describe("the RFC's messages", () => {
   const messages = FILES.flatMap((file) => file.messages);
 
   it("have the names and numbers of the contract", () => {
     const own = messages.map(
-      ({ name, fields }) => `${name}{${fields.map((field) => `${field.number} ${field.name}`).join(", ")}}`,
+      ({ name, fields }) =>
+        `${name}{${fields.map((field) => `${field.number} ${field.name}`).join(", ")}}`,
     );
-    const enums = [...FILES.flatMap((file) => file.enums), ...messages.flatMap(({ nestedEnums }) => nestedEnums)];
+    const enums = [
+      ...FILES.flatMap((file) => file.enums),
+      ...messages.flatMap(({ nestedEnums }) => nestedEnums),
+    ];
     const values = enums.map(
-      ({ name, values }) => `${name}{${values.map((value) => `${value.number} ${value.name}`).join(", ")}}`,
+      ({ name, values }) =>
+        `${name}{${values.map((value) => `${value.number} ${value.name}`).join(", ")}}`,
     );
-    expect([...own, ...values].sort()).toEqual(CONTRACT.trim().split("\n").sort());
+    expect([...own, ...values].sort()).toEqual(
+      CONTRACT.trim().split("\n").sort(),
+    );
   });
 
   it("have the RFC's names in the JSON of every language (JSON-1)", () => {
@@ -83,48 +101,87 @@ describe("decodeRfcJson (JSON-2)", () => {
     const camel = {
       toolCallId: "c",
       status: 1,
-      confirmationRequest: { options: [{ id: "x" }], fileEditDetails: { filePath: "p" } },
+      confirmationRequest: {
+        options: [{ id: "x" }],
+        fileEditDetails: { filePath: "p" },
+      },
     };
-    expect(encodeRfcJson(ToolCallSchema, decodeRfcJson(ToolCallSchema, camel))).toEqual(wanted);
-    expect(encodeRfcJson(ToolCallSchema, decodeRfcJson(ToolCallSchema, wanted))).toEqual(wanted);
+    expect(
+      encodeRfcJson(ToolCallSchema, decodeRfcJson(ToolCallSchema, camel)),
+    ).toEqual(wanted);
+    expect(
+      encodeRfcJson(ToolCallSchema, decodeRfcJson(ToolCallSchema, wanted)),
+    ).toEqual(wanted);
   });
 
   it("keeps the keys of a Struct", () => {
-    const call = decodeRfcJson(ToolCallSchema, { inputParameters: { toolCallId: 1, tool_name: { fileName: 2 } } });
-    expect(call.inputParameters).toEqual({ toolCallId: 1, tool_name: { fileName: 2 } });
+    const call = decodeRfcJson(ToolCallSchema, {
+      inputParameters: { toolCallId: 1, tool_name: { fileName: 2 } },
+    });
+    expect(call.inputParameters).toEqual({
+      toolCallId: 1,
+      tool_name: { fileName: 2 },
+    });
   });
 
   it("ignores unknown fields, and reads unknown enum names as the zero value", () => {
-    const call = decodeRfcJson(ToolCallSchema, { status: "INVENTED_LATER", brand_new: { x: 1 } });
+    const call = decodeRfcJson(ToolCallSchema, {
+      status: "INVENTED_LATER",
+      brand_new: { x: 1 },
+    });
     expect(call.status).toBe(ToolCallStatus.STATUS_UNSPECIFIED);
   });
 
   it("rejects invalid values, and names the field", () => {
-    expect(() => decodeRfcJson(ToolCallSchema, { tool_call_id: 7 })).toThrow("tool_call_id must be a string, got 7");
-    expect(() => decodeRfcJson(ToolCallSchema, [])).toThrow("expected a JSON object, got []");
-    const request = { confirmationRequest: { options: [{ id: "a" }, { id: 7 }] } };
+    expect(() => decodeRfcJson(ToolCallSchema, { tool_call_id: 7 })).toThrow(
+      "tool_call_id must be a string, got 7",
+    );
+    expect(() => decodeRfcJson(ToolCallSchema, [])).toThrow(
+      "expected a JSON object, got []",
+    );
+    const request = {
+      confirmationRequest: { options: [{ id: "a" }, { id: 7 }] },
+    };
     expect(() => decodeRfcJson(ToolCallSchema, request, "data")).toThrow(
       "data.confirmationRequest.options[1].id must be a string, got 7",
     );
-    expect(() => decodeRfcJson(ToolCallSchema, { tool_call_id: ["x".repeat(99)] })).toThrow(/x{77}…$/);
-    expect(() => decodeRfcText(ToolCallSchema, "{")).toThrow("is not valid JSON");
+    expect(() =>
+      decodeRfcJson(ToolCallSchema, { tool_call_id: ["x".repeat(99)] }),
+    ).toThrow(/x{77}…$/);
+    expect(() => decodeRfcText(ToolCallSchema, "{")).toThrow(
+      "is not valid JSON",
+    );
   });
 
   it("rejects documents that are too large, too deep or too wide, and states the limit", () => {
     const limits = { maxBytes: 1000, maxDepth: 8, maxNodes: 50 };
-    const text = (value: unknown) => JSON.stringify({ input_parameters: { value } });
-    expect(() => decodeRfcText(ToolCallSchema, text("x".repeat(1000)), limits)).toThrow("limit is 1000");
-    expect(() => decodeRfcText(ToolCallSchema, `${"[".repeat(9)}${"]".repeat(9)}`, limits)).toThrow("limit is 8");
-    expect(() => decodeRfcText(ToolCallSchema, text(Array(60).fill({})), limits)).toThrow("limit is 50");
-    expect(() => decodeRfcText(ToolCallSchema, "[".repeat(500_000))).toThrow("limit is 64");
+    const text = (value: unknown) =>
+      JSON.stringify({ input_parameters: { value } });
+    expect(() =>
+      decodeRfcText(ToolCallSchema, text("x".repeat(1000)), limits),
+    ).toThrow("limit is 1000");
+    expect(() =>
+      decodeRfcText(ToolCallSchema, `${"[".repeat(9)}${"]".repeat(9)}`, limits),
+    ).toThrow("limit is 8");
+    expect(() =>
+      decodeRfcText(ToolCallSchema, text(Array(60).fill({})), limits),
+    ).toThrow("limit is 50");
+    expect(() => decodeRfcText(ToolCallSchema, "[".repeat(500_000))).toThrow(
+      "limit is 64",
+    );
   });
 });
 
 describe("encodeRfcJson (JSON-2)", () => {
   it("writes default values of fields that are not optional in the RFC, at every depth", () => {
-    const commands = [{ name: "stats", description: "", arguments: [{ name: "x" }] }];
+    const commands = [
+      { name: "stats", description: "", arguments: [{ name: "x" }] },
+    ];
     expect(
-      encodeRfcJson(GetAllSlashCommandsResponseSchema, create(GetAllSlashCommandsResponseSchema, { commands })),
+      encodeRfcJson(
+        GetAllSlashCommandsResponseSchema,
+        create(GetAllSlashCommandsResponseSchema, { commands }),
+      ),
     ).toEqual({
       commands: [
         {
@@ -135,30 +192,55 @@ describe("encodeRfcJson (JSON-2)", () => {
         },
       ],
     });
-    const emptied = { case: "fileEditDetails" as const, value: { fileName: "f", filePath: "/w/f", oldContent: "old" } };
-    const call = create(ToolCallSchema, { toolCallId: "c", confirmationRequest: { details: emptied } });
+    const emptied = {
+      case: "fileEditDetails" as const,
+      value: { fileName: "f", filePath: "/w/f", oldContent: "old" },
+    };
+    const call = create(ToolCallSchema, {
+      toolCallId: "c",
+      confirmationRequest: { details: emptied },
+    });
     expect(encodeRfcJson(ToolCallSchema, call)).toEqual({
       tool_call_id: "c",
       status: "STATUS_UNSPECIFIED",
       tool_name: "",
       confirmation_request: {
         options: [],
-        file_edit_details: { file_name: "f", file_path: "/w/f", old_content: "old", new_content: "" },
+        file_edit_details: {
+          file_name: "f",
+          file_path: "/w/f",
+          old_content: "old",
+          new_content: "",
+        },
       },
     });
   });
 
   it("omits the empty tier and error of an event, and default values in messages of A2A", () => {
-    const thought = create(DevelopmentToolEventSchema, { kind: DevelopmentToolEvent_DevelopmentToolEventKind.THOUGHT });
-    expect(encodeRfcJson(DevelopmentToolEventSchema, thought)).toEqual({ kind: "THOUGHT", model: "" });
-    expect(encodeRfcJson(A2aTaskSchema, create(A2aTaskSchema, { id: "t" }))).toEqual({ id: "t" });
+    const thought = create(DevelopmentToolEventSchema, {
+      kind: DevelopmentToolEvent_DevelopmentToolEventKind.THOUGHT,
+    });
+    expect(encodeRfcJson(DevelopmentToolEventSchema, thought)).toEqual({
+      kind: "THOUGHT",
+      model: "",
+    });
+    expect(
+      encodeRfcJson(A2aTaskSchema, create(A2aTaskSchema, { id: "t" })),
+    ).toEqual({ id: "t" });
   });
 });
 
 describe("structFromJson (JSON-3)", () => {
   it("writes integers that a double cannot represent as strings", () => {
     expect(
-      structFromJson({ big: 2n ** 60n, unsafe: 2 ** 53, safe: 2 ** 53 - 1, list: [1n], not: Number.NaN, half: 0.5 }),
+      structFromJson({
+        big: 2n ** 60n,
+        unsafe: 2 ** 53,
+        safe: 2 ** 53 - 1,
+        list: [1n],
+        not: Number.NaN,
+        half: 0.5,
+      }),
     ).toEqual({
       big: "1152921504606846976",
       unsafe: "9007199254740992",

@@ -14,16 +14,22 @@ import { DevelopmentToolEventSchema } from "./gen/devtool/a2a/v1alpha/event_pb.t
 import { AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { ToolCallSchema } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { defined, isObject } from "./json.ts";
-import { assertBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
+import {
+  assertBudget,
+  DEFAULT_LIMITS,
+  type JsonLimits,
+  parseJson,
+} from "./json-budget.ts";
 import { findField, mistakeIn } from "./rfc-json-mistake.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
 /**
  * Decodes a message of the RFC or of A2A 0.3 from parsed JSON (JSON-2).
  *
- * It accepts snake_case and lowerCamelCase names and enums by number. It ignores unknown fields, and reads unknown enum
- * names as the zero value. Throws a `WireError` for anything else, and for JSON that exceeds a limit. The error names
- * the field below `path`, as the peer spelled it.
+ * It accepts snake_case and lowerCamelCase names and enums by number. It
+ * ignores unknown fields, and reads unknown enum names as the zero value.
+ * Throws a `WireError` for anything else, and for JSON that exceeds a limit.
+ * The error names the field below `path`, as the peer spelled it.
  */
 export function decodeRfcJson<Desc extends DescMessage>(
   schema: Desc,
@@ -40,8 +46,13 @@ export function decodeRfcJson<Desc extends DescMessage>(
   }
 }
 
-function readFields<Desc extends DescMessage>(schema: Desc, json: JsonObject): MessageShape<Desc> {
-  return fromJson(schema, withJsonNames(schema, json), { ignoreUnknownFields: true });
+function readFields<Desc extends DescMessage>(
+  schema: Desc,
+  json: JsonObject,
+): MessageShape<Desc> {
+  return fromJson(schema, withJsonNames(schema, json), {
+    ignoreUnknownFields: true,
+  });
 }
 
 /** Decodes a message of the RFC from JSON text, whose size is limited too. */
@@ -54,34 +65,52 @@ export function decodeRfcText<Desc extends DescMessage>(
 }
 
 /**
- * Encodes a message of the RFC or of A2A 0.3 as JSON, with the names of the standard (JSON-1).
+ * Encodes a message of the RFC or of A2A 0.3 as JSON, with the names of the
+ * standard (JSON-1).
  *
- * Fields with default values are written in the RFC's messages, unless the RFC calls them optional (JSON-2), and
- * omitted in those of A2A.
+ * Fields with default values are written in the RFC's messages, unless the RFC
+ * calls them optional (JSON-2), and omitted in those of A2A.
  */
-export function encodeRfcJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
-  const json: JsonValue = toJson(schema, message, { alwaysEmitImplicit: RFC_FILES.has(schema.file.name) });
-  if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");
+export function encodeRfcJson<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): JsonObject {
+  const json: JsonValue = toJson(schema, message, {
+    alwaysEmitImplicit: RFC_FILES.has(schema.file.name),
+  });
+  if (!isObject(json))
+    throw new WireError(schema.name, "", "is not written as a JSON object");
   if (schema.typeName !== DevelopmentToolEventSchema.typeName) return json;
   const { user_tier, error, ...rest } = json;
-  return defined({ ...rest, user_tier: user_tier || undefined, error: error || undefined });
+  return defined({
+    ...rest,
+    user_tier: user_tier || undefined,
+    error: error || undefined,
+  });
 }
 
 const RFC_FILES: ReadonlySet<string> = new Set(
-  [AgentSettingsSchema, DevelopmentToolEventSchema, ToolCallSchema, ToolCallConfirmationSchema, SlashCommandSchema].map(
-    ({ file }) => file.name,
-  ),
+  [
+    AgentSettingsSchema,
+    DevelopmentToolEventSchema,
+    ToolCallSchema,
+    ToolCallConfirmationSchema,
+    SlashCommandSchema,
+  ].map(({ file }) => file.name),
 );
 
 /**
  * Converts plain data to the content of a `Struct`.
  *
- * Integers that a double cannot represent become strings (JSON-3). Values without a JSON form are omitted.
+ * Integers that a double cannot represent become strings (JSON-3). Values
+ * without a JSON form are omitted.
  */
 export function structFromJson(value: object): JsonObject {
   const entries = Object.entries(value).flatMap(([key, item]) => {
     const json = representable(item);
-    return json === undefined ? [] : [[key, json] satisfies [string, JsonValue]];
+    return json === undefined
+      ? []
+      : [[key, json] satisfies [string, JsonValue]];
   });
   return Object.fromEntries(entries);
 }
@@ -97,35 +126,49 @@ function representable(value: unknown): JsonValue | undefined {
       return value.toString();
     case "number":
       if (!Number.isFinite(value)) return undefined;
-      return Number.isInteger(value) && !Number.isSafeInteger(value) ? BigInt(value).toString() : value;
+      return Number.isInteger(value) && !Number.isSafeInteger(value)
+        ? BigInt(value).toString()
+        : value;
     case "string":
     case "boolean":
       return value;
     case "object":
       if (value === null) return null;
-      return Array.isArray(value) ? value.map((item) => representable(item) ?? null) : structFromJson(value);
+      return Array.isArray(value)
+        ? value.map((item) => representable(item) ?? null)
+        : structFromJson(value);
     default:
       return undefined;
   }
 }
 
-/** Renames keys to the names that the generated code reads, at any depth except inside a `Struct`. */
+/**
+ * Renames keys to the names that the generated code reads, at any depth except
+ * inside a `Struct`.
+ */
 function withJsonNames(schema: DescMessage, json: JsonObject): JsonObject {
   if (schema.typeName.startsWith("google.protobuf.")) return json;
-  const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {
-    const field = findField(schema, key);
-    return field ? [field.jsonName, fieldJson(field, value)] : [key, value];
-  });
+  const entries = Object.entries(json).map(
+    ([key, value]): [string, JsonValue] => {
+      const field = findField(schema, key);
+      return field ? [field.jsonName, fieldJson(field, value)] : [key, value];
+    },
+  );
   return Object.fromEntries(entries);
 }
 
 function fieldJson(field: DescField, value: JsonValue): JsonValue {
   const inner = field.message;
   if (!inner || inner.typeName.startsWith("google.protobuf.")) return value;
-  if (field.fieldKind === "list") return Array.isArray(value) ? value.map((item) => messageJson(inner, item)) : value;
+  if (field.fieldKind === "list")
+    return Array.isArray(value)
+      ? value.map((item) => messageJson(inner, item))
+      : value;
   if (field.fieldKind !== "map") return messageJson(inner, value);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, messageJson(inner, item)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, messageJson(inner, item)]),
+  );
 }
 
 function messageJson(schema: DescMessage, value: JsonValue): JsonValue {

@@ -1,7 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { type ToolCallConfirmation, ToolCallConfirmationSchema } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
-import { type ToolCall, ToolCallSchema, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  type ToolCallConfirmation,
+  ToolCallConfirmationSchema,
+} from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+import {
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { Role, type Task, TaskSchema } from "./gen/devtool/v1alpha/task_pb.ts";
 import {
   answeredToolCall,
@@ -24,18 +31,27 @@ function callOf(toolCallId: string, status: ToolCallStatus): ToolCall {
 }
 
 function asking(toolCallId: string): ToolCall {
-  return create(ToolCallSchema, { toolCallId, status: PENDING, confirmationRequest: {} });
+  return create(ToolCallSchema, {
+    toolCallId,
+    status: PENDING,
+    confirmationRequest: {},
+  });
 }
 
 function taskOf(...steps: ToolCall[][]): Task {
   const history = steps.map((calls) => ({
     role: Role.AGENT,
-    parts: calls.map((value) => ({ content: { case: "toolCall" as const, value } })),
+    parts: calls.map((value) => ({
+      content: { case: "toolCall" as const, value },
+    })),
   }));
   return create(TaskSchema, { history });
 }
 
-function answerOf(toolCallId: string, selectedOptionId: string): ToolCallConfirmation {
+function answerOf(
+  toolCallId: string,
+  selectedOptionId: string,
+): ToolCallConfirmation {
   return create(ToolCallConfirmationSchema, { toolCallId, selectedOptionId });
 }
 
@@ -51,25 +67,36 @@ describe("the status of a tool call (TOOL-1)", () => {
   });
 
   it("has ended once the call succeeded, failed or was canceled", () => {
-    expect(STATUSES.filter((status) => isEnded(callOf("c", status)))).toEqual([SUCCEEDED, FAILED, CANCELLED]);
+    expect(STATUSES.filter((status) => isEnded(callOf("c", status)))).toEqual([
+      SUCCEEDED,
+      FAILED,
+      CANCELLED,
+    ]);
   });
 });
 
 describe("a call with a confirmation request (TOOL-2)", () => {
   it("awaits approval only while it is pending", () => {
     expect(isAwaitingApproval(asking("c"))).toBe(true);
-    expect(isAwaitingApproval({ ...asking("c"), status: EXECUTING })).toBe(false);
+    expect(isAwaitingApproval({ ...asking("c"), status: EXECUTING })).toBe(
+      false,
+    );
     expect(isAwaitingApproval(callOf("c", PENDING))).toBe(false);
   });
 
   it("no longer asks after it was answered, and stays pending", () => {
-    const answered = answeredToolCall(asking("c"), answerOf("c", OPTION_PROCEED_ONCE));
+    const answered = answeredToolCall(
+      asking("c"),
+      answerOf("c", OPTION_PROCEED_ONCE),
+    );
     expect(answered.status).toBe(PENDING);
     expect(answered.confirmationRequest).toBeUndefined();
   });
 
   it("is canceled by the answer that declines it", () => {
-    expect(answeredToolCall(asking("c"), answerOf("c", OPTION_CANCEL)).status).toBe(CANCELLED);
+    expect(
+      answeredToolCall(asking("c"), answerOf("c", OPTION_CANCEL)).status,
+    ).toBe(CANCELLED);
   });
 
   it("is copied, not changed, by an answer", () => {
@@ -81,8 +108,14 @@ describe("a call with a confirmation request (TOOL-2)", () => {
 
 describe("the calls of a task", () => {
   it("are open in the agent's last step, in order, until they end", () => {
-    const task = taskOf([callOf("old", SUCCEEDED)], [callOf("b", EXECUTING), callOf("x", FAILED), asking("a")]);
-    expect(openToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual(["b", "a"]);
+    const task = taskOf(
+      [callOf("old", SUCCEEDED)],
+      [callOf("b", EXECUTING), callOf("x", FAILED), asking("a")],
+    );
+    expect(openToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual([
+      "b",
+      "a",
+    ]);
     expect(openToolCalls(taskOf())).toEqual([]);
   });
 
@@ -93,7 +126,10 @@ describe("the calls of a task", () => {
     });
     const history = [
       { role: Role.AGENT, parts: [part(callOf("old", EXECUTING))] },
-      { role: Role.AGENT, parts: [part(callOf("a", EXECUTING)), part(asking("b"))] },
+      {
+        role: Role.AGENT,
+        parts: [part(callOf("a", EXECUTING)), part(asking("b"))],
+      },
       { role: Role.USER, parts: [] },
       { role: Role.AGENT, parts: [part(callOf("p", SUCCEEDED), "a")] },
       { role: Role.AGENT, parts: [part(asking("q"), "a")] },
@@ -113,22 +149,39 @@ describe("the calls of a task", () => {
       role: Role.USER,
       parts: [{ content: { case: "confirmation" as const, value } }],
     });
-    const answers = [said(answerOf("a", OPTION_CANCEL)), said(answerOf("a", OPTION_PROCEED_ONCE))];
-    const task = create(TaskSchema, { history: [...taskOf([asking("a"), asking("b")]).history, ...answers] });
-    expect(findConfirmation(task, "a")?.selectedOptionId).toBe(OPTION_PROCEED_ONCE);
+    const answers = [
+      said(answerOf("a", OPTION_CANCEL)),
+      said(answerOf("a", OPTION_PROCEED_ONCE)),
+    ];
+    const task = create(TaskSchema, {
+      history: [...taskOf([asking("a"), asking("b")]).history, ...answers],
+    });
+    expect(findConfirmation(task, "a")?.selectedOptionId).toBe(
+      OPTION_PROCEED_ONCE,
+    );
     expect(findConfirmation(task, "b")).toBeUndefined();
     expect(findConfirmation(task, "c")).toBeUndefined();
   });
 
   it("have the text of the message that holds the user's last answer", () => {
-    const text = (value: string) => ({ content: { case: "text" as const, value } });
-    const answer = { content: { case: "confirmation" as const, value: answerOf("a", OPTION_PROCEED_ONCE) } };
+    const text = (value: string) => ({
+      content: { case: "text" as const, value },
+    });
+    const answer = {
+      content: {
+        case: "confirmation" as const,
+        value: answerOf("a", OPTION_PROCEED_ONCE),
+      },
+    };
     const history = [
       { role: Role.USER, parts: [answer, text("first")] },
       { role: Role.USER, parts: [text(" one"), answer, text("two ")] },
       { role: Role.USER, parts: [text("later")] },
     ];
     const task = create(TaskSchema, { history });
-    expect([answerText(task, "a"), answerText(task, "b")]).toEqual([" one\ntwo ", ""]);
+    expect([answerText(task, "a"), answerText(task, "b")]).toEqual([
+      " one\ntwo ",
+      "",
+    ]);
   });
 });

@@ -1,42 +1,67 @@
-import type { ConfirmationRequest, ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import type {
+  ConfirmationRequest,
+  ToolCall,
+} from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { oneLine, visibleText } from "./visible-text.ts";
 
 /** Maximum length of the name or description of an option, in characters. */
 const MAX_OPTION_LENGTH = 1000;
 
 /**
- * Returns a call whose texts for people cannot deceive them: the name of the tool, the description, the options, and the
- * details in words.
+ * Returns a call whose texts for people cannot deceive them: the name of the
+ * tool, the description, the options, and the details in words.
  *
- * Invisible and misleading characters in them are escaped, and texts that are shown on one line are put on one. Commands,
- * files and arguments stay as they are, because they are what runs: code that shows them makes them visible. A call
- * without such characters is returned with equal content, so a second use changes nothing.
+ * Invisible and misleading characters in them are escaped, and texts that are
+ * shown on one line are put on one. Commands, files and arguments stay as they
+ * are, because they are what runs: code that shows them makes them visible. A
+ * call without such characters is returned with equal content, so a second use
+ * changes nothing.
  */
 export function visibleCall(call: ToolCall): ToolCall {
   const { toolName, description, confirmationRequest: request } = call;
   const options = request?.options.map((option) => ({
     ...option,
     name: onOneLine(option.name, MAX_OPTION_LENGTH),
-    ...(option.description !== undefined && { description: onOneLine(option.description, MAX_OPTION_LENGTH) }),
+    ...(option.description !== undefined && {
+      description: onOneLine(option.description, MAX_OPTION_LENGTH),
+    }),
   }));
   return {
     ...call,
     toolName: onOneLine(toolName),
     ...(description !== undefined && { description: onOneLine(description) }),
     ...(request &&
-      options && { confirmationRequest: { ...request, options, details: visibleDetails(request.details) } }),
+      options && {
+        confirmationRequest: {
+          ...request,
+          options,
+          details: visibleDetails(request.details),
+        },
+      }),
   };
 }
 
-function visibleDetails(details: ConfirmationRequest["details"]): ConfirmationRequest["details"] {
+function visibleDetails(
+  details: ConfirmationRequest["details"],
+): ConfirmationRequest["details"] {
   switch (details.case) {
     case "genericDetails":
-      return { case: details.case, value: { ...details.value, description: visibleText(details.value.description) } };
+      return {
+        case: details.case,
+        value: {
+          ...details.value,
+          description: visibleText(details.value.description),
+        },
+      };
     case "mcpDetails": {
       const { serverName, toolName } = details.value;
       return {
         case: details.case,
-        value: { ...details.value, serverName: onOneLine(serverName), toolName: onOneLine(toolName) },
+        value: {
+          ...details.value,
+          serverName: onOneLine(serverName),
+          toolName: onOneLine(toolName),
+        },
       };
     }
     case "executeDetails":
@@ -51,5 +76,7 @@ function visibleDetails(details: ConfirmationRequest["details"]): ConfirmationRe
 /** Puts text on one line if it is not on one already. */
 function onOneLine(text: string, maxLength = Number.POSITIVE_INFINITY): string {
   const visible = visibleText(text);
-  return /[\n\t]/.test(visible) || visible.length > maxLength ? oneLine(visible, maxLength) : visible;
+  return /[\n\t]/.test(visible) || visible.length > maxLength
+    ? oneLine(visible, maxLength)
+    : visible;
 }

@@ -1,43 +1,64 @@
 /**
- * Characters that are invisible, look like a space, or look like another character. Line breaks and tabs are not among
- * them.
+ * Characters that are invisible, look like a space, or look like another
+ * character. Line breaks and tabs are not among them.
  */
 const DECEIVING =
   /[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?! )\p{Zs}|(?![\n\t])\p{Cc}|\u034f|[\u115f\u1160\u3164\uffa0]|[\u17b4\u17b5]|[\u180b-\u180f]|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 
 /**
- * Matches the invisible characters that hold an emoji together: a joiner between two emoji (`👩‍👧`), and a variation selector behind
- * an emoji (`❤️`) or in a keycap (`1️⃣`).
+ * Matches the invisible characters that hold an emoji together: a joiner
+ * between two emoji (`👩‍👧`), and a variation selector behind an emoji (`❤️`)
+ * or in a keycap (`1️⃣`).
  */
 export const IN_EMOJI: RegExp =
   /(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})|(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f]|(?<=[#*\d])\ufe0f(?=\u20e3)/u;
 
-const DECEIVING_OUTSIDE_EMOJI = new RegExp(`(?!${IN_EMOJI.source})(?:${DECEIVING.source})`, "gu");
+const DECEIVING_OUTSIDE_EMOJI = new RegExp(
+  `(?!${IN_EMOJI.source})(?:${DECEIVING.source})`,
+  "gu",
+);
 
 /** Maximum length of a text on one line, in characters. */
 const MAX_LINE_LENGTH = 1000;
 
-/** Escapes characters that are invisible or misleading, as `\u{202e}`. Keeps line breaks and tabs. */
+/**
+ * Escapes characters that are invisible or misleading, as `\u{202e}`. Keeps
+ * line breaks and tabs.
+ */
 export function visibleText(text: string): string {
-  return text.replace(DECEIVING, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text.replace(
+    DECEIVING,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
 }
 
-/** Removes characters that are invisible or misleading. Keeps line breaks, tabs, and what holds an emoji together. */
+/**
+ * Removes characters that are invisible or misleading. Keeps line breaks, tabs,
+ * and what holds an emoji together.
+ */
 export function withoutDeceiving(text: string): string {
   return text.replace(DECEIVING_OUTSIDE_EMOJI, "");
 }
 
 /**
- * Puts text on one line: the first line that is not blank, and the number of further lines.
+ * Puts text on one line: the first line that is not blank, and the number of
+ * further lines.
  *
- * Invisible and misleading characters are escaped, and runs of spaces become one. Beyond `maxLength` characters, the
- * middle is replaced by the number of characters that it had.
+ * Invisible and misleading characters are escaped, and runs of spaces become
+ * one. Beyond `maxLength` characters, the middle is replaced by the number of
+ * characters that it had.
  */
-export function oneLine(text: string, maxLength: number = MAX_LINE_LENGTH): string {
+export function oneLine(
+  text: string,
+  maxLength: number = MAX_LINE_LENGTH,
+): string {
   const lines = visibleText(text)
     .split("\n")
     .filter((line) => line.trim() !== "");
-  const first = shortened((lines[0] ?? "").trim().replaceAll(/\s+/g, " "), maxLength);
+  const first = shortened(
+    (lines[0] ?? "").trim().replaceAll(/\s+/g, " "),
+    maxLength,
+  );
   return lines.length > 1 ? `${first} ${hiddenLines(lines.length - 1)}` : first;
 }
 
@@ -49,12 +70,22 @@ export interface FoldedLines {
   readonly last: readonly string[];
 }
 
-/** Keeps at most `maxLines` lines: two thirds from the beginning, the rest from the end. */
-export function foldLines(lines: readonly string[], maxLines: number): FoldedLines {
+/**
+ * Keeps at most `maxLines` lines: two thirds from the beginning, the rest from
+ * the end.
+ */
+export function foldLines(
+  lines: readonly string[],
+  maxLines: number,
+): FoldedLines {
   if (lines.length <= maxLines) return { first: lines, hidden: 0, last: [] };
   const first = Math.ceil((maxLines * 2) / 3);
   const last = lines.slice(lines.length - (maxLines - first));
-  return { first: lines.slice(0, first), hidden: lines.length - maxLines, last };
+  return {
+    first: lines.slice(0, first),
+    hidden: lines.length - maxLines,
+    last,
+  };
 }
 
 /** Renders the number of removed lines, such as `[5 more lines]`. */
@@ -63,13 +94,19 @@ export function hiddenLines(count: number): string {
 }
 
 /**
- * Quotes text by `│ ` in front of each line, so that none can look like a line of the text around it.
+ * Quotes text by `│ ` in front of each line, so that none can look like a line
+ * of the text around it.
  *
- * Invisible and misleading characters are escaped, and long texts and lines are shortened.
+ * Invisible and misleading characters are escaped, and long texts and lines are
+ * shortened.
  */
 export function quotedLines(text: string, maxLines: number): string {
-  const { first, hidden, last } = foldLines(visibleText(text).trimEnd().split("\n"), maxLines);
-  const quoted = (line: string): string => `│ ${shortened(line, MAX_LINE_LENGTH)}`;
+  const { first, hidden, last } = foldLines(
+    visibleText(text).trimEnd().split("\n"),
+    maxLines,
+  );
+  const quoted = (line: string): string =>
+    `│ ${shortened(line, MAX_LINE_LENGTH)}`;
   const rest = hidden > 0 ? [`⋮ ${hiddenLines(hidden)}`] : [];
   return [...first.map(quoted), ...rest, ...last.map(quoted)].join("\n");
 }
@@ -78,6 +115,8 @@ function shortened(line: string, maxLength: number): string {
   const characters = [...line];
   if (characters.length <= maxLength) return line;
   const first = Math.ceil((maxLength * 2) / 3);
-  const last = characters.slice(characters.length - (maxLength - first)).join("");
+  const last = characters
+    .slice(characters.length - (maxLength - first))
+    .join("");
   return `${characters.slice(0, first).join("")} … [${characters.length - maxLength} more characters] … ${last}`;
 }

@@ -4,42 +4,69 @@ export interface WireErrorOptions extends ErrorOptions {
   readonly sentence?: string | undefined;
 }
 
-/** Maximum length of the path of a field in an error, in characters. The names in it may be the peer's. */
+/**
+ * Maximum length of the path of a field in an error, in characters. The names
+ * in it may be the peer's.
+ */
 const MAX_PATH_LENGTH = 200;
 
-/** Invalid input from a peer. Decoders throw no other errors. Its message may be sent to the peer. */
+/**
+ * Invalid input from a peer. Decoders throw no other errors. Its message may be
+ * sent to the peer.
+ */
 export class WireError extends Error {
   override readonly name = "WireError";
 
-  /** Path of the field, in the terms of the peer, truncated to 200 characters. Empty for the whole document. */
+  /**
+   * Path of the field, in the terms of the peer, truncated to 200 characters.
+   * Empty for the whole document.
+   */
   readonly field: string;
 
   constructor(
     field: string,
-    /** The invalid value, truncated to 80 characters. Empty if it is missing. */
+    /**
+     * The invalid value, truncated to 80 characters. Empty if it is missing.
+     */
     readonly value: string,
     /** What is wrong, and the remedy. */
     problem: string,
     { sentence, ...options }: WireErrorOptions = {},
   ) {
     const path = shorten(field, MAX_PATH_LENGTH);
-    const subject = path === "" ? "" : `${path}${value === "" ? "" : ` ${JSON.stringify(value)}`} `;
+    const subject =
+      path === ""
+        ? ""
+        : `${path}${value === "" ? "" : ` ${JSON.stringify(value)}`} `;
     super(sentence ?? `${subject}${problem}`, options);
     this.field = path;
   }
 }
 
 /** Creates the error for a field with a value of the wrong type. */
-export function mistyped(field: string, value: unknown, wanted: string, cause?: unknown): WireError {
+export function mistyped(
+  field: string,
+  value: unknown,
+  wanted: string,
+  cause?: unknown,
+): WireError {
   const quoted = shorten(JSON.stringify(value) ?? "nothing");
   const path = shorten(field, MAX_PATH_LENGTH);
-  const sentence = path === "" ? `expected ${wanted}, got ${quoted}` : `${path} must be ${wanted}, got ${quoted}`;
+  const sentence =
+    path === ""
+      ? `expected ${wanted}, got ${quoted}`
+      : `${path} must be ${wanted}, got ${quoted}`;
   return new WireError(field, quote(value), "", { sentence, cause });
 }
 
-/** Formats a value for an error: its text or its JSON, truncated to 80 characters. */
+/**
+ * Formats a value for an error: its text or its JSON, truncated to 80
+ * characters.
+ */
 export function quote(value: unknown): string {
-  return shorten(typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
+  return shorten(
+    typeof value === "string" ? value : (JSON.stringify(value) ?? ""),
+  );
 }
 
 /** Truncates a text for an error. Default: to 80 characters. */

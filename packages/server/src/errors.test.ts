@@ -3,7 +3,9 @@ import { Code, DevtoolError, invalid, withFieldNames } from "./errors.ts";
 
 describe("DevtoolError", () => {
   it("has problem and remedy in one message, and as separate properties", () => {
-    const error = new DevtoolError("the disk is full", Code.ResourceExhausted, { remedy: "free some space" });
+    const error = new DevtoolError("the disk is full", Code.ResourceExhausted, {
+      remedy: "free some space",
+    });
     expect(error).toMatchObject({
       message: "the disk is full: free some space",
       problem: "the disk is full",
@@ -12,7 +14,10 @@ describe("DevtoolError", () => {
   });
 
   it("has the problem alone as its message without a remedy", () => {
-    expect(new DevtoolError("it broke", Code.Internal)).toMatchObject({ message: "it broke", remedy: "" });
+    expect(new DevtoolError("it broke", Code.Internal)).toMatchObject({
+      message: "it broke",
+      remedy: "",
+    });
   });
 
   it("keeps the remedy when its field is renamed", () => {

@@ -14,10 +14,27 @@ export type {
   Skill,
   Summarized,
 } from "./agent/agent.ts";
-export type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent/agent-call.ts";
-export type { AgentEvent, AgentExecutor, ArgumentsEdit, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
+export type {
+  AgentCall,
+  CallOutcome,
+  CallOutput,
+  CallQuestion,
+} from "./agent/agent-call.ts";
+export type {
+  AgentEvent,
+  AgentExecutor,
+  ArgumentsEdit,
+  Turn,
+  TurnEnd,
+  TurnNews,
+} from "./agent/agent-executor.ts";
 export { Code, DevtoolError } from "./errors.ts";
-export { createHandler, createServer, type DevtoolHandler, type DevtoolServer } from "./server.ts";
+export {
+  createHandler,
+  createServer,
+  type DevtoolHandler,
+  type DevtoolServer,
+} from "./server.ts";
 export type {
   A2aOptions,
   AuthenticationSettings,

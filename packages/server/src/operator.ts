@@ -1,4 +1,5 @@
-// The public names of @devtool/server/operator: parts of a server for the command line and other tools of its operator.
+// The public names of @devtool/server/operator: parts of a server for the
+// command line and other tools of its operator.
 
 export { openStore } from "./assembly/open-store.ts";
 export { failpoint } from "./failpoint.ts";
@@ -8,4 +9,8 @@ export { isOtherProcess } from "./other-process.ts";
 export { assertSafeExposure } from "./server-access.ts";
 export { copyStore, type StoreCopy } from "./store/copy-store.ts";
 export { SqliteTaskStore } from "./store/sqlite-task-store.ts";
-export { PROOF_BYTES, type ServerSecrets, serverProof } from "./transport/http/server-proof.ts";
+export {
+  PROOF_BYTES,
+  type ServerSecrets,
+  serverProof,
+} from "./transport/http/server-proof.ts";

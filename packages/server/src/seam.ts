@@ -1,4 +1,5 @@
-// The public names of @devtool/server/agent: the seam between a server and its agents, and code that agents share with it.
+// The public names of @devtool/server/agent: the seam between a server and its
+// agents, and code that agents share with it.
 
 export type {
   About,
@@ -14,28 +15,65 @@ export type {
   Skill,
   Summarized,
 } from "./agent/agent.ts";
-export type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent/agent-call.ts";
-export type { AgentEvent, AgentExecutor, ArgumentsEdit, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
-export type { AgentOffers, OfferedMcpServer, OfferedModel, OfferedTool } from "./agent/agent-offers.ts";
+export type {
+  AgentCall,
+  CallOutcome,
+  CallOutput,
+  CallQuestion,
+} from "./agent/agent-call.ts";
+export type {
+  AgentEvent,
+  AgentExecutor,
+  ArgumentsEdit,
+  Turn,
+  TurnEnd,
+  TurnNews,
+} from "./agent/agent-executor.ts";
+export type {
+  AgentOffers,
+  OfferedMcpServer,
+  OfferedModel,
+  OfferedTool,
+} from "./agent/agent-offers.ts";
 export type { AgentWorkspace } from "./agent/agent-workspace.ts";
 export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
 export { Confirmations } from "./agent/confirmations.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
 export { pageAddress } from "./agent/page-address.ts";
-export type { PermissionDecision, PermissionPolicy, PermissionRequest } from "./agent/permission.ts";
+export type {
+  PermissionDecision,
+  PermissionPolicy,
+  PermissionRequest,
+} from "./agent/permission.ts";
 export { turnDirectory } from "./agent/turn-directory.ts";
-export { Code, DevtoolError, type ErrorOptions, invalid, quoted } from "./errors.ts";
+export {
+  Code,
+  DevtoolError,
+  type ErrorOptions,
+  invalid,
+  quoted,
+} from "./errors.ts";
 export { failpoint } from "./failpoint.ts";
 export { isInside } from "./files/is-inside.ts";
 export { replaceFile } from "./files/replace-file.ts";
 export { isOtherProcess } from "./other-process.ts";
 export { checkedFetch } from "./outbound/checked-fetch.ts";
-export { guardedFetch, type OutboundResponse } from "./outbound/guarded-fetch.ts";
-export { type OutboundPolicy, parseTarget } from "./outbound/outbound-policy.ts";
+export {
+  guardedFetch,
+  type OutboundResponse,
+} from "./outbound/guarded-fetch.ts";
+export {
+  type OutboundPolicy,
+  parseTarget,
+} from "./outbound/outbound-policy.ts";
 export { assertTarget } from "./outbound/target.ts";
 export { abortable } from "./stream/abortable.ts";
 export { LineReader } from "./stream/line-reader.ts";
 export { mergeReady } from "./stream/merge.ts";
 export { Semaphore } from "./stream/semaphore.ts";
-export { inheritedEnvironment, type StdioCommand, StdioProcess } from "./stream/stdio-process.ts";
+export {
+  inheritedEnvironment,
+  type StdioCommand,
+  StdioProcess,
+} from "./stream/stdio-process.ts";
 export { VERSION } from "./version.ts";

@@ -1,30 +1,42 @@
 import { isIP } from "node:net";
 import { invalid, quoted } from "./errors.ts";
 import { assertTarget } from "./outbound/target.ts";
-import type { HandlerOptions, ServerOptions, ServerSettings } from "./server-options.ts";
+import type {
+  HandlerOptions,
+  ServerOptions,
+  ServerSettings,
+} from "./server-options.ts";
 
 /**
- * Throws a `DevtoolError` for options that would expose a server to callers that it must not serve.
+ * Throws a `DevtoolError` for options that would expose a server to callers
+ * that it must not serve.
  *
- * Refuses an address that other machines can reach without TLS and credentials, a CORS origin that
- * stands for any web page, anonymous access to an agent that does not set `servesAnonymous`, and
- * entries of lists that could never match. Messages name the flags and configuration fields of
- * `devtool serve`; the options of `createServer` have the same names in camel case.
+ * Refuses an address that other machines can reach without TLS and credentials,
+ * a CORS origin that stands for any web page, anonymous access to an agent that
+ * does not set `servesAnonymous`, and entries of lists that could never match.
+ * Messages name the flags and configuration fields of `devtool serve`; the
+ * options of `createServer` have the same names in camel case.
  */
 export function assertSafeExposure(options: ServerOptions): void {
   assertPublicUrl(options);
   assertAnonymousAccess(options);
   assertBindable(options);
   for (const origin of options.allowedOrigins ?? []) assertOrigin(origin);
-  for (const target of options.pushTargets ?? []) assertTarget("push_targets", target);
+  for (const target of options.pushTargets ?? [])
+    assertTarget("push_targets", target);
 }
 
-/** Returns a public URL without trailing slashes, so that paths can be appended. */
+/**
+ * Returns a public URL without trailing slashes, so that paths can be appended.
+ */
 export function normalizedPublicUrl(publicUrl: string): string {
   return new URL(publicUrl).href.replace(/\/+$/, "");
 }
 
-/** Throws a `DevtoolError` for a public URL without a path, which a mounted handler cannot have. */
+/**
+ * Throws a `DevtoolError` for a public URL without a path, which a mounted
+ * handler cannot have.
+ */
 export function assertMountable({ publicUrl }: HandlerOptions): void {
   if (new URL(publicUrl).pathname !== "/") return;
   throw invalid(
@@ -35,29 +47,69 @@ export function assertMountable({ publicUrl }: HandlerOptions): void {
   );
 }
 
-/** Whether an address stands for all addresses of the machine. For Node, an empty address does too. */
+/**
+ * Whether an address stands for all addresses of the machine. For Node, an
+ * empty address does too.
+ */
 export function isWildcard(host: string): boolean {
-  return host === "" || host === "0.0.0.0" || (isIP(host) === 6 && new URL(`http://[${host}]`).hostname === "[::]");
+  return (
+    host === "" ||
+    host === "0.0.0.0" ||
+    (isIP(host) === 6 && new URL(`http://[${host}]`).hostname === "[::]")
+  );
 }
 
-function assertPublicUrl({ publicUrl, tlsEndedByProxy = false, tls }: ServerSettings): void {
+function assertPublicUrl({
+  publicUrl,
+  tlsEndedByProxy = false,
+  tls,
+}: ServerSettings): void {
   if (publicUrl === undefined) {
     if (!tlsEndedByProxy) return;
-    throw invalid("tls_ended_by_proxy", "", "needs the URL that the proxy serves", "set --public-url (public_url)");
+    throw invalid(
+      "tls_ended_by_proxy",
+      "",
+      "needs the URL that the proxy serves",
+      "set --public-url (public_url)",
+    );
   }
   const url = URL.parse(publicUrl);
   if (!url || !/^https?:$/.test(url.protocol))
-    throw invalid("public_url", publicUrl, "is not a URL", "begin with https://");
+    throw invalid(
+      "public_url",
+      publicUrl,
+      "is not a URL",
+      "begin with https://",
+    );
   if (`${url.username}${url.password}${url.search}${url.hash}` !== "") {
-    throw invalid("public_url", publicUrl, "may have a host, a port and a path only", "leave the rest out");
+    throw invalid(
+      "public_url",
+      publicUrl,
+      "may have a host, a port and a path only",
+      "leave the rest out",
+    );
   }
   if (url.protocol === "https:") return;
-  if (tls || tlsEndedByProxy) throw invalid("public_url", publicUrl, "does not fit TLS", "begin with https://");
+  if (tls || tlsEndedByProxy)
+    throw invalid(
+      "public_url",
+      publicUrl,
+      "does not fit TLS",
+      "begin with https://",
+    );
   if (!isLoopback(url.hostname))
-    throw invalid("public_url", publicUrl, "would send tokens in the clear", "begin with https://");
+    throw invalid(
+      "public_url",
+      publicUrl,
+      "would send tokens in the clear",
+      "begin with https://",
+    );
 }
 
-/** Requires TLS, credentials and a usable URL for an address that other machines can reach. */
+/**
+ * Requires TLS, credentials and a usable URL for an address that other machines
+ * can reach.
+ */
 function assertBindable({
   host = "127.0.0.1",
   publicUrl,
@@ -69,7 +121,9 @@ function assertBindable({
   if (isLoopback(host)) return;
   const isEncrypted = tls !== undefined || tlsEndedByProxy === true;
   const hasCredentials =
-    token !== undefined || authentication?.jwt !== undefined || tls?.clientAuthorities !== undefined;
+    token !== undefined ||
+    authentication?.jwt !== undefined ||
+    tls?.clientAuthorities !== undefined;
   const missing = [
     ...(isEncrypted ? [] : [TLS]),
     ...(hasCredentials ? [] : [CREDENTIALS]),
@@ -84,39 +138,80 @@ function assertBindable({
   );
 }
 
-const TLS = "TLS ([tls] in config.toml, or --tls-ended-by-proxy where a proxy terminates TLS)";
-const CREDENTIALS = "credentials (--token-file, [authentication.jwt] or tls.client_authorities_file)";
+const TLS =
+  "TLS ([tls] in config.toml, or --tls-ended-by-proxy where a proxy terminates TLS)";
+const CREDENTIALS =
+  "credentials (--token-file, [authentication.jwt] or tls.client_authorities_file)";
 const PUBLIC_URL = "the URL that clients use (--public-url)";
 
 /**
- * Requires an origin as browsers send it, because origins are compared as text. `null` is refused: it
- * is the origin of every sandboxed page.
+ * Requires an origin as browsers send it, because origins are compared as text.
+ * `null` is refused: it is the origin of every sandboxed page.
  */
 function assertOrigin(text: string): void {
   const url = URL.parse(text);
   const isWeb = url !== null && /^https?:$/.test(url.protocol);
-  // Origins of applications and browser extensions, such as vscode-webview://id, are opaque to the URL standard.
-  if (isWeb ? url.origin === text && !text.includes("*") : /^[a-z][a-z\d+.-]*:\/\/[^/?#\s*]+$/.test(text)) return;
-  const example = isWeb && !text.includes("*") ? url.origin : "https://app.example";
-  throw invalid("allowed_origins", text, "is not an origin", `write one as browsers do, for instance ${example}`);
+  // Origins of applications and browser extensions, such as
+  // vscode-webview://id, are opaque to the URL standard.
+  if (
+    isWeb
+      ? url.origin === text && !text.includes("*")
+      : /^[a-z][a-z\d+.-]*:\/\/[^/?#\s*]+$/.test(text)
+  )
+    return;
+  const example =
+    isWeb && !text.includes("*") ? url.origin : "https://app.example";
+  throw invalid(
+    "allowed_origins",
+    text,
+    "is not an origin",
+    `write one as browsers do, for instance ${example}`,
+  );
 }
 
-/** Allows anonymous callers only from this machine, and only with agents that set `servesAnonymous`. */
-function assertAnonymousAccess({ anonymous, host = "127.0.0.1", publicUrl, agents }: ServerOptions): void {
+/**
+ * Allows anonymous callers only from this machine, and only with agents that
+ * set `servesAnonymous`.
+ */
+function assertAnonymousAccess({
+  anonymous,
+  host = "127.0.0.1",
+  publicUrl,
+  agents,
+}: ServerOptions): void {
   if (anonymous !== "admit") return;
-  const places = [host, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])];
+  const places = [
+    host,
+    ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname]),
+  ];
   const open = places.find((place) => !isLoopback(place));
   if (open !== undefined) {
-    throw invalid("anonymous", "admit", `would admit other machines at ${open}`, "choose 127.0.0.1");
+    throw invalid(
+      "anonymous",
+      "admit",
+      `would admit other machines at ${open}`,
+      "choose 127.0.0.1",
+    );
   }
-  const closed = Object.keys(agents).find((name) => agents[name]?.servesAnonymous !== true);
+  const closed = Object.keys(agents).find(
+    (name) => agents[name]?.servesAnonymous !== true,
+  );
   if (closed !== undefined) {
     const problem = `would let everybody use agent ${quoted(closed)}`;
-    throw invalid("anonymous", "admit", problem, "serve only agents that set servesAnonymous");
+    throw invalid(
+      "anonymous",
+      "admit",
+      problem,
+      "serve only agents that set servesAnonymous",
+    );
   }
 }
 
 function isLoopback(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, "");
-  return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
+  return (
+    name === "localhost" ||
+    name === "::1" ||
+    (isIP(name) === 4 && name.startsWith("127."))
+  );
 }

@@ -5,7 +5,10 @@ import type { ServerStore } from "./store/task-store.ts";
 import type { JwtOptions } from "./transport/auth/jwt-authenticator.ts";
 import type { TlsOptions } from "./transport/http/sniffing-server.ts";
 
-/** The limits of a server. A request beyond one of them gets an error that quotes the limit (ERR-2). */
+/**
+ * The limits of a server. A request beyond one of them gets an error that
+ * quotes the limit (ERR-2).
+ */
 export interface ServerLimits {
   /** The maximum size of a request in bytes. Default 4 MiB. */
   readonly maxRequestBytes: number;
@@ -16,30 +19,39 @@ export interface ServerLimits {
   /** The maximum number of open sockets. Default 4096. */
   readonly maxConnections: number;
 
-  /** The maximum number of open streams on one HTTP/2 connection. Default 100. */
+  /**
+   * The maximum number of open streams on one HTTP/2 connection. Default 100.
+   */
   readonly maxConcurrentStreams: number;
 
   /**
-   * The maximum number of streams that one caller has open, over all connections: subscriptions,
-   * streamed messages and streamed commands. Default 1000.
+   * The maximum number of streams that one caller has open, over all
+   * connections: subscriptions, streamed messages and streamed commands.
+   * Default 1000.
    */
   readonly maxStreamsPerCaller: number;
 }
 
-/** Options of A2A 1.0 where its revisions, or the test kits for them, differ. */
+/**
+ * Options of A2A 1.0 where its revisions, or the test kits for them, differ.
+ */
 export interface A2aOptions {
   /**
-   * The agent card for clients that request no version: `hybrid` is a card of A2A 0.3 and 1.0 in
-   * one, `v1` a card of A2A 1.0 only. Default `hybrid`.
+   * The agent card for clients that request no version: `hybrid` is a card of
+   * A2A 0.3 and 1.0 in one, `v1` a card of A2A 1.0 only. Default `hybrid`.
    */
   readonly unversionedCard?: "hybrid" | "v1" | undefined;
 
-  /** The revision that defines error codes and HTTP status codes. Default `1.0.1`. */
+  /**
+   * The revision that defines error codes and HTTP status codes. Default
+   * `1.0.1`.
+   */
   readonly revision?: "1.0.0" | "1.0.1" | undefined;
 
   /**
-   * How to handle a message to a task that has ended: `continue` creates a task that continues it
-   * (STREAM-5), `refuse` returns an error. Default `continue`.
+   * How to handle a message to a task that has ended: `continue` creates a task
+   * that continues it (STREAM-5), `refuse` returns an error. Default
+   * `continue`.
    */
   readonly endedTask?: "continue" | "refuse" | undefined;
 
@@ -47,26 +59,30 @@ export interface A2aOptions {
   readonly missingMessageId?: "refuse" | "generate" | undefined;
 
   /**
-   * The media types that parts of messages may have. A part without a media type is always accepted.
-   * Default: all.
+   * The media types that parts of messages may have. A part without a media
+   * type is always accepted. Default: all.
    */
   readonly inputModes?: readonly string[] | undefined;
 
   /**
-   * Who may read the extended agent card: `known` are callers with credentials, `everybody` includes
-   * anonymous callers. Default `known`.
+   * Who may read the extended agent card: `known` are callers with credentials,
+   * `everybody` includes anonymous callers. Default `known`.
    */
   readonly extendedCard?: "known" | "everybody" | undefined;
 }
 
-/** Authentication of callers other than the operator. Each caller is a principal with tasks of its own. */
+/**
+ * Authentication of callers other than the operator. Each caller is a principal
+ * with tasks of its own.
+ */
 export interface AuthenticationSettings {
   /** Accepts the JSON Web Tokens of one issuer. Default: none. */
   readonly jwt?: JwtOptions | undefined;
 
   /**
-   * The rights of callers that authenticate with a client certificate (`tls.clientAuthorities`).
-   * Default: none, so they can neither approve tool calls nor read the audit log.
+   * The rights of callers that authenticate with a client certificate
+   * (`tls.clientAuthorities`). Default: none, so they can neither approve tool
+   * calls nor read the audit log.
    */
   readonly certificateRights?: readonly Right[] | undefined;
 }
@@ -74,33 +90,42 @@ export interface AuthenticationSettings {
 /**
  * The options of `createServer`.
  *
- * Only `agents` is required. By default the server listens on a free port of 127.0.0.1, requires a
- * random token, and keeps its tasks in memory.
+ * Only `agents` is required. By default the server listens on a free port of
+ * 127.0.0.1, requires a random token, and keeps its tasks in memory.
  */
 export interface ServerOptions extends ServerSettings {
   /**
-   * The agents to serve, by the names with which clients choose them. A name consists of letters,
-   * digits, `-` and `_`.
+   * The agents to serve, by the names with which clients choose them. A name
+   * consists of letters, digits, `-` and `_`.
    */
   readonly agents: Readonly<Record<string, Agent>>;
 
-  /** The name of the agent for clients that choose none. Default: the first of `agents`. */
+  /**
+   * The name of the agent for clients that choose none. Default: the first of
+   * `agents`.
+   */
   readonly defaultAgent?: string | undefined;
 }
 
 /**
- * The options of `createHandler`, which mounts a server in the HTTP server of an application.
+ * The options of `createHandler`, which mounts a server in the HTTP server of
+ * an application.
  *
- * The application decides how to listen, which certificate to use and how many connections to accept.
+ * The application decides how to listen, which certificate to use and how many
+ * connections to accept.
  */
 export interface HandlerOptions
-  extends Omit<ServerOptions, "host" | "port" | "publicUrl" | "tls" | "tlsEndedByProxy" | "anonymous"> {
+  extends Omit<
+    ServerOptions,
+    "host" | "port" | "publicUrl" | "tls" | "tlsEndedByProxy" | "anonymous"
+  > {
   /**
-   * The URL at which clients reach the handler, for instance `https://app.example/api`. The agent
-   * card and other documents contain addresses below it.
+   * The URL at which clients reach the handler, for instance
+   * `https://app.example/api`. The agent card and other documents contain
+   * addresses below it.
    *
-   * Must have a path: the one where the application mounts the handler. Must begin with `https://`,
-   * except on loopback.
+   * Must have a path: the one where the application mounts the handler. Must
+   * begin with `https://`, except on loopback.
    */
   readonly publicUrl: string;
 }
@@ -108,43 +133,50 @@ export interface HandlerOptions
 /** The options of a server that do not depend on its agents. */
 export interface ServerSettings {
   /**
-   * The workspace of clients that name none: an absolute path of an existing directory. Default:
-   * none, and clients must name one.
+   * The workspace of clients that name none: an absolute path of an existing
+   * directory. Default: none, and clients must name one.
    */
   readonly workspace?: string | undefined;
 
-  /** The directories that may contain workspaces: absolute paths. Default: only `workspace` itself. */
+  /**
+   * The directories that may contain workspaces: absolute paths. Default: only
+   * `workspace` itself.
+   */
   readonly workspaceRoots?: readonly string[] | undefined;
 
   /**
-   * The directory in which the server keeps its tasks, in a SQLite file. Created when it is missing.
-   * Default: tasks are kept in memory and lost at the end.
+   * The directory in which the server keeps its tasks, in a SQLite file.
+   * Created when it is missing. Default: tasks are kept in memory and lost at
+   * the end.
    */
   readonly dataDirectory?: string | undefined;
 
   /**
-   * Opens the store of the tasks, for instance `PostgresStore` of `@devtool/postgres`. The server closes it. Default: the file
-   * in `dataDirectory`, or memory without one.
+   * Opens the store of the tasks, for instance `PostgresStore` of
+   * `@devtool/postgres`. The server closes it. Default: the file in
+   * `dataDirectory`, or memory without one.
    *
-   * Servers may share a store that has leases: each task is run by one of them, and any of them streams it.
+   * Servers may share a store that has leases: each task is run by one of them,
+   * and any of them streams it.
    */
   readonly openStore?: (() => Promise<ServerStore>) | undefined;
 
   /**
-   * The path of the SQLite file with the tasks and the audit log, relative to `dataDirectory`.
-   * Default `tasks.db`.
+   * The path of the SQLite file with the tasks and the audit log, relative to
+   * `dataDirectory`. Default `tasks.db`.
    *
-   * Only one server can use a file at a time. A second server that shares the rules, approvals and
-   * trust in the data directory must name another file.
+   * Only one server can use a file at a time. A second server that shares the
+   * rules, approvals and trust in the data directory must name another file.
    */
   readonly taskFile?: string | undefined;
 
   /**
    * The address to bind. Default 127.0.0.1.
    *
-   * An address that other machines can reach requires TLS (`tls` or `tlsEndedByProxy`) and credentials
-   * (`token`, `authentication.jwt` or `tls.clientAuthorities`). A wildcard address such as `0.0.0.0`
-   * also requires `publicUrl`.
+   * An address that other machines can reach requires TLS (`tls` or
+   * `tlsEndedByProxy`) and credentials (`token`, `authentication.jwt` or
+   * `tls.clientAuthorities`). A wildcard address such as `0.0.0.0` also
+   * requires `publicUrl`.
    */
   readonly host?: string | undefined;
 
@@ -152,58 +184,68 @@ export interface ServerSettings {
   readonly port?: number | undefined;
 
   /**
-   * The operator's bearer token, which permits everything. Default: 256 random bits, new at each
-   * start.
+   * The operator's bearer token, which permits everything. Default: 256 random
+   * bits, new at each start.
    */
   readonly token?: string | undefined;
 
   /**
-   * The URL at which clients reach the server when it differs from the address that it binds, for
-   * instance behind a proxy. The agent card and other documents contain addresses below it. Default:
-   * the bound address.
+   * The URL at which clients reach the server when it differs from the address
+   * that it binds, for instance behind a proxy. The agent card and other
+   * documents contain addresses below it. Default: the bound address.
    *
-   * Must begin with `https://`, except on loopback. A path is the prefix that the proxy removes.
+   * Must begin with `https://`, except on loopback. A path is the prefix that
+   * the proxy removes.
    */
   readonly publicUrl?: string | undefined;
 
   /**
-   * Whether a proxy terminates TLS in front of the server, so that the server may listen without TLS
-   * on an address that other machines can reach. Default false.
+   * Whether a proxy terminates TLS in front of the server, so that the server
+   * may listen without TLS on an address that other machines can reach. Default
+   * false.
    */
   readonly tlsEndedByProxy?: boolean | undefined;
 
   /**
-   * The certificate with which the server terminates TLS. With `clientAuthorities`, client
-   * certificates are accepted in place of a token. Default: no TLS.
+   * The certificate with which the server terminates TLS. With
+   * `clientAuthorities`, client certificates are accepted in place of a token.
+   * Default: no TLS.
    */
   readonly tls?: TlsOptions | undefined;
 
-  /** Authentication of callers other than the operator. Default: only the operator's token is accepted. */
+  /**
+   * Authentication of callers other than the operator. Default: only the
+   * operator's token is accepted.
+   */
   readonly authentication?: AuthenticationSettings | undefined;
 
   /**
    * How to handle a request without credentials. Default `refuse`.
    *
-   * `admit` accepts it; all such requests share one principal without special rights. Allowed only
-   * on loopback, and only when every agent sets `servesAnonymous`.
+   * `admit` accepts it; all such requests share one principal without special
+   * rights. Allowed only on loopback, and only when every agent sets
+   * `servesAnonymous`.
    */
   readonly anonymous?: "refuse" | "admit" | undefined;
 
   /**
-   * Additional values of the Host header to accept: `name:port`, or `name` for any port. The server
-   * always accepts its own address and `publicUrl`; other values are refused, against DNS rebinding.
+   * Additional values of the Host header to accept: `name:port`, or `name` for
+   * any port. The server always accepts its own address and `publicUrl`; other
+   * values are refused, against DNS rebinding.
    */
   readonly allowedHosts?: readonly string[] | undefined;
 
   /**
-   * The origins of web pages that may call the server (CORS), as browsers send them: scheme, host and
-   * port, without a path. Default: none.
+   * The origins of web pages that may call the server (CORS), as browsers send
+   * them: scheme, host and port, without a path. Default: none.
    */
   readonly allowedOrigins?: readonly string[] | undefined;
 
   /**
-   * Pages for web browsers, such as `await loadConsole()` of `@devtool/console`. With them, pages of the server's own
-   * origins may call it, and browsers authenticate with one-time codes (`BrowserAccessService`). Default: none.
+   * Pages for web browsers, such as `await loadConsole()` of
+   * `@devtool/console`. With them, pages of the server's own origins may call
+   * it, and browsers authenticate with one-time codes (`BrowserAccessService`).
+   * Default: none.
    */
   readonly site?: StaticSite | undefined;
 
@@ -211,38 +253,46 @@ export interface ServerSettings {
   readonly a2a?: A2aOptions | undefined;
 
   /**
-   * Which MCP servers clients may add to their sessions. `http` excludes servers that are started as
-   * a command on this machine. Default `http`.
+   * Which MCP servers clients may add to their sessions. `http` excludes
+   * servers that are started as a command on this machine. Default `http`.
    */
   readonly clientMcpServers?: "none" | "http" | "all" | undefined;
 
   /**
-   * Webhook targets that are allowed although they are not public or not https, as `host:port` or
-   * `host:*`. Default: none.
+   * Webhook targets that are allowed although they are not public or not https,
+   * as `host:port` or `host:*`. Default: none.
    */
   readonly pushTargets?: readonly string[] | undefined;
 
-  /** Whether A2A clients must activate the development-tool extension (CARD-1). Default false. */
+  /**
+   * Whether A2A clients must activate the development-tool extension (CARD-1).
+   * Default false.
+   */
   readonly extensionRequired?: boolean | undefined;
 
   /**
-   * The time in milliseconds in which a message with a known id is treated as a retry when it is
-   * equal, and refused as a conflict when it is not (STREAM-7). 0 turns both off. Default 10 minutes.
+   * The time in milliseconds in which a message with a known id is treated as a
+   * retry when it is equal, and refused as a conflict when it is not
+   * (STREAM-7). 0 turns both off. Default 10 minutes.
    */
   readonly retryWindowMs?: number | undefined;
 
-  /** The time in milliseconds that running requests have to end when the server closes. Default 10 seconds. */
+  /**
+   * The time in milliseconds that running requests have to end when the server
+   * closes. Default 10 seconds.
+   */
   readonly drainMs?: number | undefined;
 
   /**
-   * Receives messages for the operator, for instance that a sandbox or an MCP server is missing. They
-   * may contain text from outside. Default: written to standard error, with control characters escaped.
+   * Receives messages for the operator, for instance that a sandbox or an MCP
+   * server is missing. They may contain text from outside. Default: written to
+   * standard error, with control characters escaped.
    */
   readonly onNotice?: ((text: string) => void) | undefined;
 
   /**
-   * Receives internal errors for the operator's log. Default: written to standard error, with control
-   * characters escaped.
+   * Receives internal errors for the operator's log. Default: written to
+   * standard error, with control characters escaped.
    */
   readonly onError?: ((reason: unknown) => void) | undefined;
 
@@ -251,7 +301,9 @@ export interface ServerSettings {
 }
 
 /** Returns limits with the defaults filled in. */
-export function limitsWithDefaults(limits: Partial<ServerLimits> = {}): ServerLimits {
+export function limitsWithDefaults(
+  limits: Partial<ServerLimits> = {},
+): ServerLimits {
   return {
     maxRequestBytes: 4 * 1024 * 1024,
     maxParts: 256,

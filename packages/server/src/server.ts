@@ -8,18 +8,38 @@ import { authenticationFor, cardSecurity } from "./assembly/callers.ts";
 import { Readiness } from "./assembly/readiness.ts";
 import { serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
-import { openCore, type Place, type ServerCore } from "./assembly/server-core.ts";
+import {
+  openCore,
+  type Place,
+  type ServerCore,
+} from "./assembly/server-core.ts";
 import { Code, DevtoolError } from "./errors.ts";
 import { createBrowserAccessHandler } from "./handler/browser-access-handler.ts";
 import { BrowserSessions } from "./handler/browser-sessions.ts";
 import { OPERATOR } from "./handler/caller.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
 import type { Clock } from "./push/clock.ts";
-import { assertMountable, assertSafeExposure, normalizedPublicUrl } from "./server-access.ts";
-import { type HandlerOptions, limitsWithDefaults, type ServerOptions, type ServerSettings } from "./server-options.ts";
-import { createAuthenticator, credentialSources } from "./transport/auth/authentication.ts";
+import {
+  assertMountable,
+  assertSafeExposure,
+  normalizedPublicUrl,
+} from "./server-access.ts";
+import {
+  type HandlerOptions,
+  limitsWithDefaults,
+  type ServerOptions,
+  type ServerSettings,
+} from "./server-options.ts";
+import {
+  createAuthenticator,
+  credentialSources,
+} from "./transport/auth/authentication.ts";
 import type { ConnectRoutesOptions } from "./transport/connect/options.ts";
-import { type Answering, type HttpListener, listen } from "./transport/http/listener.ts";
+import {
+  type Answering,
+  type HttpListener,
+  listen,
+} from "./transport/http/listener.ts";
 import { Mount } from "./transport/http/mount.ts";
 import { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";
 import { CONNECTION_TIMEOUTS } from "./transport/http/sniffing-server.ts";
@@ -30,16 +50,20 @@ export interface DevtoolServer extends AsyncDisposable {
   /** The URL of the bound address: `http://host:port`, or `https:` with TLS. */
   readonly url: string;
 
-  /** The URL at which clients reach the server: the option `publicUrl`, or `url`. */
+  /**
+   * The URL at which clients reach the server: the option `publicUrl`, or
+   * `url`.
+   */
   readonly publicUrl: string;
 
   /** The operator's bearer token. */
   readonly token: string;
 
   /**
-   * The key with which the server proves its identity to local clients: 32 random bytes, new at each
-   * start. A client that has read the key and the token from the discovery file sends a challenge to
-   * `/readyz` and compares the response.
+   * The key with which the server proves its identity to local clients: 32
+   * random bytes, new at each start. A client that has read the key and the
+   * token from the discovery file sends a challenge to `/readyz` and compares
+   * the response.
    */
   readonly proofKey: Uint8Array;
 
@@ -47,42 +71,57 @@ export interface DevtoolServer extends AsyncDisposable {
   readonly model: string;
 
   /**
-   * Returns a transport of Connect to the server's own services, within this process: without a connection, and as the
-   * operator. Its streams end with the server.
+   * Returns a transport of Connect to the server's own services, within this
+   * process: without a connection, and as the operator. Its streams end with
+   * the server.
    */
   transport(): Promise<Transport>;
 
   /**
-   * Closes the server. It stops accepting requests, waits for running ones up to `drainMs`, and
-   * interrupts its agents; tasks continue at the next start.
+   * Closes the server. It stops accepting requests, waits for running ones up
+   * to `drainMs`, and interrupts its agents; tasks continue at the next start.
    */
   close(): Promise<void>;
 }
 
-/** A server without a listener of its own, created by `createHandler`. Disposing of it closes it. */
-export interface DevtoolHandler extends Omit<DevtoolServer, "url" | "proofKey"> {
+/**
+ * A server without a listener of its own, created by `createHandler`. Disposing
+ * of it closes it.
+ */
+export interface DevtoolHandler
+  extends Omit<DevtoolServer, "url" | "proofKey"> {
   /**
-   * Handles the requests below the path of `publicUrl`. Register it with `node:http` or `node:https`,
-   * or mount it in Express or a similar framework, before any middleware that reads request bodies.
+   * Handles the requests below the path of `publicUrl`. Register it with
+   * `node:http` or `node:https`, or mount it in Express or a similar framework,
+   * before any middleware that reads request bodies.
    */
-  readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  readonly listener: (
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => void;
 }
 
 /**
- * Starts a server that offers agents over A2A 0.3, A2A 1.0, Connect, gRPC and gRPC-Web on one port.
+ * Starts a server that offers agents over A2A 0.3, A2A 1.0, Connect, gRPC and
+ * gRPC-Web on one port.
  *
  * ```ts
  * await using server = await createServer({ agents: { echo }, dataDirectory: "/var/lib/echo" });
  * console.log(server.url, server.token);
  * ```
  *
- * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened, the port is in use, or
- * another server uses the data directory.
+ * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened,
+ * the port is in use, or another server uses the data directory.
  */
-export async function createServer(options: ServerOptions): Promise<DevtoolServer> {
+export async function createServer(
+  options: ServerOptions,
+): Promise<DevtoolServer> {
   const agents = new ServedAgents(options);
   assertSafeExposure(options);
-  const publicUrlOption = options.publicUrl === undefined ? undefined : normalizedPublicUrl(options.publicUrl);
+  const publicUrlOption =
+    options.publicUrl === undefined
+      ? undefined
+      : normalizedPublicUrl(options.publicUrl);
   const listener = await listen(
     defined({
       host: options.host ?? "127.0.0.1",
@@ -97,40 +136,62 @@ export async function createServer(options: ServerOptions): Promise<DevtoolServe
     }),
   );
   const { url, publicUrl } = listener;
-  const running = await start(agents, options, { publicUrl, ownPorts: () => [portOf(url)] }).catch(async (reason) => {
+  const running = await start(agents, options, {
+    publicUrl,
+    ownPorts: () => [portOf(url)],
+  }).catch(async (reason) => {
     await listener.close(0);
     throw reason;
   });
   listener.serve(running.answering);
   const close = once(() => stop(running, listener, options.drainMs));
   const { token, proofKey, model, transport } = running;
-  return { url, publicUrl, token, proofKey, model, transport, close, [Symbol.asyncDispose]: close };
+  return {
+    url,
+    publicUrl,
+    token,
+    proofKey,
+    model,
+    transport,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /**
- * Creates a server that is mounted in the HTTP server of an application. It offers agents over A2A
- * 0.3, A2A 1.0, Connect and gRPC-Web below the path of `publicUrl`.
+ * Creates a server that is mounted in the HTTP server of an application. It
+ * offers agents over A2A 0.3, A2A 1.0, Connect and gRPC-Web below the path of
+ * `publicUrl`.
  *
- * gRPC is not available, because it needs HTTP/2 and a host of its own; agent cards do not list it.
- * The application is responsible for TLS and for limits on connections. Requests need credentials as
- * with `createServer`.
+ * gRPC is not available, because it needs HTTP/2 and a host of its own; agent
+ * cards do not list it. The application is responsible for TLS and for limits
+ * on connections. Requests need credentials as with `createServer`.
  *
- * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened, or another server uses
- * the data directory.
+ * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened,
+ * or another server uses the data directory.
  */
-export async function createHandler(options: HandlerOptions): Promise<DevtoolHandler> {
+export async function createHandler(
+  options: HandlerOptions,
+): Promise<DevtoolHandler> {
   const agents = new ServedAgents(options);
   assertSafeExposure(options);
   assertMountable(options);
   const publicUrl = normalizedPublicUrl(options.publicUrl);
-  // The application's ports become known with the first request at each of them.
+  // The application's ports become known with the first request at each of
+  // them.
   const ports = new Set([portOf(publicUrl)]);
-  const running = await start(agents, options, { publicUrl, ownPorts: () => [...ports] });
+  const running = await start(agents, options, {
+    publicUrl,
+    ownPorts: () => [...ports],
+  });
   const mount = new Mount({
     publicUrl,
     ...running.answering,
     allowedHosts: options.allowedHosts ?? [],
-    allowedOrigins: [...(options.allowedOrigins ?? []), ...(options.site ? [new URL(publicUrl).origin] : [])],
+    allowedOrigins: [
+      ...(options.allowedOrigins ?? []),
+      ...(options.site ? [new URL(publicUrl).origin] : []),
+    ],
     onError: errorReporter(options),
     onPort: (port) => ports.add(port),
   });
@@ -147,7 +208,9 @@ export async function createHandler(options: HandlerOptions): Promise<DevtoolHan
   };
 }
 
-/** A server that is ready to handle requests, before anything listens for them. */
+/**
+ * A server that is ready to handle requests, before anything listens for them.
+ */
 interface Running {
   readonly core: ServerCore;
   readonly answering: Answering;
@@ -159,12 +222,22 @@ interface Running {
   readonly transport: () => Promise<Transport>;
 }
 
-/** Opens the store and the agents, resumes interrupted tasks, and creates the routes. */
-async function start(agents: ServedAgents, options: ServerSettings, place: Place): Promise<Running> {
+/**
+ * Opens the store and the agents, resumes interrupted tasks, and creates the
+ * routes.
+ */
+async function start(
+  agents: ServedAgents,
+  options: ServerSettings,
+  place: Place,
+): Promise<Running> {
   const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const proofKey = randomBytes(PROOF_BYTES);
-  const clock: Clock = { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) };
+  const clock: Clock = {
+    now: Date.now,
+    sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
+  };
   const browsers = await browserSessionsFor(options, token, clock);
   const authenticator = await createAuthenticator(
     token,
@@ -180,7 +253,11 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
     onNotice: options.onNotice ?? ((text) => console.error(noticeLine(text))),
     onError,
   });
-  const readiness = new Readiness({ store: core.store, shutdown: shutdown.signal, now: clock.now });
+  const readiness = new Readiness({
+    store: core.store,
+    shutdown: shutdown.signal,
+    now: clock.now,
+  });
   const routes = serverRoutes({
     handler: core.handler,
     keys: core.keys,
@@ -205,7 +282,11 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   });
   void core.notifications.notifier.start().catch(onError);
   const model = agents.default.model ?? "";
-  shutdown.signal.addEventListener("abort", () => browsers?.[Symbol.dispose](), { once: true });
+  shutdown.signal.addEventListener(
+    "abort",
+    () => browsers?.[Symbol.dispose](),
+    { once: true },
+  );
   return {
     core,
     answering: { routes, authenticator },
@@ -225,14 +306,18 @@ async function browserSessionsFor(
 ): Promise<BrowserSessions | undefined> {
   const { site, dataDirectory } = options;
   if (!site) return undefined;
-  const file = dataDirectory === undefined ? undefined : join(dataDirectory, "browser-sessions.json");
+  const file =
+    dataDirectory === undefined
+      ? undefined
+      : join(dataDirectory, "browser-sessions.json");
   const sources = await credentialSources(token, authenticationFor(options));
   return BrowserSessions.open({ file, sources, now, sleep });
 }
 
 /**
- * Closes a server in an order that lets clients see how their exchanges end: refuses new requests,
- * stops the tasks, ends open subscriptions and hands the tasks over, then closes connections and the store.
+ * Closes a server in an order that lets clients see how their exchanges end:
+ * refuses new requests, stops the tasks, ends open subscriptions and hands the
+ * tasks over, then closes connections and the store.
  */
 async function stop(
   { core, shutdown }: Running,
@@ -241,22 +326,38 @@ async function stop(
 ): Promise<void> {
   front.stopTaking();
   await core.registry.stop();
-  // Clients resume a stream that ends with this error, in every protocol. After an abort without a
-  // reason, clients of A2A would not.
-  shutdown.abort(new DevtoolError("the server stops", Code.Unavailable, { remedy: "connect again when it runs" }));
-  // Clients that take their time to leave do not keep the tasks from the other servers.
+  // Clients resume a stream that ends with this error, in every protocol. After
+  // an abort without a reason, clients of A2A would not.
+  shutdown.abort(
+    new DevtoolError("the server stops", Code.Unavailable, {
+      remedy: "connect again when it runs",
+    }),
+  );
+  // Clients that take their time to leave do not keep the tasks from the other
+  // servers.
   await Promise.all([front.close(drainMs), core.handOver()]);
   await core[Symbol.asyncDispose]();
 }
 
-/** Creates a transport to the services of a server for the operator. The libraries are loaded on use. */
+/**
+ * Creates a transport to the services of a server for the operator. The
+ * libraries are loaded on use.
+ */
 async function transportTo(
   { handler, limits }: ServerCore,
   own: Pick<ConnectRoutesOptions, "shutdown" | "onError">,
 ): Promise<Transport> {
   const { inProcessTransport } = await import("./transport/connect/adapter.ts");
   const { maxRequestBytes } = limits;
-  return inProcessTransport({ ...own, handler, maxRequestBytes, sessions: createSessionService(handler) }, OPERATOR);
+  return inProcessTransport(
+    {
+      ...own,
+      handler,
+      maxRequestBytes,
+      sessions: createSessionService(handler),
+    },
+    OPERATOR,
+  );
 }
 
 function errorReporter({ onError }: ServerSettings): (reason: unknown) => void {
@@ -268,7 +369,10 @@ function portOf(url: string): number {
   return Number(port) || (protocol === "https:" ? 443 : 80);
 }
 
-/** Returns a function that runs another one at its first call, and returns the same promise at each call. */
+/**
+ * Returns a function that runs another one at its first call, and returns the
+ * same promise at each call.
+ */
 function once(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   return () => (running ??= run());

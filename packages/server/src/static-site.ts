@@ -1,7 +1,9 @@
 /**
- * Pages that a server offers to web browsers, such as those of `@devtool/console`: a list of files that does not change.
+ * Pages that a server offers to web browsers, such as those of
+ * `@devtool/console`: a list of files that does not change.
  *
- * With a site, web pages of the server's own origins may call it, and `BrowserAccessService` lets browsers in.
+ * With a site, web pages of the server's own origins may call it, and
+ * `BrowserAccessService` lets browsers in.
  */
 export interface StaticSite {
   /** The path below which the files are, such as `/console`. */
@@ -21,6 +23,9 @@ export interface StaticSiteFile {
   /** Identifies the content, such as SHA-256 in base64url. */
   readonly hash: string;
 
-  /** Whether the path has the hash of the content, so that browsers may keep the file forever. */
+  /**
+   * Whether the path has the hash of the content, so that browsers may keep the
+   * file forever.
+   */
   readonly isImmutable: boolean;
 }

@@ -1,15 +1,33 @@
-// The public names of @devtool/server/store: the seam between a server and its store, and what stores share.
+// The public names of @devtool/server/store: the seam between a server and its
+// store, and what stores share.
 
 export { Code, DevtoolError, quoted } from "./errors.ts";
 export { failpoint } from "./failpoint.ts";
-export type { AgentSessionKey, AgentSessions, SessionTurn } from "./store/agent-sessions.ts";
-export type { ApprovalStorage, StoredApprovals } from "./store/approval-storage.ts";
+export type {
+  AgentSessionKey,
+  AgentSessions,
+  SessionTurn,
+} from "./store/agent-sessions.ts";
+export type {
+  ApprovalStorage,
+  StoredApprovals,
+} from "./store/approval-storage.ts";
 export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
 export { chainRecord, decodeAuditRow } from "./store/audit-chain.ts";
-export { decodeRow, type EventRow, encodeRows, lastEventOf } from "./store/event-row.ts";
+export {
+  decodeRow,
+  type EventRow,
+  encodeRows,
+  lastEventOf,
+} from "./store/event-row.ts";
 export type { KeyStorage, StoredKeys } from "./store/key-storage.ts";
 export { labelInRow } from "./store/layout.ts";
-export { decodeCursor, encodeCursor, type ListPosition, positionOf } from "./store/list-position.ts";
+export {
+  decodeCursor,
+  encodeCursor,
+  type ListPosition,
+  positionOf,
+} from "./store/list-position.ts";
 export { messageIdOf } from "./store/message-id.ts";
 export {
   MAX_PUSH_CONFIGS,
@@ -19,7 +37,19 @@ export {
   tooManyConfigs,
 } from "./store/push-config-store.ts";
 export type { TaskChanges } from "./store/task-changes.ts";
-export type { InboxAnswer, InboxEntry, InboxReply, TaskInbox } from "./store/task-inbox.ts";
+export type {
+  InboxAnswer,
+  InboxEntry,
+  InboxReply,
+  TaskInbox,
+} from "./store/task-inbox.ts";
 export { labelAfter, NO_LABEL } from "./store/task-label.ts";
 export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
-export type { ListedTask, ServerStore, TaskLabel, TaskPage, TaskQuery, TaskStore } from "./store/task-store.ts";
+export type {
+  ListedTask,
+  ServerStore,
+  TaskLabel,
+  TaskPage,
+  TaskQuery,
+  TaskStore,
+} from "./store/task-store.ts";

@@ -1,4 +1,7 @@
-/** A program that appends to a store and writes each acknowledgement to standard output, for tests that kill or trace it. */
+/**
+ * A program that appends to a store and writes each acknowledgement to standard
+ * output, for tests that kill or trace it.
+ */
 import { writeSync } from "node:fs";
 import { create } from "@bufbuild/protobuf";
 import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
@@ -35,7 +38,10 @@ async function appendBursts(): Promise<void> {
 }
 
 /** Appends a few batches to one task without waiting between them. */
-async function appendBurst(taskId: string, ends: Map<string, bigint>): Promise<void> {
+async function appendBurst(
+  taskId: string,
+  ends: Map<string, bigint>,
+): Promise<void> {
   const appends = [1, 7, 3].map(async (size) => {
     const first = (ends.get(taskId) ?? 0n) + 1n;
     const last = first + BigInt(size) - 1n;
@@ -47,7 +53,10 @@ async function appendBurst(taskId: string, ends: Map<string, bigint>): Promise<v
   await Promise.all(appends);
 }
 
-/** Creates the events of a batch. The text of each is its index and the size of the batch. */
+/**
+ * Creates the events of a batch. The text of each is its index and the size of
+ * the batch.
+ */
 function batch(taskId: string, first: bigint, size: number): TaskEvent[] {
   return Array.from({ length: size }, (_, index) =>
     create(TaskEventSchema, {
@@ -60,11 +69,15 @@ function batch(taskId: string, first: bigint, size: number): TaskEvent[] {
 
 async function lastSequence(taskId: string): Promise<bigint> {
   let last = 0n;
-  for await (const { sequence } of store.readEvents(taskId, 0n)) last = sequence;
+  for await (const { sequence } of store.readEvents(taskId, 0n))
+    last = sequence;
   return last;
 }
 
-/** Writes an acknowledgement synchronously, so that the test reads it however the process ends. */
+/**
+ * Writes an acknowledgement synchronously, so that the test reads it however
+ * the process ends.
+ */
 function acknowledge(taskId: string, sequence: bigint): void {
   writeSync(1, `acked ${taskId} ${sequence}\n`);
 }

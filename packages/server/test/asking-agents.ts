@@ -9,9 +9,16 @@ import {
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
-import type { AgentEvent, AgentExecutor, Turn } from "../src/agent/agent-executor.ts";
+import type {
+  AgentEvent,
+  AgentExecutor,
+  Turn,
+} from "../src/agent/agent-executor.ts";
 
-/** Creates an agent that makes a call for the message `first`, asks the user, and runs the call when it is approved. */
+/**
+ * Creates an agent that makes a call for the message `first`, asks the user,
+ * and runs the call when it is approved.
+ */
 export class AskingAgent implements AgentExecutor {
   readonly heard: string[] = [];
 
@@ -20,13 +27,16 @@ export class AskingAgent implements AgentExecutor {
   }
 
   async *execute(turn: Turn, aborting: AbortSignal): AsyncIterable<AgentEvent> {
-    const isText = ({ parts }: Message): boolean => parts[0]?.content.case === "text";
+    const isText = ({ parts }: Message): boolean =>
+      parts[0]?.content.case === "text";
     const messageId = turn.task.history.findLast(isText)?.messageId ?? "";
     this.heard.push(messageId);
     if (messageId !== "first") return;
     if (openToolCalls(turn.task).length === 0) {
       turn.confirmations.open("c1");
-      yield callUpdate(ToolCallStatus.PENDING, { options: [{ id: "proceed_once", name: "Yes" }] });
+      yield callUpdate(ToolCallStatus.PENDING, {
+        options: [{ id: "proceed_once", name: "Yes" }],
+      });
       await turn.confirmations.wait("c1", aborting);
     }
     yield callUpdate(ToolCallStatus.EXECUTING);
@@ -42,7 +52,10 @@ export class InquiringAgent implements AgentExecutor {
     return "";
   }
 
-  async *execute(_turn: Turn, aborting: AbortSignal): AsyncIterable<AgentEvent> {
+  async *execute(
+    _turn: Turn,
+    aborting: AbortSignal,
+  ): AsyncIterable<AgentEvent> {
     yield callUpdate(ToolCallStatus.PENDING);
     yield callUpdate(ToolCallStatus.EXECUTING);
     const question = create(ToolCallSchema, {
@@ -53,13 +66,18 @@ export class InquiringAgent implements AgentExecutor {
     });
     const detail = create(ToolCallDetailSchema, { parentToolCallId: "c1" });
     yield { case: "toolCalls", value: [{ call: question, detail }] };
-    await new Promise((_resolve, reject) => aborting.addEventListener("abort", () => reject(aborting.reason)));
+    await new Promise((_resolve, reject) =>
+      aborting.addEventListener("abort", () => reject(aborting.reason)),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-/** Creates an agent that asks about a call, ends its turn, and reads the answer in the next turn. */
+/**
+ * Creates an agent that asks about a call, ends its turn, and reads the answer
+ * in the next turn.
+ */
 export class LeavingAgent implements AgentExecutor {
   readonly heard: string[] = [];
   readonly left = Promise.withResolvers<void>();
@@ -69,14 +87,21 @@ export class LeavingAgent implements AgentExecutor {
   }
 
   async *execute(turn: Turn): AsyncIterable<AgentEvent> {
-    const messageId = turn.task.history.findLast(({ role }) => role === Role.USER)?.messageId ?? "";
+    const messageId =
+      turn.task.history.findLast(({ role }) => role === Role.USER)?.messageId ??
+      "";
     this.heard.push(messageId);
     if (messageId === "answer") yield callUpdate(ToolCallStatus.EXECUTING);
     if (messageId === "answer") yield callUpdate(ToolCallStatus.SUCCEEDED);
     if (messageId !== "first") return;
-    yield callUpdate(ToolCallStatus.PENDING, { options: [{ id: "proceed_once", name: "Yes" }] });
+    yield callUpdate(ToolCallStatus.PENDING, {
+      options: [{ id: "proceed_once", name: "Yes" }],
+    });
     await this.left.promise;
-    yield { case: "end", value: { state: TaskState.INPUT_REQUIRED, text: "May I?" } };
+    yield {
+      case: "end",
+      value: { state: TaskState.INPUT_REQUIRED, text: "May I?" },
+    };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
@@ -89,6 +114,15 @@ function callUpdate(
   const asks = confirmationRequest && { confirmationRequest };
   return {
     case: "toolCalls",
-    value: [{ call: create(ToolCallSchema, { toolCallId: "c1", toolName: "act", status, ...asks }) }],
+    value: [
+      {
+        call: create(ToolCallSchema, {
+          toolCallId: "c1",
+          toolName: "act",
+          status,
+          ...asks,
+        }),
+      },
+    ],
   };
 }

@@ -8,7 +8,10 @@ export const idleAgent: Agent = {
   open: () => ({
     commands: {
       list: async () => [
-        create(SlashCommandSchema, { name: "memory", subCommands: [{ name: "show", description: "Shows it." }] }),
+        create(SlashCommandSchema, {
+          name: "memory",
+          subCommands: [{ name: "show", description: "Shows it." }],
+        }),
       ],
       check: async () => "it never starts",
     },

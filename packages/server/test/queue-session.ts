@@ -26,11 +26,18 @@ export function waiting({ task }: TaskSession): string[] {
 
 /** Creates a message of the user whose id is its text. */
 export function text(value: string): Message {
-  return create(MessageSchema, { messageId: value, role: Role.USER, parts: [{ content: { case: "text", value } }] });
+  return create(MessageSchema, {
+    messageId: value,
+    role: Role.USER,
+    parts: [{ content: { case: "text", value } }],
+  });
 }
 
 /** Creates an incoming message. */
-export function sent(message: Message, delivery: MessageDelivery = MessageDelivery.QUEUE): Incoming {
+export function sent(
+  message: Message,
+  delivery: MessageDelivery = MessageDelivery.QUEUE,
+): Incoming {
   return { message, delivery, activateExtension: false };
 }
 
@@ -51,16 +58,32 @@ export async function begin(
   created: MessageInitShape<typeof TaskCreatedSchema> = {},
 ): Promise<TaskSession> {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
-  const log = new EventLog({ store, task, now: () => new Date(0), conversation: new Conversation() });
+  const log = new EventLog({
+    store,
+    task,
+    now: () => new Date(0),
+    conversation: new Conversation(),
+  });
   const session = new TaskSession({ log, executor, earlier: async () => [] });
-  await session.create(create(TaskCreatedSchema, { message: text("first"), ...created }));
+  await session.create(
+    create(TaskCreatedSchema, { message: text("first"), ...created }),
+  );
   return session;
 }
 
 /** Opens the session of a task as a restarted server does. */
-export async function reopen(executor: AgentExecutor, store: MemoryTaskStore): Promise<TaskSession> {
-  const task = (await readTask(store, "t1")) ?? expect.fail("the store has the task");
-  const log = new EventLog({ store, task, now: () => new Date(0), conversation: new Conversation() });
+export async function reopen(
+  executor: AgentExecutor,
+  store: MemoryTaskStore,
+): Promise<TaskSession> {
+  const task =
+    (await readTask(store, "t1")) ?? expect.fail("the store has the task");
+  const log = new EventLog({
+    store,
+    task,
+    now: () => new Date(0),
+    conversation: new Conversation(),
+  });
   const session = new TaskSession({ log, executor, earlier: async () => [] });
   await session.recover();
   return session;
@@ -71,8 +94,14 @@ export function eventsOf(store: MemoryTaskStore): Promise<TaskEvent[]> {
   return Array.fromAsync(store.readEvents("t1", 0n));
 }
 
-/** Waits for a new event that matches, and checks that the log folds to the session's task. */
-export async function until(session: TaskSession, isIt: (event: TaskEvent) => boolean): Promise<TaskEvent> {
+/**
+ * Waits for a new event that matches, and checks that the log folds to the
+ * session's task.
+ */
+export async function until(
+  session: TaskSession,
+  isIt: (event: TaskEvent) => boolean,
+): Promise<TaskEvent> {
   let task = emptyTask();
   for await (const event of session.log.read(0n, AbortSignal.timeout(50_000))) {
     task = reduceTask(task, event);
@@ -86,7 +115,10 @@ export async function until(session: TaskSession, isIt: (event: TaskEvent) => bo
 /** Reads the events of a task until it has completed, each with its state. */
 export async function loggedUntilEnd(session: TaskSession): Promise<string[]> {
   const logged: string[] = [];
-  for await (const { payload, state } of session.log.read(0n, AbortSignal.timeout(50_000))) {
+  for await (const { payload, state } of session.log.read(
+    0n,
+    AbortSignal.timeout(50_000),
+  )) {
     logged.push(`${payload.case} ${TaskState[state]}`);
     if (state === TaskState.COMPLETED) break;
   }

@@ -13,9 +13,13 @@ export interface ServedRoutes extends AsyncDisposable {
 }
 
 /** Serves routes on a free port. Every caller counts as the operator. */
-export async function serveRoutes(routes: readonly Route[]): Promise<ServedRoutes> {
+export async function serveRoutes(
+  routes: readonly Route[],
+): Promise<ServedRoutes> {
   const server = createServer((request, response) => {
-    const route = routes.find(({ matches }) => matches(request.method ?? "", pathOf(request)));
+    const route = routes.find(({ matches }) =>
+      matches(request.method ?? "", pathOf(request)),
+    );
     admit(request, OPERATOR);
     void route?.handle(request, response);
   });
@@ -29,18 +33,38 @@ export async function serveRoutes(routes: readonly Route[]): Promise<ServedRoute
   return { url: `http://127.0.0.1:${port}/`, [Symbol.asyncDispose]: close };
 }
 
-/** Creates a handler with one task, whose log has one event. Reports when a reader is released. */
+/**
+ * Creates a handler with one task, whose log has one event. Reports when a
+ * reader is released.
+ */
 export function silentHandler(onGone: () => void): RequestHandler {
   const none = {};
   return {
     tasks: {
       getTask: () => ({
-        task: create(TaskSchema, { id: "t", contextId: "c", state: TaskState.WORKING, sequence: 1n }),
+        task: create(TaskSchema, {
+          id: "t",
+          contextId: "c",
+          state: TaskState.WORKING,
+          sequence: 1n,
+        }),
       }),
-      async *subscribeTask(_request: unknown, { signal }: { readonly signal: AbortSignal }) {
+      async *subscribeTask(
+        _request: unknown,
+        { signal }: { readonly signal: AbortSignal },
+      ) {
         const created = { case: "created" as const, value: {} };
-        yield { event: create(TaskEventSchema, { sequence: 1n, taskId: "t", contextId: "c", payload: created }) };
-        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+        yield {
+          event: create(TaskEventSchema, {
+            sequence: 1n,
+            taskId: "t",
+            contextId: "c",
+            payload: created,
+          }),
+        };
+        await new Promise<void>((resolve) =>
+          signal.addEventListener("abort", () => resolve(), { once: true }),
+        );
         onGone();
       },
       sendMessage: () => none,
@@ -60,7 +84,10 @@ export function silentHandler(onGone: () => void): RequestHandler {
     },
     audit: { async *readAudit() {} },
     agents: { listAgents: () => none, listModels: () => none },
-    workspaces: { listCheckpoints: () => none, getWorkspaceSettings: () => none },
+    workspaces: {
+      listCheckpoints: () => none,
+      getWorkspaceSettings: () => none,
+    },
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
     streams: new StreamLimit(10),
   };

@@ -1,5 +1,10 @@
 import { Role } from "@devtool/schema";
-import type { AgentEvent, AgentExecutor, Turn, TurnEnd } from "../src/agent/agent-executor.ts";
+import type {
+  AgentEvent,
+  AgentExecutor,
+  Turn,
+  TurnEnd,
+} from "../src/agent/agent-executor.ts";
 
 /** An agent whose turns and steps continue when the test lets them. */
 export class SteppedAgent implements AgentExecutor {
@@ -20,7 +25,10 @@ export class SteppedAgent implements AgentExecutor {
   }
 
   async *execute(turn: Turn, aborting: AbortSignal): AsyncIterable<AgentEvent> {
-    this.heard.push(turn.task.history.findLast(({ role }) => role === Role.USER)?.messageId ?? "");
+    this.heard.push(
+      turn.task.history.findLast(({ role }) => role === Role.USER)?.messageId ??
+        "",
+    );
     this.#end = Promise.withResolvers();
     aborting.addEventListener("abort", () => this.#end.reject(aborting.reason));
     this.#turn.resolve();

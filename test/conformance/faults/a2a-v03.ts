@@ -17,7 +17,11 @@ export const A2A_03: readonly Fault[] = [
     "the card has no output modes",
     changeCard((text) => text.replace("defaultOutputModes", "outputModes")),
   ),
-  fault("A2A03-AUTH", "requests need no credentials", withoutAuthentication("tasks/get")),
+  fault(
+    "A2A03-AUTH",
+    "requests need no credentials",
+    withoutAuthentication("tasks/get"),
+  ),
   fault(
     "A2A03-JSONRPC",
     "ids are returned as strings",
@@ -26,7 +30,9 @@ export const A2A_03: readonly Fault[] = [
   fault(
     "A2A03-INVALID",
     "invalid parameters are an internal error",
-    changePlainAnswers("message/send", (text) => text.replace('"code":-32602', '"code":-32603')),
+    changePlainAnswers("message/send", (text) =>
+      text.replace('"code":-32602', '"code":-32603'),
+    ),
   ),
   fault(
     "A2A03-SEND",
@@ -41,20 +47,31 @@ export const A2A_03: readonly Fault[] = [
     "A2A03-BLOCKING",
     "a running task is reported as ended",
     changePlainAnswers("message/send", (text, { body }) =>
-      body.includes('"blocking":false') ? text.replace(/"state":"(submitted|working)"/, '"state":"completed"') : text,
+      body.includes('"blocking":false')
+        ? text.replace(/"state":"(submitted|working)"/, '"state":"completed"')
+        : text,
     ),
   ),
   fault(
     "A2A03-STREAM",
     "a stream does not report the end of its task",
     changePlainAnswers("message/stream", (text, { body }) =>
-      body.includes("text hello") ? text.replaceAll('"state":"completed"', '"state":"working"') : text,
+      body.includes("text hello")
+        ? text.replaceAll('"state":"completed"', '"state":"working"')
+        : text,
     ),
   ),
-  fault("A2A03-GET", "an unknown task gets another error", changePlainAnswers("tasks/get", withUnsupportedOperation)),
+  fault(
+    "A2A03-GET",
+    "an unknown task gets another error",
+    changePlainAnswers("tasks/get", withUnsupportedOperation),
+  ),
   {
     ...fault("A2A03-GET", "the list of tasks is empty", {
-      body: (text, { method, path }) => (method === "GET" && path.startsWith("/v1/tasks?") ? '{"tasks":[]}' : text),
+      body: (text, { method, path }) =>
+        method === "GET" && path.startsWith("/v1/tasks?")
+          ? '{"tasks":[]}'
+          : text,
     }),
     binding: "HTTP+JSON",
   },
@@ -66,12 +83,16 @@ export const A2A_03: readonly Fault[] = [
   fault(
     "A2A03-CANCEL",
     "a canceled task is still running",
-    changePlainAnswers("tasks/cancel", (text) => text.replace('"state":"canceled"', '"state":"working"')),
+    changePlainAnswers("tasks/cancel", (text) =>
+      text.replace('"state":"canceled"', '"state":"working"'),
+    ),
   ),
   fault(
     "A2A03-MULTI-TURN",
     "an unknown task is created",
-    changeRequests((body) => body.replace(',"taskId":"no-such-task-to-go-on-with"', "")),
+    changeRequests((body) =>
+      body.replace(',"taskId":"no-such-task-to-go-on-with"', ""),
+    ),
   ),
   fault(
     "A2A03-RESUBSCRIBE",
@@ -81,25 +102,37 @@ export const A2A_03: readonly Fault[] = [
   fault(
     "A2A03-PUSH-CONFIG",
     "configs are listed under other ids",
-    changePlainAnswers("tasks/pushNotificationConfig/list", (text) => text.replace('"id":"one"', '"id":"uno"')),
+    changePlainAnswers("tasks/pushNotificationConfig/list", (text) =>
+      text.replace('"id":"one"', '"id":"uno"'),
+    ),
   ),
   {
-    ...fault("A2A03-PUSH-CONFIG", "configs are listed under other ids over HTTP+JSON", {
-      body: (text, sent) =>
-        sent.method === "GET" && sent.path.endsWith("/pushNotificationConfigs") && isPlain(sent)
-          ? text.replace('"id":"one"', '"id":"uno"')
-          : text,
-    }),
+    ...fault(
+      "A2A03-PUSH-CONFIG",
+      "configs are listed under other ids over HTTP+JSON",
+      {
+        body: (text, sent) =>
+          sent.method === "GET" &&
+          sent.path.endsWith("/pushNotificationConfigs") &&
+          isPlain(sent)
+            ? text.replace('"id":"one"', '"id":"uno"')
+            : text,
+      },
+    ),
     binding: "HTTP+JSON",
   },
   fault(
     "A2A03-NOT-OFFERED",
     "notifications are accepted although the card does not offer them",
-    changeCard((text) => text.replace('"pushNotifications":true', '"pushNotifications":false')),
+    changeCard((text) =>
+      text.replace('"pushNotifications":true', '"pushNotifications":false'),
+    ),
   ),
   fault(
     "A2A03-EXTENDED-CARD",
     "the extended card has no version",
-    changePlainAnswers("agent/getAuthenticatedExtendedCard", (text) => text.replace('"version":', '"release":')),
+    changePlainAnswers("agent/getAuthenticatedExtendedCard", (text) =>
+      text.replace('"version":', '"release":'),
+    ),
   ),
 ];

@@ -20,15 +20,23 @@ export const A2A_1: readonly Fault[] = [
   fault("A2A1-CARD-CACHE", "the card has no ETag", {
     head: ({ headers: { etag: _etag, ...headers } }) => ({ headers }),
   }),
-  fault("A2A1-AUTH", "requests need no credentials", withoutAuthentication("GetTask")),
+  fault(
+    "A2A1-AUTH",
+    "requests need no credentials",
+    withoutAuthentication("GetTask"),
+  ),
   fault("A2A1-VERSION", "every version is accepted", {
     request: ({ headers }) =>
-      headers["a2a-version"] === "99.0" ? { headers: { ...headers, "a2a-version": "1.0" } } : undefined,
+      headers["a2a-version"] === "99.0"
+        ? { headers: { ...headers, "a2a-version": "1.0" } }
+        : undefined,
   }),
   fault(
     "A2A1-JSON",
     "times are not in UTC",
-    changeAnswers((text) => text.replaceAll(/("timestamp":"[^"]+)Z"/g, '$1+00:00"')),
+    changeAnswers((text) =>
+      text.replaceAll(/("timestamp":"[^"]+)Z"/g, '$1+00:00"'),
+    ),
   ),
   fault(
     "A2A1-JSON-READ",
@@ -38,7 +46,9 @@ export const A2A_1: readonly Fault[] = [
   fault("A2A1-CONTENT-TYPE", "answers have the wrong content type", {
     head: ({ headers }, { method }) =>
       method === "POST" && headers["content-type"]?.includes("json")
-        ? { headers: { ...headers, "content-type": "application/octet-stream" } }
+        ? {
+            headers: { ...headers, "content-type": "application/octet-stream" },
+          }
         : undefined,
   }),
   fault(
@@ -60,13 +70,20 @@ export const A2A_1: readonly Fault[] = [
   fault(
     "A2A1-INVALID",
     "a message needs no id",
-    changeRequests((body) => body.replace('"message":{"role"', '"message":{"messageId":"made-up","role"')),
+    changeRequests((body) =>
+      body.replace(
+        '"message":{"role"',
+        '"message":{"messageId":"made-up","role"',
+      ),
+    ),
   ),
   fault(
     "A2A1-SEND",
     "the answer is sent before the task has ended",
     changePlainAnswers("SendMessage", (text, { body }) =>
-      /taskId|returnImmediately/.test(body) ? text : text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING"),
+      /taskId|returnImmediately/.test(body)
+        ? text
+        : text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING"),
     ),
   ),
   fault(
@@ -74,7 +91,10 @@ export const A2A_1: readonly Fault[] = [
     "a running task is reported as ended",
     changePlainAnswers("SendMessage", (text, { body }) =>
       body.includes("returnImmediately")
-        ? text.replaceAll(/TASK_STATE_(SUBMITTED|WORKING)/g, "TASK_STATE_COMPLETED")
+        ? text.replaceAll(
+            /TASK_STATE_(SUBMITTED|WORKING)/g,
+            "TASK_STATE_COMPLETED",
+          )
         : text,
     ),
   ),
@@ -82,7 +102,9 @@ export const A2A_1: readonly Fault[] = [
     "A2A1-HISTORY",
     "the history is always complete",
     changeRequests((body) =>
-      body.includes("selected_option_id") ? body : body.replace(/"historyLength":-?\d+/, '"x":0'),
+      body.includes("selected_option_id")
+        ? body
+        : body.replace(/"historyLength":-?\d+/, '"x":0'),
     ),
   ),
   fault("A2A1-STREAM-ORDER", "a stream starts with a status", swapFirstEvents),
@@ -90,14 +112,22 @@ export const A2A_1: readonly Fault[] = [
     "A2A1-STREAM-END",
     "a stream does not report the end of its task",
     changePlainAnswers("SendStreamingMessage", (text, { body }) =>
-      body.includes("text hello") ? text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING") : text,
+      body.includes("text hello")
+        ? text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING")
+        : text,
     ),
   ),
-  fault("A2A1-GET", "an unknown task gets another error", changePlainAnswers("GetTask", withUnsupportedOperation)),
+  fault(
+    "A2A1-GET",
+    "an unknown task gets another error",
+    changePlainAnswers("GetTask", withUnsupportedOperation),
+  ),
   fault(
     "A2A1-LIST",
     "tasks in every state are listed",
-    changeRequests((body) => body.replace('"status":"TASK_STATE_FAILED"', '"x":0')),
+    changeRequests((body) =>
+      body.replace('"status":"TASK_STATE_FAILED"', '"x":0'),
+    ),
   ),
   fault(
     "A2A1-LIST-PAGES",
@@ -107,7 +137,9 @@ export const A2A_1: readonly Fault[] = [
   fault(
     "A2A1-CANCEL",
     "a canceled task is still running",
-    changePlainAnswers("CancelTask", (text) => text.replace("TASK_STATE_CANCELED", "TASK_STATE_WORKING")),
+    changePlainAnswers("CancelTask", (text) =>
+      text.replace("TASK_STATE_CANCELED", "TASK_STATE_WORKING"),
+    ),
   ),
   fault(
     "A2A1-SUBSCRIBE",
@@ -117,33 +149,45 @@ export const A2A_1: readonly Fault[] = [
   fault(
     "A2A1-MULTI-TURN",
     "a task accepts messages of another context",
-    changeRequests((body) => body.replace(',"contextId":"another-context"', "")),
+    changeRequests((body) =>
+      body.replace(',"contextId":"another-context"', ""),
+    ),
   ),
   fault(
     "A2A1-PUSH-CONFIG",
     "configs are listed under other ids",
-    changePlainAnswers("ListTaskPushNotificationConfigs", (text) => text.replace('"id":"one"', '"id":"uno"')),
+    changePlainAnswers("ListTaskPushNotificationConfigs", (text) =>
+      text.replace('"id":"one"', '"id":"uno"'),
+    ),
   ),
   fault(
     "A2A1-NOT-OFFERED",
     "notifications are accepted although the card does not offer them",
-    changeCard((text) => text.replace('"pushNotifications":true', '"pushNotifications":false')),
+    changeCard((text) =>
+      text.replace('"pushNotifications":true', '"pushNotifications":false'),
+    ),
   ),
   fault(
     "A2A1-EXTENDED-CARD",
     "the extended card is not served",
-    changeRequests((body) => body.replace('"method":"GetExtendedAgentCard"', '"method":"GetTask"')),
+    changeRequests((body) =>
+      body.replace('"method":"GetExtendedAgentCard"', '"method":"GetTask"'),
+    ),
   ),
   fault(
     "A2A1-TENANT",
     "tasks do not stay in their tenant",
     changeRequests((body) =>
-      body.includes('"method":"GetTask"') ? body.replace('"tenant":"conformance"', '"tenant":""') : body,
+      body.includes('"method":"GetTask"')
+        ? body.replace('"tenant":"conformance"', '"tenant":""')
+        : body,
     ),
   ),
   fault(
     "A2A1-TENANT-SCOPE",
     "tenants see each other's tasks",
-    changeRequests((body) => body.replace('"tenant":"another"', '"tenant":"conformance"')),
+    changeRequests((body) =>
+      body.replace('"tenant":"another"', '"tenant":"conformance"'),
+    ),
   ),
 ];

@@ -13,7 +13,8 @@ import {
 /** Faults of the card, of activating the extension, and of JSON. */
 export const CARD: readonly Fault[] = [
   fault("CARD-1", "the card is not at its old path", {
-    head: (_head, { path }) => (path === "/.well-known/agent.json" ? { status: 404 } : undefined),
+    head: (_head, { path }) =>
+      path === "/.well-known/agent.json" ? { status: 404 } : undefined,
   }),
   fault(
     "CARD-2",
@@ -21,7 +22,9 @@ export const CARD: readonly Fault[] = [
     changeCard((text) => text.replaceAll("profile/v0/", "profile/v7/")),
   ),
   fault("CARD-3", "the activated extension is not named in the answer", {
-    head: ({ headers: { "x-a2a-extensions": _echoed, ...headers } }) => ({ headers }),
+    head: ({ headers: { "x-a2a-extensions": _echoed, ...headers } }) => ({
+      headers,
+    }),
   }),
   fault(
     "CARD-3",
@@ -31,15 +34,23 @@ export const CARD: readonly Fault[] = [
   fault(
     "CARD-3",
     "the extensions that a message lists are ignored",
-    changeRequests((body) => body.replace(/"extensions":\["[^"]*spec\.md"\]/, '"extensions":[]')),
+    changeRequests((body) =>
+      body.replace(/"extensions":\["[^"]*spec\.md"\]/, '"extensions":[]'),
+    ),
   ),
-  fault("CARD-3", "an answer to a tool call does not activate the extension", () =>
-    optOut(({ body }) => body.includes('"selected_option_id"')),
+  fault(
+    "CARD-3",
+    "an answer to a tool call does not activate the extension",
+    () => optOut(({ body }) => body.includes('"selected_option_id"')),
   ),
   fault("CARD-3", "a command does not activate the extension", () =>
     optOut(({ body }) => body.includes('"method":"command/execute"')),
   ),
-  fault("CARD-3", "a request with the extension activates it for all later ones", () => optInPermanently()),
+  fault(
+    "CARD-3",
+    "a request with the extension activates it for all later ones",
+    () => optInPermanently(),
+  ),
   fault("CARD-3", "no client can opt out", {
     request: ({ headers: { "x-a2a-extensions": listed, ...headers } }) =>
       listed?.includes("another-extension") ? { headers } : undefined,
@@ -58,19 +69,26 @@ export const CARD: readonly Fault[] = [
     "the settings of a task have another key",
     changeAnswers((text, { body }) =>
       body.includes('"method":"message/send"')
-        ? text.replaceAll(/("https:[^"]*spec\.md":)\{"workspace_path/g, '$1{},"settings":{"workspace_path')
+        ? text.replaceAll(
+            /("https:[^"]*spec\.md":)\{"workspace_path/g,
+            '$1{},"settings":{"workspace_path',
+          )
         : text,
     ),
   ),
   fault(
     "META-1",
     "the user's metadata is not returned",
-    changeAnswers((text) => text.replaceAll("https://example.com/of-the-client", "gone")),
+    changeAnswers((text) =>
+      text.replaceAll("https://example.com/of-the-client", "gone"),
+    ),
   ),
   fault(
     "JSON-1",
     "names are in camelCase too",
-    changeAnswers((text) => text.replaceAll('"tool_name":', '"toolName":"x","tool_name":')),
+    changeAnswers((text) =>
+      text.replaceAll('"tool_name":', '"toolName":"x","tool_name":'),
+    ),
   ),
   fault(
     "JSON-2",
@@ -80,6 +98,8 @@ export const CARD: readonly Fault[] = [
   fault(
     "JSON-3",
     "integers are rounded",
-    changeAnswers((text) => text.replaceAll(/"offset":"(\d+)"/g, '"offset":$1')),
+    changeAnswers((text) =>
+      text.replaceAll(/"offset":"(\d+)"/g, '"offset":$1'),
+    ),
   ),
 ];

@@ -10,35 +10,47 @@ export const COMMAND: readonly Fault[] = [
   fault(
     "CMD-1",
     "a command does not know its conversation",
-    changeRequests((body) => body.replace(/"context_id":"[^"]*",?/, "").replace(",}", "}")),
+    changeRequests((body) =>
+      body.replace(/"context_id":"[^"]*",?/, "").replace(",}", "}"),
+    ),
   ),
   fault(
     "CMD-1",
     "the events of a command name no model",
     changeAnswers((text, { body }) =>
-      body.includes('"command/execute"') ? text.replaceAll(/"model":"[^"]*"/g, '"model":""') : text,
+      body.includes('"command/execute"')
+        ? text.replaceAll(/"model":"[^"]*"/g, '"model":""')
+        : text,
     ),
   ),
   fault(
     "CMD-2",
     "commands never ask",
-    changeAnswers((text) => text.replaceAll("AWAITING_SHELL_CONFIRMATION", "STARTED")),
+    changeAnswers((text) =>
+      text.replaceAll("AWAITING_SHELL_CONFIRMATION", "STARTED"),
+    ),
   ),
   fault(
     "CMD-3",
     "a command is missing",
-    changeAnswers((text) => text.replaceAll('"name":"stats"', '"name":"status"')),
+    changeAnswers((text) =>
+      text.replaceAll('"name":"stats"', '"name":"status"'),
+    ),
   ),
   fault(
     "PUSH-2",
     "any webhook target is accepted",
-    changeRequests((body) => body.replace("http://127.0.0.1:9/hook", "https://93.184.215.14/hook")),
+    changeRequests((body) =>
+      body.replace("http://127.0.0.1:9/hook", "https://93.184.215.14/hook"),
+    ),
   ),
   fault(
     "ERR-1",
     "errors do not name the field",
     changeAnswers((text, { body }) =>
-      body.includes("relative/path") ? text.replaceAll(/,"data":\{"field":[^}]*\}/g, "") : text,
+      body.includes("relative/path")
+        ? text.replaceAll(/,"data":\{"field":[^}]*\}/g, "")
+        : text,
     ),
   ),
   fault(
@@ -49,7 +61,12 @@ export const COMMAND: readonly Fault[] = [
   fault(
     "ERR-1",
     "a field is named by a name that the client does not use",
-    changeAnswers((text) => text.replaceAll('"field":"message.messageId"', '"field":"message.message_id"')),
+    changeAnswers((text) =>
+      text.replaceAll(
+        '"field":"message.messageId"',
+        '"field":"message.message_id"',
+      ),
+    ),
   ),
   fault("ERR-1", "an error of a stream is not an event", {
     head: ({ headers }, { headers: asked, body }) =>
@@ -57,12 +74,16 @@ export const COMMAND: readonly Fault[] = [
         ? { headers: { ...headers, "content-type": "application/json" } }
         : undefined,
     body: (text, { headers: asked, body }) =>
-      asked.accept === "text/event-stream" && body.includes('"wizard"') ? text.replace(/^data: /, "") : text,
+      asked.accept === "text/event-stream" && body.includes('"wizard"')
+        ? text.replace(/^data: /, "")
+        : text,
   }),
   fault(
     "ERR-1",
     "a request without an id is refused before its method is checked",
-    changeAnswers((text, { body }) => (body.includes('"no/such"') ? text.replace("-32601", "-32600") : text)),
+    changeAnswers((text, { body }) =>
+      body.includes('"no/such"') ? text.replace("-32601", "-32600") : text,
+    ),
   ),
   fault("ERR-2", "a request that is too large is a bad request", {
     head: ({ status }) => ({ status: status === 413 ? 400 : status }),

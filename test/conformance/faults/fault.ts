@@ -17,7 +17,10 @@ export interface Fault {
   readonly also: readonly string[];
 }
 
-/** Creates a fault that JSON-RPC shows, in the version of its requirement, otherwise in 0.3. */
+/**
+ * Creates a fault that JSON-RPC shows, in the version of its requirement,
+ * otherwise in 0.3.
+ */
 export function fault(
   requirement: string,
   what: string,
@@ -46,19 +49,34 @@ export function changeRequests(change: (body: string) => string): Spoil {
 
 /** Changes the agent card. */
 export function changeCard(change: (text: string) => string): Spoil {
-  return { body: (text, { path }) => (path === "/.well-known/agent-card.json" ? change(text) : text) };
+  return {
+    body: (text, { path }) =>
+      path === "/.well-known/agent-card.json" ? change(text) : text,
+  };
 }
 
-/** Changes the answers of a method to clients without the extension, which test A2A itself. */
-export function changePlainAnswers(method: string, change: (text: string, sent: Sent) => string): Spoil {
+/**
+ * Changes the answers of a method to clients without the extension, which test
+ * A2A itself.
+ */
+export function changePlainAnswers(
+  method: string,
+  change: (text: string, sent: Sent) => string,
+): Spoil {
   return {
-    body: (text, sent) => (sent.body.includes(`"method":"${method}"`) && isPlain(sent) ? change(text, sent) : text),
+    body: (text, sent) =>
+      sent.body.includes(`"method":"${method}"`) && isPlain(sent)
+        ? change(text, sent)
+        : text,
   };
 }
 
 /** Whether a request does not activate the extension. */
 export function isPlain({ headers }: Sent): boolean {
-  return headers["x-a2a-extensions"] === undefined && headers["a2a-extensions"] === undefined;
+  return (
+    headers["x-a2a-extensions"] === undefined &&
+    headers["a2a-extensions"] === undefined
+  );
 }
 
 /** Whether a request names the extension in a header or in its body. */
@@ -70,11 +88,16 @@ export function namesExtension({ headers, body }: Sent): boolean {
 export function optOut(which: (sent: Sent) => boolean): Spoil {
   return {
     request: (sent) =>
-      isPlain(sent) && which(sent) ? { headers: { ...sent.headers, "x-a2a-extensions": "" } } : undefined,
+      isPlain(sent) && which(sent)
+        ? { headers: { ...sent.headers, "x-a2a-extensions": "" } }
+        : undefined,
   };
 }
 
-/** Adds the extension to requests without the header if an earlier request for the same task had it. */
+/**
+ * Adds the extension to requests without the header if an earlier request for
+ * the same task had it.
+ */
 export function optInPermanently(): Spoil {
   const activated = new Set<string>();
   return {
@@ -82,7 +105,9 @@ export function optInPermanently(): Spoil {
       const id = /"params":\{"id":"([^"]+)"/.exec(sent.body)?.[1] ?? "";
       if (!isPlain(sent)) activated.add(id);
       const isActivated = isPlain(sent) && id !== "" && activated.has(id);
-      return isActivated ? { headers: { ...sent.headers, "x-a2a-extensions": EXTENSION_URI } } : undefined;
+      return isActivated
+        ? { headers: { ...sent.headers, "x-a2a-extensions": EXTENSION_URI } }
+        : undefined;
     },
   };
 }
@@ -90,7 +115,9 @@ export function optInPermanently(): Spoil {
 /** Reports a missing task as an unsupported operation. */
 export function withUnsupportedOperation(text: string, { body }: Sent): string {
   if (!body.includes("no-such-task")) return text;
-  return text.replace('"code":-32001', '"code":-32004').replace("TASK_NOT_FOUND", "UNSUPPORTED_OPERATION");
+  return text
+    .replace('"code":-32001', '"code":-32004')
+    .replace("TASK_NOT_FOUND", "UNSUPPORTED_OPERATION");
 }
 
 /** Adds the valid token to every request of a method. */
@@ -98,8 +125,11 @@ export function withoutAuthentication(method: string): Spoil {
   let token = "";
   return {
     request: ({ headers, body }) => {
-      if (headers.authorization && headers.authorization !== "Bearer wrong") token = headers.authorization;
-      return body.includes(`"method":"${method}"`) ? { headers: { ...headers, authorization: token } } : undefined;
+      if (headers.authorization && headers.authorization !== "Bearer wrong")
+        token = headers.authorization;
+      return body.includes(`"method":"${method}"`)
+        ? { headers: { ...headers, authorization: token } }
+        : undefined;
     },
   };
 }
@@ -109,9 +139,15 @@ export function swapFirstEvents(): Spoil {
   const held = new WeakMap<Sent, string>();
   return {
     body: (text, sent) => {
-      if (!sent.body.includes('"SendStreamingMessage"') || !sent.body.includes("text hello") || !isPlain(sent))
+      if (
+        !sent.body.includes('"SendStreamingMessage"') ||
+        !sent.body.includes("text hello") ||
+        !isPlain(sent)
+      )
         return text;
-      const events = `${held.get(sent) ?? ""}${text}`.split(/(?<=\n\n)/).filter((event) => event !== "");
+      const events = `${held.get(sent) ?? ""}${text}`
+        .split(/(?<=\n\n)/)
+        .filter((event) => event !== "");
       if (held.get(sent) === "") return text;
       const [first = "", second, ...rest] = events;
       held.set(sent, second === undefined ? first : "");
@@ -126,10 +162,13 @@ export function renameRetries(): Spoil {
   return {
     request: ({ body }) => {
       const id = /"messageId":"([^"]+)"/.exec(body)?.[1];
-      if (id === undefined || body.includes('"method":"message/withdraw"')) return undefined;
+      if (id === undefined || body.includes('"method":"message/withdraw"'))
+        return undefined;
       const again = seen.has(id);
       seen.add(id);
-      return again ? { body: body.replace(id, crypto.randomUUID()) } : undefined;
+      return again
+        ? { body: body.replace(id, crypto.randomUUID()) }
+        : undefined;
     },
   };
 }
@@ -138,7 +177,10 @@ export function renameRetries(): Spoil {
 export function removeQuestion(text: string): string {
   return text.replaceAll(/^.*"state":"input-required".*$/gm, (line) =>
     line.includes('"tool_call_id"')
-      ? line.replace('"status":{"state":"input-required","message":', '"status":{"state":"input-required","note":')
+      ? line.replace(
+          '"status":{"state":"input-required","message":',
+          '"status":{"state":"input-required","note":',
+        )
       : line,
   );
 }
@@ -146,11 +188,20 @@ export function removeQuestion(text: string): string {
 /** Inserts an empty event before those that follow an answer. */
 export function announceAnswer(): Spoil {
   const answered = new WeakSet<Sent>();
-  const result = { kind: "status-update", taskId: "t", contextId: "c", status: { state: "working" }, final: false };
+  const result = {
+    kind: "status-update",
+    taskId: "t",
+    contextId: "c",
+    status: { state: "working" },
+    final: false,
+  };
   const frame = `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
   return {
     body: (text, sent) => {
-      const isFirst = sent.body.includes('"selected_option_id"') && text.startsWith("id:") && !answered.has(sent);
+      const isFirst =
+        sent.body.includes('"selected_option_id"') &&
+        text.startsWith("id:") &&
+        !answered.has(sent);
       answered.add(sent);
       return isFirst ? `${frame}${text}` : text;
     },

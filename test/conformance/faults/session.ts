@@ -5,17 +5,23 @@ export const SESSION: readonly Fault[] = [
   fault(
     "SESSION-1",
     "a missing workspace is accepted",
-    changeRequests((body) => body.replace('{"workspace_path":"/nowhere/at/all"}', "{}")),
+    changeRequests((body) =>
+      body.replace('{"workspace_path":"/nowhere/at/all"}', "{}"),
+    ),
   ),
   fault(
     "SESSION-1",
     "settings under another version of the extension are ignored",
-    changeRequests((body) => body.replace("developer-profile/v7/spec.md", "other/v7/spec.md")),
+    changeRequests((body) =>
+      body.replace("developer-profile/v7/spec.md", "other/v7/spec.md"),
+    ),
   ),
   fault(
     "SESSION-1",
     "an empty workspace is the default one",
-    changeRequests((body) => body.replace(/\{"workspace_path":(""|null)\}/, "{}")),
+    changeRequests((body) =>
+      body.replace(/\{"workspace_path":(""|null)\}/, "{}"),
+    ),
   ),
   fault(
     "SESSION-2",
@@ -26,13 +32,18 @@ export const SESSION: readonly Fault[] = [
     "SESSION-3",
     "sessions can extend what they are allowed",
     changeRequests((body) =>
-      body.replace('"approvalMode":"APPROVAL_MODE_PLAN"', '"approvalMode":"APPROVAL_MODE_YOLO"'),
+      body.replace(
+        '"approvalMode":"APPROVAL_MODE_PLAN"',
+        '"approvalMode":"APPROVAL_MODE_YOLO"',
+      ),
     ),
   ),
   fault(
     "SESSION-3",
     "the allowed tools in AgentSettings are ignored",
-    changeRequests((body) => body.replace('{"allowed_tools":["read_file"]}', "{}")),
+    changeRequests((body) =>
+      body.replace('{"allowed_tools":["read_file"]}', "{}"),
+    ),
   ),
   fault(
     "SESSION-3",
@@ -42,7 +53,9 @@ export const SESSION: readonly Fault[] = [
   fault(
     "SESSION-4",
     "the model is that of the first message",
-    changeAnswers((text) => text.replaceAll("conformance-second", "conformance-first")),
+    changeAnswers((text) =>
+      text.replaceAll("conformance-second", "conformance-first"),
+    ),
   ),
   fault(
     "SESSION-5",

@@ -1,4 +1,10 @@
-import { changeAnswers, changeRequests, type Fault, fault, removeQuestion } from "./fault.ts";
+import {
+  changeAnswers,
+  changeRequests,
+  type Fault,
+  fault,
+  removeQuestion,
+} from "./fault.ts";
 
 /** Faults of tool calls and their questions. */
 export const TOOL: readonly Fault[] = [
@@ -17,43 +23,60 @@ export const TOOL: readonly Fault[] = [
     "a running call still has its question",
     changeAnswers((text) =>
       text.replaceAll(/^data: .*"status":"EXECUTING".*$/gm, (frame) =>
-        frame.replace('"status":"EXECUTING"', '"confirmation_request":{"options":[]},"status":"EXECUTING"'),
+        frame.replace(
+          '"status":"EXECUTING"',
+          '"confirmation_request":{"options":[]},"status":"EXECUTING"',
+        ),
       ),
     ),
   ),
   fault(
     "TOOL-2",
     "the event that waits for an answer has no question",
-    changeAnswers((text, { body }) => (body.includes('"message/stream"') ? removeQuestion(text) : text)),
+    changeAnswers((text, { body }) =>
+      body.includes('"message/stream"') ? removeQuestion(text) : text,
+    ),
   ),
   fault(
     "TOOL-2",
     "a task that waits for an answer has no question",
-    changeAnswers((text, { body }) => (body.includes('"tasks/get"') ? removeQuestion(text) : text)),
+    changeAnswers((text, { body }) =>
+      body.includes('"tasks/get"') ? removeQuestion(text) : text,
+    ),
   ),
   fault(
     "TOOL-3",
     "a command has generic details",
-    changeAnswers((text) => text.replaceAll('"execute_details"', '"generic_details"')),
+    changeAnswers((text) =>
+      text.replaceAll('"execute_details"', '"generic_details"'),
+    ),
     ["TOOL-12"],
   ),
   fault(
     "TOOL-3",
     "the path of a file is not absolute",
     changeAnswers((text) =>
-      text.replaceAll(/"file_path":"\/[^"]*\/conformance\.txt"/g, '"file_path":"conformance.txt"'),
+      text.replaceAll(
+        /"file_path":"\/[^"]*\/conformance\.txt"/g,
+        '"file_path":"conformance.txt"',
+      ),
     ),
   ),
   fault(
     "TOOL-4",
     "nothing can be allowed permanently",
-    changeAnswers((text) => text.replaceAll('"id":"proceed_always"', '"id":"proceed_ever"')),
+    changeAnswers((text) =>
+      text.replaceAll('"id":"proceed_always"', '"id":"proceed_ever"'),
+    ),
   ),
   fault(
     "TOOL-4",
     "what was allowed permanently is asked again",
     changeRequests((body) =>
-      body.replace('"selected_option_id":"proceed_always"', '"selected_option_id":"proceed_once"'),
+      body.replace(
+        '"selected_option_id":"proceed_always"',
+        '"selected_option_id":"proceed_once"',
+      ),
     ),
   ),
   fault(
@@ -70,13 +93,20 @@ export const TOOL: readonly Fault[] = [
     "TOOL-5",
     "an edit in a wrapper is ignored",
     changeRequests((body) =>
-      body.replace(/"modified_details":\{"file_details":\{"new_content":"x"\}\},?/, "").replace(",}", "}"),
+      body
+        .replace(
+          /"modified_details":\{"file_details":\{"new_content":"x"\}\},?/,
+          "",
+        )
+        .replace(",}", "}"),
     ),
   ),
   fault(
     "TOOL-5",
     "file details without content empty the file",
-    changeRequests((body) => body.replace('"file_details":{}', '"file_details":{"new_content":""}')),
+    changeRequests((body) =>
+      body.replace('"file_details":{}', '"file_details":{"new_content":""}'),
+    ),
   ),
   fault(
     "TOOL-5",
@@ -109,30 +139,48 @@ export const TOOL: readonly Fault[] = [
   fault(
     "TOOL-8",
     "failures have no type",
-    changeAnswers((text) => text.replaceAll('"type":"execution_failed"', '"type":""')),
+    changeAnswers((text) =>
+      text.replaceAll('"type":"execution_failed"', '"type":""'),
+    ),
   ),
   fault(
     "TOOL-11",
     "the question that an answer names is ignored",
     changeRequests((body) =>
-      body.replace(/"https:\/\/devtool\.dev\/a2a\/shown-digest\/v1alpha":"[\w+/=]{43,}"/, '"x":1'),
+      body.replace(
+        /"https:\/\/devtool\.dev\/a2a\/shown-digest\/v1alpha":"[\w+/=]{43,}"/,
+        '"x":1',
+      ),
     ),
     ["TOOL-12"],
   ),
   fault(
     "TOOL-11",
     "a digest that is none is ignored",
-    changeRequests((body) => body.replace('"https://devtool.dev/a2a/shown-digest/v1alpha":"shown"', '"x":1')),
+    changeRequests((body) =>
+      body.replace(
+        '"https://devtool.dev/a2a/shown-digest/v1alpha":"shown"',
+        '"x":1',
+      ),
+    ),
   ),
   fault(
     "TOOL-12",
     "changed arguments are ignored, and the call runs as it was",
-    changeRequests((body) => body.replace(WITH_ARGUMENTS, "").replace('"modify_arguments"', '"proceed_once"')),
+    changeRequests((body) =>
+      body
+        .replace(WITH_ARGUMENTS, "")
+        .replace('"modify_arguments"', '"proceed_once"'),
+    ),
   ),
   fault(
     "TOOL-12",
     "changed arguments without a required one are taken",
-    changeRequests((body) => body.replace(NO_ARGUMENTS, (key) => key.replace("{}", '{"command":"eval echo x"}'))),
+    changeRequests((body) =>
+      body.replace(NO_ARGUMENTS, (key) =>
+        key.replace("{}", '{"command":"eval echo x"}'),
+      ),
+    ),
   ),
   fault(
     "TOOL-12",
@@ -143,11 +191,18 @@ export const TOOL: readonly Fault[] = [
     "TOOL-12",
     "a call that asks again shows the arguments of the model",
     changeAnswers((text) =>
-      text.replaceAll(/^data: .*"status":"PENDING".*$/gm, (frame) => frame.replaceAll("echo edited", "echo asked")),
+      text.replaceAll(/^data: .*"status":"PENDING".*$/gm, (frame) =>
+        frame.replaceAll("echo edited", "echo asked"),
+      ),
     ),
   ),
 ];
 
-/** The arguments of a user as the kit sends them, with the comma before or after them. */
-const WITH_ARGUMENTS = /"https:\/\/devtool\.dev\/a2a\/modified-arguments\/v1alpha":\{[^}]*\},?/;
-const NO_ARGUMENTS = /"https:\/\/devtool\.dev\/a2a\/modified-arguments\/v1alpha":\{\}/;
+/**
+ * The arguments of a user as the kit sends them, with the comma before or after
+ * them.
+ */
+const WITH_ARGUMENTS =
+  /"https:\/\/devtool\.dev\/a2a\/modified-arguments\/v1alpha":\{[^}]*\},?/;
+const NO_ARGUMENTS =
+  /"https:\/\/devtool\.dev\/a2a\/modified-arguments\/v1alpha":\{\}/;

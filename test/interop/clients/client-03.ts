@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { EXTENSION_URI } from "@devtool/schema";
-import type { MessageSendParams, Task, TaskStatusUpdateEvent } from "a2a-js-sdk-03";
+import type {
+  MessageSendParams,
+  Task,
+  TaskStatusUpdateEvent,
+} from "a2a-js-sdk-03";
 import {
   type Client,
   ClientFactory,
@@ -10,7 +14,12 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from "a2a-js-sdk-03/client";
-import { bearerFetch, type ClientTarget, PUSH_URL, type Scenario } from "../scenario.ts";
+import {
+  bearerFetch,
+  type ClientTarget,
+  PUSH_URL,
+  type Scenario,
+} from "../scenario.ts";
 
 type Event = Task | TaskStatusUpdateEvent;
 
@@ -24,7 +33,10 @@ export async function jsClient03({
   const fetchImpl = bearerFetch(token);
   const factory = new ClientFactory(
     ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-      transports: [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })],
+      transports: [
+        new JsonRpcTransportFactory({ fetchImpl }),
+        new RestTransportFactory({ fetchImpl }),
+      ],
       cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
       preferredTransports: [binding],
     }),
@@ -57,13 +69,27 @@ async function message(client: Client): Promise<void> {
 }
 
 async function appendixA(client: Client, file: string): Promise<void> {
-  const asked = await events(client, messageParams(`think\nwrite ${file} made\ntext Done.`));
+  const asked = await events(
+    client,
+    messageParams(`think\nwrite ${file} made\ntext Done.`),
+  );
   const kinds = asked.map((event) => kindOf(event));
-  assert.ok(kinds.includes("THOUGHT") && kinds.includes("TOOL_CALL_UPDATE"), `kinds: ${kinds}`);
+  assert.ok(
+    kinds.includes("THOUGHT") && kinds.includes("TOOL_CALL_UPDATE"),
+    `kinds: ${kinds}`,
+  );
   assert.deepEqual(endOf(asked), { state: "input-required", final: true });
-  const question = asked.flatMap(callsIn).findLast((call) => "confirmation_request" in call);
-  const answer = { tool_call_id: question?.tool_call_id, selected_option_id: "proceed_once" };
-  const done = await events(client, messageParams("", idsOf(asked[0]), [{ kind: "data", data: answer }]));
+  const question = asked
+    .flatMap(callsIn)
+    .findLast((call) => "confirmation_request" in call);
+  const answer = {
+    tool_call_id: question?.tool_call_id,
+    selected_option_id: "proceed_once",
+  };
+  const done = await events(
+    client,
+    messageParams("", idsOf(asked[0]), [{ kind: "data", data: answer }]),
+  );
   assert.equal(done.flatMap(callsIn).at(-1)?.status, "SUCCEEDED");
   assert.deepEqual(endOf(done), { state: "completed", final: true });
 }
@@ -75,7 +101,10 @@ async function continued(client: Client, file: string): Promise<void> {
   const asked = await send(client, messageParams(`write ${file}-no nothing`));
   assert.equal(asked.status.state, "input-required");
   const declined = await send(client, messageParams("no", idsOf(asked)));
-  assert.deepEqual([declined.id, declined.status.state], [asked.id, "completed"]);
+  assert.deepEqual(
+    [declined.id, declined.status.state],
+    [asked.id, "completed"],
+  );
 }
 
 async function cancel(client: Client): Promise<void> {
@@ -87,15 +116,20 @@ async function cancel(client: Client): Promise<void> {
 async function resume(client: Client): Promise<void> {
   const { id } = await start(client, "wait 2000\ntext late");
   const seen: Event[] = [];
-  for await (const event of client.resubscribeTask({ id })) seen.push(eventOf(event));
+  for await (const event of client.resubscribeTask({ id }))
+    seen.push(eventOf(event));
   assert.equal(endOf(seen).state, "completed");
   assert.equal(textsIn(await client.getTask({ id })), "late");
 }
 
 async function errors(client: Client): Promise<void> {
-  await assert.rejects(client.getTask({ id: randomUUID() }), { name: /^TaskNotFound/ });
+  await assert.rejects(client.getTask({ id: randomUUID() }), {
+    name: /^TaskNotFound/,
+  });
   const { id } = await send(client, messageParams("text done"));
-  await assert.rejects(client.cancelTask({ id }), { name: /^TaskNotCancelable/ });
+  await assert.rejects(client.cancelTask({ id }), {
+    name: /^TaskNotCancelable/,
+  });
   await assert.rejects(send(client, messageParams("", undefined, [])), /parts/);
 }
 
@@ -107,20 +141,33 @@ async function extendedCard(client: Client): Promise<void> {
 async function push(client: Client): Promise<void> {
   const { id } = await send(client, messageParams("text done"));
   const pushNotificationConfig = { id: "hook", url: PUSH_URL, token: "t" };
-  const set = await client.setTaskPushNotificationConfig({ taskId: id, pushNotificationConfig });
+  const set = await client.setTaskPushNotificationConfig({
+    taskId: id,
+    pushNotificationConfig,
+  });
   assert.equal(set.pushNotificationConfig.url, PUSH_URL);
   const named = { id, pushNotificationConfigId: "hook" };
-  assert.equal((await client.getTaskPushNotificationConfig(named)).pushNotificationConfig.token, "t");
+  assert.equal(
+    (await client.getTaskPushNotificationConfig(named)).pushNotificationConfig
+      .token,
+    "t",
+  );
   assert.equal((await client.listTaskPushNotificationConfig({ id })).length, 1);
   await client.deleteTaskPushNotificationConfig(named);
   assert.deepEqual(await client.listTaskPushNotificationConfig({ id }), []);
 }
 
-const WITH_EXTENSION = { serviceParameters: { "X-A2A-Extensions": EXTENSION_URI } };
+const WITH_EXTENSION = {
+  serviceParameters: { "X-A2A-Extensions": EXTENSION_URI },
+};
 
-async function events(client: Client, params: MessageSendParams): Promise<Event[]> {
+async function events(
+  client: Client,
+  params: MessageSendParams,
+): Promise<Event[]> {
   const all: Event[] = [];
-  for await (const event of client.sendMessageStream(params, WITH_EXTENSION)) all.push(eventOf(event));
+  for await (const event of client.sendMessageStream(params, WITH_EXTENSION))
+    all.push(eventOf(event));
   return all;
 }
 
@@ -132,7 +179,8 @@ async function send(client: Client, params: MessageSendParams): Promise<Task> {
 
 /** Starts a task that keeps running, and disconnects. */
 async function start(client: Client, prompt: string): Promise<Task> {
-  for await (const event of client.sendMessageStream(messageParams(prompt))) if (event.kind === "task") return event;
+  for await (const event of client.sendMessageStream(messageParams(prompt)))
+    if (event.kind === "task") return event;
   return assert.fail("no task began");
 }
 
@@ -141,7 +189,15 @@ function messageParams(
   ids?: { readonly taskId: string; readonly contextId: string },
   parts: MessageSendParams["message"]["parts"] = [{ kind: "text", text }],
 ): MessageSendParams {
-  return { message: { kind: "message", messageId: randomUUID(), role: "user", parts, ...ids } };
+  return {
+    message: {
+      kind: "message",
+      messageId: randomUUID(),
+      role: "user",
+      parts,
+      ...ids,
+    },
+  };
 }
 
 function eventOf(event: { readonly kind: string }): Event {
@@ -153,28 +209,46 @@ function isEvent(event: { readonly kind: string }): event is Event {
   return event.kind === "task" || event.kind === "status-update";
 }
 
-function idsOf(event: Event | undefined): { readonly taskId: string; readonly contextId: string } {
+function idsOf(event: Event | undefined): {
+  readonly taskId: string;
+  readonly contextId: string;
+} {
   assert.ok(event);
-  return { taskId: event.kind === "task" ? event.id : event.taskId, contextId: event.contextId };
+  return {
+    taskId: event.kind === "task" ? event.id : event.taskId,
+    contextId: event.contextId,
+  };
 }
 
 function kindOf({ metadata }: Event): unknown {
   const data: unknown = metadata?.[EXTENSION_URI];
-  return typeof data === "object" && data && "kind" in data ? data.kind : undefined;
+  return typeof data === "object" && data && "kind" in data
+    ? data.kind
+    : undefined;
 }
 
 function callsIn({ status }: Event): Readonly<Record<string, unknown>>[] {
   const parts = status.message?.parts ?? [];
-  return parts.flatMap((part) => (part.kind === "data" && "tool_name" in part.data ? [part.data] : []));
+  return parts.flatMap((part) =>
+    part.kind === "data" && "tool_name" in part.data ? [part.data] : [],
+  );
 }
 
-function endOf(all: readonly Event[]): { readonly state: string; readonly final?: boolean } {
+function endOf(all: readonly Event[]): {
+  readonly state: string;
+  readonly final?: boolean;
+} {
   const last = all.at(-1);
   assert.ok(last);
-  return { state: last.status.state, ...(last.kind === "status-update" && { final: last.final }) };
+  return {
+    state: last.status.state,
+    ...(last.kind === "status-update" && { final: last.final }),
+  };
 }
 
 function textsIn({ history = [] }: Task): string {
-  const parts = history.filter(({ role }) => role === "agent").flatMap((message) => message.parts);
+  const parts = history
+    .filter(({ role }) => role === "agent")
+    .flatMap((message) => message.parts);
   return parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
 }

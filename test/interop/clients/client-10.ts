@@ -25,9 +25,15 @@ import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import { EXTENSION_URI } from "@devtool/schema";
 import { credentials, InterceptingCall, type Interceptor } from "@grpc/grpc-js";
 import { receive } from "../../push/receiver.ts";
-import { bearerFetch, type ClientTarget, PUSH_URL, type Scenario } from "../scenario.ts";
+import {
+  bearerFetch,
+  type ClientTarget,
+  PUSH_URL,
+  type Scenario,
+} from "../scenario.ts";
 
-const { TASK_STATE_COMPLETED, TASK_STATE_CANCELED, TASK_STATE_INPUT_REQUIRED } = TaskState;
+const { TASK_STATE_COMPLETED, TASK_STATE_CANCELED, TASK_STATE_INPUT_REQUIRED } =
+  TaskState;
 
 /** A client and its version of A2A. */
 interface Speaker {
@@ -37,8 +43,13 @@ interface Speaker {
   readonly hook: string;
 }
 
-/** The scenarios, played by the official JavaScript SDK for A2A 1.0: in 1.0, or over its bridge to 0.3. */
-export async function jsClient10(target: ClientTarget): Promise<Readonly<Record<string, Scenario>>> {
+/**
+ * The scenarios, played by the official JavaScript SDK for A2A 1.0: in 1.0, or
+ * over its bridge to 0.3.
+ */
+export async function jsClient10(
+  target: ClientTarget,
+): Promise<Readonly<Record<string, Scenario>>> {
   const speaker = { ...target, client: await connect(target) };
   const { capabilities } = await speaker.client.getAgentCard();
   return {
@@ -56,12 +67,22 @@ export async function jsClient10(target: ClientTarget): Promise<Readonly<Record<
 }
 
 /** Removes all interfaces but one from a card. */
-async function connect({ url, token, binding, protocol }: ClientTarget): Promise<Client> {
+async function connect({
+  url,
+  token,
+  binding,
+  protocol,
+}: ClientTarget): Promise<Client> {
   const fetchImpl = bearerFetch(token);
   const legacyCompat = { enabled: true };
-  const card = await new DefaultAgentCardResolver({ fetchImpl, legacyCompat }).resolve(url);
+  const card = await new DefaultAgentCardResolver({
+    fetchImpl,
+    legacyCompat,
+  }).resolve(url);
   const supportedInterfaces = card.supportedInterfaces.filter(
-    (offer) => offer.protocolVersion.startsWith(protocol) && offer.protocolBinding === binding,
+    (offer) =>
+      offer.protocolVersion.startsWith(protocol) &&
+      offer.protocolBinding === binding,
   );
   const factory = new ClientFactory(
     ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
@@ -91,7 +112,10 @@ function bearerInterceptor(token: string): Interceptor {
 }
 
 async function card({ client, protocol }: Speaker): Promise<void> {
-  assert.ok(client.protocolVersion.startsWith(protocol), `speaks ${client.protocolVersion}`);
+  assert.ok(
+    client.protocolVersion.startsWith(protocol),
+    `speaks ${client.protocolVersion}`,
+  );
   const { capabilities } = await client.getAgentCard();
   assert.ok(capabilities?.streaming);
   assert.ok(capabilities.extensions.some(({ uri }) => uri === EXTENSION_URI));
@@ -104,18 +128,37 @@ async function message({ client }: Speaker): Promise<void> {
 }
 
 async function appendixA({ client, file }: Speaker): Promise<void> {
-  const asked = await stream(client, userMessage(`think\nwrite ${file} made\ntext Done.`));
-  const kinds = asked.flatMap(updatesIn).map(({ metadata }) => metadata?.[EXTENSION_URI]?.kind);
-  assert.ok(kinds.includes("THOUGHT") && kinds.includes("TOOL_CALL_UPDATE"), `kinds: ${kinds}`);
+  const asked = await stream(
+    client,
+    userMessage(`think\nwrite ${file} made\ntext Done.`),
+  );
+  const kinds = asked
+    .flatMap(updatesIn)
+    .map(({ metadata }) => metadata?.[EXTENSION_URI]?.kind);
+  assert.ok(
+    kinds.includes("THOUGHT") && kinds.includes("TOOL_CALL_UPDATE"),
+    `kinds: ${kinds}`,
+  );
   assert.equal(stateOf(asked), TASK_STATE_INPUT_REQUIRED);
-  const question = asked.flatMap(callsIn).findLast((call) => "confirmation_request" in call);
-  const data = { tool_call_id: question?.tool_call_id, selected_option_id: "proceed_once" };
-  const done = await stream(client, userMessage({ $case: "data", value: data }, taskIn(asked)));
+  const question = asked
+    .flatMap(callsIn)
+    .findLast((call) => "confirmation_request" in call);
+  const data = {
+    tool_call_id: question?.tool_call_id,
+    selected_option_id: "proceed_once",
+  };
+  const done = await stream(
+    client,
+    userMessage({ $case: "data", value: data }, taskIn(asked)),
+  );
   assert.equal(done.flatMap(callsIn).at(-1)?.status, "SUCCEEDED");
   assert.equal(stateOf(done), TASK_STATE_COMPLETED);
 }
 
-/** An ended task continues in 0.3, as the RFC says. In 1.0 another task of its conversation starts (STREAM-5). */
+/**
+ * An ended task continues in 0.3, as the RFC says. In 1.0 another task of its
+ * conversation starts (STREAM-5).
+ */
 async function continued({ client, protocol, file }: Speaker): Promise<void> {
   const first = await send(client, userMessage("text one"));
   const again = await send(client, userMessage("text two", first));
@@ -125,7 +168,10 @@ async function continued({ client, protocol, file }: Speaker): Promise<void> {
   const asked = await send(client, userMessage(`write ${file}-no nothing`));
   assert.equal(asked.status?.state, TASK_STATE_INPUT_REQUIRED);
   const declined = await send(client, userMessage("no", asked));
-  assert.deepEqual([declined.id, declined.status?.state], [asked.id, TASK_STATE_COMPLETED]);
+  assert.deepEqual(
+    [declined.id, declined.status?.state],
+    [asked.id, TASK_STATE_COMPLETED],
+  );
 }
 
 async function cancel({ client }: Speaker): Promise<void> {
@@ -137,7 +183,9 @@ async function cancel({ client }: Speaker): Promise<void> {
 
 async function resume({ client }: Speaker): Promise<void> {
   const id = await start(client, "wait 2000\ntext late");
-  const seen = await Array.fromAsync(client.resubscribeTask(SubscribeToTaskRequest.fromJSON({ id })));
+  const seen = await Array.fromAsync(
+    client.resubscribeTask(SubscribeToTaskRequest.fromJSON({ id })),
+  );
   assert.equal(stateOf(seen), TASK_STATE_COMPLETED);
   assert.equal(textsIn(await read(client, id)), "late");
 }
@@ -145,8 +193,14 @@ async function resume({ client }: Speaker): Promise<void> {
 async function errors({ client }: Speaker): Promise<void> {
   await assert.rejects(read(client, randomUUID()), isNamed("TaskNotFound"));
   const { id } = await send(client, userMessage("text done"));
-  await assert.rejects(client.cancelTask(CancelTaskRequest.fromJSON({ id })), isNamed("TaskNotCancelable"));
-  await assert.rejects(send(client, { ...userMessage(""), parts: [] }), /parts/);
+  await assert.rejects(
+    client.cancelTask(CancelTaskRequest.fromJSON({ id })),
+    isNamed("TaskNotCancelable"),
+  );
+  await assert.rejects(
+    send(client, { ...userMessage(""), parts: [] }),
+    /parts/,
+  );
 }
 
 async function extendedCard({ client }: Speaker): Promise<void> {
@@ -157,37 +211,75 @@ async function extendedCard({ client }: Speaker): Promise<void> {
 async function push({ client }: Speaker): Promise<void> {
   const { id: taskId } = await send(client, userMessage("text done"));
   const named = { tenant: "", taskId, id: "hook" };
-  const config = TaskPushNotificationConfig.fromJSON({ ...named, url: PUSH_URL, token: "t" });
-  assert.equal((await client.createTaskPushNotificationConfig(config)).url, PUSH_URL);
+  const config = TaskPushNotificationConfig.fromJSON({
+    ...named,
+    url: PUSH_URL,
+    token: "t",
+  });
+  assert.equal(
+    (await client.createTaskPushNotificationConfig(config)).url,
+    PUSH_URL,
+  );
   assert.equal((await client.getTaskPushNotificationConfig(named)).token, "t");
   const all = { tenant: "", taskId, pageSize: 0, pageToken: "" };
-  assert.equal((await client.listTaskPushNotificationConfig(all)).configs.length, 1);
+  assert.equal(
+    (await client.listTaskPushNotificationConfig(all)).configs.length,
+    1,
+  );
   await client.deleteTaskPushNotificationConfig(named);
-  assert.deepEqual((await client.listTaskPushNotificationConfig(all)).configs, []);
+  assert.deepEqual(
+    (await client.listTaskPushNotificationConfig(all)).configs,
+    [],
+  );
 }
 
-/** Sets a push config with a message, and reads the notifications until one reports the end of the task. */
+/**
+ * Sets a push config with a message, and reads the notifications until one
+ * reports the end of the task.
+ */
 async function notified({ client, hook }: Speaker): Promise<void> {
   await using receiver = await receive(Number(hook.split(":")[1]));
-  const taskPushNotificationConfig = TaskPushNotificationConfig.fromJSON({ url: receiver.url, token: "t" });
-  const configuration = { ...SendMessageConfiguration.fromJSON({}), taskPushNotificationConfig };
-  const answer = await client.sendMessage({ ...requestOf(userMessage("text told")), configuration });
-  for (let count = 0, state: TaskState | undefined; state !== TASK_STATE_COMPLETED; count++) {
+  const taskPushNotificationConfig = TaskPushNotificationConfig.fromJSON({
+    url: receiver.url,
+    token: "t",
+  });
+  const configuration = {
+    ...SendMessageConfiguration.fromJSON({}),
+    taskPushNotificationConfig,
+  };
+  const answer = await client.sendMessage({
+    ...requestOf(userMessage("text told")),
+    configuration,
+  });
+  for (
+    let count = 0, state: TaskState | undefined;
+    state !== TASK_STATE_COMPLETED;
+    count++
+  ) {
     await receiver.reached(count + 1);
-    const { headers, body } = receiver.received[count] ?? assert.fail("nothing came");
+    const { headers, body } =
+      receiver.received[count] ?? assert.fail("nothing came");
     const response = StreamResponse.fromJSON(JSON.parse(body));
     assert.equal(headers["x-a2a-notification-token"], "t");
-    assert.ok("id" in answer && updatesIn(response).every(({ taskId }) => taskId === answer.id));
+    assert.ok(
+      "id" in answer &&
+        updatesIn(response).every(({ taskId }) => taskId === answer.id),
+    );
     state = stateOf([response]);
   }
 }
 
 function isNamed(name: string): (error: unknown) => boolean {
-  return (error) => error instanceof Error && `${error.name} ${error.constructor.name}`.includes(name);
+  return (error) =>
+    error instanceof Error &&
+    `${error.name} ${error.constructor.name}`.includes(name);
 }
 
 const WITH_EXTENSION = {
-  serviceParameters: { "A2A-Extensions": EXTENSION_URI, "X-A2A-Extensions": EXTENSION_URI },
+  serviceParameters: {
+    "A2A-Extensions": EXTENSION_URI,
+    "X-A2A-Extensions": EXTENSION_URI,
+  },
 };
 
 function requestOf(message: Message) {
@@ -195,7 +287,9 @@ function requestOf(message: Message) {
 }
 
 function stream(client: Client, said: Message): Promise<StreamResponse[]> {
-  return Array.fromAsync(client.sendMessageStream(requestOf(said), WITH_EXTENSION));
+  return Array.fromAsync(
+    client.sendMessageStream(requestOf(said), WITH_EXTENSION),
+  );
 }
 
 async function send(client: Client, said: Message): Promise<Task> {
@@ -210,7 +304,9 @@ function read(client: Client, id: string): Promise<Task> {
 
 /** Starts a task that keeps running, and disconnects. */
 async function start(client: Client, prompt: string): Promise<string> {
-  for await (const { payload } of client.sendMessageStream(requestOf(userMessage(prompt)))) {
+  for await (const { payload } of client.sendMessageStream(
+    requestOf(userMessage(prompt)),
+  )) {
     if (payload?.$case === "task") return payload.value.id;
   }
   return assert.fail("no task began");
@@ -218,37 +314,65 @@ async function start(client: Client, prompt: string): Promise<string> {
 
 type Content = NonNullable<Message["parts"][number]["content"]>;
 
-function userMessage(content: string | Content, task?: { readonly id: string; readonly contextId: string }): Message {
+function userMessage(
+  content: string | Content,
+  task?: { readonly id: string; readonly contextId: string },
+): Message {
   const part = {
-    content: typeof content === "string" ? { $case: "text" as const, value: content } : content,
+    content:
+      typeof content === "string"
+        ? { $case: "text" as const, value: content }
+        : content,
     metadata: undefined,
     filename: "",
     mediaType: "",
   };
   const place = { taskId: task?.id ?? "", contextId: task?.contextId ?? "" };
-  return { ...Message.fromJSON({ messageId: randomUUID() }), role: Role.ROLE_USER, parts: [part], ...place };
+  return {
+    ...Message.fromJSON({ messageId: randomUUID() }),
+    role: Role.ROLE_USER,
+    parts: [part],
+    ...place,
+  };
 }
 
 function updatesIn({ payload }: StreamResponse): TaskStatusUpdateEvent[] {
   return payload?.$case === "statusUpdate" ? [payload.value] : [];
 }
 
-function callsIn(response: StreamResponse): Readonly<Record<string, unknown>>[] {
-  const parts = updatesIn(response).flatMap(({ status }) => status?.message?.parts ?? []);
-  return parts.flatMap(({ content }) => (content?.$case === "data" && content.value?.tool_name ? [content.value] : []));
+function callsIn(
+  response: StreamResponse,
+): Readonly<Record<string, unknown>>[] {
+  const parts = updatesIn(response).flatMap(
+    ({ status }) => status?.message?.parts ?? [],
+  );
+  return parts.flatMap(({ content }) =>
+    content?.$case === "data" && content.value?.tool_name
+      ? [content.value]
+      : [],
+  );
 }
 
 function taskIn([first]: readonly StreamResponse[]): Task {
-  assert.ok(first?.payload?.$case === "task", `begins with ${first?.payload?.$case}`);
+  assert.ok(
+    first?.payload?.$case === "task",
+    `begins with ${first?.payload?.$case}`,
+  );
   return first.payload.value;
 }
 
 function stateOf(all: readonly StreamResponse[]): TaskState | undefined {
   const payload = all.at(-1)?.payload;
-  return payload?.$case === "task" || payload?.$case === "statusUpdate" ? payload.value.status?.state : undefined;
+  return payload?.$case === "task" || payload?.$case === "statusUpdate"
+    ? payload.value.status?.state
+    : undefined;
 }
 
 function textsIn({ history }: Task): string {
-  const parts = history.filter(({ role }) => role === Role.ROLE_AGENT).flatMap((message) => message.parts);
-  return parts.map(({ content }) => (content?.$case === "text" ? content.value : "")).join("");
+  const parts = history
+    .filter(({ role }) => role === Role.ROLE_AGENT)
+    .flatMap((message) => message.parts);
+  return parts
+    .map(({ content }) => (content?.$case === "text" ? content.value : ""))
+    .join("");
 }

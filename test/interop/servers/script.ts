@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 
-/** One step of an agent. Every server of the interop tests plays the same steps. */
+/**
+ * One step of an agent. Every server of the interop tests plays the same steps.
+ */
 export interface Step {
   readonly state?: string;
   readonly kind?: string;
@@ -19,7 +21,11 @@ const SCRIPTS: Readonly<Record<string, readonly Step[]>> = JSON.parse(
 
 /** Returns the steps for a text. Anything else is an answer to a question. */
 export function stepsFor(text: string | undefined): readonly Step[] {
-  return SCRIPTS[text ?? "answer"] ?? [{ state: "failed", text: `no script is named ${text}` }];
+  return (
+    SCRIPTS[text ?? "answer"] ?? [
+      { state: "failed", text: `no script is named ${text}` },
+    ]
+  );
 }
 
 /** Plays steps in order until the signal aborts. */
@@ -30,8 +36,12 @@ export async function playSteps(
 ): Promise<void> {
   for (const step of steps) {
     if (signal.aborted) return;
-    if (step.hold) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    else if (step.waitMs !== undefined) await new Promise((resolve) => setTimeout(resolve, step.waitMs));
+    if (step.hold)
+      await new Promise<void>((resolve) =>
+        signal.addEventListener("abort", () => resolve()),
+      );
+    else if (step.waitMs !== undefined)
+      await new Promise((resolve) => setTimeout(resolve, step.waitMs));
     else publish(step);
   }
 }

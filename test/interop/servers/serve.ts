@@ -4,11 +4,15 @@ import express, { type Express } from "express";
 export const EXTENSION: string = process.env.INTEROP_EXTENSION ?? "";
 
 /**
- * Serves an application of an official SDK on a free port. Prints the URL as the first line, and ends the process when standard input ends.
+ * Serves an application of an official SDK on a free port. Prints the URL as
+ * the first line, and ends the process when standard input ends.
  *
- * Runs in its own process, because the test runner resolves the packages of these SDKs differently.
+ * Runs in its own process, because the test runner resolves the packages of
+ * these SDKs differently.
  */
-export function serve(setUp: (app: Express, url: string) => void | Promise<void>): void {
+export function serve(
+  setUp: (app: Express, url: string) => void | Promise<void>,
+): void {
   const app = express();
   const server = app.listen(0, "127.0.0.1", async () => {
     const address = server.address();

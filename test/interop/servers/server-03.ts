@@ -8,37 +8,80 @@ import {
   InMemoryTaskStore,
   type RequestContext,
 } from "a2a-js-sdk-03/server";
-import { A2AExpressApp, restHandler, UserBuilder } from "a2a-js-sdk-03/server/express";
+import {
+  A2AExpressApp,
+  restHandler,
+  UserBuilder,
+} from "a2a-js-sdk-03/server/express";
 import { CARD, playSteps, type Step, stepsFor } from "./script.ts";
 import { EXTENSION, serve } from "./serve.ts";
 
 class Player implements AgentExecutor {
   readonly #running = new Map<string, AbortController>();
 
-  async execute(context: RequestContext, bus: ExecutionEventBus): Promise<void> {
+  async execute(
+    context: RequestContext,
+    bus: ExecutionEventBus,
+  ): Promise<void> {
     const { userMessage, taskId, contextId, task } = context;
     const aborted = new AbortController();
     this.#running.set(taskId, aborted);
-    const status = { state: "submitted", timestamp: new Date().toISOString() } as const;
-    if (!task) bus.publish({ kind: "task", id: taskId, contextId, status, history: [userMessage] });
+    const status = {
+      state: "submitted",
+      timestamp: new Date().toISOString(),
+    } as const;
+    if (!task)
+      bus.publish({
+        kind: "task",
+        id: taskId,
+        contextId,
+        status,
+        history: [userMessage],
+      });
     const [part] = userMessage.parts;
     const steps = stepsFor(part?.kind === "text" ? part.text : undefined);
-    await playSteps(steps, (step) => publish(step, context, bus), aborted.signal);
+    await playSteps(
+      steps,
+      (step) => publish(step, context, bus),
+      aborted.signal,
+    );
     bus.finished();
   }
 
   async cancelTask(taskId: string, bus: ExecutionEventBus): Promise<void> {
     this.#running.get(taskId)?.abort();
-    const status = { state: "canceled", timestamp: new Date().toISOString() } as const;
-    bus.publish({ kind: "status-update", taskId, contextId: "", status, final: true });
+    const status = {
+      state: "canceled",
+      timestamp: new Date().toISOString(),
+    } as const;
+    bus.publish({
+      kind: "status-update",
+      taskId,
+      contextId: "",
+      status,
+      final: true,
+    });
     bus.finished();
   }
 }
 
-function publish(step: Step, { taskId, contextId }: RequestContext, bus: ExecutionEventBus): void {
+function publish(
+  step: Step,
+  { taskId, contextId }: RequestContext,
+  bus: ExecutionEventBus,
+): void {
   if (step.artifact !== undefined) {
-    const artifact = { artifactId: randomUUID(), parts: [textPart(step.artifact)] };
-    bus.publish({ kind: "artifact-update", taskId, contextId, artifact, lastChunk: true });
+    const artifact = {
+      artifactId: randomUUID(),
+      parts: [textPart(step.artifact)],
+    };
+    bus.publish({
+      kind: "artifact-update",
+      taskId,
+      contextId,
+      artifact,
+      lastChunk: true,
+    });
     return;
   }
   const state = stateOf(step);
@@ -47,14 +90,23 @@ function publish(step: Step, { taskId, contextId }: RequestContext, bus: Executi
     kind: "status-update",
     taskId,
     contextId,
-    status: { state, timestamp: new Date().toISOString(), ...(message && { message }) },
+    status: {
+      state,
+      timestamp: new Date().toISOString(),
+      ...(message && { message }),
+    },
     final: state !== "working",
-    ...(step.kind !== undefined && { metadata: { [EXTENSION]: { kind: step.kind, model: "interop" } } }),
+    ...(step.kind !== undefined && {
+      metadata: { [EXTENSION]: { kind: step.kind, model: "interop" } },
+    }),
   });
 }
 
 function messageOf({ text, data }: Step): Message | undefined {
-  const parts: Part[] = [...(text === undefined ? [] : [textPart(text)]), ...(data ? [dataPart(data)] : [])];
+  const parts: Part[] = [
+    ...(text === undefined ? [] : [textPart(text)]),
+    ...(data ? [dataPart(data)] : []),
+  ];
   if (parts.length === 0) return undefined;
   return { kind: "message", messageId: randomUUID(), role: "agent", parts };
 }
@@ -81,10 +133,21 @@ serve((app, url) => {
     protocolVersion: "0.3.0",
     url: `${url}/`,
     additionalInterfaces: [{ url: `${url}/rest`, transport: "HTTP+JSON" }],
-    capabilities: { streaming: true, pushNotifications: true, extensions: [{ uri: EXTENSION }] },
+    capabilities: {
+      streaming: true,
+      pushNotifications: true,
+      extensions: [{ uri: EXTENSION }],
+    },
     skills: [],
   };
-  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Player());
-  app.use("/rest", restHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
+  const requestHandler = new DefaultRequestHandler(
+    card,
+    new InMemoryTaskStore(),
+    new Player(),
+  );
+  app.use(
+    "/rest",
+    restHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }),
+  );
   new A2AExpressApp(requestHandler).setupRoutes(app);
 });

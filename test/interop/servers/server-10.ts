@@ -1,4 +1,7 @@
-/** An agent on the official JavaScript SDK for A2A 1.0, in all its bindings, with its bridge to 0.3. */
+/**
+ * An agent on the official JavaScript SDK for A2A 1.0, in all its bindings,
+ * with its bridge to 0.3.
+ */
 import { randomUUID } from "node:crypto";
 import { AgentCard, Message, Part, Role, TaskState } from "@a2a-js/sdk";
 import {
@@ -9,7 +12,12 @@ import {
   InMemoryTaskStore,
   type RequestContext,
 } from "@a2a-js/sdk/server";
-import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import {
+  agentCardHandler,
+  jsonRpcHandler,
+  restHandler,
+  UserBuilder,
+} from "@a2a-js/sdk/server/express";
 import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { CARD, playSteps, type Step, stepsFor } from "./script.ts";
@@ -18,7 +26,10 @@ import { EXTENSION, serve } from "./serve.ts";
 class Player implements AgentExecutor {
   readonly #running = new Map<string, AbortController>();
 
-  async execute(context: RequestContext, bus: ExecutionEventBus): Promise<void> {
+  async execute(
+    context: RequestContext,
+    bus: ExecutionEventBus,
+  ): Promise<void> {
     const { userMessage, taskId, contextId, task } = context;
     const aborted = new AbortController();
     this.#running.set(taskId, aborted);
@@ -32,29 +43,68 @@ class Player implements AgentExecutor {
     };
     bus.publish(AgentEvent.task(opened));
     const content = userMessage.parts[0]?.content;
-    const steps = stepsFor(content?.$case === "text" ? content.value : undefined);
-    await playSteps(steps, (step) => publish(step, context, bus), aborted.signal);
+    const steps = stepsFor(
+      content?.$case === "text" ? content.value : undefined,
+    );
+    await playSteps(
+      steps,
+      (step) => publish(step, context, bus),
+      aborted.signal,
+    );
     bus.finished();
   }
 
   async cancelTask(taskId: string, bus: ExecutionEventBus): Promise<void> {
     this.#running.get(taskId)?.abort();
     const status = statusOf(TaskState.TASK_STATE_CANCELED);
-    bus.publish(AgentEvent.statusUpdate({ taskId, contextId: "", status, metadata: undefined }));
+    bus.publish(
+      AgentEvent.statusUpdate({
+        taskId,
+        contextId: "",
+        status,
+        metadata: undefined,
+      }),
+    );
     bus.finished();
   }
 }
 
-function publish(step: Step, { taskId, contextId }: RequestContext, bus: ExecutionEventBus): void {
+function publish(
+  step: Step,
+  { taskId, contextId }: RequestContext,
+  bus: ExecutionEventBus,
+): void {
   if (step.artifact !== undefined) {
-    const artifact = { artifactId: randomUUID(), parts: [Part.fromJSON({ text: step.artifact })] };
-    const whole = { ...artifact, name: "", description: "", metadata: undefined, extensions: [] };
-    const event = { taskId, contextId, artifact: whole, append: false, lastChunk: true, metadata: undefined };
+    const artifact = {
+      artifactId: randomUUID(),
+      parts: [Part.fromJSON({ text: step.artifact })],
+    };
+    const whole = {
+      ...artifact,
+      name: "",
+      description: "",
+      metadata: undefined,
+      extensions: [],
+    };
+    const event = {
+      taskId,
+      contextId,
+      artifact: whole,
+      append: false,
+      lastChunk: true,
+      metadata: undefined,
+    };
     bus.publish(AgentEvent.artifactUpdate(event));
     return;
   }
-  const metadata = step.kind === undefined ? undefined : { [EXTENSION]: { kind: step.kind, model: "interop" } };
-  const status = statusOf(STATES.get(step.state) ?? TaskState.TASK_STATE_FAILED, messageOf(step));
+  const metadata =
+    step.kind === undefined
+      ? undefined
+      : { [EXTENSION]: { kind: step.kind, model: "interop" } };
+  const status = statusOf(
+    STATES.get(step.state) ?? TaskState.TASK_STATE_FAILED,
+    messageOf(step),
+  );
   bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status, metadata }));
 }
 
@@ -63,9 +113,15 @@ function statusOf(state: TaskState, message?: Message) {
 }
 
 function messageOf({ text, data }: Step): Message | undefined {
-  const parts = [...(text === undefined ? [] : [{ text }]), ...(data ? [{ data }] : [])];
+  const parts = [
+    ...(text === undefined ? [] : [{ text }]),
+    ...(data ? [{ data }] : []),
+  ];
   if (parts.length === 0) return undefined;
-  return { ...Message.fromJSON({ messageId: randomUUID(), parts }), role: Role.ROLE_AGENT };
+  return {
+    ...Message.fromJSON({ messageId: randomUUID(), parts }),
+    role: Role.ROLE_AGENT,
+  };
 }
 
 const STATES: ReadonlyMap<string | undefined, TaskState> = new Map([
@@ -77,8 +133,10 @@ const STATES: ReadonlyMap<string | undefined, TaskState> = new Map([
 /** Binds gRPC to a free port and returns the address. */
 async function listen(server: Server): Promise<string> {
   const bound = Promise.withResolvers<number>();
-  server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
-    error ? bound.reject(error) : bound.resolve(port),
+  server.bindAsync(
+    "127.0.0.1:0",
+    ServerCredentials.createInsecure(),
+    (error, port) => (error ? bound.reject(error) : bound.resolve(port)),
   );
   return `127.0.0.1:${await bound.promise}`;
 }
@@ -89,17 +147,40 @@ serve(async (app, url) => {
   const offers = [
     { url: `${url}/`, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
     { url: `${url}/`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
-    { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
-    { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
-    { url: await listen(grpc), protocolBinding: "GRPC", protocolVersion: "1.0" },
+    {
+      url: `${url}/rest`,
+      protocolBinding: "HTTP+JSON",
+      protocolVersion: "1.0",
+    },
+    {
+      url: `${url}/rest`,
+      protocolBinding: "HTTP+JSON",
+      protocolVersion: "0.3",
+    },
+    {
+      url: await listen(grpc),
+      protocolBinding: "GRPC",
+      protocolVersion: "1.0",
+    },
   ];
   const card = AgentCard.fromJSON({
     ...CARD,
     supportedInterfaces: offers,
-    capabilities: { streaming: true, pushNotifications: true, extensions: [{ uri: EXTENSION }] },
+    capabilities: {
+      streaming: true,
+      pushNotifications: true,
+      extensions: [{ uri: EXTENSION }],
+    },
   });
-  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Player());
-  app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler, legacyCompat }));
+  const requestHandler = new DefaultRequestHandler(
+    card,
+    new InMemoryTaskStore(),
+    new Player(),
+  );
+  app.use(
+    "/.well-known/agent-card.json",
+    agentCardHandler({ agentCardProvider: requestHandler, legacyCompat }),
+  );
   const serving = { requestHandler, userBuilder: UserBuilder.noAuthentication };
   grpc.addService(A2AService, grpcService(serving));
   app.use("/rest", restHandler({ ...serving, legacyCompat }));

@@ -8,54 +8,75 @@ export interface AcpAgentOptions {
   /** What the agent does, for the card. Default: a sentence with the name. */
   readonly description?: string | undefined;
 
-  /** The agent's skills, for the card. Default: one skill with the name and the description. */
+  /**
+   * The agent's skills, for the card. Default: one skill with the name and the
+   * description.
+   */
   readonly skills?: readonly Skill[] | undefined;
 
-  /** The media types that the card says the agent accepts. Default: text and JSON. */
+  /**
+   * The media types that the card says the agent accepts. Default: text and
+   * JSON.
+   */
   readonly inputModes?: readonly string[] | undefined;
 
-  /** The program that speaks ACP on its standard input and output, or a function that connects to one. */
+  /**
+   * The program that speaks ACP on its standard input and output, or a function
+   * that connects to one.
+   */
   readonly command: AcpCommand | AcpConnect;
 
   /**
-   * The mode of each session: the id of one of the agent's modes, set before the first prompt. Default: the agent's
-   * own default.
+   * The mode of each session: the id of one of the agent's modes, set before
+   * the first prompt. Default: the agent's own default.
    */
   readonly mode?: string | undefined;
 
   /**
-   * The agent's mode for sessions that ask for the approval mode `plan`. Default: the mode with the id `plan`. A
-   * session that asks for it is refused by an agent that has no such mode.
+   * The agent's mode for sessions that ask for the approval mode `plan`.
+   * Default: the mode with the id `plan`. A session that asks for it is refused
+   * by an agent that has no such mode.
    */
   readonly planMode?: string | undefined;
 
-  /** Values of the agent's configuration options by id, set before the first prompt of a session. Default: none. */
-  readonly configOptions?: Readonly<Record<string, string | boolean>> | undefined;
+  /**
+   * Values of the agent's configuration options by id, set before the first
+   * prompt of a session. Default: none.
+   */
+  readonly configOptions?:
+    | Readonly<Record<string, string | boolean>>
+    | undefined;
 
   /**
-   * Ids of the configuration options that clients may set (`SessionSettings.agentOptions`). Name none that lets the agent do more than you
-   * allow, such as its sandbox. Default: those of the category `thought_level`, unless `configOptions` sets them.
+   * Ids of the configuration options that clients may set
+   * (`SessionSettings.agentOptions`). Name none that lets the agent do more
+   * than you allow, such as its sandbox. Default: those of the category
+   * `thought_level`, unless `configOptions` sets them.
    */
   readonly clientOptions?: readonly string[] | undefined;
 
   /**
-   * The id of the authentication method to use when the agent requires a login. Default: none, and the task waits in
-   * `auth-required` with a text that names the methods.
+   * The id of the authentication method to use when the agent requires a login.
+   * Default: none, and the task waits in `auth-required` with a text that names
+   * the methods.
    */
   readonly authMethod?: string | undefined;
 
   /**
-   * Decides about the agent's permission requests before the user is asked, for example by a policy, and about files
-   * and commands of `clientMethods` that no approved call covers. Default: the user decides about all of them; reading
-   * needs no decision.
+   * Decides about the agent's permission requests before the user is asked, for
+   * example by a policy, and about files and commands of `clientMethods` that
+   * no approved call covers. Default: the user decides about all of them;
+   * reading needs no decision.
    *
-   * The audit names the rule of the decision. When it throws, the user is asked.
+   * The audit names the rule of the decision. When it throws, the user is
+   * asked.
    */
   readonly permission?: PermissionPolicy | undefined;
 
   /**
-   * Which methods of the client the agent may use. Default: it writes files with `fs/write_text_file` and runs
-   * commands with `terminal/*`, both inside the workspace of the session, and reads files itself.
+   * Which methods of the client the agent may use. Default: it writes files
+   * with `fs/write_text_file` and runs commands with `terminal/*`, both inside
+   * the workspace of the session, and reads files itself.
    */
   readonly clientMethods?: ClientMethods | undefined;
 
@@ -63,7 +84,10 @@ export interface AcpAgentOptions {
   readonly limits?: Partial<AcpLimits> | undefined;
 }
 
-/** A program that speaks ACP. It is started without a shell, in a process group of its own. */
+/**
+ * A program that speaks ACP. It is started without a shell, in a process group
+ * of its own.
+ */
 export interface AcpCommand {
   /** The program: a name that is looked up in `PATH`, or an absolute path. */
   readonly command: string;
@@ -72,8 +96,9 @@ export interface AcpCommand {
   readonly args?: readonly string[] | undefined;
 
   /**
-   * Environment variables in addition to the few that a process needs: `PATH`, `HOME`, the locale, `TERM`, `TMPDIR` and
-   * the user's name. Nothing else of the server's environment is inherited. Default: none.
+   * Environment variables in addition to the few that a process needs: `PATH`,
+   * `HOME`, the locale, `TERM`, `TMPDIR` and the user's name. Nothing else of
+   * the server's environment is inherited. Default: none.
    */
   readonly environment?: Readonly<Record<string, string>> | undefined;
 }
@@ -83,49 +108,83 @@ export interface AcpCommand {
  *
  * @param workspacePath the absolute path of the session's workspace
  */
-export type AcpConnect = (workspacePath: string, signal: AbortSignal) => Promise<AcpPipe>;
+export type AcpConnect = (
+  workspacePath: string,
+  signal: AbortSignal,
+) => Promise<AcpPipe>;
 
-/** The byte streams of one agent: newline-delimited JSON-RPC in both directions. */
+/**
+ * The byte streams of one agent: newline-delimited JSON-RPC in both directions.
+ */
 export interface AcpPipe extends AsyncDisposable {
   /** The bytes that the agent sends. */
   readonly output: AsyncIterable<Uint8Array>;
 
-  /** Sends text to the agent. Returns false when the agent accepts no more input. */
+  /**
+   * Sends text to the agent. Returns false when the agent accepts no more
+   * input.
+   */
   write(text: string): boolean;
 
-  /** Ends the agent at once, because it broke a limit. Default: it is only disposed of. */
+  /**
+   * Ends the agent at once, because it broke a limit. Default: it is only
+   * disposed of.
+   */
   kill?(): void;
 
   /** The number of bytes that the agent has not read yet. Default: 0. */
   readonly unreadBytes?: number | undefined;
 
-  /** Resolves when the agent has ended, to a description such as `it ended with exit code 1`. */
+  /**
+   * Resolves when the agent has ended, to a description such as
+   * `it ended with exit code 1`.
+   */
   readonly ended: Promise<string>;
 
-  /** The end of the agent's standard error, for the operator. Default: empty. */
+  /**
+   * The end of the agent's standard error, for the operator. Default: empty.
+   */
   readonly lastWords?: string | undefined;
 }
 
 /** Which methods of the client an agent may use. */
 export interface ClientMethods {
-  /** Whether the agent reads files with `fs/read_text_file`. Default false: gemini-cli fails to create files when it does. */
+  /**
+   * Whether the agent reads files with `fs/read_text_file`. Default false:
+   * gemini-cli fails to create files when it does.
+   */
   readonly readTextFile?: boolean | undefined;
   /** Whether the agent writes files with `fs/write_text_file`. Default true. */
   readonly writeTextFile?: boolean | undefined;
-  /** Whether the agent runs commands with `terminal/*`. Default false: the agent runs them itself. */
+  /**
+   * Whether the agent runs commands with `terminal/*`. Default false: the agent
+   * runs them itself.
+   */
   readonly terminal?: boolean | undefined;
 }
 
 /** Limits of what an agent may do, and timeouts. */
 export interface AcpLimits {
-  /** The time within which the agent must answer `initialize` and open a session, in milliseconds. Default: 30,000. */
+  /**
+   * The time within which the agent must answer `initialize` and open a
+   * session, in milliseconds. Default: 30,000.
+   */
   readonly startTimeoutMs: number;
-  /** The time within which the agent must end a canceled turn, in milliseconds. It is killed after that. Default: 3,000. */
+  /**
+   * The time within which the agent must end a canceled turn, in milliseconds.
+   * It is killed after that. Default: 3,000.
+   */
   readonly cancelTimeoutMs: number;
   /** The maximum size of one message of the agent, in bytes. Default: 8 MiB. */
   readonly maxMessageBytes: number;
-  /** The maximum number of messages of the agent within a second. Default: 5,000. */
+  /**
+   * The maximum number of messages of the agent within a second. Default:
+   * 5,000.
+   */
   readonly maxMessagesPerSecond: number;
-  /** The maximum number of agents that are kept running without a turn. Default: 4. */
+  /**
+   * The maximum number of agents that are kept running without a turn.
+   * Default: 4.
+   */
   readonly maxIdle: number;
 }

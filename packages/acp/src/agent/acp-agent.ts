@@ -13,17 +13,25 @@ const DEFAULT_LIMITS: AcpLimits = {
 };
 
 /**
- * Creates an agent that hands its tasks to a program which speaks the Agent Client Protocol (ACP), version 1, for
- * `createServer({ agents: { … } })` of `@devtool/server`.
+ * Creates an agent that hands its tasks to a program which speaks the Agent
+ * Client Protocol (ACP), version 1, for `createServer({ agents: { … } })` of
+ * `@devtool/server`.
  *
- * Each conversation has a session of its own in a process of its own, which starts in the workspace of the conversation.
- * The id of the session is in the task's log: after a restart the agent loads it and goes on.
+ * Each conversation has a session of its own in a process of its own, which
+ * starts in the workspace of the conversation. The id of the session is in the
+ * task's log: after a restart the agent loads it and goes on.
  */
 export function acpAgent(options: AcpAgentOptions): Agent {
-  const { name, description = `The agent ${name}, over ACP.`, skills, inputModes } = options;
+  const {
+    name,
+    description = `The agent ${name}, over ACP.`,
+    skills,
+    inputModes,
+  } = options;
   return {
     about: defined({ name, description, skills, inputModes }),
     takesMcpServers: true,
-    open: (services) => new AcpHost(options, { ...DEFAULT_LIMITS, ...options.limits }, services),
+    open: (services) =>
+      new AcpHost(options, { ...DEFAULT_LIMITS, ...options.limits }, services),
   };
 }

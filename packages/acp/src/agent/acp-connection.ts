@@ -11,7 +11,10 @@ import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
 import type { AcpLimits, AcpPipe } from "./acp-agent-options.ts";
 import { readMessages } from "./message-reader.ts";
 
-/** The maximum number of bytes that an agent may leave unread before it is ended. */
+/**
+ * The maximum number of bytes that an agent may leave unread before it is
+ * ended.
+ */
 const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
 /** The maximum length of an agent's text in an error, in characters. */
 const MAX_ERROR_LENGTH = 500;
@@ -23,16 +26,25 @@ export interface AcpConnectionOptions {
   readonly limits: AcpLimits;
   /** The capabilities that the client offers the agent. */
   readonly capabilities: ClientCapabilities;
-  /** Registers the handlers of the agent's requests and notifications. Those of notifications run in the order of arrival. */
+  /**
+   * Registers the handlers of the agent's requests and notifications. Those of
+   * notifications run in the order of arrival.
+   */
   readonly register: (app: ClientApp) => void;
-  /** Resolves when there is room for another message. Nothing is read from the agent until then. */
+  /**
+   * Resolves when there is room for another message. Nothing is read from the
+   * agent until then.
+   */
   readonly room: () => Promise<void>;
   /** Reports a message to the operator. */
   readonly onNotice: (text: string) => void;
   readonly nowMs: () => number;
 }
 
-/** A connection to one agent, after `initialize`. Disposing of it ends the agent. */
+/**
+ * A connection to one agent, after `initialize`. Disposing of it ends the
+ * agent.
+ */
 export class AcpConnection implements AsyncDisposable {
   readonly #options: AcpConnectionOptions;
   readonly #pipe: AcpPipe;
@@ -44,33 +56,57 @@ export class AcpConnection implements AsyncDisposable {
   #isFaulty = false;
   #initialized: InitializeResponse | undefined;
 
-  private constructor(pipe: AcpPipe, app: ClientApp, options: AcpConnectionOptions) {
+  private constructor(
+    pipe: AcpPipe,
+    app: ClientApp,
+    options: AcpConnectionOptions,
+  ) {
     this.#pipe = pipe;
     this.#options = options;
     const writable = new WritableStream<AnyMessage>({
       write: (message) => {
-        if ("method" in message && "id" in message) this.#pending.add(message.id);
-        if (!pipe.write(`${JSON.stringify(message)}\n`)) throw new Error("the agent accepts no more input");
-        if ((pipe.unreadBytes ?? 0) > MAX_UNREAD_BYTES) this.#endFaulty("it does not read its input");
+        if ("method" in message && "id" in message)
+          this.#pending.add(message.id);
+        if (!pipe.write(`${JSON.stringify(message)}\n`))
+          throw new Error("the agent accepts no more input");
+        if ((pipe.unreadBytes ?? 0) > MAX_UNREAD_BYTES)
+          this.#endFaulty("it does not read its input");
       },
     });
-    this.#connection = app.connect({ readable: ReadableStream.from(this.#received()), writable });
-    pipe.ended.then((how) => this.#end(how)).catch((reason: unknown) => this.#end(String(reason)));
+    this.#connection = app.connect({
+      readable: ReadableStream.from(this.#received()),
+      writable,
+    });
+    pipe.ended
+      .then((how) => this.#end(how))
+      .catch((reason: unknown) => this.#end(String(reason)));
   }
 
-  /** Connects over a pipe and initializes the agent. Ends the agent when that fails or the signal aborts. */
-  static async open(pipe: AcpPipe, options: AcpConnectionOptions, signal: AbortSignal): Promise<AcpConnection> {
-    const { client, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
+  /**
+   * Connects over a pipe and initializes the agent. Ends the agent when that
+   * fails or the signal aborts.
+   */
+  static async open(
+    pipe: AcpPipe,
+    options: AcpConnectionOptions,
+    signal: AbortSignal,
+  ): Promise<AcpConnection> {
+    const { client, PROTOCOL_VERSION } = await import(
+      "@agentclientprotocol/sdk"
+    );
     const app = client({ name: "devtool" });
     options.register(app);
     const connection = new AcpConnection(pipe, app, options);
     try {
-      const initialized = await connection.request("initialize", signal, (agent) =>
-        agent.request("initialize", {
-          protocolVersion: PROTOCOL_VERSION,
-          clientCapabilities: options.capabilities,
-          clientInfo: { name: "devtool", version: VERSION },
-        }),
+      const initialized = await connection.request(
+        "initialize",
+        signal,
+        (agent) =>
+          agent.request("initialize", {
+            protocolVersion: PROTOCOL_VERSION,
+            clientCapabilities: options.capabilities,
+            clientInfo: { name: "devtool", version: VERSION },
+          }),
       );
       const { protocolVersion } = objectOrEmpty(initialized);
       if (protocolVersion !== PROTOCOL_VERSION)
@@ -90,14 +126,17 @@ export class AcpConnection implements AsyncDisposable {
     return this.#ended.signal;
   }
 
-  /** Whether the agent was ended because it broke a limit: it would do so again. */
+  /**
+   * Whether the agent was ended because it broke a limit: it would do so again.
+   */
   get isFaulty(): boolean {
     return this.#isFaulty;
   }
 
   /** The agent's answer to `initialize`. */
   get initialized(): InitializeResponse {
-    if (!this.#initialized) throw new DevtoolError("the agent is not initialized", Code.Internal);
+    if (!this.#initialized)
+      throw new DevtoolError("the agent is not initialized", Code.Internal);
     return this.#initialized;
   }
 
@@ -106,7 +145,10 @@ export class AcpConnection implements AsyncDisposable {
     return this.#connection.agent;
   }
 
-  /** Makes a request of a method and waits for the answer. Throws a `DevtoolError` when the agent refuses it or has ended. */
+  /**
+   * Makes a request of a method and waits for the answer. Throws a
+   * `DevtoolError` when the agent refuses it or has ended.
+   */
   async request<Response>(
     method: string,
     signal: AbortSignal,
@@ -114,17 +156,30 @@ export class AcpConnection implements AsyncDisposable {
   ): Promise<Response> {
     this.#ended.signal.throwIfAborted();
     try {
-      return await abortable(send(this.#connection.agent), AbortSignal.any([signal, this.#ended.signal]));
+      return await abortable(
+        send(this.#connection.agent),
+        AbortSignal.any([signal, this.#ended.signal]),
+      );
     } catch (reason) {
       signal.throwIfAborted();
-      // The connection closes before the way in which the process ended is known.
-      if (this.#connection.signal.aborted) await this.#pipe.ended.then((how) => this.#end(how));
+      // The connection closes before the way in which the process ended is
+      // known.
+      if (this.#connection.signal.aborted)
+        await this.#pipe.ended.then((how) => this.#end(how));
       this.#ended.signal.throwIfAborted();
-      if (!(reason instanceof Error && "code" in reason && typeof reason.code === "number"))
+      if (
+        !(
+          reason instanceof Error &&
+          "code" in reason &&
+          typeof reason.code === "number"
+        )
+      )
         throw DevtoolError.from(reason);
       const said = reason.message.slice(0, MAX_ERROR_LENGTH);
       const text = `agent ${JSON.stringify(this.#options.name)} answered ${method} with error ${reason.code}: ${said}`;
-      throw new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, { cause: reason });
+      throw new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, {
+        cause: reason,
+      });
     }
   }
 
@@ -143,20 +198,27 @@ export class AcpConnection implements AsyncDisposable {
         if (this.#hasForeignLine) return;
         this.#hasForeignLine = true;
         const agent = `agent ${JSON.stringify(this.#options.name)}`;
-        this.#options.onNotice(`${agent} writes lines that are no messages: they are skipped`);
+        this.#options.onNotice(
+          `${agent} writes lines that are no messages: they are skipped`,
+        );
       },
     });
     try {
       for await (const message of messages) {
         // The SDK prints answers to requests that it did not make.
-        if ("method" in message || this.#pending.delete(message.id)) yield message;
+        if ("method" in message || this.#pending.delete(message.id))
+          yield message;
         await this.#options.room();
       }
     } catch (reason) {
-      this.#endFaulty(reason instanceof Error ? reason.message : "its output cannot be read");
+      this.#endFaulty(
+        reason instanceof Error ? reason.message : "its output cannot be read",
+      );
     }
     // Whatever ended the output, an agent that cannot answer is of no more use.
-    Promise.resolve(this.#pipe[Symbol.asyncDispose]()).catch((reason: unknown) => this.#end(String(reason)));
+    Promise.resolve(this.#pipe[Symbol.asyncDispose]()).catch(
+      (reason: unknown) => this.#end(String(reason)),
+    );
   }
 
   #endFaulty(why: string): void {
@@ -171,11 +233,16 @@ export class AcpConnection implements AsyncDisposable {
     if (this.#isClosing) return;
     const { lastWords = "" } = this.#pipe;
     const said = lastWords === "" ? "" : `; its last words: ${lastWords}`;
-    this.#options.onNotice(`agent ${JSON.stringify(this.#options.name)} ended: ${why}${said}`);
+    this.#options.onNotice(
+      `agent ${JSON.stringify(this.#options.name)} ended: ${why}${said}`,
+    );
   }
 
   #unavailable(why: string): DevtoolError {
-    return new DevtoolError(`agent ${JSON.stringify(this.#options.name)}: ${why}`, Code.Unavailable);
+    return new DevtoolError(
+      `agent ${JSON.stringify(this.#options.name)}: ${why}`,
+      Code.Unavailable,
+    );
   }
 }
 

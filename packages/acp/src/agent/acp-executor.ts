@@ -8,7 +8,14 @@ import {
   TaskState,
   type ToolCallConfirmation,
 } from "@devtool/schema";
-import { type AgentEvent, type AgentExecutor, Code, DevtoolError, quoted, type Turn } from "@devtool/server/agent";
+import {
+  type AgentEvent,
+  type AgentExecutor,
+  Code,
+  DevtoolError,
+  quoted,
+  type Turn,
+} from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
 import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
@@ -17,16 +24,26 @@ import { promptBlocks, text } from "./prompt-blocks.ts";
 import { notice } from "./update-events.ts";
 
 /** The prompt with which the agent continues a turn that was interrupted. */
-const CONTINUE = "Continue with what you were doing: you were interrupted before you had finished.";
+const CONTINUE =
+  "Continue with what you were doing: you were interrupted before you had finished.";
 
 /** The sessions of one agent, as its executors use them. */
 export interface SessionPool {
   readonly options: AcpAgentOptions;
-  /** Returns the running session of a turn's conversation, or opens it: the one that the log names, or a new one. */
-  enter(turn: Pick<Turn, "task" | "sessionFence">, signal: AbortSignal): Promise<AcpSession>;
+  /**
+   * Returns the running session of a turn's conversation, or opens it: the one
+   * that the log names, or a new one.
+   */
+  enter(
+    turn: Pick<Turn, "task" | "sessionFence">,
+    signal: AbortSignal,
+  ): Promise<AcpSession>;
   /** Marks the session of a conversation as idle. */
   leave(task: Task): Promise<void>;
-  /** The model of a conversation in turns that choose none; empty while its session is not open. */
+  /**
+   * The model of a conversation in turns that choose none; empty while its
+   * session is not open.
+   */
   modelOf(task: Task): string;
   /** Reports a message to the operator. */
   notify(text: string): void;
@@ -45,9 +62,12 @@ export class AcpExecutor implements AgentExecutor {
 
   modelFor(task: Task): string {
     const prompt = task.history.findLast(
-      (message) => message.role === Role.USER && confirmationsOf(message).length === 0,
+      (message) =>
+        message.role === Role.USER && confirmationsOf(message).length === 0,
     );
-    return prompt?.model || task.sessionSettings?.model || this.#host.modelOf(task);
+    return (
+      prompt?.model || task.sessionSettings?.model || this.#host.modelOf(task)
+    );
   }
 
   async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
@@ -55,14 +75,24 @@ export class AcpExecutor implements AgentExecutor {
       yield* this.#work(turn, signal);
     } catch (reason) {
       signal.throwIfAborted();
-      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
-      yield { case: "end", value: { state: TaskState.AUTH_REQUIRED, text: reason.message } };
+      if (
+        !(reason instanceof DevtoolError) ||
+        reason.code !== Code.Unauthenticated
+      )
+        throw reason;
+      yield {
+        case: "end",
+        value: { state: TaskState.AUTH_REQUIRED, text: reason.message },
+      };
     } finally {
       await this.#host.leave(turn.task);
     }
   }
 
-  /** Sends prompts until the agent has done the turn. An agent that ends within it is started again once. */
+  /**
+   * Sends prompts until the agent has done the turn. An agent that ends within
+   * it is started again once.
+   */
   async *#work(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     let isContinued = turn.news.message === undefined && turn.news.restarted;
     let declined: readonly ToolCallConfirmation[] = turn.news.answers.filter(
@@ -71,7 +101,10 @@ export class AcpExecutor implements AgentExecutor {
     for (let restarts = 0; ; ) {
       const session = await this.#host.enter(turn, signal);
       yield* this.#begin(turn, session, signal);
-      const blocks = isContinued && session.isContinued ? [text(CONTINUE)] : this.#blocks(turn, session);
+      const blocks =
+        isContinued && session.isContinued
+          ? [text(CONTINUE)]
+          : this.#blocks(turn, session);
       const { permission } = this.#host.options;
       const prompt = new AcpTurn({
         turn,
@@ -83,7 +116,8 @@ export class AcpExecutor implements AgentExecutor {
       const end = yield* this.#run(prompt, blocks, session, signal);
       if (!session.connection.ended.aborted || end.case === "stopped")
         return yield* finish(end, this.#host.options.name);
-      // Nobody knows how far such a call got, so the agent must not make it again unasked.
+      // Nobody knows how far such a call got, so the agent must not make it
+      // again unasked.
       const hasLostCall = turn.task.history
         .at(-1)
         ?.parts.some(
@@ -95,13 +129,18 @@ export class AcpExecutor implements AgentExecutor {
       restarts = prompt.wasAnswered ? 0 : restarts + 1;
       if (hasLostCall === true || restarts > 1 || session.connection.isFaulty)
         return yield* finish(end, this.#host.options.name);
-      yield notice(`${DevtoolError.from(session.connection.ended.reason).message}: it is started again`);
+      yield notice(
+        `${DevtoolError.from(session.connection.ended.reason).message}: it is started again`,
+      );
       isContinued = true;
       declined = [...declined, ...prompt.declined];
     }
   }
 
-  /** Runs a prompt. When the signal aborts, the agent cancels it, or ends when the server stops. */
+  /**
+   * Runs a prompt. When the signal aborts, the agent cancels it, or ends when
+   * the server stops.
+   */
   async *#run(
     prompt: AcpTurn,
     blocks: ContentBlock[],
@@ -115,66 +154,120 @@ export class AcpExecutor implements AgentExecutor {
       session.endTurn();
       return end;
     } finally {
-      const isCanceled = signal.aborted && DevtoolError.from(signal.reason).code === Code.Canceled;
+      const isCanceled =
+        signal.aborted &&
+        DevtoolError.from(signal.reason).code === Code.Canceled;
       if (!isDone && isCanceled) await session.cancel();
       // As after a crash: the agent's own record keeps the turn open, too.
       else if (!isDone) await session[Symbol.asyncDispose]();
     }
   }
 
-  /** Records the id of the session, and sets the mode, the options and the model that the operator and the client ask for. */
-  async *#begin(turn: Turn, session: AcpSession, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+  /**
+   * Records the id of the session, and sets the mode, the options and the model
+   * that the operator and the client ask for.
+   */
+  async *#begin(
+    turn: Turn,
+    session: AcpSession,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
     const known = turn.task.agentSessionId;
     if (session.id !== known) yield { case: "session", value: session.id };
     if (session.id !== known && known !== "")
       yield notice(
         `Agent ${quoted(this.#host.options.name)} cannot go on with its earlier session: it begins a new one.`,
       );
-    const { mode = "", planMode = "plan", configOptions = {}, name } = this.#host.options;
-    const isPlan = turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
+    const {
+      mode = "",
+      planMode = "plan",
+      configOptions = {},
+      name,
+    } = this.#host.options;
+    const isPlan =
+      turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
     if (isPlan && !session.hasMode(planMode)) throw missingMode(name, planMode);
     if (isPlan) await session.enterPlan(planMode, signal);
     else if (mode === "") await session.leavePlan(planMode, signal);
     else await session.setMode(mode, signal);
-    const requested = Object.entries(requestedOptions(turn.task)).map((option) => {
-      return [option[0], clientOption(this.#host.options, session.configOptions, option)] as const;
-    });
-    for (const [id, value] of [...Object.entries(configOptions), ...requested]) {
-      // An agent may have its mode as an option, too, which would set it to another one than the mode to plan in.
-      if (!isPlan || !session.isModeOption(id)) await session.setConfigOption(id, value, signal);
+    const requested = Object.entries(requestedOptions(turn.task)).map(
+      (option) => {
+        return [
+          option[0],
+          clientOption(this.#host.options, session.configOptions, option),
+        ] as const;
+      },
+    );
+    for (const [id, value] of [
+      ...Object.entries(configOptions),
+      ...requested,
+    ]) {
+      // An agent may have its mode as an option, too, which would set it to
+      // another one than the mode to plan in.
+      if (!isPlan || !session.isModeOption(id))
+        await session.setConfigOption(id, value, signal);
     }
-    await session.useModel(turn.prompt?.model || turn.task.sessionSettings?.model || "", signal);
+    await session.useModel(
+      turn.prompt?.model || turn.task.sessionSettings?.model || "",
+      signal,
+    );
   }
 
   #blocks({ task, prompt }: Turn, session: AcpSession): ContentBlock[] {
     if (task.command) {
       const { commandPath, args } = task.command;
-      return [text(`/${[...commandPath, args].filter((word) => word !== "").join(" ")}`)];
+      return [
+        text(
+          `/${[...commandPath, args].filter((word) => word !== "").join(" ")}`,
+        ),
+      ];
     }
-    const accepts = session.connection.initialized.agentCapabilities?.promptCapabilities ?? {};
-    return prompt ? promptBlocks(prompt, this.#host.options.name, accepts) : [text(CONTINUE)];
+    const accepts =
+      session.connection.initialized.agentCapabilities?.promptCapabilities ??
+      {};
+    return prompt
+      ? promptBlocks(prompt, this.#host.options.name, accepts)
+      : [text(CONTINUE)];
   }
 
   #noteUnknown(kind: string): void {
     if (this.#unknown.size > 16 || this.#unknown.has(kind)) return;
     this.#unknown.add(kind);
-    this.#host.notify(`agent ${quoted(this.#host.options.name)} sends updates ${quoted(kind)}, which are not shown`);
+    this.#host.notify(
+      `agent ${quoted(this.#host.options.name)} sends updates ${quoted(kind)}, which are not shown`,
+    );
   }
 }
 
-/** Creates the error for an agent that has no mode for the approval mode `plan`. */
+/**
+ * Creates the error for an agent that has no mode for the approval mode `plan`.
+ */
 export function missingMode(name: string, planMode: string): DevtoolError {
-  return new DevtoolError(`agent ${quoted(name)} has no mode ${quoted(planMode)}`, Code.FailedPrecondition, {
-    remedy: "choose another approval_mode",
-  });
+  return new DevtoolError(
+    `agent ${quoted(name)} has no mode ${quoted(planMode)}`,
+    Code.FailedPrecondition,
+    {
+      remedy: "choose another approval_mode",
+    },
+  );
 }
 
-/** Yields the end of a turn. Throws the reason of an agent that refused the prompt or has ended. */
+/**
+ * Yields the end of a turn. Throws the reason of an agent that refused the
+ * prompt or has ended.
+ */
 function* finish(end: PromptEnd, name: string): Generator<AgentEvent> {
   if (end.case === "failed") throw end.reason;
   const ending = ENDINGS.get(end.reason);
   // A reason that is not in version 1 of ACP does not fail the task.
-  if (ending) yield { case: "end", value: { state: ending.state, text: `Agent ${quoted(name)} ${ending.text}` } };
+  if (ending)
+    yield {
+      case: "end",
+      value: {
+        state: ending.state,
+        text: `Agent ${quoted(name)} ${ending.text}`,
+      },
+    };
 }
 
 /** An end of a turn that is not its success. */
@@ -184,10 +277,19 @@ interface Ending {
 }
 
 const ENDINGS: ReadonlyMap<string, Ending> = new Map<StopReason, Ending>([
-  ["max_tokens", { state: TaskState.FAILED, text: "stopped: it reached its maximum number of tokens." }],
+  [
+    "max_tokens",
+    {
+      state: TaskState.FAILED,
+      text: "stopped: it reached its maximum number of tokens.",
+    },
+  ],
   [
     "max_turn_requests",
-    { state: TaskState.FAILED, text: "stopped: it reached its maximum number of requests in a turn." },
+    {
+      state: TaskState.FAILED,
+      text: "stopped: it reached its maximum number of requests in a turn.",
+    },
   ],
   ["refusal", { state: TaskState.REJECTED, text: "refuses to go on." }],
   ["cancelled", { state: TaskState.FAILED, text: "canceled the turn itself." }],

@@ -1,5 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { ApprovalMode, type SessionSettings, type SlashCommand, type Task } from "@devtool/schema";
+import {
+  ApprovalMode,
+  type SessionSettings,
+  type SlashCommand,
+  type Task,
+} from "@devtool/schema";
 import {
   type AgentCommands,
   type AgentServices,
@@ -20,12 +25,18 @@ import { acpMcpServers } from "./client-mcp-servers.ts";
 import { clientOption } from "./client-options.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
 
-/** The time in which an agent lists its slash commands after it has opened a session, in milliseconds. */
+/**
+ * The time in which an agent lists its slash commands after it has opened a
+ * session, in milliseconds.
+ */
 const COMMANDS_MS = 1000;
 /** The maximum number of workspaces whose slash commands are kept. */
 const MAX_WORKSPACES = 256;
 
-/** The sessions of one agent: one process for each conversation that works, and for a few idle ones. */
+/**
+ * The sessions of one agent: one process for each conversation that works, and
+ * for a few idle ones.
+ */
 export class AcpHost implements OpenAgent, SessionPool {
   readonly commands: AgentCommands;
   readonly options: AcpAgentOptions;
@@ -37,11 +48,17 @@ export class AcpHost implements OpenAgent, SessionPool {
   readonly #fences = new WeakMap<AcpSession, bigint>();
   /** The conversations that are in a turn. */
   readonly #busy = new Set<string>();
-  /** The slash commands by principal and workspace: sessions have those of the MCP servers of their clients, too. */
+  /**
+   * The slash commands by principal and workspace: sessions have those of the
+   * MCP servers of their clients, too.
+   */
   readonly #commands = new Map<string, readonly SlashCommand[]>();
   /** The directory in which the models are listed. */
   readonly #home: string;
-  /** The models that the last session in that directory offered. Undefined before the first one. */
+  /**
+   * The models that the last session in that directory offered. Undefined
+   * before the first one.
+   */
   #models: readonly OfferedModel[] | undefined;
   /** Held while the models are listed. */
   readonly #listing = new Semaphore(1);
@@ -49,7 +66,11 @@ export class AcpHost implements OpenAgent, SessionPool {
   readonly #writing = new Semaphore(1);
   #isClosed = false;
 
-  constructor(options: AcpAgentOptions, limits: AcpLimits, services: AgentServices) {
+  constructor(
+    options: AcpAgentOptions,
+    limits: AcpLimits,
+    services: AgentServices,
+  ) {
     this.options = options;
     this.limits = limits;
     this.#services = services;
@@ -65,25 +86,36 @@ export class AcpHost implements OpenAgent, SessionPool {
     return new AcpExecutor(this);
   }
 
-  /** Refuses the approval mode `plan` when the agent's sessions have shown that it has no mode for it. */
+  /**
+   * Refuses the approval mode `plan` when the agent's sessions have shown that
+   * it has no mode for it.
+   */
   checkSettings({ approvalMode }: SessionSettings): void {
     const { name, planMode = "plan" } = this.options;
     const known = [...this.#sessions.values()];
     if (approvalMode !== ApprovalMode.PLAN || known.length === 0) return;
-    if (!known.some((session) => session.hasMode(planMode))) throw missingMode(name, planMode);
+    if (!known.some((session) => session.hasMode(planMode)))
+      throw missingMode(name, planMode);
   }
 
   /**
-   * Refuses options that the session of the conversation, or else another one of its principal, has shown not to be for clients.
+   * Refuses options that the session of the conversation, or else another one
+   * of its principal, has shown not to be for clients.
    *
    * Sessions of others are not asked: the error would name their options.
    */
-  checkOptions(options: Readonly<Record<string, string>>, conversation: ConversationKey): void {
-    const own = [...this.#sessions].filter(([key]) => key.startsWith(keyPrefix(conversation.principal)));
+  checkOptions(
+    options: Readonly<Record<string, string>>,
+    conversation: ConversationKey,
+  ): void {
+    const own = [...this.#sessions].filter(([key]) =>
+      key.startsWith(keyPrefix(conversation.principal)),
+    );
     const latest = own.at(-1)?.[1];
     const session = this.#sessions.get(keyOf(conversation)) ?? latest;
     if (!session) return;
-    for (const option of Object.entries(options)) clientOption(this.options, session.configOptions, option);
+    for (const option of Object.entries(options))
+      clientOption(this.options, session.configOptions, option);
   }
 
   /** Reports a message to the operator. */
@@ -91,17 +123,27 @@ export class AcpHost implements OpenAgent, SessionPool {
     this.#services.onNotice(text);
   }
 
-  /** Returns the running session of a turn's conversation, or opens it: the one that the log names, or a new one. */
-  async enter({ task, sessionFence }: Pick<Turn, "task" | "sessionFence">, signal: AbortSignal): Promise<AcpSession> {
+  /**
+   * Returns the running session of a turn's conversation, or opens it: the one
+   * that the log names, or a new one.
+   */
+  async enter(
+    { task, sessionFence }: Pick<Turn, "task" | "sessionFence">,
+    signal: AbortSignal,
+  ): Promise<AcpSession> {
     const key = keyOf(task);
     this.#busy.add(key);
     const open = this.#sessions.get(key);
     // Another server may have had turns of which an idle process knows nothing.
-    const isCurrent = open && open.id === task.agentSessionId && this.#fences.get(open) === sessionFence;
+    const isCurrent =
+      open &&
+      open.id === task.agentSessionId &&
+      this.#fences.get(open) === sessionFence;
     if (isCurrent && !open.connection.ended.aborted) return open;
     await open?.[Symbol.asyncDispose]();
     const session = await this.#open(task, signal);
-    if (task.settings?.workspacePath === this.#home) this.#models = session.models?.offered ?? [];
+    if (task.settings?.workspacePath === this.#home)
+      this.#models = session.models?.offered ?? [];
     this.#fences.set(session, sessionFence);
     this.#sessions.set(key, session);
     if (!this.#isClosed) return session;
@@ -109,7 +151,10 @@ export class AcpHost implements OpenAgent, SessionPool {
     throw new DevtoolError("the server stops", Code.Unavailable);
   }
 
-  /** Marks the session of a conversation as idle, and ends those that have been idle longest, beyond `limits.maxIdle`. */
+  /**
+   * Marks the session of a conversation as idle, and ends those that have been
+   * idle longest, beyond `limits.maxIdle`.
+   */
   async leave(task: Task): Promise<void> {
     const key = keyOf(task);
     this.#busy.delete(key);
@@ -118,39 +163,62 @@ export class AcpHost implements OpenAgent, SessionPool {
     this.#sessions.delete(key);
     if (!session.connection.ended.aborted) this.#sessions.set(key, session);
     const idle = [...this.#sessions].filter(([one]) => !this.#busy.has(one));
-    for (const [one, longest] of idle.slice(0, Math.max(0, idle.length - this.limits.maxIdle))) {
+    for (const [one, longest] of idle.slice(
+      0,
+      Math.max(0, idle.length - this.limits.maxIdle),
+    )) {
       this.#sessions.delete(one);
       await longest[Symbol.asyncDispose]();
     }
   }
 
-  /** The model of a conversation in turns that choose none; empty while its session is not open. */
+  /**
+   * The model of a conversation in turns that choose none; empty while its
+   * session is not open.
+   */
   modelOf(task: Task): string {
     return this.#sessions.get(keyOf(task))?.ownModel ?? "";
   }
 
   /**
-   * Lists the models that sessions in the server's own workspace offer. The first time it starts the agent for that.
+   * Lists the models that sessions in the server's own workspace offer. The
+   * first time it starts the agent for that.
    *
    * Throws `Code.FailedPrecondition` when nobody has logged in to the agent.
    */
   async models(signal: AbortSignal): Promise<readonly OfferedModel[]> {
     using _ = await this.#listing.acquire(signal);
     if (this.#models) return this.#models;
-    const place = this.#optionsIn({ workspacePath: this.#home, principal: this.#services.operator });
+    const place = this.#optionsIn({
+      workspacePath: this.#home,
+      principal: this.#services.operator,
+    });
     try {
-      await using session = await AcpSession.open({ ...place, sessionId: "", mcpServers: () => [] }, signal);
+      await using session = await AcpSession.open(
+        { ...place, sessionId: "", mcpServers: () => [] },
+        signal,
+      );
       this.#models = session.models?.offered ?? [];
       return this.#models;
     } catch (reason) {
-      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
-      throw new DevtoolError(reason.message, Code.FailedPrecondition, { cause: reason });
+      if (
+        !(reason instanceof DevtoolError) ||
+        reason.code !== Code.Unauthenticated
+      )
+        throw reason;
+      throw new DevtoolError(reason.message, Code.FailedPrecondition, {
+        cause: reason,
+      });
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#sessions.values()].map((session) => session[Symbol.asyncDispose]()));
+    await Promise.all(
+      [...this.#sessions.values()].map((session) =>
+        session[Symbol.asyncDispose](),
+      ),
+    );
     this.#sessions.clear();
   }
 
@@ -160,14 +228,20 @@ export class AcpHost implements OpenAgent, SessionPool {
     const { name } = this.options;
     if (allowedTools.length > 0) {
       const problem = `allowed_tools cannot be used: agent ${quoted(name)} cannot limit its tools`;
-      throw new DevtoolError(problem, Code.InvalidArgument, { remedy: "leave them out" });
+      throw new DevtoolError(problem, Code.InvalidArgument, {
+        remedy: "leave them out",
+      });
     }
     return AcpSession.open(
       {
         ...this.#optionsIn({ workspacePath, principal: task.principal }),
         sessionId: task.agentSessionId,
         mcpServers: ({ initialized }) =>
-          acpMcpServers(mcpServers, name, initialized.agentCapabilities?.mcpCapabilities ?? {}),
+          acpMcpServers(
+            mcpServers,
+            name,
+            initialized.agentCapabilities?.mcpCapabilities ?? {},
+          ),
       },
       signal,
     );
@@ -177,9 +251,13 @@ export class AcpHost implements OpenAgent, SessionPool {
   #optionsIn(place: CommandPlace) {
     const { workspacePath } = place;
     if (workspacePath === "")
-      throw new DevtoolError(`agent ${quoted(this.options.name)} needs a workspace`, Code.FailedPrecondition, {
-        remedy: "name one in workspace_path",
-      });
+      throw new DevtoolError(
+        `agent ${quoted(this.options.name)} needs a workspace`,
+        Code.FailedPrecondition,
+        {
+          remedy: "name one in workspace_path",
+        },
+      );
     return {
       agent: this.options,
       limits: this.limits,
@@ -190,15 +268,22 @@ export class AcpHost implements OpenAgent, SessionPool {
         this.#commands.delete(key);
         this.#commands.set(key, commandTree(update));
         const [oldest] = this.#commands.keys();
-        if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined) this.#commands.delete(oldest);
+        if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined)
+          this.#commands.delete(oldest);
       },
       writing: this.#writing,
       nowMs: () => this.#services.now().getTime(),
     };
   }
 
-  /** Lists the commands of a workspace. The first time it starts the agent for that, since only a session lists them. */
-  async #listCommands(where: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommand[]> {
+  /**
+   * Lists the commands of a workspace. The first time it starts the agent for
+   * that, since only a session lists them.
+   */
+  async #listCommands(
+    where: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<readonly SlashCommand[]> {
     const key = placeKey(where);
     const known = this.#commands.get(key);
     if (known || where.workspacePath === "") return known ?? [];
@@ -209,13 +294,23 @@ export class AcpHost implements OpenAgent, SessionPool {
       listed.resolve();
     };
     const late = AbortSignal.timeout(COMMANDS_MS + this.limits.startTimeoutMs);
-    const options = { ...place, onCommands, sessionId: "", mcpServers: () => [] };
-    await using session = await AcpSession.open(options, AbortSignal.any([signal, late]));
+    const options = {
+      ...place,
+      onCommands,
+      sessionId: "",
+      mcpServers: () => [],
+    };
+    await using session = await AcpSession.open(
+      options,
+      AbortSignal.any([signal, late]),
+    );
     const timer = setTimeout(listed.resolve, COMMANDS_MS);
     await Promise.race([
       listed.promise,
       new Promise<void>((resolve) =>
-        session.connection.ended.addEventListener("abort", () => resolve(), { once: true }),
+        session.connection.ended.addEventListener("abort", () => resolve(), {
+          once: true,
+        }),
       ),
     ]);
     clearTimeout(timer);

@@ -20,7 +20,12 @@ import {
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
 import { ClientFiles } from "./client-files.ts";
-import { type EnteredSession, type EnterOptions, enterSession, isConfigOption } from "./enter-session.ts";
+import {
+  type EnteredSession,
+  type EnterOptions,
+  enterSession,
+  isConfigOption,
+} from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { type ModelChoice, modelChoice } from "./model-choice.ts";
@@ -36,7 +41,10 @@ export interface AcpSessionOptions extends EnterOptions {
   readonly nowMs: () => number;
 }
 
-/** A session of an agent, in a connection of its own. Disposing of it ends the agent. */
+/**
+ * A session of an agent, in a connection of its own. Disposing of it ends the
+ * agent.
+ */
 export class AcpSession implements AsyncDisposable {
   readonly connection: AcpConnection;
   readonly terminals: Terminals;
@@ -45,25 +53,45 @@ export class AcpSession implements AsyncDisposable {
   #id = "";
   #isContinued = false;
   #modes: SessionModeState | undefined;
-  /** The mode in which the agent was before plan mode; empty when it is not known. */
+  /**
+   * The mode in which the agent was before plan mode; empty when it is not
+   * known.
+   */
   #modeBeforePlan = "";
-  /** The mode in which the agent went on with an earlier session; empty for a new session. */
+  /**
+   * The mode in which the agent went on with an earlier session; empty for a
+   * new session.
+   */
   #continuedIn = "";
   #configOptions: readonly SessionConfigOption[] = [];
   #models: JsonObject = {};
-  /** The model that the session had before a turn chose one; empty while none has. */
+  /**
+   * The model that the session had before a turn chose one; empty while none
+   * has.
+   */
   #modelBefore = "";
   #turn: Promise<void> = Promise.resolve();
 
-  private constructor(connection: AcpConnection, inbox: Inbox, terminals: Terminals, options: AcpSessionOptions) {
+  private constructor(
+    connection: AcpConnection,
+    inbox: Inbox,
+    terminals: Terminals,
+    options: AcpSessionOptions,
+  ) {
     this.connection = connection;
     this.terminals = terminals;
     this.#inbox = inbox;
     this.#options = options;
   }
 
-  /** Starts the agent and opens its session. Throws a `DevtoolError` when it cannot within the time of the limits. */
-  static async open(options: AcpSessionOptions, signal: AbortSignal): Promise<AcpSession> {
+  /**
+   * Starts the agent and opens its session. Throws a `DevtoolError` when it
+   * cannot within the time of the limits.
+   */
+  static async open(
+    options: AcpSessionOptions,
+    signal: AbortSignal,
+  ): Promise<AcpSession> {
     const { agent, limits, workspacePath } = options;
     const timeout = AbortSignal.timeout(limits.startTimeoutMs);
     const starting = AbortSignal.any([signal, timeout]);
@@ -76,7 +104,10 @@ export class AcpSession implements AsyncDisposable {
               command: command.command,
               args: command.args ?? [],
               workingDirectory: workspacePath,
-              environment: { ...inheritedEnvironment(process.env), ...command.environment },
+              environment: {
+                ...inheritedEnvironment(process.env),
+                ...command.environment,
+              },
             });
       const inbox = new Inbox(options.onCommands);
       const terminals = new Terminals({
@@ -89,13 +120,26 @@ export class AcpSession implements AsyncDisposable {
         inbox.register(app);
         if (agent.clientMethods?.terminal === true) terminals.register(app);
         const { maxMessageBytes: maxBytes } = limits;
-        const files = new ClientFiles({ workspacePath, maxBytes, gate: inbox, writing: options.writing });
+        const files = new ClientFiles({
+          workspacePath,
+          maxBytes,
+          gate: inbox,
+          writing: options.writing,
+        });
         files.register(app, agent.clientMethods ?? {});
       };
       const { onNotice, nowMs } = options;
       const connection = await AcpConnection.open(
         pipe,
-        { name: agent.name, limits, capabilities, register, room: () => inbox.room(), onNotice, nowMs },
+        {
+          name: agent.name,
+          limits,
+          capabilities,
+          register,
+          room: () => inbox.room(),
+          onNotice,
+          nowMs,
+        },
         starting,
       );
       const session = new AcpSession(connection, inbox, terminals, options);
@@ -114,7 +158,13 @@ export class AcpSession implements AsyncDisposable {
     }
   }
 
-  #enter({ id, isContinued, modes, configOptions, models }: EnteredSession): void {
+  #enter({
+    id,
+    isContinued,
+    modes,
+    configOptions,
+    models,
+  }: EnteredSession): void {
     this.#id = id;
     this.#isContinued = isContinued;
     this.#modes = modes;
@@ -133,18 +183,24 @@ export class AcpSession implements AsyncDisposable {
     return this.#isContinued;
   }
 
-  /** The models of the agent, and which of them answers. Undefined if the agent offers no choice. */
+  /**
+   * The models of the agent, and which of them answers. Undefined if the agent
+   * offers no choice.
+   */
   get models(): ModelChoice | undefined {
     return modelChoice(this.#configOptions, this.#models);
   }
 
-  /** The model of turns that choose none; empty if the agent offers no choice. */
+  /**
+   * The model of turns that choose none; empty if the agent offers no choice.
+   */
   get ownModel(): string {
     return this.#modelBefore || (this.models?.current ?? "");
   }
 
   /**
-   * Sets the model of a turn. An empty name stands for the model that the session had before a turn chose one.
+   * Sets the model of a turn. An empty name stands for the model that the
+   * session had before a turn chose one.
    *
    * Throws `Code.InvalidArgument` for a name where the agent offers no choice.
    */
@@ -159,13 +215,19 @@ export class AcpSession implements AsyncDisposable {
       );
     this.#modelBefore = name === "" ? "" : this.ownModel;
     if (!models || modelId === "" || modelId === models.current) return;
-    if (models.optionId !== undefined) return this.setConfigOption(models.optionId, modelId, signal);
+    if (models.optionId !== undefined)
+      return this.setConfigOption(models.optionId, modelId, signal);
     const params = { sessionId: this.#id, modelId };
-    await this.connection.request("session/set_model", signal, (agent) => agent.request("session/set_model", params));
+    await this.connection.request("session/set_model", signal, (agent) =>
+      agent.request("session/set_model", params),
+    );
     this.#models = { ...this.#models, currentModelId: modelId };
   }
 
-  /** Whether the user has allowed the agent's changes of files for as long as it runs. */
+  /**
+   * Whether the user has allowed the agent's changes of files for as long as it
+   * runs.
+   */
   allowsEdits = false;
 
   /** The present mode of the agent; empty if it has none. */
@@ -182,7 +244,9 @@ export class AcpSession implements AsyncDisposable {
   async setMode(modeId: string, signal: AbortSignal): Promise<void> {
     if (this.mode === modeId || modeId === "") return;
     const params = { sessionId: this.#id, modeId };
-    await this.connection.request("session/set_mode", signal, (agent) => agent.request("session/set_mode", params));
+    await this.connection.request("session/set_mode", signal, (agent) =>
+      agent.request("session/set_mode", params),
+    );
     if (this.#modes) this.#modes = { ...this.#modes, currentModeId: modeId };
   }
 
@@ -193,19 +257,30 @@ export class AcpSession implements AsyncDisposable {
   }
 
   /**
-   * Sets the mode in which the agent was before `enterPlan`. For an agent that went on with a session in that mode, it is the
-   * first other mode of its list. Does nothing when the agent entered the mode by itself.
+   * Sets the mode in which the agent was before `enterPlan`. For an agent that
+   * went on with a session in that mode, it is the first other mode of its
+   * list. Does nothing when the agent entered the mode by itself.
    */
   async leavePlan(planMode: string, signal: AbortSignal): Promise<void> {
-    const others = this.#modes?.availableModes.filter(({ id }) => id !== planMode) ?? [];
-    const before = this.#modeBeforePlan || (this.#continuedIn === planMode ? (others[0]?.id ?? "") : "");
+    const others =
+      this.#modes?.availableModes.filter(({ id }) => id !== planMode) ?? [];
+    const before =
+      this.#modeBeforePlan ||
+      (this.#continuedIn === planMode ? (others[0]?.id ?? "") : "");
     if (this.mode === planMode) await this.setMode(before, signal);
     this.#modeBeforePlan = "";
     this.#continuedIn = "";
   }
 
-  /** Sets one of the agent's configuration options. Does nothing when it has the value already. */
-  async setConfigOption(configId: string, value: string | boolean, signal: AbortSignal): Promise<void> {
+  /**
+   * Sets one of the agent's configuration options. Does nothing when it has the
+   * value already.
+   */
+  async setConfigOption(
+    configId: string,
+    value: string | boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
     const option = this.#configOptions.find(({ id }) => id === configId);
     if (option?.currentValue === value) return;
     const sessionId = this.#id;
@@ -216,10 +291,12 @@ export class AcpSession implements AsyncDisposable {
     const changed = await this.connection.request(
       "session/set_config_option",
       signal,
-      (agent): Promise<SetSessionConfigOptionResponse | null> => agent.request("session/set_config_option", params),
+      (agent): Promise<SetSessionConfigOptionResponse | null> =>
+        agent.request("session/set_config_option", params),
     );
     const { configOptions } = changed ?? {};
-    if (Array.isArray(configOptions)) this.#configOptions = configOptions.filter(isConfigOption);
+    if (Array.isArray(configOptions))
+      this.#configOptions = configOptions.filter(isConfigOption);
   }
 
   /** The configuration options with their present values. */
@@ -229,36 +306,62 @@ export class AcpSession implements AsyncDisposable {
 
   /** Whether a configuration option sets the agent's mode. */
   isModeOption(id: string): boolean {
-    return this.#configOptions.some((option) => option.id === id && option.category === "mode");
+    return this.#configOptions.some(
+      (option) => option.id === id && option.category === "mode",
+    );
   }
 
   /** Takes the changed mode or options that the agent reports. */
   noteState(update: JsonObject): void {
     if (update.sessionUpdate === "current_mode_update" && this.#modes)
-      this.#modes = { ...this.#modes, currentModeId: stringOrEmpty(update.currentModeId) };
-    if (update.sessionUpdate !== "config_option_update" || !Array.isArray(update.configOptions)) return;
+      this.#modes = {
+        ...this.#modes,
+        currentModeId: stringOrEmpty(update.currentModeId),
+      };
+    if (
+      update.sessionUpdate !== "config_option_update" ||
+      !Array.isArray(update.configOptions)
+    )
+      return;
     // All options of the session: another model may have others.
     const listed: readonly unknown[] = update.configOptions;
     this.#configOptions = listed.filter(isConfigOption);
   }
 
-  /** Sends a prompt. The items of the turn come from the queue, `stopped` or `failed` last. */
+  /**
+   * Sends a prompt. The items of the turn come from the queue, `stopped` or
+   * `failed` last.
+   */
   prompt(blocks: ContentBlock[]): ItemQueue<SessionItem> {
     const queue = this.#inbox.open();
-    // It ends with the agent's answer or with the agent, also when the turn is canceled.
-    const asked = this.connection.request("session/prompt", new AbortController().signal, (agent) =>
-      agent.request("session/prompt", { sessionId: this.#id, prompt: blocks }),
+    // It ends with the agent's answer or with the agent, also when the turn is
+    // canceled.
+    const asked = this.connection.request(
+      "session/prompt",
+      new AbortController().signal,
+      (agent) =>
+        agent.request("session/prompt", {
+          sessionId: this.#id,
+          prompt: blocks,
+        }),
     );
     const done = asked.then(
       // An agent may answer with anything.
-      (answer) => queue.put({ case: "stopped", value: stringOrEmpty(objectOrEmpty(answer).stopReason) }),
+      (answer) =>
+        queue.put({
+          case: "stopped",
+          value: stringOrEmpty(objectOrEmpty(answer).stopReason),
+        }),
       (value: unknown) => queue.put({ case: "failed", value }),
     );
     this.#turn = done;
     return queue;
   }
 
-  /** Ends the turn: no further items are taken, and open questions are answered with `cancelled`. */
+  /**
+   * Ends the turn: no further items are taken, and open questions are answered
+   * with `cancelled`.
+   */
   endTurn(): void {
     this.#inbox.close();
   }
@@ -266,9 +369,13 @@ export class AcpSession implements AsyncDisposable {
   /** Cancels the turn. Ends the agent when it does not end the turn in time. */
   async cancel(): Promise<void> {
     const { cancelTimeoutMs } = this.#options.limits;
-    await this.connection.agent.notify("session/cancel", { sessionId: this.#id }).catch(() => undefined);
+    await this.connection.agent
+      .notify("session/cancel", { sessionId: this.#id })
+      .catch(() => undefined);
     this.endTurn();
-    await abortable(this.#turn, AbortSignal.timeout(cancelTimeoutMs)).catch(() => this[Symbol.asyncDispose]());
+    await abortable(this.#turn, AbortSignal.timeout(cancelTimeoutMs)).catch(
+      () => this[Symbol.asyncDispose](),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -279,8 +386,14 @@ export class AcpSession implements AsyncDisposable {
 }
 
 /** The capabilities that the client offers the agent. */
-function capabilitiesOf({ clientMethods }: AcpAgentOptions): ClientCapabilities {
-  const { readTextFile = false, writeTextFile = true, terminal = false } = clientMethods ?? {};
+function capabilitiesOf({
+  clientMethods,
+}: AcpAgentOptions): ClientCapabilities {
+  const {
+    readTextFile = false,
+    writeTextFile = true,
+    terminal = false,
+  } = clientMethods ?? {};
   return {
     fs: { readTextFile, writeTextFile },
     terminal,

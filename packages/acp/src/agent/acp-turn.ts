@@ -1,5 +1,12 @@
-import type { ContentBlock, CreateElicitationResponse } from "@agentclientprotocol/sdk";
-import { openToolCalls, type ToolCallConfirmation, ToolCallStage } from "@devtool/schema";
+import type {
+  ContentBlock,
+  CreateElicitationResponse,
+} from "@agentclientprotocol/sdk";
+import {
+  openToolCalls,
+  type ToolCallConfirmation,
+  ToolCallStage,
+} from "@devtool/schema";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent, PermissionPolicy, Turn } from "@devtool/server/agent";
 import type { AcpSession } from "./acp-session.ts";
@@ -10,9 +17,16 @@ import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { PermissionQuestions } from "./permission-questions.ts";
 import { calls, UpdateEvents } from "./update-events.ts";
-import { OF_NO_CALL, type UserQuestion, UserQuestions } from "./user-questions.ts";
+import {
+  OF_NO_CALL,
+  type UserQuestion,
+  UserQuestions,
+} from "./user-questions.ts";
 
-/** The time in which an agent that says a call runs may still ask about it, in milliseconds. */
+/**
+ * The time in which an agent that says a call runs may still ask about it, in
+ * milliseconds.
+ */
 const HOLD_MS = 100;
 
 /** How the agent ended a prompt. */
@@ -25,7 +39,10 @@ export interface AcpTurnOptions {
   readonly turn: Turn;
   readonly session: AcpSession;
   readonly permission: PermissionPolicy | undefined;
-  /** The answers of the user that declined a call: an equal call that asks again is declined. */
+  /**
+   * The answers of the user that declined a call: an equal call that asks again
+   * is declined.
+   */
   readonly declined: readonly ToolCallConfirmation[];
   /** Called for an update of a kind that is not in version 1 of ACP. */
   readonly onUnknown: (kind: string) => void;
@@ -51,12 +68,25 @@ export class AcpTurn {
     });
     this.#updates = new UpdateEvents(this.#book, onUnknown);
     this.#questions = new UserQuestions(turn.confirmations, this.#book);
-    const ids = [...openToolCalls(turn.task), ...declined].map(({ toolCallId }) => toolCallId);
+    const ids = [...openToolCalls(turn.task), ...declined].map(
+      ({ toolCallId }) => toolCallId,
+    );
     this.#earlier = new EarlierQuestions(turn.task, ids);
-    const shared = { book: this.#book, questions: this.#questions, earlier: this.#earlier };
-    this.#permissions = new PermissionQuestions({ turn, session, permission, ...shared });
+    const shared = {
+      book: this.#book,
+      questions: this.#questions,
+      earlier: this.#earlier,
+    };
+    this.#permissions = new PermissionQuestions({
+      turn,
+      session,
+      permission,
+      ...shared,
+    });
     // The answer may come before the agent asks again.
-    for (const id of ids) if (this.#book.stage(id) === ToolCallStage.AWAITING_APPROVAL) turn.confirmations.open(id);
+    for (const id of ids)
+      if (this.#book.stage(id) === ToolCallStage.AWAITING_APPROVAL)
+        turn.confirmations.open(id);
   }
 
   /** The user's answers that declined a call in this prompt. */
@@ -69,18 +99,30 @@ export class AcpTurn {
     return this.#questions.wereAnswered;
   }
 
-  /** Sends the prompt and yields what the agent does. Returns how it ended; rejects when the signal aborts. */
-  async *run(blocks: ContentBlock[], signal: AbortSignal): AsyncGenerator<AgentEvent, PromptEnd> {
+  /**
+   * Sends the prompt and yields what the agent does. Returns how it ended;
+   * rejects when the signal aborts.
+   */
+  async *run(
+    blocks: ContentBlock[],
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, PromptEnd> {
     const { session } = this.#options;
     const queue = session.prompt(blocks);
     for (;;) {
-      // A held call runs, unless the next item within `HOLD_MS` is its request for permission.
+      // A held call runs, unless the next item within `HOLD_MS` is its request
+      // for permission.
       const held = this.#held;
       if (held !== undefined) {
         const next = await queue.peek(HOLD_MS, signal);
         this.#held = undefined;
-        const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
-        const asks = call.toolCallId !== undefined && this.#book.merge(call, true) === held;
+        const call =
+          next?.case === "permission"
+            ? objectOrEmpty(next.value.params.toolCall)
+            : {};
+        const asks =
+          call.toolCallId !== undefined &&
+          this.#book.merge(call, true) === held;
         if (!asks) yield* calls(this.#book.executing(held));
       }
       const item = await queue.take(signal);
@@ -92,18 +134,26 @@ export class AcpTurn {
       if (item.case === "failed") {
         yield* this.#updates.flush();
         yield* this.#drain(queue, signal);
-        if (session.connection.ended.aborted) yield* this.#outlive(queue, signal);
+        if (session.connection.ended.aborted)
+          yield* this.#outlive(queue, signal);
         return { case: "failed", reason: item.value };
       }
       yield* this.#handle(item, queue, signal);
     }
   }
 
-  /** Waits until the client has done what it does for the agent, which has ended the turn meanwhile. */
-  async *#drain(queue: ItemQueue<SessionItem>, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+  /**
+   * Waits until the client has done what it does for the agent, which has ended
+   * the turn meanwhile.
+   */
+  async *#drain(
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
     while (this.#permissions.arePerforming) {
       const item = await queue.take(signal);
-      if (item.case === "performed") yield* this.#permissions.performed(item.value);
+      if (item.case === "performed")
+        yield* this.#permissions.performed(item.value);
     }
   }
 
@@ -129,7 +179,8 @@ export class AcpTurn {
         return yield* this.#questions.withdraw(item.value);
       case "terminal":
         for (const id of this.#book.callsWithTerminal(item.value))
-          if (this.#book.stage(id) === ToolCallStage.EXECUTING) yield* calls(this.#book.executing(id));
+          if (this.#book.stage(id) === ToolCallStage.EXECUTING)
+            yield* calls(this.#book.executing(id));
         return;
       default:
         item satisfies never;
@@ -137,20 +188,35 @@ export class AcpTurn {
   }
 
   *#update(update: SessionItemValue<"update">): Generator<AgentEvent> {
-    const isCall = update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update";
+    const isCall =
+      update.sessionUpdate === "tool_call" ||
+      update.sessionUpdate === "tool_call_update";
     this.#options.session.noteState(update);
     if (!isCall) return yield* this.#updates.of(update);
-    // An earlier run of the agent may have asked about this call: its question says so.
-    const isPending = update.status === undefined || update.status === null || update.status === "pending";
+    // An earlier run of the agent may have asked about this call: its question
+    // says so.
+    const isPending =
+      update.status === undefined ||
+      update.status === null ||
+      update.status === "pending";
     const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
-    if (id === undefined || (isPending && this.#earlier.areLeft && this.#book.stage(id) === ToolCallStage.UNSPECIFIED))
+    if (
+      id === undefined ||
+      (isPending &&
+        this.#earlier.areLeft &&
+        this.#book.stage(id) === ToolCallStage.UNSPECIFIED)
+    )
       return;
     if (!isPending) this.#earlier.noteReport(id);
     this.#book.appendOutput(id, update);
     const stage = this.#book.stage(id);
-    const mayAsk = stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
-    // Output shows that the call runs; a terminal or a diff is announced before the agent asks, too.
-    const hasOutput = listOrEmpty(update.content).some((item) => objectOrEmpty(item).type === "content");
+    const mayAsk =
+      stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
+    // Output shows that the call runs; a terminal or a diff is announced before
+    // the agent asks, too.
+    const hasOutput = listOrEmpty(update.content).some(
+      (item) => objectOrEmpty(item).type === "content",
+    );
     if (update.status === "in_progress" && !hasOutput && mayAsk) {
       yield* this.#updates.flush();
       yield* calls(this.#book.pending(id));
@@ -172,17 +238,31 @@ export class AcpTurn {
     turn.confirmations.open(id);
     yield* calls([update]);
     const answer: UserQuestion["answer"] = (confirmation) => {
-      question.answer(elicitationResponse(question.params, confirmation, turn.task));
+      question.answer(
+        elicitationResponse(question.params, confirmation, turn.task),
+      );
       return [];
     };
     this.#questions.ask(id, { callId: id, answer, question }, queue, signal);
   }
 
-  /** The agent has ended: what ran has an unknown outcome, what is asked stays asked until the user has answered. */
-  async *#outlive(queue: ItemQueue<SessionItem>, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+  /**
+   * The agent has ended: what ran has an unknown outcome, what is asked stays
+   * asked until the user has answered.
+   */
+  async *#outlive(
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
     for (const id of this.#book.open()) {
       if (this.#book.stage(id) !== ToolCallStage.EXECUTING) continue;
-      yield* calls(this.#book.failed(id, "interrupted", "the agent ended while the call ran: its outcome is unknown"));
+      yield* calls(
+        this.#book.failed(
+          id,
+          "interrupted",
+          "the agent ended while the call ran: its outcome is unknown",
+        ),
+      );
     }
     yield* this.#questions.dropOwnCalls();
     while (this.#questions.areOpen) {
@@ -192,4 +272,7 @@ export class AcpTurn {
   }
 }
 
-type SessionItemValue<Case extends SessionItem["case"]> = Extract<SessionItem, { case: Case }>["value"];
+type SessionItemValue<Case extends SessionItem["case"]> = Extract<
+  SessionItem,
+  { case: Case }
+>["value"];

@@ -2,31 +2,43 @@ import type { ConfirmationRequest, FileDiff } from "@devtool/schema";
 import type { CallBook } from "./call-book.ts";
 import type { ClientAction } from "./client-action.ts";
 
-/** The effect of a call, as it was shown when the decision about it was made. */
+/**
+ * The effect of a call, as it was shown when the decision about it was made.
+ */
 export interface ShownCall {
   readonly id: string;
   readonly kind: string;
   readonly details: ConfirmationRequest["details"];
-  /** The changes of files that were shown. An action may write none but these. */
+  /**
+   * The changes of files that were shown. An action may write none but these.
+   */
   readonly changes: readonly FileDiff[];
 }
 
 /**
- * The calls of one turn that the user or a policy has approved, for the actions that these calls consist of.
+ * The calls of one turn that the user or a policy has approved, for the actions
+ * that these calls consist of.
  *
- * An approval covers an action that is just what was shown, once, and until the call has ended.
+ * An approval covers an action that is just what was shown, once, and until the
+ * call has ended.
  */
 export class Approvals {
   readonly #book: CallBook;
   readonly #workspacePath: string;
-  readonly #approved = new Map<string, { readonly shown: ShownCall; readonly used: Set<string> }>();
+  readonly #approved = new Map<
+    string,
+    { readonly shown: ShownCall; readonly used: Set<string> }
+  >();
 
   constructor(book: CallBook, workspacePath: string) {
     this.#book = book;
     this.#workspacePath = workspacePath;
   }
 
-  /** Returns what a call does at present. An agent may describe it in another way later. */
+  /**
+   * Returns what a call does at present. An agent may describe it in another
+   * way later.
+   */
   show(id: string): ShownCall {
     const book = this.#book;
     return {
@@ -46,7 +58,8 @@ export class Approvals {
     const key = action.case === "run" ? action.command : action.path;
     const open = new Set(this.#book.open());
     for (const { shown, used } of this.#approved.values()) {
-      if (!open.has(shown.id) || used.has(key) || !this.#covers(shown, action)) continue;
+      if (!open.has(shown.id) || used.has(key) || !this.#covers(shown, action))
+        continue;
       used.add(key);
       return true;
     }
@@ -61,8 +74,12 @@ export class Approvals {
         return changes.some((change) => isShown(change, action));
       case "run": {
         if (details?.case !== "executeDetails") return false;
-        const { command, workingDirectory = this.#workspacePath } = details.value;
-        return workingDirectory === action.directory && [action.command, action.script].includes(command);
+        const { command, workingDirectory = this.#workspacePath } =
+          details.value;
+        return (
+          workingDirectory === action.directory &&
+          [action.command, action.script].includes(command)
+        );
       }
       default:
         return action satisfies never;
@@ -71,18 +88,32 @@ export class Approvals {
 }
 
 /**
- * Returns whether a write makes the change that was shown. Users are shown the difference between the two contents, so the file
- * must have the old one: what an agent claims to be there already would be written unseen. A file that cannot be shown is never the one
- * that was.
+ * Returns whether a write makes the change that was shown. Users are shown the
+ * difference between the two contents, so the file must have the old one: what
+ * an agent claims to be there already would be written unseen. A file that
+ * cannot be shown is never the one that was.
  */
 function isShown(
   { filePath, oldContent = "", newContent }: FileDiff,
-  { path, oldContent: present = "", isHidden, content }: Extract<ClientAction, { case: "write" }>,
+  {
+    path,
+    oldContent: present = "",
+    isHidden,
+    content,
+  }: Extract<ClientAction, { case: "write" }>,
 ): boolean {
-  return filePath === path && !isHidden && isSameText(oldContent, present) && isSameText(newContent, content);
+  return (
+    filePath === path &&
+    !isHidden &&
+    isSameText(oldContent, present) &&
+    isSameText(newContent, content)
+  );
 }
 
-/** Agents show changes with line feeds and write them with the line ends that the file has. */
+/**
+ * Agents show changes with line feeds and write them with the line ends that
+ * the file has.
+ */
 function isSameText(shown: string, written: string): boolean {
   return shown.replaceAll("\r\n", "\n") === written.replaceAll("\r\n", "\n");
 }

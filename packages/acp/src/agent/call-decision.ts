@@ -1,5 +1,9 @@
 import { ApprovalMode, OPTION_PROCEED_ALWAYS } from "@devtool/schema";
-import type { PermissionDecision, PermissionPolicy, Turn } from "@devtool/server/agent";
+import type {
+  PermissionDecision,
+  PermissionPolicy,
+  Turn,
+} from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import type { ClientAction } from "./client-action.ts";
 
@@ -8,11 +12,17 @@ export interface CallDecisionOptions {
   readonly turn: Turn;
   readonly book: CallBook;
   readonly permission: PermissionPolicy | undefined;
-  /** Whether the user has allowed the agent's changes of files for as long as it runs. */
+  /**
+   * Whether the user has allowed the agent's changes of files for as long as it
+   * runs.
+   */
   readonly allowsEdits: () => boolean;
 }
 
-/** Decides about the calls of a turn before the user is asked: by the policy, and by what the user has allowed already. */
+/**
+ * Decides about the calls of a turn before the user is asked: by the policy,
+ * and by what the user has allowed already.
+ */
 export class CallDecision {
   readonly #options: CallDecisionOptions;
 
@@ -20,8 +30,15 @@ export class CallDecision {
     this.#options = options;
   }
 
-  /** @param action what the client does for the agent; undefined for what the agent does itself */
-  async about(id: string, action: ClientAction | undefined, signal: AbortSignal): Promise<PermissionDecision> {
+  /**
+   * @param action what the client does for the agent; undefined for what the
+   * agent does itself
+   */
+  async about(
+    id: string,
+    action: ClientAction | undefined,
+    signal: AbortSignal,
+  ): Promise<PermissionDecision> {
     const decision = await this.#byPolicy(id, signal);
     if (decision.case !== "ask" || decision.rule !== undefined) return decision;
     if (action?.case === "read") return { case: "allow", rule: "" };
@@ -32,7 +49,10 @@ export class CallDecision {
     return decision;
   }
 
-  async #byPolicy(id: string, signal: AbortSignal): Promise<PermissionDecision> {
+  async #byPolicy(
+    id: string,
+    signal: AbortSignal,
+  ): Promise<PermissionDecision> {
     const { permission, turn, book } = this.#options;
     if (!permission) return { case: "ask" };
     const request = {
@@ -55,6 +75,9 @@ export class CallDecision {
   }
 
   get #approvalMode(): ApprovalMode {
-    return this.#options.turn.task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+    return (
+      this.#options.turn.task.sessionSettings?.approvalMode ??
+      ApprovalMode.UNSPECIFIED
+    );
   }
 }

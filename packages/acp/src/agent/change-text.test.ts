@@ -9,9 +9,13 @@ import { unifiedDiff } from "./change-text.ts";
 describe("the unified diff of a change", () => {
   it("has the lines that differ, without those around them", () => {
     const oldContent = "one\ntwo\nthree\n";
-    expect(unifiedDiff({ filePath: "/w/a", oldContent, newContent: "one\nTWO\nthree\n" })).toBe(
-      "--- /w/a\n+++ /w/a\n@@ -2,1 +2,1 @@\n-two\n+TWO\n",
-    );
+    expect(
+      unifiedDiff({
+        filePath: "/w/a",
+        oldContent,
+        newContent: "one\nTWO\nthree\n",
+      }),
+    ).toBe("--- /w/a\n+++ /w/a\n@@ -2,1 +2,1 @@\n-two\n+TWO\n");
   });
 
   it("is against nothing for a new file", () => {
@@ -23,15 +27,25 @@ describe("the unified diff of a change", () => {
   it("is one that `patch` turns the old content into the new one with", () => {
     const directory = mkdtempSync(join(tmpdir(), "acp-diff-"));
     const file = join(directory, "file");
-    const content = fc.array(fc.constantFrom("a\n", "b\n", "c\n", "\n", "end")).map((lines) => lines.join(""));
+    const content = fc
+      .array(fc.constantFrom("a\n", "b\n", "c\n", "\n", "end"))
+      .map((lines) => lines.join(""));
     const property = fc.property(content, content, (oldContent, newContent) => {
       if (oldContent === newContent) return;
       writeFileSync(file, oldContent);
       const input = unifiedDiff({ filePath: file, oldContent, newContent });
-      const { status, stdout, stderr } = spawnSync("patch", ["--batch", "--silent", file], { input });
-      expect({ status, said: `${stdout}${stderr}` }).toEqual({ status: 0, said: "" });
+      const { status, stdout, stderr } = spawnSync(
+        "patch",
+        ["--batch", "--silent", file],
+        { input },
+      );
+      expect({ status, said: `${stdout}${stderr}` }).toEqual({
+        status: 0,
+        said: "",
+      });
       // It removes a file that becomes empty.
-      if (newContent !== "") expect(readFileSync(file, "utf8")).toBe(newContent);
+      if (newContent !== "")
+        expect(readFileSync(file, "utf8")).toBe(newContent);
     });
     try {
       fc.assert(property, { numRuns: 60 });

@@ -21,7 +21,10 @@ import type { ClientGate } from "./client-action.ts";
 import { ClientFiles } from "./client-files.ts";
 
 const MAX_BYTES = 1000;
-const OUTSIDE = { code: -32_602, message: expect.stringMatching(/^path ".*" is outside of workspace ".*"$/) };
+const OUTSIDE = {
+  code: -32_602,
+  message: expect.stringMatching(/^path ".*" is outside of workspace ".*"$/),
+};
 
 const OPEN: ClientGate = { run: (_action, perform) => perform() };
 
@@ -50,12 +53,23 @@ describe("the files of a workspace, for an agent", () => {
     rmSync(base, { recursive: true });
   });
 
-  const read = async (path: string, range: { line?: number; limit?: number } = {}): Promise<string> => {
-    const { content } = await connection.client.request("fs/read_text_file", { sessionId: "s", path, ...range });
+  const read = async (
+    path: string,
+    range: { line?: number; limit?: number } = {},
+  ): Promise<string> => {
+    const { content } = await connection.client.request("fs/read_text_file", {
+      sessionId: "s",
+      path,
+      ...range,
+    });
     return content;
   };
   const write = (path: string, content = "new"): Promise<unknown> =>
-    connection.client.request("fs/write_text_file", { sessionId: "s", path, content });
+    connection.client.request("fs/write_text_file", {
+      sessionId: "s",
+      path,
+      content,
+    });
 
   it("are read, whole and in parts", async () => {
     const path = join(workspace, "src/a.txt");
@@ -71,35 +85,57 @@ describe("the files of a workspace, for an agent", () => {
   it("have no line beyond their end", async () => {
     const path = join(workspace, "src/a.txt");
     const message = `line 9 is out of range: file ${JSON.stringify(path)} has 3 lines`;
-    await expect(read(path, { line: 9 })).rejects.toMatchObject({ code: -32_602, message });
+    await expect(read(path, { line: 9 })).rejects.toMatchObject({
+      code: -32_602,
+      message,
+    });
   });
 
   it("are created and replaced, with the mode that they had", async () => {
     const made = join(workspace, "src/made.txt");
     await write(made, "first");
-    expect([readFileSync(made, "utf8"), statSync(made).mode & 0o777]).toEqual(["first", 0o644]);
+    expect([readFileSync(made, "utf8"), statSync(made).mode & 0o777]).toEqual([
+      "first",
+      0o644,
+    ]);
     const script = join(workspace, "run.sh");
     writeFileSync(script, "old", { mode: 0o755 });
     await write(script, "");
-    expect([readFileSync(script, "utf8"), statSync(script).mode & 0o777]).toEqual(["", 0o755]);
+    expect([
+      readFileSync(script, "utf8"),
+      statSync(script).mode & 0o777,
+    ]).toEqual(["", 0o755]);
   });
 
   it("are not written over what somebody else has written since the agent began", async () => {
     const path = join(workspace, "both.txt");
-    const ends = await Promise.allSettled(["a", "b", "c"].map((letter) => write(path, letter.repeat(500))));
-    const refused = ends.flatMap((end): unknown[] => (end.status === "rejected" ? [end.reason] : []));
-    expect([readFileSync(path, "utf8").length, refused.length]).toEqual([500, 2]);
+    const ends = await Promise.allSettled(
+      ["a", "b", "c"].map((letter) => write(path, letter.repeat(500))),
+    );
+    const refused = ends.flatMap((end): unknown[] =>
+      end.status === "rejected" ? [end.reason] : [],
+    );
+    expect([readFileSync(path, "utf8").length, refused.length]).toEqual([
+      500, 2,
+    ]);
     const message = `file ${JSON.stringify(path)} was changed since it was shown: read it again`;
-    for (const reason of refused) expect(reason).toMatchObject({ code: -32_600, message });
+    for (const reason of refused)
+      expect(reason).toMatchObject({ code: -32_600, message });
   });
 
   it.each([
     ["above the workspace", (): string => join(base, "secret")],
     ["by dots", (): string => `${workspace}/src/../../secret`],
     ["behind a link in the path", linked],
-    ["behind a link and dots", (): string => `${join(linked(), "..")}/workspace/../secret`],
+    [
+      "behind a link and dots",
+      (): string => `${join(linked(), "..")}/workspace/../secret`,
+    ],
     ["of the system", (): string => "/proc/self/environ"],
-    ["of a process's root", (): string => `/proc/self/root${join(base, "secret")}`],
+    [
+      "of a process's root",
+      (): string => `/proc/self/root${join(base, "secret")}`,
+    ],
     ["of a process's directory", (): string => "/proc/self/cwd/package.json"],
     ["that is a device", (): string => "/dev/null"],
   ])("are not read or written %s", async (_, pathOf) => {
@@ -110,7 +146,11 @@ describe("the files of a workspace, for an agent", () => {
   });
 
   it.each([
-    ["is relative", "src/a.txt", /^path "src\/a.txt" is not absolute: begin it with "/],
+    [
+      "is relative",
+      "src/a.txt",
+      /^path "src\/a.txt" is not absolute: begin it with "/,
+    ],
     ["is empty", "", /^path "" is not absolute/],
     ["holds a zero", "/w\0", /^path "\/w\\u0000" is not absolute/],
   ])("are not read or written by a path that %s", async (_, path, message) => {
@@ -119,19 +159,35 @@ describe("the files of a workspace, for an agent", () => {
     await expect(write(path)).rejects.toMatchObject(error);
   });
 
-  it.each(["", "src/", "src/.", "src/.."])("are not the directory %j", async (path) => {
-    const error = { code: -32_602, message: expect.stringMatching(/ names no file$| is not a file$/) };
-    await expect(read(`${workspace}/${path}`)).rejects.toMatchObject(error);
-    await expect(write(`${workspace}/${path}`)).rejects.toMatchObject(error);
-  });
+  it.each(["", "src/", "src/.", "src/.."])(
+    "are not the directory %j",
+    async (path) => {
+      const error = {
+        code: -32_602,
+        message: expect.stringMatching(/ names no file$| is not a file$/),
+      };
+      await expect(read(`${workspace}/${path}`)).rejects.toMatchObject(error);
+      await expect(write(`${workspace}/${path}`)).rejects.toMatchObject(error);
+    },
+  );
 
   it("are not links, wherever these lead", async () => {
-    for (const [name, target] of Object.entries({ out: join(base, "secret"), inside: "src/a.txt", nowhere: "none" })) {
+    for (const [name, target] of Object.entries({
+      out: join(base, "secret"),
+      inside: "src/a.txt",
+      nowhere: "none",
+    })) {
       const path = join(workspace, name);
       symlinkSync(target, path);
       const message = `path ${JSON.stringify(path)} is a symbolic link: name the place that it points to`;
-      await expect(read(path)).rejects.toMatchObject({ code: -32_602, message });
-      await expect(write(path)).rejects.toMatchObject({ code: -32_602, message });
+      await expect(read(path)).rejects.toMatchObject({
+        code: -32_602,
+        message,
+      });
+      await expect(write(path)).rejects.toMatchObject({
+        code: -32_602,
+        message,
+      });
     }
     expect(readFileSync(join(base, "secret"), "utf8")).toBe("secret");
   });
@@ -139,16 +195,19 @@ describe("the files of a workspace, for an agent", () => {
   it("leave what a hard link shares with another place as it is", async () => {
     linkSync(join(base, "secret"), join(workspace, "shared"));
     await write(join(workspace, "shared"), "changed");
-    expect([readFileSync(join(base, "secret"), "utf8"), readFileSync(join(workspace, "shared"), "utf8")]).toEqual([
-      "secret",
-      "changed",
-    ]);
+    expect([
+      readFileSync(join(base, "secret"), "utf8"),
+      readFileSync(join(workspace, "shared"), "utf8"),
+    ]).toEqual(["secret", "changed"]);
   });
 
   it("are not pipes: nobody waits for their other end", async () => {
     const path = join(workspace, "pipe");
     execFileSync("mkfifo", [path]);
-    const error = { code: -32_602, message: `path ${JSON.stringify(path)} is not a file` };
+    const error = {
+      code: -32_602,
+      message: `path ${JSON.stringify(path)} is not a file`,
+    };
     await expect(read(path)).rejects.toMatchObject(error);
     await expect(write(path)).rejects.toMatchObject(error);
   });
@@ -158,15 +217,23 @@ describe("the files of a workspace, for an agent", () => {
     const message = `file ${JSON.stringify(path)} does not exist`;
     await expect(read(path)).rejects.toMatchObject({ code: -32_002, message });
     const deep = join(workspace, "none/deep");
-    const missing = { code: -32_002, message: `the directory of ${JSON.stringify(deep)} does not exist` };
+    const missing = {
+      code: -32_002,
+      message: `the directory of ${JSON.stringify(deep)} does not exist`,
+    };
     await expect(read(deep)).rejects.toMatchObject(missing);
     await expect(write(deep)).rejects.toMatchObject(missing);
-    await expect(write(join(workspace, "src/a.txt/deep"))).rejects.toMatchObject({ code: -32_002 });
+    await expect(
+      write(join(workspace, "src/a.txt/deep")),
+    ).rejects.toMatchObject({ code: -32_002 });
   });
 
   it("that are too large are refused, in bytes and in JSON", async () => {
     const path = join(workspace, "large");
-    const error = { code: -32_600, message: `file ${JSON.stringify(path)} is too large: limit is 1000 bytes` };
+    const error = {
+      code: -32_600,
+      message: `file ${JSON.stringify(path)} is too large: limit is 1000 bytes`,
+    };
     writeFileSync(path, "x".repeat(MAX_BYTES + 1));
     await expect(read(path)).rejects.toMatchObject(error);
     writeFileSync(path, "\u0001".repeat(MAX_BYTES / 2));
@@ -197,10 +264,10 @@ describe("the files of a workspace, for an agent", () => {
     } finally {
       unsubscribe("devtool:acp.write.before", exchange);
     }
-    expect([readFileSync(join(base, "secret"), "utf8"), readFileSync(join(moved, "secret"), "utf8")]).toEqual([
-      "secret",
-      "changed",
-    ]);
+    expect([
+      readFileSync(join(base, "secret"), "utf8"),
+      readFileSync(join(moved, "secret"), "utf8"),
+    ]).toEqual(["secret", "changed"]);
   });
 
   function linked(): string {

@@ -1,8 +1,14 @@
-import type { McpServer as AcpMcpServer, McpCapabilities } from "@agentclientprotocol/sdk";
+import type {
+  McpServer as AcpMcpServer,
+  McpCapabilities,
+} from "@agentclientprotocol/sdk";
 import type { McpServer } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 
-/** Returns the MCP servers of a session as the agent takes them. Throws for one that the agent cannot reach. */
+/**
+ * Returns the MCP servers of a session as the agent takes them. Throws for one
+ * that the agent cannot reach.
+ */
 export function acpMcpServers(
   servers: readonly McpServer[],
   agent: string,
@@ -26,6 +32,8 @@ export function acpMcpServers(
   });
 }
 
-function pairs(values: Readonly<Record<string, string>>): { name: string; value: string }[] {
+function pairs(
+  values: Readonly<Record<string, string>>,
+): { name: string; value: string }[] {
   return Object.entries(values).map(([name, value]) => ({ name, value }));
 }

@@ -3,18 +3,32 @@ import type { Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 
-/** The category of options that clients may set where the operator names none: how much the agent thinks. */
+/**
+ * The category of options that clients may set where the operator names none:
+ * how much the agent thinks.
+ */
 const PERMITTED_CATEGORY = "thought_level";
 
-/** Returns the values of the agent's options that a task has asked for so far, by their ids. */
-export function requestedOptions({ sessionSettings, history }: Task): Readonly<Record<string, string>> {
-  return Object.assign({}, sessionSettings?.agentOptions, ...history.map(({ agentOptions }) => agentOptions));
+/**
+ * Returns the values of the agent's options that a task has asked for so far,
+ * by their ids.
+ */
+export function requestedOptions({
+  sessionSettings,
+  history,
+}: Task): Readonly<Record<string, string>> {
+  return Object.assign(
+    {},
+    sessionSettings?.agentOptions,
+    ...history.map(({ agentOptions }) => agentOptions),
+  );
 }
 
 /**
  * Returns a value that a client sets, as the agent takes it.
  *
- * Throws `Code.InvalidArgument` for an option that the agent does not have, or that clients may not set, and for a value that it does not offer.
+ * Throws `Code.InvalidArgument` for an option that the agent does not have, or
+ * that clients may not set, and for a value that it does not offer.
  *
  * @param known the options of the agent's session
  */
@@ -28,7 +42,8 @@ export function clientOption(
   const permitted = known.filter((one) =>
     clientOptions
       ? clientOptions.includes(one.id)
-      : one.category === PERMITTED_CATEGORY && configOptions[one.id] === undefined,
+      : one.category === PERMITTED_CATEGORY &&
+        configOptions[one.id] === undefined,
   );
   const option = permitted.find((one) => one.id === id);
   if (!option) {
@@ -41,12 +56,19 @@ export function clientOption(
   const values =
     option.type === "boolean"
       ? ["true", "false"]
-      : option.options.flatMap((each) => ("value" in each ? each : each.options)).map((choice) => choice.value);
-  if (!values.includes(value)) throw refused(`agent_options ${quoted(id)} cannot be ${quoted(value)}`, values);
+      : option.options
+          .flatMap((each) => ("value" in each ? each : each.options))
+          .map((choice) => choice.value);
+  if (!values.includes(value))
+    throw refused(
+      `agent_options ${quoted(id)} cannot be ${quoted(value)}`,
+      values,
+    );
   return option.type === "boolean" ? value === "true" : value;
 }
 
 function refused(problem: string, choices: readonly string[]): DevtoolError {
-  const remedy = choices.length === 0 ? "leave it out" : `choose ${choices.join(", ")}`;
+  const remedy =
+    choices.length === 0 ? "leave it out" : `choose ${choices.join(", ")}`;
   return new DevtoolError(problem, Code.InvalidArgument, { remedy });
 }

@@ -2,7 +2,10 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type File, FileSchema, type Part, PartSchema } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
-/** Returns the text of a content block; for any other block, a line that says what it is. */
+/**
+ * Returns the text of a content block; for any other block, a line that says
+ * what it is.
+ */
 export function textOfBlock(block: JsonObject): string {
   switch (block.type) {
     case "text":
@@ -14,14 +17,20 @@ export function textOfBlock(block: JsonObject): string {
       return `[${stringOrEmpty(block.title) || stringOrEmpty(block.name)}](${stringOrEmpty(block.uri)})`;
     case "resource": {
       const resource = objectOrEmpty(block.resource);
-      return stringOrEmpty(resource.text) || `[resource: ${stringOrEmpty(resource.uri)}]`;
+      return (
+        stringOrEmpty(resource.text) ||
+        `[resource: ${stringOrEmpty(resource.uri)}]`
+      );
     }
     default:
       return "";
   }
 }
 
-/** Returns the file that a content block holds or points to; undefined for text and for unknown blocks. */
+/**
+ * Returns the file that a content block holds or points to; undefined for text
+ * and for unknown blocks.
+ */
 export function fileOfBlock(block: JsonObject): Part | undefined {
   const mediaType = stringOrEmpty(block.mimeType);
   switch (block.type) {
@@ -36,8 +45,15 @@ export function fileOfBlock(block: JsonObject): Part | undefined {
       });
     case "resource": {
       const { uri, text, blob, mimeType } = objectOrEmpty(block.resource);
-      const source = typeof text === "string" ? bytesSource(Buffer.from(text).toString("base64")) : bytesSource(blob);
-      return filePart({ name: stringOrEmpty(uri), mediaType: stringOrEmpty(mimeType), source });
+      const source =
+        typeof text === "string"
+          ? bytesSource(Buffer.from(text).toString("base64"))
+          : bytesSource(blob);
+      return filePart({
+        name: stringOrEmpty(uri),
+        mediaType: stringOrEmpty(mimeType),
+        source,
+      });
     }
     default:
       return undefined;
@@ -45,9 +61,14 @@ export function fileOfBlock(block: JsonObject): Part | undefined {
 }
 
 function bytesSource(base64: unknown): File["source"] {
-  return { case: "bytes", value: Uint8Array.from(Buffer.from(stringOrEmpty(base64), "base64")) };
+  return {
+    case: "bytes",
+    value: Uint8Array.from(Buffer.from(stringOrEmpty(base64), "base64")),
+  };
 }
 
 function filePart(file: Pick<File, "name" | "mediaType" | "source">): Part {
-  return create(PartSchema, { content: { case: "file", value: create(FileSchema, file) } });
+  return create(PartSchema, {
+    content: { case: "file", value: create(FileSchema, file) },
+  });
 }

@@ -12,16 +12,28 @@ import {
   type ToolOutput,
   visibleText,
 } from "@devtool/schema";
-import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { pathText, unifiedDiff } from "./change-text.ts";
 import { textOfBlock } from "./content.ts";
 
-/** The maximum length of a call's live content and output, in characters; the beginning is cut off. */
+/**
+ * The maximum length of a call's live content and output, in characters; the
+ * beginning is cut off.
+ */
 const MAX_OUTPUT_LENGTH = 256 * 1024;
 /** The kinds of calls that change files. */
 const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 
-/** Returns the output so far of a terminal of the client, by its id; undefined for an unknown one. */
+/**
+ * Returns the output so far of a terminal of the client, by its id; undefined
+ * for an unknown one.
+ */
 export type TerminalOutput = (terminalId: string) => string | undefined;
 
 /** A call as the agent has described it so far, in pieces. */
@@ -36,7 +48,10 @@ export class DescribedCall {
   #locations: readonly string[] = [];
   #output: JsonValue | undefined;
   #meta: JsonObject = {};
-  /** The output so far of a terminal of the agent's own, which has no field in the protocol. */
+  /**
+   * The output so far of a terminal of the agent's own, which has no field in
+   * the protocol.
+   */
   #streamed = "";
   readonly #terminalOutput: TerminalOutput;
 
@@ -54,12 +69,17 @@ export class DescribedCall {
     this.#output = piece.rawOutput ?? this.#output;
     if (Array.isArray(piece.content)) this.#content = piece.content;
     if (Array.isArray(piece.locations)) {
-      this.#locations = piece.locations.flatMap((location) => stringOrEmpty(objectOrEmpty(location).path) || []);
+      this.#locations = piece.locations.flatMap(
+        (location) => stringOrEmpty(objectOrEmpty(location).path) || [],
+      );
     }
     this.#meta = { ...this.#meta, ...objectOrEmpty(piece._meta) };
   }
 
-  /** Takes what the agent's own terminal has printed since the last update, from the `_meta` of an update. */
+  /**
+   * Takes what the agent's own terminal has printed since the last update, from
+   * the `_meta` of an update.
+   */
   appendOutput({ _meta }: JsonObject): void {
     const { terminal_output_delta, terminal_output } = objectOrEmpty(_meta);
     const { data } = objectOrEmpty(terminal_output_delta ?? terminal_output);
@@ -71,7 +91,9 @@ export class DescribedCall {
   }
 
   get toolName(): string {
-    const ofClaude = stringOrEmpty(objectOrEmpty(this.#meta.claudeCode).toolName);
+    const ofClaude = stringOrEmpty(
+      objectOrEmpty(this.#meta.claudeCode).toolName,
+    );
     return this.#name || ofClaude || this.#kind || "other";
   }
 
@@ -80,48 +102,88 @@ export class DescribedCall {
     return this.diffs.length > 0 ? "edit" : this.#kind || "other";
   }
 
-  /** The arguments of the call. Arguments that are not an object are wrapped in one, as its field `value`. */
+  /**
+   * The arguments of the call. Arguments that are not an object are wrapped in
+   * one, as its field `value`.
+   */
   get input(): JsonObject {
     if (this.#input === undefined || this.#input === null) return {};
     return isObject(this.#input) ? this.#input : { value: this.#input };
   }
 
   get paths(): readonly string[] {
-    return [...new Set([...this.#locations, ...this.diffs.map(({ filePath }) => filePath)])];
+    return [
+      ...new Set([
+        ...this.#locations,
+        ...this.diffs.map(({ filePath }) => filePath),
+      ]),
+    ];
   }
 
   /** The changes of files that the call makes. */
   get diffs(): FileDiff[] {
     return this.#content.filter(isObject).flatMap((item) => {
       const { type, path, oldText, newText } = item;
-      if (type !== "diff" || typeof path !== "string" || typeof newText !== "string") return [];
+      if (
+        type !== "diff" ||
+        typeof path !== "string" ||
+        typeof newText !== "string"
+      )
+        return [];
       const oldContent = typeof oldText === "string" ? oldText : undefined;
-      const change = { filePath: path, newContent: newText, ...(oldContent !== undefined && { oldContent }) };
-      return [create(FileDiffSchema, { ...change, fileName: basename(path), formattedDiff: unifiedDiff(change) })];
+      const change = {
+        filePath: path,
+        newContent: newText,
+        ...(oldContent !== undefined && { oldContent }),
+      };
+      return [
+        create(FileDiffSchema, {
+          ...change,
+          fileName: basename(path),
+          formattedDiff: unifiedDiff(change),
+        }),
+      ];
     });
   }
 
-  /** A line about the call in the agent's words; for a command with deceptive characters, the command, with these escaped. */
+  /**
+   * A line about the call in the agent's words; for a command with deceptive
+   * characters, the command, with these escaped.
+   */
   get description(): string {
     const command = this.#kind === "execute" ? this.#command : "";
-    return visibleText(command) === command ? oneLine(this.#title) : `Run ${oneLine(command)}`;
+    return visibleText(command) === command
+      ? oneLine(this.#title)
+      : `Run ${oneLine(command)}`;
   }
 
-  /** The content as text and the output of the client's terminals, or else what a terminal of the agent's own printed. */
+  /**
+   * The content as text and the output of the client's terminals, or else what
+   * a terminal of the agent's own printed.
+   */
   get text(): string {
     const texts = this.#content.filter(isObject).map((item) => {
-      if (item.type === "content") return textOfBlock(objectOrEmpty(item.content));
-      if (item.type === "terminal") return this.#terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
+      if (item.type === "content")
+        return textOfBlock(objectOrEmpty(item.content));
+      if (item.type === "terminal")
+        return this.#terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
       return "";
     });
-    return tail(texts.filter((text) => text !== "").join("\n")) || this.#streamed;
+    return (
+      tail(texts.filter((text) => text !== "").join("\n")) || this.#streamed
+    );
   }
 
   /** The exit code of its command; undefined if the agent names none. */
   get exitCode(): number | undefined {
     const { exitCode, exit_code } = objectOrEmpty(this.#output);
-    const code = exitCode ?? exit_code ?? objectOrEmpty(this.#meta.terminal_exit).exit_code;
-    return typeof code === "number" && Number.isInteger(code) ? code | 0 : undefined;
+    const code =
+      exitCode ??
+      exit_code ??
+      objectOrEmpty(this.#meta.terminal_exit).exit_code;
+    return typeof code === "number" && Number.isInteger(code)
+      ? code | 0
+      : undefined;
   }
 
   /** The result of the call once it has succeeded. */
@@ -129,47 +191,83 @@ export class DescribedCall {
     const { diffs } = this;
     const [diff, ...further] = diffs;
     if (diff && further.length === 0) return { case: "diff", value: diff };
-    const text = tail([diffs.map(unifiedDiff).join(""), this.text].filter((part) => part !== "").join("\n"));
+    const text = tail(
+      [diffs.map(unifiedDiff).join(""), this.text]
+        .filter((part) => part !== "")
+        .join("\n"),
+    );
     if (text !== "") return { case: "text", value: text };
-    if (isObject(this.#output)) return { case: "structuredData", value: structFromJson(this.#output) };
-    if (this.#output === undefined || this.#output === null) return { case: undefined };
-    const value = typeof this.#output === "string" ? this.#output : JSON.stringify(this.#output);
+    if (isObject(this.#output))
+      return { case: "structuredData", value: structFromJson(this.#output) };
+    if (this.#output === undefined || this.#output === null)
+      return { case: undefined };
+    const value =
+      typeof this.#output === "string"
+        ? this.#output
+        : JSON.stringify(this.#output);
     return { case: "text", value: tail(value) };
   }
 
-  /** What the user is asked to approve: a command, a change of a file, a call of an MCP server, or words. */
+  /**
+   * What the user is asked to approve: a command, a change of a file, a call of
+   * an MCP server, or words.
+   */
   get details(): ConfirmationRequest["details"] {
     const [diff, ...further] = this.diffs;
-    if (diff && further.length === 0) return { case: "fileEditDetails", value: diff };
-    if (diff) return genericDetails([this.#title, [diff, ...further].map(unifiedDiff).join("")]);
+    if (diff && further.length === 0)
+      return { case: "fileEditDetails", value: diff };
+    if (diff)
+      return genericDetails([
+        this.#title,
+        [diff, ...further].map(unifiedDiff).join(""),
+      ]);
     if (this.#kind === "execute") {
-      const workingDirectory = stringOrEmpty(objectOrEmpty(this.#input).cwd) || undefined;
-      const value = create(ExecuteDetailsSchema, defined({ command: this.#command, workingDirectory }));
+      const workingDirectory =
+        stringOrEmpty(objectOrEmpty(this.#input).cwd) || undefined;
+      const value = create(
+        ExecuteDetailsSchema,
+        defined({ command: this.#command, workingDirectory }),
+      );
       return { case: "executeDetails", value };
     }
-    const [, serverName, toolName] = /^mcp__(.+?)__(.+)$/.exec(this.toolName) ?? [];
+    const [, serverName, toolName] =
+      /^mcp__(.+?)__(.+)$/.exec(this.toolName) ?? [];
     if (serverName !== undefined && toolName !== undefined)
-      return { case: "mcpDetails", value: create(McpDetailsSchema, { serverName, toolName }) };
+      return {
+        case: "mcpDetails",
+        value: create(McpDetailsSchema, { serverName, toolName }),
+      };
     const places = CHANGES.has(this.#kind) ? this.#locations.map(pathText) : [];
     return genericDetails([this.#title, this.text, ...places]);
   }
 
   /** Whether the call shows a terminal. */
   showsTerminal(terminalId: string): boolean {
-    return this.#content.some((item) => isObject(item) && item.terminalId === terminalId);
+    return this.#content.some(
+      (item) => isObject(item) && item.terminalId === terminalId,
+    );
   }
 
   get #command(): string {
     const { command } = objectOrEmpty(this.#input);
     if (typeof command === "string" && command !== "") return command;
-    const words = listOrEmpty(command).filter((word) => typeof word === "string");
+    const words = listOrEmpty(command).filter(
+      (word) => typeof word === "string",
+    );
     return words.length > 0 ? words.join(" ") : this.#title;
   }
 }
 
-function genericDetails(parts: readonly string[]): ConfirmationRequest["details"] {
-  const description = visibleText(parts.filter((part) => part !== "").join("\n"));
-  return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
+function genericDetails(
+  parts: readonly string[],
+): ConfirmationRequest["details"] {
+  const description = visibleText(
+    parts.filter((part) => part !== "").join("\n"),
+  );
+  return {
+    case: "genericDetails",
+    value: create(GenericDetailsSchema, { description }),
+  };
 }
 
 function tail(text: string): string {

@@ -1,14 +1,27 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type Part, PartSchema, Role, TaskSchema, ToolCallConfirmationSchema } from "@devtool/schema";
+import {
+  type Part,
+  PartSchema,
+  Role,
+  TaskSchema,
+  ToolCallConfirmationSchema,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { elicitationResponse } from "./elicitation.ts";
 
-const ANSWER = create(ToolCallConfirmationSchema, { toolCallId: "q", selectedOptionId: "proceed_once" });
-const CONFIRMATION = create(PartSchema, { content: { case: "confirmation", value: ANSWER } });
+const ANSWER = create(ToolCallConfirmationSchema, {
+  toolCallId: "q",
+  selectedOptionId: "proceed_once",
+});
+const CONFIRMATION = create(PartSchema, {
+  content: { case: "confirmation", value: ANSWER },
+});
 
 describe("the user's answer to a form", () => {
   it("is the text of the message that holds the confirmation", () => {
-    expect(answerWith(text("two"), CONFIRMATION, text("words"))).toEqual({ note: "two\nwords" });
+    expect(answerWith(text("two"), CONFIRMATION, text("words"))).toEqual({
+      note: "two\nwords",
+    });
   });
 
   it("has no white space around the value", () => {
@@ -27,7 +40,17 @@ function text(value: string): Part {
 /** Returns the values that the agent gets for a message of the user. */
 function answerWith(...parts: Part[]): JsonObject | undefined {
   const properties = { note: { type: "string", default: "none" } };
-  const params = { mode: "form", message: "Why?", requestedSchema: { type: "object", properties } };
-  const response = elicitationResponse(params, ANSWER, create(TaskSchema, { history: [{ role: Role.USER, parts }] }));
-  return "content" in response && response.content ? { ...response.content } : undefined;
+  const params = {
+    mode: "form",
+    message: "Why?",
+    requestedSchema: { type: "object", properties },
+  };
+  const response = elicitationResponse(
+    params,
+    ANSWER,
+    create(TaskSchema, { history: [{ role: Role.USER, parts }] }),
+  );
+  return "content" in response && response.content
+    ? { ...response.content }
+    : undefined;
 }

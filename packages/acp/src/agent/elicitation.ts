@@ -12,38 +12,72 @@ import {
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
-import { isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { type CallUpdate, pageAddress } from "@devtool/server/agent";
 import { choicesOf, describeField, fieldValue } from "./form-field.ts";
 
-/** The id of an option that stands for a value is this, followed by the value. */
+/**
+ * The id of an option that stands for a value is this, followed by the value.
+ */
 const VALUE_OPTION = "value:";
 
-/** Creates the call that asks the user for the requested information; undefined for an unknown mode of elicitation. */
-export function elicitationCall(toolCallId: string, params: JsonObject): CallUpdate | undefined {
+/**
+ * Creates the call that asks the user for the requested information; undefined
+ * for an unknown mode of elicitation.
+ */
+export function elicitationCall(
+  toolCallId: string,
+  params: JsonObject,
+): CallUpdate | undefined {
   const description = describe(params);
   if (description === undefined) return undefined;
   const [only, ...others] = fieldsOf(params);
-  const choices = only && others.length === 0 && only[1].type !== "array" ? choicesOf(only[1]) : [];
+  const choices =
+    only && others.length === 0 && only[1].type !== "array"
+      ? choicesOf(only[1])
+      : [];
   const answers =
     choices.length > 0
-      ? choices.map(({ value, title }) => ({ id: VALUE_OPTION + value, name: title }))
-      : [{ id: OPTION_PROCEED_ONCE, name: params.mode === "url" ? "I opened it" : "Send the answer" }];
-  const options = [...answers, { id: OPTION_CANCEL, name: "Decline" }].map((option) =>
-    create(ConfirmationOptionSchema, option),
+      ? choices.map(({ value, title }) => ({
+          id: VALUE_OPTION + value,
+          name: title,
+        }))
+      : [
+          {
+            id: OPTION_PROCEED_ONCE,
+            name: params.mode === "url" ? "I opened it" : "Send the answer",
+          },
+        ];
+  const options = [...answers, { id: OPTION_CANCEL, name: "Decline" }].map(
+    (option) => create(ConfirmationOptionSchema, option),
   );
-  const details = { case: "genericDetails" as const, value: create(GenericDetailsSchema, { description }) };
+  const details = {
+    case: "genericDetails" as const,
+    value: create(GenericDetailsSchema, { description }),
+  };
   const call = create(ToolCallSchema, {
     toolCallId,
     toolName: "elicitation",
     status: ToolCallStatus.PENDING,
     description: stringOrEmpty(params.message).split("\n")[0] ?? "",
-    confirmationRequest: create(ConfirmationRequestSchema, { options, details }),
+    confirmationRequest: create(ConfirmationRequestSchema, {
+      options,
+      details,
+    }),
   });
   return { call };
 }
 
-/** Returns the answer for the agent: the text beside the user's confirmation holds the values. */
+/**
+ * Returns the answer for the agent: the text beside the user's confirmation
+ * holds the values.
+ */
 export function elicitationResponse(
   params: JsonObject,
   { toolCallId, selectedOptionId }: ToolCallConfirmation,
@@ -53,15 +87,19 @@ export function elicitationResponse(
   if (params.mode === "url") return { action: "accept" };
   const fields = fieldsOf(params);
   const defaults = Object.fromEntries(
-    fields.flatMap(([name, { default: value }]) => (value === undefined ? [] : [[name, value]])),
+    fields.flatMap(([name, { default: value }]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
   );
-  // Trimmed, since it is the value of a field: a blank answer leaves the field as it is.
+  // Trimmed, since it is the value of a field: a blank answer leaves the field
+  // as it is.
   const text = answerText(task, toolCallId).trim();
   const value = parseJsonOrUndefined(text);
   const [only, ...others] = fields;
   const given: JsonObject = isObject(value) ? value : {};
   if (only && others.length === 0 && !isObject(value)) {
-    if (selectedOptionId.startsWith(VALUE_OPTION)) given[only[0]] = selectedOptionId.slice(VALUE_OPTION.length);
+    if (selectedOptionId.startsWith(VALUE_OPTION))
+      given[only[0]] = selectedOptionId.slice(VALUE_OPTION.length);
     else if (text !== "") given[only[0]] = fieldValue(only[1], text, value);
   }
   const content: Record<string, string | number | boolean | string[]> = {};
@@ -69,9 +107,9 @@ export function elicitationResponse(
     if (Array.isArray(field)) content[name] = field.map(String);
     else if (typeof field !== "object") content[name] = field;
   }
-  const isComplete = listOrEmpty(objectOrEmpty(params.requestedSchema).required).every(
-    (name) => String(name) in content,
-  );
+  const isComplete = listOrEmpty(
+    objectOrEmpty(params.requestedSchema).required,
+  ).every((name) => String(name) in content);
   return isComplete ? { action: "accept", content } : { action: "cancel" };
 }
 
@@ -84,14 +122,22 @@ function describe(params: JsonObject): string | undefined {
   if (params.mode !== "form") return undefined;
   const required = listOrEmpty(objectOrEmpty(params.requestedSchema).required);
   const lines = fieldsOf(params).map(
-    ([name, field]) => `- ${name}: ${describeField(field)}${required.includes(name) ? ", required" : ""}`,
+    ([name, field]) =>
+      `- ${name}: ${describeField(field)}${required.includes(name) ? ", required" : ""}`,
   );
-  const heading = lines.length === 1 ? "Answer with the value of:" : "Answer with a JSON object that has:";
+  const heading =
+    lines.length === 1
+      ? "Answer with the value of:"
+      : "Answer with a JSON object that has:";
   return [message, ...(lines.length > 0 ? [heading, ...lines] : [])].join("\n");
 }
 
-function fieldsOf({ requestedSchema }: JsonObject): (readonly [string, JsonObject])[] {
-  return Object.entries(objectOrEmpty(objectOrEmpty(requestedSchema).properties)).flatMap(([name, schema]) =>
+function fieldsOf({
+  requestedSchema,
+}: JsonObject): (readonly [string, JsonObject])[] {
+  return Object.entries(
+    objectOrEmpty(objectOrEmpty(requestedSchema).properties),
+  ).flatMap(([name, schema]) =>
     isObject(schema) ? [[name, schema] as const] : [],
   );
 }

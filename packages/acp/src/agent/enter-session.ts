@@ -11,7 +11,10 @@ import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpConnection } from "./acp-connection.ts";
 
-/** The maximum length of an agent's id of a session, in characters. It is in the log. */
+/**
+ * The maximum length of an agent's id of a session, in characters. It is in the
+ * log.
+ */
 const MAX_ID_LENGTH = 1024;
 
 /** Which session of an agent to enter. */
@@ -31,11 +34,17 @@ export interface EnteredSession {
   readonly isContinued: boolean;
   readonly modes: SessionModeState | undefined;
   readonly configOptions: readonly SessionConfigOption[];
-  /** The field `models`, which version 1 of ACP no longer has; empty if the agent does not send it. */
+  /**
+   * The field `models`, which version 1 of ACP no longer has; empty if the
+   * agent does not send it.
+   */
   readonly models: JsonObject;
 }
 
-/** Resumes or loads a session, or begins a new one. Logs in first if the agent requires that and the options have the method. */
+/**
+ * Resumes or loads a session, or begins a new one. Logs in first if the agent
+ * requires that and the options have the method.
+ */
 export async function enterSession(
   connection: AcpConnection,
   options: EnterOptions,
@@ -45,14 +54,26 @@ export async function enterSession(
   try {
     return await enterOnce(connection, options, signal);
   } catch (reason) {
-    if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
+    if (
+      !(reason instanceof DevtoolError) ||
+      reason.code !== Code.Unauthenticated
+    )
+      throw reason;
     if (authMethod === undefined) {
-      const methods = (connection.initialized.authMethods ?? []).map((method) => `${method.name} (${method.id})`);
-      const offered = methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
-      throw new DevtoolError(`agent ${quoted(name)} requires a login${offered}`, Code.Unauthenticated, {
-        cause: reason,
-        remedy: "log in with the agent's own command, then send the message again",
-      });
+      const methods = (connection.initialized.authMethods ?? []).map(
+        (method) => `${method.name} (${method.id})`,
+      );
+      const offered =
+        methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
+      throw new DevtoolError(
+        `agent ${quoted(name)} requires a login${offered}`,
+        Code.Unauthenticated,
+        {
+          cause: reason,
+          remedy:
+            "log in with the agent's own command, then send the message again",
+        },
+      );
     }
     await connection.request("authenticate", signal, (agent) =>
       agent.request("authenticate", { methodId: authMethod }),
@@ -89,9 +110,11 @@ async function continueSession(
   place: { readonly cwd: string; readonly mcpServers: AcpMcpServer[] },
   signal: AbortSignal,
 ): Promise<EnteredSession | undefined> {
-  const { loadSession, sessionCapabilities } = connection.initialized.agentCapabilities ?? {};
+  const { loadSession, sessionCapabilities } =
+    connection.initialized.agentCapabilities ?? {};
   const canResume = (sessionCapabilities?.resume ?? undefined) !== undefined;
-  if (sessionId === "" || (!canResume && loadSession !== true)) return undefined;
+  if (sessionId === "" || (!canResume && loadSession !== true))
+    return undefined;
   const params = { sessionId, ...place };
   const method = canResume ? "session/resume" : "session/load";
   try {
@@ -104,30 +127,53 @@ async function continueSession(
   } catch (reason) {
     signal.throwIfAborted();
     connection.ended.throwIfAborted();
-    if (reason instanceof DevtoolError && reason.code === Code.Unauthenticated) throw reason;
-    onNotice(`a session cannot be continued: ${DevtoolError.from(reason).message}`);
+    if (reason instanceof DevtoolError && reason.code === Code.Unauthenticated)
+      throw reason;
+    onNotice(
+      `a session cannot be continued: ${DevtoolError.from(reason).message}`,
+    );
     return undefined;
   }
 }
 
-/** Returns the modes and options of an answer that are valid. The agent's program may send anything. */
-function stateOf(state: LoadSessionResponse | null): Pick<EnteredSession, "modes" | "configOptions" | "models"> {
+/**
+ * Returns the modes and options of an answer that are valid. The agent's
+ * program may send anything.
+ */
+function stateOf(
+  state: LoadSessionResponse | null,
+): Pick<EnteredSession, "modes" | "configOptions" | "models"> {
   const { modes, configOptions } = state ?? {};
   const isList = Array.isArray(modes?.availableModes);
   return {
-    modes: modes && isList ? { ...modes, availableModes: modes.availableModes.filter(isObject) } : undefined,
-    configOptions: Array.isArray(configOptions) ? configOptions.filter(isConfigOption) : [],
+    modes:
+      modes && isList
+        ? { ...modes, availableModes: modes.availableModes.filter(isObject) }
+        : undefined,
+    configOptions: Array.isArray(configOptions)
+      ? configOptions.filter(isConfigOption)
+      : [],
     models: objectOrEmpty(objectOrEmpty(state).models),
   };
 }
 
-/** Returns whether a value is an option of a session. The agent's program may send anything. */
+/**
+ * Returns whether a value is an option of a session. The agent's program may
+ * send anything.
+ */
 export function isConfigOption(option: unknown): option is SessionConfigOption {
   if (!isObject(option) || typeof option.id !== "string") return false;
-  return option.type === "boolean" || (Array.isArray(option.options) && option.options.every(isChoice));
+  return (
+    option.type === "boolean" ||
+    (Array.isArray(option.options) && option.options.every(isChoice))
+  );
 }
 
 /** Whether a choice of an option is a value or a group of values. */
 function isChoice(choice: unknown): boolean {
-  return isObject(choice) && ("value" in choice || (Array.isArray(choice.options) && choice.options.every(isObject)));
+  return (
+    isObject(choice) &&
+    ("value" in choice ||
+      (Array.isArray(choice.options) && choice.options.every(isObject)))
+  );
 }

@@ -8,7 +8,14 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { ToolCallConfirmation } from "@devtool/schema";
 import { objectOrEmpty, plainJson } from "@devtool/schema/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { ACTION_OPTIONS, ALLOW, actionCall, type ClientAction, type ClientGate, nameOf } from "./client-action.ts";
+import {
+  ACTION_OPTIONS,
+  ALLOW,
+  actionCall,
+  type ClientAction,
+  type ClientGate,
+  nameOf,
+} from "./client-action.ts";
 import { ItemQueue } from "./item-queue.ts";
 
 /** The code of the error of a request that the agent withdrew. */
@@ -22,9 +29,15 @@ export type SessionItem =
   /** An update of the agent: the `update` of a `session/update`. */
   | { readonly case: "update"; readonly value: JsonObject }
   /** A question of the agent about a call. */
-  | { readonly case: "permission"; readonly value: OpenQuestion<RequestPermissionOutcome> }
+  | {
+      readonly case: "permission";
+      readonly value: OpenQuestion<RequestPermissionOutcome>;
+    }
   /** A question of the agent that is not about a call. */
-  | { readonly case: "elicitation"; readonly value: OpenQuestion<CreateElicitationResponse> }
+  | {
+      readonly case: "elicitation";
+      readonly value: OpenQuestion<CreateElicitationResponse>;
+    }
   /** The agent no longer waits for an answer. */
   | { readonly case: "withdrawn"; readonly value: OpenQuestion<unknown> }
   /** The user answered the question of a call. */
@@ -32,8 +45,17 @@ export type SessionItem =
   /** A terminal of the client has new output. */
   | { readonly case: "terminal"; readonly value: string }
   /** An action of the client was done, or failed with an error. */
-  | { readonly case: "performed"; readonly value: { readonly params: JsonObject; readonly error: string | undefined } }
-  /** The agent answered the prompt with a stop reason. Empty: with something else. */
+  | {
+      readonly case: "performed";
+      readonly value: {
+        readonly params: JsonObject;
+        readonly error: string | undefined;
+      };
+    }
+  /**
+   * The agent answered the prompt with a stop reason. Empty: with something
+   * else.
+   */
   | { readonly case: "stopped"; readonly value: string }
   /** The agent refused the prompt or has ended. */
   | { readonly case: "failed"; readonly value: unknown };
@@ -43,12 +65,17 @@ export interface OpenQuestion<Answer> {
   readonly params: JsonObject;
   /** The options of a question about a call; none for other questions. */
   readonly options: readonly PermissionOption[];
-  /** The action of the client that the answer allows. Undefined for a question of the agent itself. */
+  /**
+   * The action of the client that the answer allows. Undefined for a question
+   * of the agent itself.
+   */
   readonly action?: ClientAction;
   answer(answer: Answer): void;
 }
 
-/** Receives what the agent sends, and keeps it in order while a turn is open. */
+/**
+ * Receives what the agent sends, and keeps it in order while a turn is open.
+ */
 export class Inbox implements ClientGate {
   readonly #onCommands: (update: JsonObject) => void;
   readonly #open = new Set<() => void>();
@@ -71,7 +98,10 @@ export class Inbox implements ClientGate {
     this.#open.clear();
   }
 
-  /** Resolves when the turn has taken enough of what arrived. An agent that is faster than its log waits. */
+  /**
+   * Resolves when the turn has taken enough of what arrived. An agent that is
+   * faster than its log waits.
+   */
   async room(): Promise<void> {
     await this.#queue?.room();
   }
@@ -83,37 +113,61 @@ export class Inbox implements ClientGate {
   register(app: ClientApp): void {
     app.onNotification("session/update", objectOrEmpty, ({ params }) => {
       const update = objectOrEmpty(params.update);
-      if (update.sessionUpdate === "available_commands_update") this.#onCommands(update);
-      // Outside of a turn it is the replay of `session/load`, or a late word about an earlier turn.
+      if (update.sessionUpdate === "available_commands_update")
+        this.#onCommands(update);
+      // Outside of a turn it is the replay of `session/load`, or a late word
+      // about an earlier turn.
       this.put({ case: "update", value: update });
     });
     app.onRequest("session/request_permission", async ({ params, signal }) => ({
-      outcome: await this.#ask<RequestPermissionOutcome>(signal, { outcome: "cancelled" }, (answer) => ({
-        case: "permission",
-        value: { params: plainJson(params), options: params.options, answer },
-      })),
+      outcome: await this.#ask<RequestPermissionOutcome>(
+        signal,
+        { outcome: "cancelled" },
+        (answer) => ({
+          case: "permission",
+          value: { params: plainJson(params), options: params.options, answer },
+        }),
+      ),
     }));
     app.onRequest("elicitation/create", ({ params, signal }) =>
-      this.#ask<CreateElicitationResponse>(signal, { action: "cancel" }, (answer) => ({
-        case: "elicitation",
-        value: { params: plainJson(params), options: [], answer },
-      })),
+      this.#ask<CreateElicitationResponse>(
+        signal,
+        { action: "cancel" },
+        (answer) => ({
+          case: "elicitation",
+          value: { params: plainJson(params), options: [], answer },
+        }),
+      ),
     );
   }
 
-  async run<Result>(action: ClientAction, perform: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  async run<Result>(
+    action: ClientAction,
+    perform: () => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result> {
     const queue = this.#queue;
     if (!queue)
-      throw new DevtoolError(`${nameOf(action)} is not possible now: no turn is open`, Code.FailedPrecondition);
+      throw new DevtoolError(
+        `${nameOf(action)} is not possible now: no turn is open`,
+        Code.FailedPrecondition,
+      );
     const params = { toolCall: actionCall(action) };
-    const outcome = await this.#ask<RequestPermissionOutcome>(signal, { outcome: "cancelled" }, (answer) => ({
-      case: "permission",
-      value: { params, options: ACTION_OPTIONS, action, answer },
-    }));
+    const outcome = await this.#ask<RequestPermissionOutcome>(
+      signal,
+      { outcome: "cancelled" },
+      (answer) => ({
+        case: "permission",
+        value: { params, options: ACTION_OPTIONS, action, answer },
+      }),
+    );
     if (outcome.outcome === "cancelled" || signal.aborted)
       throw new DevtoolError(`${nameOf(action)} was canceled`, Code.Canceled);
     if (outcome.optionId !== ALLOW)
-      throw new DevtoolError(`${nameOf(action)} was not allowed`, Code.FailedPrecondition);
+      throw new DevtoolError(
+        `${nameOf(action)} was not allowed`,
+        Code.FailedPrecondition,
+      );
     let error: string | undefined;
     try {
       return await perform();
@@ -125,11 +179,16 @@ export class Inbox implements ClientGate {
     }
   }
 
-  /** Puts a question into the queue and waits for its answer. Outside of a turn, and beyond the maximum, it is cancelled at once. */
+  /**
+   * Puts a question into the queue and waits for its answer. Outside of a turn,
+   * and beyond the maximum, it is cancelled at once.
+   */
   async #ask<Answer>(
     signal: AbortSignal,
     cancelled: Answer,
-    itemOf: (answer: (value: Answer) => void) => Extract<SessionItem, { case: "permission" | "elicitation" }>,
+    itemOf: (
+      answer: (value: Answer) => void,
+    ) => Extract<SessionItem, { case: "permission" | "elicitation" }>,
   ): Promise<Answer> {
     const queue = this.#queue;
     if (!queue || this.#open.size >= MAX_QUESTIONS) return cancelled;
@@ -137,7 +196,8 @@ export class Inbox implements ClientGate {
     const cancel = (): void => answered.resolve(cancelled);
     const item = itemOf(answered.resolve);
     const withdraw = (): void => {
-      // A connection that closes aborts all requests, too: those questions stay open.
+      // A connection that closes aborts all requests, too: those questions stay
+      // open.
       if (objectOrEmpty(signal.reason).code !== REQUEST_CANCELLED) return;
       queue.put({ case: "withdrawn", value: item.value });
       cancel();

@@ -7,7 +7,9 @@ import type { AcpLimits } from "./acp-agent-options.ts";
 
 /** The time in which messages are counted, in milliseconds. */
 const WINDOW_MS = 1000;
-/** The number of messages after which the event loop continues with other work. */
+/**
+ * The number of messages after which the event loop continues with other work.
+ */
 const MESSAGES_PER_TURN = 50;
 
 /** The options of `readMessages`. */
@@ -15,15 +17,19 @@ export interface MessageReaderOptions {
   readonly limits: Pick<AcpLimits, "maxMessageBytes" | "maxMessagesPerSecond">;
   /** The clock, in milliseconds. */
   readonly nowMs: () => number;
-  /** Called for a line that is not a message: agents print to standard output by mistake. */
+  /**
+   * Called for a line that is not a message: agents print to standard output by
+   * mistake.
+   */
   readonly onForeignLine: () => void;
 }
 
 /**
- * Reads the messages of JSON-RPC from the bytes of an agent, one per line. Other lines are skipped.
+ * Reads the messages of JSON-RPC from the bytes of an agent, one per line.
+ * Other lines are skipped.
  *
- * Throws for a line that is too long, for a message with too much nesting or too many values, and for too many messages within
- * a second.
+ * Throws for a line that is too long, for a message with too much nesting or
+ * too many values, and for too many messages within a second.
  */
 export async function* readMessages(
   output: AsyncIterable<Uint8Array>,
@@ -41,9 +47,16 @@ export async function* readMessages(
         count = 0;
       }
       if (++count > maxMessagesPerSecond)
-        throw new Error(`it sent more than ${maxMessagesPerSecond} messages within a second`);
+        throw new Error(
+          `it sent more than ${maxMessagesPerSecond} messages within a second`,
+        );
       const isObjectLine = line.startsWith("{");
-      if (isObjectLine) assertJsonBudget(line, { maxBytes: maxMessageBytes, maxDepth: 64, maxNodes: 200_000 });
+      if (isObjectLine)
+        assertJsonBudget(line, {
+          maxBytes: maxMessageBytes,
+          maxDepth: 64,
+          maxNodes: 200_000,
+        });
       const message = isObjectLine ? parseJsonOrUndefined(line) : undefined;
       if (isMessage(message)) yield message;
       else if (line.length > 0) onForeignLine();
@@ -52,12 +65,19 @@ export async function* readMessages(
   }
 }
 
-/** Returns whether a value is a message of JSON-RPC 2.0: a request, a notification or a response. */
+/**
+ * Returns whether a value is a message of JSON-RPC 2.0: a request, a
+ * notification or a response.
+ */
 function isMessage(value: unknown): value is AnyMessage {
   if (!isObject(value)) return false;
   const { method, id, error } = value;
   const hasId = typeof id === "string" || typeof id === "number" || id === null;
-  if (method !== undefined) return typeof method === "string" && (hasId || id === undefined);
-  const isError = isObject(error) && typeof error.code === "number" && typeof error.message === "string";
+  if (method !== undefined)
+    return typeof method === "string" && (hasId || id === undefined);
+  const isError =
+    isObject(error) &&
+    typeof error.code === "number" &&
+    typeof error.message === "string";
   return hasId && ("result" in value || isError);
 }

@@ -5,7 +5,10 @@ import type { OfferedModel } from "@devtool/server/agent";
 
 /** The models between which a session of an agent chooses. */
 export interface ModelChoice {
-  /** The option that chooses one. Undefined for an agent that takes `session/set_model` in place of an option. */
+  /**
+   * The option that chooses one. Undefined for an agent that takes
+   * `session/set_model` in place of an option.
+   */
   readonly optionId: string | undefined;
   /** The model that answers. */
   readonly current: string;
@@ -13,26 +16,42 @@ export interface ModelChoice {
 }
 
 /**
- * Returns the choice of models of a session. Undefined if the agent offers none.
+ * Returns the choice of models of a session. Undefined if the agent offers
+ * none.
  *
- * @param configOptions the options of the session, one of which may have the category `model`
- * @param models the field `models` of the answer that opened the session: agents that have no such option may list their
- *   models in it
+ * @param configOptions the options of the session, one of which may have the
+ * category `model`
+ * @param models the field `models` of the answer that opened the session:
+ *   agents that have no such option may list their models in it
  */
 export function modelChoice(
   configOptions: readonly SessionConfigOption[],
   models: JsonObject,
 ): ModelChoice | undefined {
-  const option = configOptions.find(({ category, type }) => category === "model" && type === "select");
+  const option = configOptions.find(
+    ({ category, type }) => category === "model" && type === "select",
+  );
   if (option?.type === "select") {
-    const choices = option.options.flatMap((each) => ("value" in each ? [each] : each.options));
+    const choices = option.options.flatMap((each) =>
+      "value" in each ? [each] : each.options,
+    );
     const offered = choices.map(({ value, name }) => offeredModel(value, name));
-    return { optionId: option.id, current: stringOrEmpty(option.currentValue), offered };
+    return {
+      optionId: option.id,
+      current: stringOrEmpty(option.currentValue),
+      offered,
+    };
   }
   const listed = listOrEmpty(models.availableModels).filter(isObject);
   if (listed.length === 0) return undefined;
-  const offered = listed.map(({ modelId, name }) => offeredModel(modelId, name));
-  return { optionId: undefined, current: stringOrEmpty(models.currentModelId), offered };
+  const offered = listed.map(({ modelId, name }) =>
+    offeredModel(modelId, name),
+  );
+  return {
+    optionId: undefined,
+    current: stringOrEmpty(models.currentModelId),
+    offered,
+  };
 }
 
 /** The agent's program may send anything. */

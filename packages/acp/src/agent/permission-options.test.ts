@@ -2,7 +2,11 @@ import type { PermissionOption } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
 import { PermissionOptions } from "./permission-options.ts";
 
-const option = (optionId: string, kind: PermissionOption["kind"], name = optionId): PermissionOption => ({
+const option = (
+  optionId: string,
+  kind: PermissionOption["kind"],
+  name = optionId,
+): PermissionOption => ({
   optionId,
   kind,
   name,
@@ -13,7 +17,9 @@ const CANCELLED = { outcome: "cancelled" };
 
 /** The ids and names that a user sees. */
 function shown(options: readonly PermissionOption[]): string[] {
-  return new PermissionOptions(options).shown.map(({ id, name }) => `${id} ${name}`);
+  return new PermissionOptions(options).shown.map(
+    ({ id, name }) => `${id} ${name}`,
+  );
 }
 
 /** The agent's id of the option that stands for one of ours. */
@@ -24,17 +30,30 @@ function chosen(options: readonly PermissionOption[], id: string): unknown {
 
 describe("the options of a permission request", () => {
   it("are known by their kinds, and answered with the agent's ids", () => {
-    const options = [NO, option("approved-for-session", "allow_always", "Always"), ONCE];
-    expect(shown(options)).toEqual(["proceed_once Yes", "proceed_always Always", "cancel No"]);
-    expect(["proceed_once", "proceed_always", "cancel"].map((id) => chosen(options, id))).toEqual([
-      "yes",
-      "approved-for-session",
-      "no",
+    const options = [
+      NO,
+      option("approved-for-session", "allow_always", "Always"),
+      ONCE,
+    ];
+    expect(shown(options)).toEqual([
+      "proceed_once Yes",
+      "proceed_always Always",
+      "cancel No",
     ]);
+    expect(
+      ["proceed_once", "proceed_always", "cancel"].map((id) =>
+        chosen(options, id),
+      ),
+    ).toEqual(["yes", "approved-for-session", "no"]);
   });
 
   it("of the same kind are told apart by the agent's ids", () => {
-    const options = [ONCE, option("tool", "allow_always"), option("server", "allow_always"), NO];
+    const options = [
+      ONCE,
+      option("tool", "allow_always"),
+      option("server", "allow_always"),
+      NO,
+    ];
     expect(shown(options)).toEqual([
       "proceed_once Yes",
       "proceed_always tool",
@@ -46,7 +65,10 @@ describe("the options of a permission request", () => {
 
   it("that reject always are chosen only where there is no other that rejects", () => {
     const never = option("never", "reject_always", "Never");
-    expect([chosen([never, ONCE, NO], "cancel"), chosen([never, ONCE], "cancel")]).toEqual(["no", "never"]);
+    expect([
+      chosen([never, ONCE, NO], "cancel"),
+      chosen([never, ONCE], "cancel"),
+    ]).toEqual(["no", "never"]);
     expect(shown([never, ONCE])).toEqual(["proceed_once Yes", "cancel Never"]);
   });
 
@@ -57,7 +79,10 @@ describe("the options of a permission request", () => {
   });
 
   it("may be none", () => {
-    expect([shown([]), chosen([], "proceed_once")]).toEqual([["cancel Decline"], CANCELLED]);
+    expect([shown([]), chosen([], "proceed_once")]).toEqual([
+      ["cancel Decline"],
+      CANCELLED,
+    ]);
   });
 
   it("that are not offered this time decline", () => {
@@ -70,13 +95,23 @@ describe("the options of a permission request", () => {
     option("proceedWithoutSandbox", "allow_once", "Run it again"),
     option("x", "allow_once", "Run outside of the sandbox"),
     option("unsandboxed", "allow_always", "Run"),
-  ])("never take one that leaves the sandbox for a plain one: $optionId, $name", (wide) => {
-    const options = [wide, ONCE, NO];
-    expect(shown(options)).toEqual(["proceed_once Yes", `proceed_without_sandbox ${wide.name}`, "cancel No"]);
-    expect(new PermissionOptions(options).allowed).toEqual({ outcome: "selected", optionId: "yes" });
-    expect(new PermissionOptions([wide, NO]).allowed).toBeUndefined();
-    expect(chosen([wide, NO], "proceed_once")).toBe("no");
-  });
+  ])(
+    "never take one that leaves the sandbox for a plain one: $optionId, $name",
+    (wide) => {
+      const options = [wide, ONCE, NO];
+      expect(shown(options)).toEqual([
+        "proceed_once Yes",
+        `proceed_without_sandbox ${wide.name}`,
+        "cancel No",
+      ]);
+      expect(new PermissionOptions(options).allowed).toEqual({
+        outcome: "selected",
+        optionId: "yes",
+      });
+      expect(new PermissionOptions([wide, NO]).allowed).toBeUndefined();
+      expect(chosen([wide, NO], "proceed_once")).toBe("no");
+    },
+  );
 
   it.each([
     option("approved_for_session", "allow_once", "Yes"),
@@ -84,47 +119,97 @@ describe("the options of a permission request", () => {
     option("proceed_for_task", "allow_once", "Yes"),
     option("x", "allow_once", "Yes, and don't ask again"),
     option("x", "allow_always", "Yes"),
-  ])("never take one that allows more than this call for a plain one: $optionId, $name", (wide) => {
-    const options = [wide, ONCE, NO];
-    expect(shown(options)).toEqual(["proceed_once Yes", `proceed_always ${wide.name}`, "cancel No"]);
-    expect(new PermissionOptions([wide, NO]).allowed).toBeUndefined();
-    expect(chosen([wide, NO], "proceed_once")).toBe("no");
-  });
+  ])(
+    "never take one that allows more than this call for a plain one: $optionId, $name",
+    (wide) => {
+      const options = [wide, ONCE, NO];
+      expect(shown(options)).toEqual([
+        "proceed_once Yes",
+        `proceed_always ${wide.name}`,
+        "cancel No",
+      ]);
+      expect(new PermissionOptions([wide, NO]).allowed).toBeUndefined();
+      expect(chosen([wide, NO], "proceed_once")).toBe("no");
+    },
+  );
 
-  it.each(["Allow", "Yes, run it", "Approve the call"])("take a plain name for what it says: %s", (name) => {
-    expect(shown([option("proceed_once", "allow_once", name), NO])).toEqual([`proceed_once ${name}`, "cancel No"]);
-  });
+  it.each(["Allow", "Yes, run it", "Approve the call"])(
+    "take a plain name for what it says: %s",
+    (name) => {
+      expect(shown([option("proceed_once", "allow_once", name), NO])).toEqual([
+        `proceed_once ${name}`,
+        "cancel No",
+      ]);
+    },
+  );
 
   it("that repeat an id are one, and none if they differ in kind: nobody knows which an answer means", () => {
     expect(shown([ONCE, ONCE, NO])).toEqual(["proceed_once Yes", "cancel No"]);
-    const twoFaced = [option("yes", "allow_once"), option("yes", "reject_once")];
-    expect([shown(twoFaced), chosen(twoFaced, "cancel")]).toEqual([["cancel Decline"], CANCELLED]);
-    expect(chosen([...twoFaced, option("go", "allow_once"), NO], "proceed_once")).toBe("go");
+    const twoFaced = [
+      option("yes", "allow_once"),
+      option("yes", "reject_once"),
+    ];
+    expect([shown(twoFaced), chosen(twoFaced, "cancel")]).toEqual([
+      ["cancel Decline"],
+      CANCELLED,
+    ]);
+    expect(
+      chosen([...twoFaced, option("go", "allow_once"), NO], "proceed_once"),
+    ).toBe("go");
   });
 
   it("without a name are named for what they do", () => {
     expect(
-      shown([option("a", "allow_once", ""), option("b", "allow_always", " \n"), option("c", "reject_once", "")]),
-    ).toEqual(["proceed_once Allow", "proceed_always Always allow", "cancel Decline"]);
+      shown([
+        option("a", "allow_once", ""),
+        option("b", "allow_always", " \n"),
+        option("c", "reject_once", ""),
+      ]),
+    ).toEqual([
+      "proceed_once Allow",
+      "proceed_always Always allow",
+      "cancel Decline",
+    ]);
   });
 
   it("show control characters and ones that change the direction of text as what they are", () => {
-    expect(shown([option("a", "allow_once", "Yes\u202e\u0007\r\nNo"), option("b", "reject_once", "N\u200bo")])).toEqual(
-      ["proceed_once Yes\\u{202e}\\u{7}\\u{d} [1 more line]", "cancel N\\u{200b}o"],
-    );
+    expect(
+      shown([
+        option("a", "allow_once", "Yes\u202e\u0007\r\nNo"),
+        option("b", "reject_once", "N\u200bo"),
+      ]),
+    ).toEqual([
+      "proceed_once Yes\\u{202e}\\u{7}\\u{d} [1 more line]",
+      "cancel N\\u{200b}o",
+    ]);
   });
 
   it("are at most twenty and one that declines, with names of at most 200 characters", () => {
-    const many = Array.from({ length: 1000 }, (_, index) => option(`o${index}`, "allow_once", "x".repeat(10_000)));
+    const many = Array.from({ length: 1000 }, (_, index) =>
+      option(`o${index}`, "allow_once", "x".repeat(10_000)),
+    );
     const { shown: offered } = new PermissionOptions([...many, NO]);
     expect([offered.length, offered.at(-1)?.id]).toEqual([21, "cancel"]);
-    expect(Math.max(...offered.map(({ name }) => name.length))).toBeLessThanOrEqual(250);
+    expect(
+      Math.max(...offered.map(({ name }) => name.length)),
+    ).toBeLessThanOrEqual(250);
     expect(chosen([...many, NO], "proceed_once:o999")).toBe("no");
   });
 
   it("say how far an answer goes", () => {
-    const options = new PermissionOptions([ONCE, option("all", "allow_always"), NO]);
-    const reach = ["proceed_once", "proceed_always", "cancel"].map((id) => options.reachOf(options.outcome(id)));
-    expect([...reach, options.reachOf({ outcome: "cancelled" })]).toEqual(["once", "always", undefined, undefined]);
+    const options = new PermissionOptions([
+      ONCE,
+      option("all", "allow_always"),
+      NO,
+    ]);
+    const reach = ["proceed_once", "proceed_always", "cancel"].map((id) =>
+      options.reachOf(options.outcome(id)),
+    );
+    expect([...reach, options.reachOf({ outcome: "cancelled" })]).toEqual([
+      "once",
+      "always",
+      undefined,
+      undefined,
+    ]);
   });
 });

@@ -1,8 +1,17 @@
 import type { RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { findToolCallDetail, OPTION_CANCEL, ToolCallStage } from "@devtool/schema";
+import {
+  findToolCallDetail,
+  OPTION_CANCEL,
+  ToolCallStage,
+} from "@devtool/schema";
 import { objectOrEmpty } from "@devtool/schema/json";
-import type { AgentEvent, CallUpdate, PermissionPolicy, Turn } from "@devtool/server/agent";
+import type {
+  AgentEvent,
+  CallUpdate,
+  PermissionPolicy,
+  Turn,
+} from "@devtool/server/agent";
 import type { AcpSession } from "./acp-session.ts";
 import { Approvals, type ShownCall } from "./approvals.ts";
 import type { CallBook } from "./call-book.ts";
@@ -14,7 +23,10 @@ import { PermissionOptions } from "./permission-options.ts";
 import { calls } from "./update-events.ts";
 import type { UserQuestion, UserQuestions } from "./user-questions.ts";
 
-/** The time in which further questions are shown together with the first, in milliseconds. */
+/**
+ * The time in which further questions are shown together with the first, in
+ * milliseconds.
+ */
 const GATHER_MS = 20;
 const ALLOWED = "the policy allows it";
 const CANCELLED: RequestPermissionOutcome = { outcome: "cancelled" };
@@ -30,7 +42,10 @@ interface CallQuestion {
 /** The outcome of a question of the agent. */
 interface PermissionResult {
   readonly updates: readonly CallUpdate[];
-  /** Answers it, once the updates are recorded. Undefined when the user is asked. */
+  /**
+   * Answers it, once the updates are recorded. Undefined when the user is
+   * asked.
+   */
   readonly answer?: () => Iterable<AgentEvent>;
 }
 
@@ -46,7 +61,10 @@ export interface PermissionQuestionsOptions {
 
 type Performed = Extract<SessionItem, { case: "performed" }>["value"];
 
-/** The questions of the agent in one turn whether a call may run, and the calls that the client makes for it. */
+/**
+ * The questions of the agent in one turn whether a call may run, and the calls
+ * that the client makes for it.
+ */
 export class PermissionQuestions {
   readonly #turn: Turn;
   readonly #session: AcpSession;
@@ -55,17 +73,35 @@ export class PermissionQuestions {
   readonly #earlier: EarlierQuestions;
   readonly #approvals: Approvals;
   readonly #decision: CallDecision;
-  /** The calls that the client makes for the agent now, by the parameters of their questions. */
+  /**
+   * The calls that the client makes for the agent now, by the parameters of
+   * their questions.
+   */
   readonly #performing = new Map<JsonObject, string>();
 
-  constructor({ turn, session, permission, book, questions, earlier }: PermissionQuestionsOptions) {
+  constructor({
+    turn,
+    session,
+    permission,
+    book,
+    questions,
+    earlier,
+  }: PermissionQuestionsOptions) {
     this.#turn = turn;
     this.#session = session;
     this.#book = book;
     this.#questions = questions;
     this.#earlier = earlier;
-    this.#approvals = new Approvals(book, turn.task.settings?.workspacePath ?? "");
-    this.#decision = new CallDecision({ turn, book, permission, allowsEdits: () => session.allowsEdits });
+    this.#approvals = new Approvals(
+      book,
+      turn.task.settings?.workspacePath ?? "",
+    );
+    this.#decision = new CallDecision({
+      turn,
+      book,
+      permission,
+      allowsEdits: () => session.allowsEdits,
+    });
   }
 
   /** Whether the client makes a call for the agent now. */
@@ -73,7 +109,10 @@ export class PermissionQuestions {
     return this.#performing.size > 0;
   }
 
-  /** Shows the questions that the agent asks at the same time together, so that the user is asked once about all. */
+  /**
+   * Shows the questions that the agent asks at the same time together, so that
+   * the user is asked once about all.
+   */
   async *ask(
     first: OpenQuestion<RequestPermissionOutcome>,
     queue: ItemQueue<SessionItem>,
@@ -81,7 +120,10 @@ export class PermissionQuestions {
   ): AsyncGenerator<AgentEvent> {
     const gathered = new Set<unknown>();
     const asking: CallUpdate[] = [];
-    for (let question: OpenQuestion<RequestPermissionOutcome> | undefined = first; question; ) {
+    for (
+      let question: OpenQuestion<RequestPermissionOutcome> | undefined = first;
+      question;
+    ) {
       gathered.add(keyOf(question));
       const { updates, answer } = await this.#decide(question, queue, signal);
       if (answer) yield* calls(updates);
@@ -90,14 +132,21 @@ export class PermissionQuestions {
       if (asking.length === 0) return;
       const following = await queue.peek(GATHER_MS, signal);
       question = undefined;
-      if (following?.case !== "permission" || gathered.has(keyOf(following.value))) break;
+      if (
+        following?.case !== "permission" ||
+        gathered.has(keyOf(following.value))
+      )
+        break;
       await queue.take(signal);
       question = following.value;
     }
     yield* calls(asking);
   }
 
-  /** Decides about a question: returns the versions of its call, and what follows when they are recorded. */
+  /**
+   * Decides about a question: returns the versions of its call, and what
+   * follows when they are recorded.
+   */
   async #decide(
     question: OpenQuestion<RequestPermissionOutcome>,
     queue: ItemQueue<SessionItem>,
@@ -107,72 +156,129 @@ export class PermissionQuestions {
     const options = new PermissionOptions(question.options);
     const call = objectOrEmpty(params.toolCall);
     const { allowed = CANCELLED, rejected } = options;
-    if (action && this.#approvals.use(action)) return { updates: [], answer: () => answered(question, allowed) };
+    if (action && this.#approvals.use(action))
+      return { updates: [], answer: () => answered(question, allowed) };
     const id = action ? this.#book.begin(call) : this.#book.merge(call, true);
-    if (id === undefined) return { updates: [], answer: () => answered(question, CANCELLED) };
+    if (id === undefined)
+      return { updates: [], answer: () => answered(question, CANCELLED) };
     const earlier = this.#earlier.take(id, this.#book.digestOf(id));
     if (earlier !== undefined) this.#book.adopt(id, earlier);
-    const asked = { question, options, shown: this.#approvals.show(earlier ?? id) };
-    if (earlier !== undefined) return { updates: [], answer: () => this.#askEarlier(asked, queue, signal) };
+    const asked = {
+      question,
+      options,
+      shown: this.#approvals.show(earlier ?? id),
+    };
+    if (earlier !== undefined)
+      return {
+        updates: [],
+        answer: () => this.#askEarlier(asked, queue, signal),
+      };
     const decision = await this.#decision.about(id, action, signal);
     if (action?.case === "read" && decision.case === "allow")
       return { updates: [], answer: () => answered(question, allowed) };
     if (decision.case === "allow" && options.allowed)
-      return { updates: this.#book.allowed(id, decision.rule, ALLOWED), answer: () => this.#settle(asked, allowed) };
+      return {
+        updates: this.#book.allowed(id, decision.rule, ALLOWED),
+        answer: () => this.#settle(asked, allowed),
+      };
     if (decision.case === "deny") {
       const { rule, reason } = decision;
-      const updates = this.#book.failed(id, "policy_violation", reason, { rule, reason });
+      const updates = this.#book.failed(id, "policy_violation", reason, {
+        rule,
+        reason,
+      });
       return { updates, answer: () => answered(question, rejected) };
     }
     return this.#askUser(asked, queue, signal);
   }
 
   /**
-   * Asks the user about a call. The question is a call of its own when the call runs or was approved once, and so cannot wait again,
-   * and when the user is reading another question about it: an answer is for the question that was shown.
+   * Asks the user about a call. The question is a call of its own when the call
+   * runs or was approved once, and so cannot wait again, and when the user is
+   * reading another question about it: an answer is for the question that was
+   * shown.
    */
-  #askUser(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): PermissionResult {
+  #askUser(
+    asked: CallQuestion,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): PermissionResult {
     const { question, options, shown } = asked;
     const { id } = shown;
     // The call may have an open question about an earlier version of itself.
     const { digest } = findToolCallDetail(this.#turn.task, id) ?? {};
-    const asksAboutOther = this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
-    const isOwnCall = this.#book.stage(id) <= ToolCallStage.AWAITING_APPROVAL && !asksAboutOther;
+    const asksAboutOther =
+      this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
+    const isOwnCall =
+      this.#book.stage(id) <= ToolCallStage.AWAITING_APPROVAL &&
+      !asksAboutOther;
     const askId = isOwnCall ? id : this.#questions.freeId(`${id}?`);
-    this.#questions.ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
+    this.#questions.ask(
+      askId,
+      { callId: id, answer: this.#answerOf(asked), question },
+      queue,
+      signal,
+    );
     const updates = isOwnCall
       ? this.#book.asking(id, options.shown)
       : [this.#book.askingWhileRunning(id, askId, options.shown)];
     return { updates };
   }
 
-  /** Answers the question of a call that an earlier run asked already: with its answer, or when the user answers. */
-  *#askEarlier(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): Generator<AgentEvent> {
+  /**
+   * Answers the question of a call that an earlier run asked already: with its
+   * answer, or when the user answers.
+   */
+  *#askEarlier(
+    asked: CallQuestion,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): Generator<AgentEvent> {
     const { question, options, shown } = asked;
     const { id } = shown;
     const stage = this.#book.stage(id);
-    const chosen = findToolCallDetail(this.#turn.task, id)?.selectedOptionId ?? OPTION_CANCEL;
+    const chosen =
+      findToolCallDetail(this.#turn.task, id)?.selectedOptionId ??
+      OPTION_CANCEL;
     if (stage === ToolCallStage.AWAITING_APPROVAL)
-      this.#questions.ask(id, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
-    else yield* this.#settle(asked, options.outcome(stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen));
+      this.#questions.ask(
+        id,
+        { callId: id, answer: this.#answerOf(asked), question },
+        queue,
+        signal,
+      );
+    else
+      yield* this.#settle(
+        asked,
+        options.outcome(
+          stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen,
+        ),
+      );
   }
 
   #answerOf(asked: CallQuestion): UserQuestion["answer"] {
-    return ({ selectedOptionId }) => this.#settle(asked, asked.options.outcome(selectedOptionId));
+    return ({ selectedOptionId }) =>
+      this.#settle(asked, asked.options.outcome(selectedOptionId));
   }
 
   /**
-   * Answers a question about a call. A call that may run is recorded as one that runs before anybody can run it: after a
-   * crash it is not taken for one that still waits.
+   * Answers a question about a call. A call that may run is recorded as one
+   * that runs before anybody can run it: after a crash it is not taken for one
+   * that still waits.
    */
-  *#settle({ question, options, shown }: CallQuestion, outcome: RequestPermissionOutcome): Generator<AgentEvent> {
+  *#settle(
+    { question, options, shown }: CallQuestion,
+    outcome: RequestPermissionOutcome,
+  ): Generator<AgentEvent> {
     const reach = options.reachOf(outcome);
     // An agent that has ended asks again, and gets the answer then.
     if (this.#session.connection.ended.aborted) return question.answer(outcome);
     if (reach) {
       this.#approvals.add(shown);
-      // Only a call that was shown with its changes counts: an agent may give any call the kind "edit".
-      if (reach === "always" && shown.changes.length > 0) this.#session.allowsEdits = true;
+      // Only a call that was shown with its changes counts: an agent may give
+      // any call the kind "edit".
+      if (reach === "always" && shown.changes.length > 0)
+        this.#session.allowsEdits = true;
       if (question.action) this.#performing.set(question.params, shown.id);
       yield* calls(this.#book.executing(shown.id));
     }
@@ -184,16 +290,25 @@ export class PermissionQuestions {
     const id = this.#performing.get(params);
     if (id === undefined) return;
     this.#performing.delete(params);
-    yield* calls(error === undefined ? this.#book.succeeded(id) : this.#book.failed(id, "execution_failed", error));
+    yield* calls(
+      error === undefined
+        ? this.#book.succeeded(id)
+        : this.#book.failed(id, "execution_failed", error),
+    );
   }
 }
 
-function answered<Answer>(question: OpenQuestion<Answer>, value: Answer): readonly AgentEvent[] {
+function answered<Answer>(
+  question: OpenQuestion<Answer>,
+  value: Answer,
+): readonly AgentEvent[] {
   question.answer(value);
   return [];
 }
 
-/** Returns the key that distinguishes questions that are open at the same time. */
+/**
+ * Returns the key that distinguishes questions that are open at the same time.
+ */
 function keyOf(question: OpenQuestion<RequestPermissionOutcome>): unknown {
   return objectOrEmpty(question.params.toolCall).toolCallId ?? question;
 }

@@ -1,8 +1,20 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type SlashCommand, SlashCommandArgumentSchema, SlashCommandSchema } from "@devtool/schema";
-import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  type SlashCommand,
+  SlashCommandArgumentSchema,
+  SlashCommandSchema,
+} from "@devtool/schema";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 
-/** Returns the commands of an `available_commands_update`: a name of several words is a command below another. */
+/**
+ * Returns the commands of an `available_commands_update`: a name of several
+ * words is a command below another.
+ */
 export function commandTree({ availableCommands }: JsonObject): SlashCommand[] {
   const commands: SlashCommand[] = [];
   for (const item of listOrEmpty(availableCommands).filter(isObject)) {
@@ -12,13 +24,25 @@ export function commandTree({ availableCommands }: JsonObject): SlashCommand[] {
     let level = commands;
     for (const [index, name] of words.entries()) {
       const known = level.find((command) => command.name === name);
-      const command = known ?? create(SlashCommandSchema, { name, description: `Commands of ${name}.` });
+      const command =
+        known ??
+        create(SlashCommandSchema, {
+          name,
+          description: `Commands of ${name}.`,
+        });
       if (!known) level.push(command);
       if (index === words.length - 1) {
         command.description = stringOrEmpty(item.description);
         const hint = stringOrEmpty(objectOrEmpty(item.input).hint);
         command.arguments =
-          hint === "" ? [] : [create(SlashCommandArgumentSchema, { name: "args", description: hint })];
+          hint === ""
+            ? []
+            : [
+                create(SlashCommandArgumentSchema, {
+                  name: "args",
+                  description: hint,
+                }),
+              ];
       }
       level = command.subCommands;
     }
@@ -27,7 +51,10 @@ export function commandTree({ availableCommands }: JsonObject): SlashCommand[] {
 }
 
 /** Returns why a command cannot start; undefined when it can. */
-export function findCommand(commands: readonly SlashCommand[], path: readonly string[]): string | undefined {
+export function findCommand(
+  commands: readonly SlashCommand[],
+  path: readonly string[],
+): string | undefined {
   let level = commands;
   for (const word of path) {
     const command = level.find(({ name }) => name === word);

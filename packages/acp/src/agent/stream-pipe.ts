@@ -2,7 +2,8 @@ import type { Stream } from "@agentclientprotocol/sdk";
 import type { AcpPipe } from "./acp-agent-options.ts";
 
 /**
- * Returns the pipe of an agent that a stream of `@agentclientprotocol/sdk` reaches, such as its client for Streamable HTTP.
+ * Returns the pipe of an agent that a stream of `@agentclientprotocol/sdk`
+ * reaches, such as its client for Streamable HTTP.
  *
  * ```ts
  * acpAgent({ name: "remote", command: async () => streamPipe(createHttpStream("https://agents.example/acp")) });
@@ -12,12 +13,17 @@ export function streamPipe({ readable, writable }: Stream): AcpPipe {
   const reader = readable.getReader();
   const writer = writable.getWriter();
   const ended = Promise.withResolvers<string>();
-  const fail = (reason: unknown): void => ended.resolve(`its connection failed: ${String(reason)}`);
+  const fail = (reason: unknown): void =>
+    ended.resolve(`its connection failed: ${String(reason)}`);
   let unreadBytes = 0;
 
   async function* read(): AsyncGenerator<Uint8Array> {
     try {
-      for (let next = await reader.read(); !next.done; next = await reader.read())
+      for (
+        let next = await reader.read();
+        !next.done;
+        next = await reader.read()
+      )
         yield Buffer.from(`${JSON.stringify(next.value)}\n`);
       ended.resolve("it closed its connection");
     } catch (reason) {
@@ -39,7 +45,8 @@ export function streamPipe({ readable, writable }: Stream): AcpPipe {
     ended: ended.promise,
     async [Symbol.asyncDispose]() {
       ended.resolve("it was stopped");
-      // Not waited for: an agent that hangs answers neither what it was sent nor the end of its connection.
+      // Not waited for: an agent that hangs answers neither what it was sent
+      // nor the end of its connection.
       reader.cancel().catch(fail);
       writer.abort().catch(fail);
     },

@@ -8,7 +8,13 @@ import type {
   TerminalExitStatus,
   TerminalOutputResponse,
 } from "@agentclientprotocol/sdk";
-import { Code, DevtoolError, failpoint, inheritedEnvironment, quoted } from "@devtool/server/agent";
+import {
+  Code,
+  DevtoolError,
+  failpoint,
+  inheritedEnvironment,
+  quoted,
+} from "@devtool/server/agent";
 import type { ClientGate } from "./client-action.ts";
 import { answerOf } from "./client-answer.ts";
 import { systemCodeOf, workspaceDirectoryOf } from "./workspace-path.ts";
@@ -17,9 +23,14 @@ import { systemCodeOf, workspaceDirectoryOf } from "./workspace-path.ts";
 const MAX_OUTPUT_BYTES: number = 1024 * 1024;
 /** The maximum number of terminals that an agent may have at a time. */
 const MAX_TERMINALS = 32;
-/** The number of released terminals whose output is kept: calls show it still. */
+/**
+ * The number of released terminals whose output is kept: calls show it still.
+ */
 const MAX_RELEASED = 8;
-/** The time after the end of a command in which the rest of its output is read, in milliseconds. */
+/**
+ * The time after the end of a command in which the rest of its output is read,
+ * in milliseconds.
+ */
 const LINGER_MS = 200;
 
 /** One command of an agent. */
@@ -40,7 +51,10 @@ export interface TerminalsOptions {
   readonly onOutput: (terminalId: string) => void;
 }
 
-/** The methods `terminal/*` for an agent: commands that start in the workspace of its session, without a shell. */
+/**
+ * The methods `terminal/*` for an agent: commands that start in the workspace
+ * of its session, without a shell.
+ */
 export class Terminals implements AsyncDisposable {
   readonly #options: TerminalsOptions;
   readonly #terminals = new Map<string, Terminal>();
@@ -54,15 +68,23 @@ export class Terminals implements AsyncDisposable {
 
   register(app: ClientApp): void {
     app.onRequest("terminal/create", ({ params, signal }) =>
-      answerOf(async () => ({ terminalId: await this.#create(params, signal) })),
+      answerOf(async () => ({
+        terminalId: await this.#create(params, signal),
+      })),
     );
     app.onRequest("terminal/output", ({ params }) =>
       answerOf((): TerminalOutputResponse => {
         const { output, isTruncated, status } = this.#find(params.terminalId);
-        return { output: output.toString("utf8"), truncated: isTruncated, ...(status ? { exitStatus: status } : {}) };
+        return {
+          output: output.toString("utf8"),
+          truncated: isTruncated,
+          ...(status ? { exitStatus: status } : {}),
+        };
       }),
     );
-    app.onRequest("terminal/wait_for_exit", ({ params }) => answerOf(() => this.#find(params.terminalId).ended));
+    app.onRequest("terminal/wait_for_exit", ({ params }) =>
+      answerOf(() => this.#find(params.terminalId).ended),
+    );
     app.onRequest("terminal/kill", ({ params }) =>
       answerOf(() => {
         kill(this.#find(params.terminalId));
@@ -77,27 +99,55 @@ export class Terminals implements AsyncDisposable {
     );
   }
 
-  /** Returns the output of a terminal as text; undefined for an unknown terminal. */
+  /**
+   * Returns the output of a terminal as text; undefined for an unknown
+   * terminal.
+   */
   outputOf(terminalId: string): string | undefined {
-    return this.#terminals.get(terminalId)?.output.toString("utf8") ?? this.#released.get(terminalId);
+    return (
+      this.#terminals.get(terminalId)?.output.toString("utf8") ??
+      this.#released.get(terminalId)
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#terminals.keys()].map((id) => this.#release(id)));
+    await Promise.all(
+      [...this.#terminals.keys()].map((id) => this.#release(id)),
+    );
   }
 
-  async #create(request: CreateTerminalRequest, signal: AbortSignal): Promise<string> {
+  async #create(
+    request: CreateTerminalRequest,
+    signal: AbortSignal,
+  ): Promise<string> {
     const { workspacePath, gate } = this.#options;
     const { command, args = [], env = [] } = request;
-    const unusable = [command, ...args, ...env.map(({ value }) => value)].find((word) => word.includes("\0"));
+    const unusable = [command, ...args, ...env.map(({ value }) => value)].find(
+      (word) => word.includes("\0"),
+    );
     if (command === "" || unusable !== undefined)
-      throw new DevtoolError(`command ${quoted(unusable ?? command)} cannot be run`, Code.InvalidArgument);
-    // Any other name would be shown, and read by a policy, as other words of the command line.
+      throw new DevtoolError(
+        `command ${quoted(unusable ?? command)} cannot be run`,
+        Code.InvalidArgument,
+      );
+    // Any other name would be shown, and read by a policy, as other words of
+    // the command line.
     const wrong = env.find(({ name }) => !/^[A-Za-z_]\w*$/.test(name));
-    if (wrong) throw new DevtoolError(`variable ${quoted(wrong.name)} has no valid name`, Code.InvalidArgument);
-    const directory = await workspaceDirectoryOf(workspacePath, request.cwd ?? workspacePath);
-    const action = { case: "run" as const, ...commandLineOf(request), directory };
+    if (wrong)
+      throw new DevtoolError(
+        `variable ${quoted(wrong.name)} has no valid name`,
+        Code.InvalidArgument,
+      );
+    const directory = await workspaceDirectoryOf(
+      workspacePath,
+      request.cwd ?? workspacePath,
+    );
+    const action = {
+      case: "run" as const,
+      ...commandLineOf(request),
+      directory,
+    };
     return await gate.run(
       action,
       async () => {
@@ -109,10 +159,17 @@ export class Terminals implements AsyncDisposable {
     );
   }
 
-  async #start({ command, args = [], env = [], outputByteLimit }: CreateTerminalRequest, cwd: string): Promise<string> {
+  async #start(
+    { command, args = [], env = [], outputByteLimit }: CreateTerminalRequest,
+    cwd: string,
+  ): Promise<string> {
     if (this.#terminals.size >= MAX_TERMINALS)
-      throw new DevtoolError(`the agent has ${MAX_TERMINALS} terminals: release one`, Code.ResourceExhausted);
-    if (this.#isClosed) throw new DevtoolError("the session has ended", Code.FailedPrecondition);
+      throw new DevtoolError(
+        `the agent has ${MAX_TERMINALS} terminals: release one`,
+        Code.ResourceExhausted,
+      );
+    if (this.#isClosed)
+      throw new DevtoolError("the session has ended", Code.FailedPrecondition);
     const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
     const terminalId = randomUUID();
     failpoint("devtool:acp.terminal.before");
@@ -155,17 +212,25 @@ export class Terminals implements AsyncDisposable {
     await terminal.ended;
     this.#released.set(terminalId, terminal.output.toString("utf8"));
     const [oldest] = this.#released.keys();
-    if (this.#released.size > MAX_RELEASED && oldest !== undefined) this.#released.delete(oldest);
+    if (this.#released.size > MAX_RELEASED && oldest !== undefined)
+      this.#released.delete(oldest);
   }
 
   #find(terminalId: string): Terminal {
     const terminal = this.#terminals.get(terminalId);
-    if (!terminal) throw new DevtoolError(`terminal ${quoted(terminalId)} does not exist`, Code.NotFound);
+    if (!terminal)
+      throw new DevtoolError(
+        `terminal ${quoted(terminalId)} does not exist`,
+        Code.NotFound,
+      );
     return terminal;
   }
 }
 
-/** Keeps the end of the output within the limit, from the beginning of a character. */
+/**
+ * Keeps the end of the output within the limit, from the beginning of a
+ * character.
+ */
 function keep(terminal: Terminal, chunk: Buffer): void {
   const all = Buffer.concat([terminal.output, chunk]);
   let start = Math.max(0, all.length - terminal.maxBytes);
@@ -186,15 +251,25 @@ function kill({ child }: Terminal): void {
   }
 }
 
-/** Resolves when a command has ended. What it has left running may hold its output open. */
+/**
+ * Resolves when a command has ended. What it has left running may hold its
+ * output open.
+ */
 async function endOf(child: ChildProcess): Promise<TerminalExitStatus> {
-  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const closed = new Promise<void>((resolve) =>
+    child.once("close", () => resolve()),
+  );
   const status = await new Promise<TerminalExitStatus>((resolve) => {
     child.once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
     child.once("error", () => resolve({ exitCode: 127, signal: null }));
   });
   const timer = new AbortController();
-  await Promise.race([closed, delay(LINGER_MS, undefined, { signal: timer.signal }).catch(() => undefined)]);
+  await Promise.race([
+    closed,
+    delay(LINGER_MS, undefined, { signal: timer.signal }).catch(
+      () => undefined,
+    ),
+  ]);
   timer.abort();
   return status;
 }
@@ -202,15 +277,31 @@ async function endOf(child: ChildProcess): Promise<TerminalExitStatus> {
 /** The shells that run a script which is given as an argument. */
 const SHELL = /^((\/usr)?\/bin\/)?(sh|bash|zsh|dash)$/;
 
-/** Returns a command as a shell would be given it, and the script of a shell that runs one in the agent's usual environment. */
-function commandLineOf({ command, args = [], env = [] }: CreateTerminalRequest): { command: string; script: string } {
+/**
+ * Returns a command as a shell would be given it, and the script of a shell
+ * that runs one in the agent's usual environment.
+ */
+function commandLineOf({
+  command,
+  args = [],
+  env = [],
+}: CreateTerminalRequest): { command: string; script: string } {
   const variables = env.map(({ name, value }) => `${name}=${shellWord(value)}`);
   const line = [...variables, ...[command, ...args].map(shellWord)].join(" ");
   const [option = "", script, ...others] = args;
-  const isScript = SHELL.test(command) && /^-l?c$/.test(option) && others.length === 0 && env.length === 0;
-  return { command: line, script: isScript && script !== undefined ? script : line };
+  const isScript =
+    SHELL.test(command) &&
+    /^-l?c$/.test(option) &&
+    others.length === 0 &&
+    env.length === 0;
+  return {
+    command: line,
+    script: isScript && script !== undefined ? script : line,
+  };
 }
 
 function shellWord(word: string): string {
-  return /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return /^[\w@%+:,./-]+$/.test(word)
+    ? word
+    : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -11,28 +11,36 @@ describe("the updates of an ACP agent as events", () => {
   beforeEach(() => {
     const log = new RecordedCalls();
     unknown = [];
-    const book = new CallBook({ task: () => log.task, terminalOutput: () => undefined });
+    const book = new CallBook({
+      task: () => log.task,
+      terminalOutput: () => undefined,
+    });
     updates = new UpdateEvents(book, (kind) => unknown.push(kind));
   });
 
   const of = (sessionUpdate: string, fields: JsonObject = {}): AgentEvent[] => [
     ...updates.of({ sessionUpdate, ...fields }),
   ];
-  const chunk = (kind: string, text: string): AgentEvent[] => of(kind, { content: { type: "text", text } });
+  const chunk = (kind: string, text: string): AgentEvent[] =>
+    of(kind, { content: { type: "text", text } });
   const thoughts = (events: readonly AgentEvent[]): unknown[] =>
-    events.flatMap((event) => (event.case === "thought" ? [event.value.description] : []));
+    events.flatMap((event) =>
+      event.case === "thought" ? [event.value.description] : [],
+    );
 
   it("have text, and nothing for an empty one", () => {
-    expect([chunk("agent_message_chunk", "Hello"), chunk("agent_message_chunk", "")]).toEqual([
-      [{ case: "text", value: "Hello" }],
-      [],
-    ]);
+    expect([
+      chunk("agent_message_chunk", "Hello"),
+      chunk("agent_message_chunk", ""),
+    ]).toEqual([[{ case: "text", value: "Hello" }], []]);
   });
 
   it("join the pieces of a thought, and end it with the next thought, with anything else, or with the turn", () => {
     expect(chunk("agent_thought_chunk", "**One** first, ")).toEqual([]);
     expect(chunk("agent_thought_chunk", "second.")).toEqual([]);
-    expect(thoughts(chunk("agent_thought_chunk", "**Two** third."))).toEqual(["first, second."]);
+    expect(thoughts(chunk("agent_thought_chunk", "**Two** third."))).toEqual([
+      "first, second.",
+    ]);
     expect(thoughts(chunk("agent_message_chunk", "Hello"))).toEqual(["third."]);
     chunk("agent_thought_chunk", "fourth");
     expect(thoughts([...updates.flush()])).toEqual(["fourth"]);
@@ -40,20 +48,33 @@ describe("the updates of an ACP agent as events", () => {
   });
 
   it("cut a thought that grows without end", () => {
-    const pieces = Array.from({ length: 10 }, () => chunk("agent_thought_chunk", "x".repeat(16 * 1024)));
+    const pieces = Array.from({ length: 10 }, () =>
+      chunk("agent_thought_chunk", "x".repeat(16 * 1024)),
+    );
     const cut = thoughts(pieces.flat());
     expect(cut).toHaveLength(2);
     expect(cut.every((text) => String(text).length <= 64 * 1024)).toBe(true);
   });
 
   it("number the files, and show links as text", () => {
-    const image = { content: { type: "image", mimeType: "image/png", data: "AAAA" } };
-    const link = { content: { type: "resource_link", name: "a", uri: "file:///w/a" } };
-    const events = [image, image, link].flatMap((fields) => of("agent_message_chunk", fields));
+    const image = {
+      content: { type: "image", mimeType: "image/png", data: "AAAA" },
+    };
+    const link = {
+      content: { type: "resource_link", name: "a", uri: "file:///w/a" },
+    };
+    const events = [image, image, link].flatMap((fields) =>
+      of("agent_message_chunk", fields),
+    );
     expect(events).toMatchObject([
       {
         case: "artifact",
-        value: { artifact: { artifactId: "file-1", parts: [{ content: { value: { mediaType: "image/png" } } }] } },
+        value: {
+          artifact: {
+            artifactId: "file-1",
+            parts: [{ content: { value: { mediaType: "image/png" } } }],
+          },
+        },
       },
       { case: "artifact", value: { artifact: { artifactId: "file-2" } } },
       { case: "text", value: "[a](file:///w/a)" },
@@ -63,24 +84,45 @@ describe("the updates of an ACP agent as events", () => {
   it("replace the plan", () => {
     const entries = [{ content: "Think", priority: "high", status: "pending" }];
     expect(of("plan", { entries })).toMatchObject([
-      { case: "artifact", value: { append: false, artifact: { artifactId: "plan", name: "Plan" } } },
+      {
+        case: "artifact",
+        value: {
+          append: false,
+          artifact: { artifactId: "plan", name: "Plan" },
+        },
+      },
     ]);
     expect(of("plan", { entries: "none" })).toHaveLength(1);
   });
 
   it("count the tokens that each step added to the context", () => {
-    const used = [100, 250, 200, 300].map((value) => of("usage_update", { used: value }));
-    const added = used.map(([event]) => (event?.case === "usage" ? Number(event.value.inputTokens) : undefined));
+    const used = [100, 250, 200, 300].map((value) =>
+      of("usage_update", { used: value }),
+    );
+    const added = used.map(([event]) =>
+      event?.case === "usage" ? Number(event.value.inputTokens) : undefined,
+    );
     expect(added).toEqual([100, 150, 0, 100]);
     expect(of("usage_update", { used: 300 })).toEqual([]);
-    expect([-1, 0.5, "9", null].flatMap((value) => of("usage_update", { used: value }))).toEqual([]);
+    expect(
+      [-1, 0.5, "9", null].flatMap((value) =>
+        of("usage_update", { used: value }),
+      ),
+    ).toEqual([]);
   });
 
   it("say how full the context is", () => {
-    const sizes = [{ used: 100, size: 1000 }, { used: 40, size: 1000 }, { used: 50, size: -1 }, { used: 60 }];
+    const sizes = [
+      { used: 100, size: 1000 },
+      { used: 40, size: 1000 },
+      { used: 50, size: -1 },
+      { used: 60 },
+    ];
     const said = sizes.flatMap((size) => of("usage_update", size));
     const pairs = said.map((event) =>
-      event.case === "usage" ? [event.value.contextTokens, event.value.contextWindowTokens] : [],
+      event.case === "usage"
+        ? [event.value.contextTokens, event.value.contextWindowTokens]
+        : [],
     );
     expect(pairs).toEqual([
       [100n, 1000n],
@@ -99,7 +141,11 @@ describe("the updates of an ACP agent as events", () => {
       of("compaction_update", { status: "completed" }),
       of("compaction_update", { status: "failed", error: "too long" }),
     ];
-    expect(told.flatMap((events) => events.map((event) => event.case === "notice" && event.value.text))).toEqual([
+    expect(
+      told.flatMap((events) =>
+        events.map((event) => event.case === "notice" && event.value.text),
+      ),
+    ).toEqual([
       "Slow: retrying",
       "Slow",
       'The agent is in mode "plan".',
@@ -109,14 +155,28 @@ describe("the updates of an ACP agent as events", () => {
   });
 
   it("say nothing of what is ours or not shown, and report what is not known", () => {
-    const silent = ["user_message_chunk", "available_commands_update", "config_option_update", "session_info_update"];
-    expect([...silent, "compaction_summary_chunk", "invented", ""].flatMap((kind) => of(kind))).toEqual([]);
+    const silent = [
+      "user_message_chunk",
+      "available_commands_update",
+      "config_option_update",
+      "session_info_update",
+    ];
+    expect(
+      [...silent, "compaction_summary_chunk", "invented", ""].flatMap((kind) =>
+        of(kind),
+      ),
+    ).toEqual([]);
     expect(unknown).toEqual(["invented", ""]);
   });
 
   it("carry calls, but none without an id", () => {
-    expect(of("tool_call", { toolCallId: "c1", title: "Read", status: "pending" })).toMatchObject([
-      { case: "toolCalls", value: [{ call: { toolCallId: "c1", description: "Read" } }] },
+    expect(
+      of("tool_call", { toolCallId: "c1", title: "Read", status: "pending" }),
+    ).toMatchObject([
+      {
+        case: "toolCalls",
+        value: [{ call: { toolCallId: "c1", description: "Read" } }],
+      },
     ]);
     expect(of("tool_call", { title: "Read" })).toEqual([]);
   });

@@ -8,18 +8,26 @@ import {
   structFromJson,
   UsageSchema,
 } from "@devtool/schema";
-import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import { fileOfBlock, textOfBlock } from "./content.ts";
 import { thoughtOf } from "./thoughts.ts";
 
-/** The maximum length of a thought, in characters; a longer one becomes several. */
+/**
+ * The maximum length of a thought, in characters; a longer one becomes several.
+ */
 const MAX_THOUGHT_LENGTH = 64 * 1024;
 /** The id of the artifact that holds the agent's plan. */
 const PLAN = "plan";
 
-/** Translates the `session/update` notifications of one turn into `AgentEvent`s. */
+/**
+ * Translates the `session/update` notifications of one turn into `AgentEvent`s.
+ */
 export class UpdateEvents {
   readonly #book: CallBook;
   readonly #onUnknown: (name: string) => void;
@@ -27,18 +35,26 @@ export class UpdateEvents {
   #files = 0;
   #usedTokens: number | undefined;
 
-  /** @param onUnknown called for an update of a kind that is not in version 1 of ACP */
+  /**
+   * @param onUnknown called for an update of a kind that is not in version 1 of
+   * ACP
+   */
   constructor(book: CallBook, onUnknown: (name: string) => void) {
     this.#book = book;
     this.#onUnknown = onUnknown;
   }
 
-  /** Yields the events of an update. The caller must consume them before the next one. */
+  /**
+   * Yields the events of an update. The caller must consume them before the
+   * next one.
+   */
   *of(update: JsonObject): Generator<AgentEvent> {
     const kind = stringOrEmpty(update.sessionUpdate);
     if (kind === "agent_thought_chunk") {
       const text = textOfBlock(objectOrEmpty(update.content));
-      const beginsAnother = /^\s*\*\*/.test(text) || this.#thought.length + text.length > MAX_THOUGHT_LENGTH;
+      const beginsAnother =
+        /^\s*\*\*/.test(text) ||
+        this.#thought.length + text.length > MAX_THOUGHT_LENGTH;
       if (beginsAnother) yield* this.flush();
       this.#thought += text;
       return;
@@ -50,7 +66,8 @@ export class UpdateEvents {
       case "tool_call":
       case "tool_call_update": {
         const id = this.#book.merge(update, kind === "tool_call");
-        if (id !== undefined) yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
+        if (id !== undefined)
+          yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
         return;
       }
       case "plan": {
@@ -61,15 +78,26 @@ export class UpdateEvents {
       case "usage_update":
         return yield* this.#usage(update);
       case "notice":
-        return yield notice([update.title, update.description].map(stringOrEmpty).filter(Boolean).join(": "));
+        return yield notice(
+          [update.title, update.description]
+            .map(stringOrEmpty)
+            .filter(Boolean)
+            .join(": "),
+        );
       case "current_mode_update":
-        return yield notice(`The agent is in mode ${JSON.stringify(stringOrEmpty(update.currentModeId))}.`);
+        return yield notice(
+          `The agent is in mode ${JSON.stringify(stringOrEmpty(update.currentModeId))}.`,
+        );
       case "compaction_update":
-        if (update.status === "completed") yield notice("The agent summarized the conversation.");
+        if (update.status === "completed")
+          yield notice("The agent summarized the conversation.");
         if (update.status === "failed")
-          yield notice(`The agent could not summarize the conversation: ${stringOrEmpty(update.error)}`);
+          yield notice(
+            `The agent could not summarize the conversation: ${stringOrEmpty(update.error)}`,
+          );
         return;
-      // Not shown: our own messages, the state of the session, and the text of a summary, which only the agent needs.
+      // Not shown: our own messages, the state of the session, and the text of
+      // a summary, which only the agent needs.
       case "user_message_chunk":
       case "available_commands_update":
       case "config_option_update":
@@ -89,13 +117,17 @@ export class UpdateEvents {
   }
 
   *#content(block: JsonObject): Generator<AgentEvent> {
-    const file = block.type === "resource_link" ? undefined : fileOfBlock(block);
+    const file =
+      block.type === "resource_link" ? undefined : fileOfBlock(block);
     const text = textOfBlock(block);
     if (file) yield artifact(`file-${++this.#files}`, "", file, "replace");
     else if (text !== "") yield { case: "text", value: text };
   }
 
-  /** ACP reports how full the context is; the log records what each step added, too. */
+  /**
+   * ACP reports how full the context is; the log records what each step added,
+   * too.
+   */
   *#usage({ used, size }: JsonObject): Generator<AgentEvent> {
     if (!isCount(used)) return;
     const added = used - (this.#usedTokens ?? 0);
@@ -103,7 +135,11 @@ export class UpdateEvents {
     if (added === 0) return;
     const inputTokens = BigInt(Math.max(added, 0));
     const contextWindowTokens = isCount(size) ? BigInt(size) : 0n;
-    const value = create(UsageSchema, { inputTokens, contextTokens: BigInt(used), contextWindowTokens });
+    const value = create(UsageSchema, {
+      inputTokens,
+      contextTokens: BigInt(used),
+      contextWindowTokens,
+    });
     yield { case: "usage", value };
   }
 }
@@ -117,12 +153,19 @@ export function notice(text: string): AgentEvent {
   return { case: "notice", value: create(NoticeSchema, { text }) };
 }
 
-/** Creates the event of new versions of calls; none when there are no versions. */
+/**
+ * Creates the event of new versions of calls; none when there are no versions.
+ */
 export function* calls(value: readonly CallUpdate[]): Generator<AgentEvent> {
   if (value.length > 0) yield { case: "toolCalls", value };
 }
 
-function artifact(artifactId: string, name: string, part: Part, how: "append" | "replace"): AgentEvent {
+function artifact(
+  artifactId: string,
+  name: string,
+  part: Part,
+  how: "append" | "replace",
+): AgentEvent {
   const value = create(ArtifactUpdateSchema, {
     artifact: create(ArtifactSchema, { artifactId, name, parts: [part] }),
     append: how === "append",

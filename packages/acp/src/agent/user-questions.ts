@@ -5,7 +5,9 @@ import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { calls } from "./update-events.ts";
 
-/** The prefix of the ids of questions that are not about a call of the agent. */
+/**
+ * The prefix of the ids of questions that are not about a call of the agent.
+ */
 export const OF_NO_CALL = "question-";
 
 /** A question to the user that is open. */
@@ -35,7 +37,9 @@ export class UserQuestions {
 
   /** The answers that declined a call. */
   get declined(): readonly ToolCallConfirmation[] {
-    return this.#answers.filter(({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL);
+    return this.#answers.filter(
+      ({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL,
+    );
   }
 
   get wereAnswered(): boolean {
@@ -51,13 +55,23 @@ export class UserQuestions {
     return this.#open.has(id);
   }
 
-  /** Returns the id of a question that is a call of its own: a prefix and a number. */
+  /**
+   * Returns the id of a question that is a call of its own: a prefix and a
+   * number.
+   */
   freeId(prefix: string): string {
     return this.#book.freeId(`${prefix}${++this.#ownCalls}`);
   }
 
-  /** Waits for the user's answer beside the agent. The item `answered` follows. */
-  ask(id: string, asked: UserQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): void {
+  /**
+   * Waits for the user's answer beside the agent. The item `answered` follows.
+   */
+  ask(
+    id: string,
+    asked: UserQuestion,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): void {
     this.#open.set(id, asked);
     this.#confirmations.wait(id, signal).then(
       (value) => queue.put({ case: "answered", value }),
@@ -65,7 +79,10 @@ export class UserQuestions {
     );
   }
 
-  /** Answers the agent. A question that is a call of its own has no other work than that. */
+  /**
+   * Answers the agent. A question that is a call of its own has no other work
+   * than that.
+   */
   *answer(confirmation: ToolCallConfirmation): Generator<AgentEvent> {
     const { toolCallId, selectedOptionId } = confirmation;
     const asked = this.#open.get(toolCallId);
@@ -73,18 +90,25 @@ export class UserQuestions {
     this.#open.delete(toolCallId);
     this.#answers.push(confirmation);
     yield* asked.answer(confirmation);
-    const isOwnCall = asked.callId !== toolCallId || toolCallId.startsWith(OF_NO_CALL);
-    if (isOwnCall && selectedOptionId !== OPTION_CANCEL) yield* calls(this.#book.endQuestion(toolCallId));
+    const isOwnCall =
+      asked.callId !== toolCallId || toolCallId.startsWith(OF_NO_CALL);
+    if (isOwnCall && selectedOptionId !== OPTION_CANCEL)
+      yield* calls(this.#book.endQuestion(toolCallId));
   }
 
   /** Closes a question that the agent has taken back. */
   *withdraw(question: OpenQuestion<unknown>): Generator<AgentEvent> {
-    for (const [id, asked] of this.#open) if (asked.question.params === question.params) yield* this.#close(id);
+    for (const [id, asked] of this.#open)
+      if (asked.question.params === question.params) yield* this.#close(id);
   }
 
-  /** Closes the questions that are calls of their own: an agent that has ended does not ask them again. */
+  /**
+   * Closes the questions that are calls of their own: an agent that has ended
+   * does not ask them again.
+   */
   *dropOwnCalls(): Generator<AgentEvent> {
-    for (const [id, { callId }] of this.#open) if (callId !== id || id.startsWith(OF_NO_CALL)) yield* this.#close(id);
+    for (const [id, { callId }] of this.#open)
+      if (callId !== id || id.startsWith(OF_NO_CALL)) yield* this.#close(id);
   }
 
   *#close(id: string): Generator<AgentEvent> {

@@ -30,12 +30,21 @@ describe("a place in a workspace", () => {
   afterEach(() => rmSync(base, { recursive: true }));
 
   it("is opened by its directory, and shown without links on the way", async () => {
-    await using place = await WorkspacePlace.open(workspace, join(workspace, "in/a.txt"));
-    expect([place.shownPath, readFileSync(place.path, "utf8")]).toEqual([join(workspace, "src/a.txt"), "inside"]);
+    await using place = await WorkspacePlace.open(
+      workspace,
+      join(workspace, "in/a.txt"),
+    );
+    expect([place.shownPath, readFileSync(place.path, "utf8")]).toEqual([
+      join(workspace, "src/a.txt"),
+      "inside",
+    ]);
   });
 
   it("stays in its directory when the path leads elsewhere by now", async () => {
-    await using place = await WorkspacePlace.open(workspace, join(workspace, "src/a.txt"));
+    await using place = await WorkspacePlace.open(
+      workspace,
+      join(workspace, "src/a.txt"),
+    );
     renameSync(join(workspace, "src"), join(workspace, "moved"));
     symlinkSync(base, join(workspace, "src"));
     expect(readFileSync(place.path, "utf8")).toBe("inside");
@@ -44,25 +53,40 @@ describe("a place in a workspace", () => {
   it("is shown below the path that the workspace was named by", async () => {
     const named = join(base, "named");
     symlinkSync(workspace, named);
-    await using place = await WorkspacePlace.open(named, join(named, "src/new.txt"));
+    await using place = await WorkspacePlace.open(
+      named,
+      join(named, "src/new.txt"),
+    );
     expect(place.shownPath).toBe(join(named, "src/new.txt"));
-    expect(await workspaceDirectoryOf(named, join(named, "in"))).toBe(join(named, "src"));
+    expect(await workspaceDirectoryOf(named, join(named, "in"))).toBe(
+      join(named, "src"),
+    );
   });
 
   it.each([
     ["above it", "../a.txt"],
     ["behind a link", "out/a.txt"],
-    ["in a directory whose name begins like its own", "../workspace-beside/a.txt"],
+    [
+      "in a directory whose name begins like its own",
+      "../workspace-beside/a.txt",
+    ],
     ["that does not exist", "../none/a.txt"],
-  ])("is not one %s, and whether that exists is not said", async (_where, path) => {
-    const named = `${workspace}/${path}`;
-    await expect(WorkspacePlace.open(workspace, named)).rejects.toMatchObject({
-      code: Code.PermissionDenied,
-      message: `path ${JSON.stringify(named)} is outside of workspace ${JSON.stringify(workspace)}`,
-    });
-    const directory = named.slice(0, named.lastIndexOf("/"));
-    await expect(workspaceDirectoryOf(workspace, directory)).rejects.toMatchObject({ code: Code.PermissionDenied });
-  });
+  ])(
+    "is not one %s, and whether that exists is not said",
+    async (_where, path) => {
+      const named = `${workspace}/${path}`;
+      await expect(WorkspacePlace.open(workspace, named)).rejects.toMatchObject(
+        {
+          code: Code.PermissionDenied,
+          message: `path ${JSON.stringify(named)} is outside of workspace ${JSON.stringify(workspace)}`,
+        },
+      );
+      const directory = named.slice(0, named.lastIndexOf("/"));
+      await expect(
+        workspaceDirectoryOf(workspace, directory),
+      ).rejects.toMatchObject({ code: Code.PermissionDenied });
+    },
+  );
 
   it.each([
     ["relative", "src/a.txt", "is not absolute"],
@@ -70,7 +94,10 @@ describe("a place in a workspace", () => {
     ["of a directory", `/src/`, "names no file"],
     ["of the directory above", "/src/..", "names no file"],
   ])("does not have a path %s", async (_what, path, problem) => {
-    const opened = WorkspacePlace.open(workspace, path.startsWith("/") ? `${workspace}${path}` : path);
+    const opened = WorkspacePlace.open(
+      workspace,
+      path.startsWith("/") ? `${workspace}${path}` : path,
+    );
     await expect(opened).rejects.toMatchObject({
       code: Code.InvalidArgument,
       message: expect.stringContaining(problem),
@@ -79,10 +106,14 @@ describe("a place in a workspace", () => {
 
   it("has a directory that exists", async () => {
     for (const path of ["none/a.txt", "src/a.txt/b"])
-      await expect(WorkspacePlace.open(workspace, join(workspace, path))).rejects.toMatchObject({
+      await expect(
+        WorkspacePlace.open(workspace, join(workspace, path)),
+      ).rejects.toMatchObject({
         code: Code.NotFound,
       });
     expect(await workspaceDirectoryOf(workspace, workspace)).toBe(workspace);
-    await expect(workspaceDirectoryOf(workspace, "src")).rejects.toMatchObject({ code: Code.InvalidArgument });
+    await expect(workspaceDirectoryOf(workspace, "src")).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+    });
   });
 });

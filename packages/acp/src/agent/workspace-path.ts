@@ -1,6 +1,13 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path";
+import {
+  basename,
+  dirname,
+  isAbsolute,
+  join,
+  normalize,
+  relative,
+} from "node:path";
 import { Code, DevtoolError, isInside, quoted } from "@devtool/server/agent";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -8,17 +15,28 @@ const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 /**
  * A name in an open directory of a workspace.
  *
- * What is opened by `path` is in that directory, even if the path that the agent named leads elsewhere by now. The name
- * itself may be a symbolic link: open it so that it is not followed.
+ * What is opened by `path` is in that directory, even if the path that the
+ * agent named leads elsewhere by now. The name itself may be a symbolic link:
+ * open it so that it is not followed.
  */
 export class WorkspacePlace implements AsyncDisposable {
-  /** The path below the workspace's own, without symbolic links in its directories. */
+  /**
+   * The path below the workspace's own, without symbolic links in its
+   * directories.
+   */
   readonly shownPath: string;
-  /** The path by which the name is opened: through the descriptor of its directory. */
+  /**
+   * The path by which the name is opened: through the descriptor of its
+   * directory.
+   */
   readonly path: string;
   readonly #directory: FileHandle;
 
-  private constructor(directory: FileHandle, shownDirectory: string, name: string) {
+  private constructor(
+    directory: FileHandle,
+    shownDirectory: string,
+    name: string,
+  ) {
     this.#directory = directory;
     this.shownPath = join(shownDirectory, name);
     this.path = join(`/proc/self/fd/${directory.fd}`, name);
@@ -27,18 +45,33 @@ export class WorkspacePlace implements AsyncDisposable {
   /**
    * Opens the directory of a file. The caller must dispose of the result.
    *
-   * Throws `Code.PermissionDenied` for a path that leads out of the workspace, `Code.InvalidArgument` for one that is not
-   * absolute or names no file, and `Code.NotFound` when the directory does not exist.
+   * Throws `Code.PermissionDenied` for a path that leads out of the workspace,
+   * `Code.InvalidArgument` for one that is not absolute or names no file, and
+   * `Code.NotFound` when the directory does not exist.
    */
-  static async open(workspacePath: string, path: string): Promise<WorkspacePlace> {
+  static async open(
+    workspacePath: string,
+    path: string,
+  ): Promise<WorkspacePlace> {
     if (!isAbsolute(path) || path.includes("\0"))
-      throw new DevtoolError(`path ${quoted(path)} is not absolute`, Code.InvalidArgument, {
-        remedy: `begin it with ${quoted(workspacePath)}`,
-      });
+      throw new DevtoolError(
+        `path ${quoted(path)} is not absolute`,
+        Code.InvalidArgument,
+        {
+          remedy: `begin it with ${quoted(workspacePath)}`,
+        },
+      );
     const name = basename(path);
     if (path.endsWith("/") || ["", ".", ".."].includes(name))
-      throw new DevtoolError(`path ${quoted(path)} names no file`, Code.InvalidArgument);
-    const { directory, shownPath } = await openDirectory(workspacePath, dirname(path), path);
+      throw new DevtoolError(
+        `path ${quoted(path)} names no file`,
+        Code.InvalidArgument,
+      );
+    const { directory, shownPath } = await openDirectory(
+      workspacePath,
+      dirname(path),
+      path,
+    );
     return new WorkspacePlace(directory, shownPath, name);
   }
 
@@ -47,13 +80,27 @@ export class WorkspacePlace implements AsyncDisposable {
   }
 }
 
-/** Returns the path of a directory below the workspace's own, without symbolic links. Throws like `WorkspacePlace.open`. */
-export async function workspaceDirectoryOf(workspacePath: string, path: string): Promise<string> {
+/**
+ * Returns the path of a directory below the workspace's own, without symbolic
+ * links. Throws like `WorkspacePlace.open`.
+ */
+export async function workspaceDirectoryOf(
+  workspacePath: string,
+  path: string,
+): Promise<string> {
   if (!isAbsolute(path) || path.includes("\0"))
-    throw new DevtoolError(`directory ${quoted(path)} is not absolute`, Code.InvalidArgument, {
-      remedy: `begin it with ${quoted(workspacePath)}`,
-    });
-  const { directory, shownPath } = await openDirectory(workspacePath, path, path);
+    throw new DevtoolError(
+      `directory ${quoted(path)} is not absolute`,
+      Code.InvalidArgument,
+      {
+        remedy: `begin it with ${quoted(workspacePath)}`,
+      },
+    );
+  const { directory, shownPath } = await openDirectory(
+    workspacePath,
+    path,
+    path,
+  );
   await directory.close();
   return shownPath;
 }
@@ -71,17 +118,24 @@ async function openDirectory(
   );
   const real = await realpath(path).catch((reason: unknown) => {
     // Whoever asks about another place does not learn whether it exists.
-    throw isInside(root, normalize(path)) || isInside(workspacePath, normalize(path))
+    throw isInside(root, normalize(path)) ||
+      isInside(workspacePath, normalize(path))
       ? placeError(named, reason)
       : outside;
   });
   if (!isInside(root, real)) throw outside;
-  const directory = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((reason: unknown) => {
-    throw placeError(named, reason);
-  });
+  const directory = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
+    (reason: unknown) => {
+      throw placeError(named, reason);
+    },
+  );
   // A directory on the way may have become a link since.
   const opened = await readlink(`/proc/self/fd/${directory.fd}`);
-  if (isInside(root, opened)) return { directory, shownPath: join(workspacePath, relative(root, opened)) };
+  if (isInside(root, opened))
+    return {
+      directory,
+      shownPath: join(workspacePath, relative(root, opened)),
+    };
   await directory.close();
   throw outside;
 }
@@ -89,11 +143,21 @@ async function openDirectory(
 function placeError(path: string, reason: unknown): DevtoolError {
   const code = systemCodeOf(reason);
   if (code === "ENOENT" || code === "ENOTDIR")
-    return new DevtoolError(`the directory of ${quoted(path)} does not exist`, Code.NotFound, { cause: reason });
-  return new DevtoolError(`path ${quoted(path)} cannot be opened: ${code}`, Code.InvalidArgument, { cause: reason });
+    return new DevtoolError(
+      `the directory of ${quoted(path)} does not exist`,
+      Code.NotFound,
+      { cause: reason },
+    );
+  return new DevtoolError(
+    `path ${quoted(path)} cannot be opened: ${code}`,
+    Code.InvalidArgument,
+    { cause: reason },
+  );
 }
 
 /** Returns the code of an error of a system call, such as `ENOENT`. */
 export function systemCodeOf(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown error";
+  return reason instanceof Error && "code" in reason
+    ? String(reason.code)
+    : "unknown error";
 }

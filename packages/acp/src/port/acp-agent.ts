@@ -40,7 +40,10 @@ import {
 
 /** Dependencies of `AcpAgent`. */
 export interface AcpAgentHost {
-  readonly connect: (cwd: string | undefined, signal: AbortSignal) => Promise<Port>;
+  readonly connect: (
+    cwd: string | undefined,
+    signal: AbortSignal,
+  ) => Promise<Port>;
   readonly agent: string;
   readonly models: readonly string[];
   readonly nextId: () => string;
@@ -63,7 +66,10 @@ export class AcpAgent {
     this.#signal = signal;
   }
 
-  async initialize({ clientCapabilities }: InitializeRequest, signal: AbortSignal): Promise<InitializeResponse> {
+  async initialize(
+    { clientCapabilities }: InitializeRequest,
+    signal: AbortSignal,
+  ): Promise<InitializeResponse> {
     this.#capabilities = clientCapabilities ?? {};
     const { agent } = await asRpc(this.#host.connect(undefined, signal));
     const { hasExtension } = agent;
@@ -75,29 +81,44 @@ export class AcpAgent {
         loadSession: hasExtension,
         promptCapabilities: promptCapabilities(agent.inputModes),
         mcpCapabilities: { http: hasExtension, sse: hasExtension },
-        sessionCapabilities: { close: {}, ...(hasExtension && { list: {}, resume: {} }) },
+        sessionCapabilities: {
+          close: {},
+          ...(hasExtension && { list: {}, resume: {} }),
+        },
       },
     };
   }
 
-  async newSession(request: NewSessionRequest, acp: AgentContext): Promise<NewSessionResponse> {
+  async newSession(
+    request: NewSessionRequest,
+    acp: AgentContext,
+  ): Promise<NewSessionResponse> {
     const { port, choices } = await this.#open(request);
     const session = this.#session(this.#host.nextId(), { port, choices, acp });
     this.#afterResponse(() => session.announceCommands());
     return { sessionId: session.id, ...this.#state(session) };
   }
 
-  async loadSession(request: LoadSessionRequest, acp: AgentContext): Promise<LoadSessionResponse> {
+  async loadSession(
+    request: LoadSessionRequest,
+    acp: AgentContext,
+  ): Promise<LoadSessionResponse> {
     const { session, tasks } = await this.#continue(request, acp);
     await session.replay(tasks);
     return this.#goOn({ session, tasks });
   }
 
-  async resumeSession(request: ResumeSessionRequest, acp: AgentContext): Promise<LoadSessionResponse> {
+  async resumeSession(
+    request: ResumeSessionRequest,
+    acp: AgentContext,
+  ): Promise<LoadSessionResponse> {
     return this.#goOn(await this.#continue(request, acp));
   }
 
-  async listSessions(request: ListSessionsRequest, signal: AbortSignal): Promise<ListSessionsResponse> {
+  async listSessions(
+    request: ListSessionsRequest,
+    signal: AbortSignal,
+  ): Promise<ListSessionsResponse> {
     const { cwd } = request;
     if (typeof cwd === "string") assertAbsolute(cwd);
     const port = await asRpc(this.#host.connect(cwd ?? undefined, signal));
@@ -105,28 +126,38 @@ export class AcpAgent {
     return asRpc(listSessions(port.client, request, signal));
   }
 
-  async closeSession({ sessionId }: CloseSessionRequest): Promise<Record<string, never>> {
+  async closeSession({
+    sessionId,
+  }: CloseSessionRequest): Promise<Record<string, never>> {
     const session = this.#find(sessionId);
     this.#sessions.delete(sessionId);
     await session.cancel();
     return {};
   }
 
-  async setMode({ sessionId, modeId }: SetSessionModeRequest): Promise<Record<string, never>> {
+  async setMode({
+    sessionId,
+    modeId,
+  }: SetSessionModeRequest): Promise<Record<string, never>> {
     const session = this.#find(sessionId);
     session.choose({ approvalMode: modeOf(modeId) });
     return {};
   }
 
-  async setConfigOption(request: SetSessionConfigOptionRequest): Promise<SetSessionConfigOptionResponse> {
+  async setConfigOption(
+    request: SetSessionConfigOptionRequest,
+  ): Promise<SetSessionConfigOptionResponse> {
     const { sessionId, configId, value } = request;
     const { models } = this.#host;
     const session = this.#find(sessionId);
     const { agents } = session.port;
     const ids = this.#options(session).map(({ id }) => id);
     if (!ids.includes(configId)) {
-      const known = ids.length === 0 ? "this agent has none" : `choose ${ids.join(", ")}`;
-      throw invalidParams(`config option ${JSON.stringify(configId)} does not exist: ${known}`);
+      const known =
+        ids.length === 0 ? "this agent has none" : `choose ${ids.join(", ")}`;
+      throw invalidParams(
+        `config option ${JSON.stringify(configId)} does not exist: ${known}`,
+      );
     }
     if (configId === MODEL_OPTION) {
       session.choose({ model: modelOf(value, models) });
@@ -145,10 +176,16 @@ export class AcpAgent {
   }
 
   #options(session: AcpSession): SessionConfigOption[] {
-    return configOptions(session.choices, { agents: session.port.agents, models: this.#host.models });
+    return configOptions(session.choices, {
+      agents: session.port.agents,
+      models: this.#host.models,
+    });
   }
 
-  async prompt({ sessionId, prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
+  async prompt(
+    { sessionId, prompt }: PromptRequest,
+    signal: AbortSignal,
+  ): Promise<PromptResponse> {
     return asRpc(this.#find(sessionId).prompt(prompt, signal));
   }
 
@@ -162,35 +199,69 @@ export class AcpAgent {
     return session;
   }
 
-  /** Connects to the server of a new session, and reads what the client chose for it. */
-  async #open({ cwd, mcpServers, additionalDirectories }: NewSessionRequest): Promise<Opened> {
+  /**
+   * Connects to the server of a new session, and reads what the client chose
+   * for it.
+   */
+  async #open({
+    cwd,
+    mcpServers,
+    additionalDirectories,
+  }: NewSessionRequest): Promise<Opened> {
     assertAbsolute(cwd);
     assertNoMoreDirectories(additionalDirectories);
     const port = await asRpc(this.#host.connect(cwd, this.#signal));
     const servers = mcpServersFrom(mcpServers, port.agent);
     const [first = ""] = port.agents?.keys() ?? [];
     const agent = this.#host.agent || first;
-    return { port, choices: { cwd, mcpServers: servers, agent, model: "", approvalMode: ApprovalMode.UNSPECIFIED } };
+    return {
+      port,
+      choices: {
+        cwd,
+        mcpServers: servers,
+        agent,
+        model: "",
+        approvalMode: ApprovalMode.UNSPECIFIED,
+      },
+    };
   }
 
-  #session(id: string, { port, choices, acp }: Opened & { readonly acp: AgentContext }): AcpSession {
+  #session(
+    id: string,
+    { port, choices, acp }: Opened & { readonly acp: AgentContext },
+  ): AcpSession {
     const { nextId, log } = this.#host;
-    const host = { port, acp, capabilities: this.#capabilities, nextId, log, signal: this.#signal };
+    const host = {
+      port,
+      acp,
+      capabilities: this.#capabilities,
+      nextId,
+      log,
+      signal: this.#signal,
+    };
     const session = new AcpSession(id, host, choices);
     this.#sessions.set(id, session);
     return session;
   }
 
-  async #continue(request: LoadSessionRequest | ResumeSessionRequest, acp: AgentContext): Promise<Continued> {
+  async #continue(
+    request: LoadSessionRequest | ResumeSessionRequest,
+    acp: AgentContext,
+  ): Promise<Continued> {
     const { sessionId, cwd, mcpServers = [] } = request;
     const { port, choices } = await this.#open({ ...request, mcpServers });
     assertKeepsSessions(port, "session/load");
-    const tasks = await asRpc(tasksOfSession(port.client, sessionId, this.#signal));
+    const tasks = await asRpc(
+      tasksOfSession(port.client, sessionId, this.#signal),
+    );
     const [first] = tasks;
     if (!first) throw sessionNotFound(sessionId);
-    if (port.workspace !== undefined) await assertWorksIn(sessionId, cwd, first);
+    if (port.workspace !== undefined)
+      await assertWorksIn(sessionId, cwd, first);
     // The first prompt of a session fixed its MCP servers.
-    const known = new Set(first.sessionSettings?.mcpServers.map(({ name }) => name));
+    const known = new Set(
+      first.sessionSettings?.mcpServers.map(({ name }) => name),
+    );
     const added = choices.mcpServers.find(({ name }) => !known.has(name));
     if (added)
       throw invalidParams(
@@ -202,7 +273,10 @@ export class AcpAgent {
     return { session, tasks };
   }
 
-  /** Follows the tasks of a session that has been continued, once the client knows the session. */
+  /**
+   * Follows the tasks of a session that has been continued, once the client
+   * knows the session.
+   */
   #goOn({ session, tasks }: Continued): LoadSessionResponse {
     this.#afterResponse(async () => {
       session.attach(tasks);
@@ -211,7 +285,9 @@ export class AcpAgent {
     return this.#state(session);
   }
 
-  #state(session: AcpSession): Pick<NewSessionResponse, "modes" | "configOptions"> {
+  #state(
+    session: AcpSession,
+  ): Pick<NewSessionResponse, "modes" | "configOptions"> {
     if (!session.agent.hasExtension) return {};
     const options = this.#options(session);
     return {
@@ -248,7 +324,10 @@ async function asRpc<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Throws for an agent without the extension, whose earlier tasks cannot be found by their context. */
+/**
+ * Throws for an agent without the extension, whose earlier tasks cannot be
+ * found by their context.
+ */
 function assertKeepsSessions({ agent }: Port, method: string): void {
   if (!agent.hasExtension) throw RequestError.methodNotFound(method);
 }

@@ -1,5 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { ConfirmationRequestSchema, type SlashCommand, SlashCommandSchema, ToolCallSchema } from "@devtool/schema";
+import {
+  ConfirmationRequestSchema,
+  type SlashCommand,
+  SlashCommandSchema,
+  ToolCallSchema,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { callView } from "./call-view.ts";
 import { availableCommands } from "./commands.ts";
@@ -13,14 +18,27 @@ type Details = MessageInitShape<typeof ConfirmationRequestSchema>["details"];
 /** A question of a server that does not make its words visible. */
 function question(details: Details) {
   const options = [{ id: "proceed_once", name: FORGED, description: FORGED }];
-  const confirmationRequest = create(ConfirmationRequestSchema, { options, ...(details && { details }) });
-  return create(ToolCallSchema, { toolName: FORGED, description: FORGED, confirmationRequest });
+  const confirmationRequest = create(ConfirmationRequestSchema, {
+    options,
+    ...(details && { details }),
+  });
+  return create(ToolCallSchema, {
+    toolName: FORGED,
+    description: FORGED,
+    confirmationRequest,
+  });
 }
 
 describe("the words of a hostile server, for an editor", () => {
   it.each<readonly [Details, string]>([
     [{ case: "genericDetails", value: { description: FORGED } }, VISIBLE],
-    [{ case: "executeDetails", value: { command: FORGED, workingDirectory: FORGED } }, `${VISIBLE}\n(in ${VISIBLE})`],
+    [
+      {
+        case: "executeDetails",
+        value: { command: FORGED, workingDirectory: FORGED },
+      },
+      `${VISIBLE}\n(in ${VISIBLE})`,
+    ],
     [
       { case: "mcpDetails", value: { serverName: FORGED, toolName: FORGED } },
       `${VISIBLE} of the MCP server ${VISIBLE}`,
@@ -32,14 +50,20 @@ describe("the words of a hostile server, for an editor", () => {
       name: VISIBLE,
       content: [{ content: { text } }],
     });
-    expect(permissionOptions(call)).toMatchObject([{ optionId: "proceed_once", name: `${VISIBLE}: ${VISIBLE}` }]);
+    expect(permissionOptions(call)).toMatchObject([
+      { optionId: "proceed_once", name: `${VISIBLE}: ${VISIBLE}` },
+    ]);
   });
 
   it("are visible in slash commands, and none has a name that shows as another one", () => {
     const command = (name: string): SlashCommand =>
-      create(SlashCommandSchema, { name, description: FORGED, arguments: [{ name: FORGED }] });
-    expect(availableCommands([command("help"), command("help\u200b")])).toEqual([
-      { name: "help", description: VISIBLE, input: { hint: `[${VISIBLE}]` } },
-    ]);
+      create(SlashCommandSchema, {
+        name,
+        description: FORGED,
+        arguments: [{ name: FORGED }],
+      });
+    expect(availableCommands([command("help"), command("help\u200b")])).toEqual(
+      [{ name: "help", description: VISIBLE, input: { hint: `[${VISIBLE}]` } }],
+    );
   });
 });

@@ -5,7 +5,13 @@ import type {
   ToolCallLocation,
   ToolKind,
 } from "@agentclientprotocol/sdk";
-import { type FileDiff, type ToolCall, ToolCallStatus, visibleCall, visibleText } from "@devtool/schema";
+import {
+  type FileDiff,
+  type ToolCall,
+  ToolCallStatus,
+  visibleCall,
+  visibleText,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 
 /** A tool call as ACP shows it. */
@@ -28,10 +34,13 @@ export const STATUS_KEY = "devtool.dev/status";
 /**
  * Returns a tool call as ACP shows it.
  *
- * Its words are made visible again: the server in between may be another one than ours. ACP v1 has no cancelled calls: a call that was declined or canceled is `failed`, and `_meta` holds its real status.
+ * Its words are made visible again: the server in between may be another one
+ * than ours. ACP v1 has no cancelled calls: a call that was declined or
+ * canceled is `failed`, and `_meta` holds its real status.
  */
 export function callView(call: ToolCall, workspace: string): CallView {
-  const { toolCallId, toolName, description, inputParameters } = visibleCall(call);
+  const { toolCallId, toolName, description, inputParameters } =
+    visibleCall(call);
   const output = rawOutputOf(call);
   return {
     toolCallId,
@@ -43,15 +52,25 @@ export function callView(call: ToolCall, workspace: string): CallView {
     locations: locationsOf(call, workspace),
     ...(inputParameters && { rawInput: inputParameters }),
     ...(output !== undefined && { rawOutput: output }),
-    ...(call.status === ToolCallStatus.CANCELLED && { _meta: { [STATUS_KEY]: "CANCELLED" } }),
+    ...(call.status === ToolCallStatus.CANCELLED && {
+      _meta: { [STATUS_KEY]: "CANCELLED" },
+    }),
   };
 }
 
-/** Lists what differs between two views of a call. Undefined if nothing does. */
-export function changesOf(before: CallView, after: CallView): Partial<CallView> | undefined {
+/**
+ * Lists what differs between two views of a call. Undefined if nothing does.
+ */
+export function changesOf(
+  before: CallView,
+  after: CallView,
+): Partial<CallView> | undefined {
   const changed = Object.entries(after).filter(
     ([key, value]) =>
-      JSON.stringify(value) !== JSON.stringify(Object.entries(before).find(([name]) => name === key)?.[1]),
+      JSON.stringify(value) !==
+      JSON.stringify(
+        Object.entries(before).find(([name]) => name === key)?.[1],
+      ),
   );
   return changed.length === 0 ? undefined : Object.fromEntries(changed);
 }
@@ -73,27 +92,48 @@ function statusOf(status: ToolCallStatus): AcpStatus {
   }
 }
 
-/** The tools of our agent and of others whose names are known, by their kind. */
-const TOOLS: readonly (readonly [kind: ToolKind, tools: readonly string[]])[] = [
-  ["read", ["read_file", "read_many_files", "list_directory"]],
-  ["search", ["glob", "search_file_content", "google_web_search", "grep"]],
-  ["edit", ["write_file", "replace", "multi_edit", "apply_patch", "edit"]],
-  ["execute", ["run_shell_command", "shell", "bash", "read_background_output", "stop_background_process"]],
-  ["fetch", ["web_fetch"]],
-  ["think", ["update_plan"]],
-];
+/**
+ * The tools of our agent and of others whose names are known, by their kind.
+ */
+const TOOLS: readonly (readonly [kind: ToolKind, tools: readonly string[]])[] =
+  [
+    ["read", ["read_file", "read_many_files", "list_directory"]],
+    ["search", ["glob", "search_file_content", "google_web_search", "grep"]],
+    ["edit", ["write_file", "replace", "multi_edit", "apply_patch", "edit"]],
+    [
+      "execute",
+      [
+        "run_shell_command",
+        "shell",
+        "bash",
+        "read_background_output",
+        "stop_background_process",
+      ],
+    ],
+    ["fetch", ["web_fetch"]],
+    ["think", ["update_plan"]],
+  ];
 
-/** Returns the kind of a call: by its tool, or for unknown tools by what it proposes or did. */
+/**
+ * Returns the kind of a call: by its tool, or for unknown tools by what it
+ * proposes or did.
+ */
 function kindOf(call: ToolCall): ToolKind {
-  const [known] = TOOLS.find(([, tools]) => tools.includes(call.toolName)) ?? [];
+  const [known] =
+    TOOLS.find(([, tools]) => tools.includes(call.toolName)) ?? [];
   if (known) return known;
-  if (call.confirmationRequest?.details.case === "executeDetails") return "execute";
+  if (call.confirmationRequest?.details.case === "executeDetails")
+    return "execute";
   return diffOf(call) ? "edit" : "other";
 }
 
 /** The change that a call proposes or made. */
-function diffOf({ confirmationRequest, result }: ToolCall): FileDiff | undefined {
-  if (result.case === "output" && result.value.result.case === "diff") return result.value.result.value;
+function diffOf({
+  confirmationRequest,
+  result,
+}: ToolCall): FileDiff | undefined {
+  if (result.case === "output" && result.value.result.case === "diff")
+    return result.value.result.value;
   const details = confirmationRequest?.details;
   return details?.case === "fileEditDetails" ? details.value : undefined;
 }
@@ -103,11 +143,19 @@ function contentOf(call: ToolCall): ToolCallContent[] {
   const diff = diffOf(call);
   if (diff) {
     const { filePath, oldContent, newContent } = diff;
-    return [{ type: "diff", path: filePath, newText: newContent, ...defined({ oldText: oldContent }) }];
+    return [
+      {
+        type: "diff",
+        path: filePath,
+        newText: newContent,
+        ...defined({ oldText: oldContent }),
+      },
+    ];
   }
   if (result.case === "output") {
     const output = result.value.result;
-    if (output.case === "structuredData") return textContent(JSON.stringify(output.value, undefined, 2));
+    if (output.case === "structuredData")
+      return textContent(JSON.stringify(output.value, undefined, 2));
     return textContent(output.case === "text" ? output.value : "");
   }
   if (result.case === "error") return textContent(result.value.message);
@@ -117,11 +165,16 @@ function contentOf(call: ToolCall): ToolCallContent[] {
   switch (details?.case) {
     case "executeDetails": {
       const { command, workingDirectory } = details.value;
-      const place = workingDirectory === undefined ? "" : `\n(in ${workingDirectory})`;
+      const place =
+        workingDirectory === undefined ? "" : `\n(in ${workingDirectory})`;
       return textContent(visibleText(command + place));
     }
     case "mcpDetails":
-      return textContent(visibleText(`${details.value.toolName} of the MCP server ${details.value.serverName}`));
+      return textContent(
+        visibleText(
+          `${details.value.toolName} of the MCP server ${details.value.serverName}`,
+        ),
+      );
     case "genericDetails":
       return textContent(visibleText(details.value.description));
     default:
@@ -130,13 +183,19 @@ function contentOf(call: ToolCall): ToolCallContent[] {
 }
 
 function textContent(text: string): ToolCallContent[] {
-  return text === "" ? [] : [{ type: "content", content: { type: "text", text } }];
+  return text === ""
+    ? []
+    : [{ type: "content", content: { type: "text", text } }];
 }
 
 function rawOutputOf({ result }: ToolCall): unknown {
   if (result.case === "error") {
     const { message, type, statusCode } = result.value;
-    return { message, ...(type !== undefined && { type }), ...(statusCode !== undefined && { statusCode }) };
+    return {
+      message,
+      ...(type !== undefined && { type }),
+      ...(statusCode !== undefined && { statusCode }),
+    };
   }
   if (result.case !== "output") return undefined;
   const { result: output } = result.value;

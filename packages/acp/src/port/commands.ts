@@ -1,23 +1,35 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
 import { oneLine, type SlashCommand } from "@devtool/schema";
 
-/** Returns slash commands as ACP lists them: a command below another has both words as its name. */
-export function availableCommands(commands: readonly SlashCommand[], above = ""): AvailableCommand[] {
-  return commands.flatMap(({ name, description, arguments: args, subCommands }) => {
-    // A name that shows as another one would run what nobody typed.
-    if (oneLine(name) !== name) return [];
-    const path = `${above}${name}`;
-    const hint = args
-      .map((argument) => (argument.isRequired ? `<${oneLine(argument.name)}>` : `[${oneLine(argument.name)}]`))
-      .join(" ");
-    const own: AvailableCommand = {
-      name: path,
-      description: oneLine(description),
-      ...(hint !== "" && { input: { hint } }),
-    };
-    const below = availableCommands(subCommands, `${path} `);
-    return below.length > 0 && args.length === 0 ? below : [own, ...below];
-  });
+/**
+ * Returns slash commands as ACP lists them: a command below another has both
+ * words as its name.
+ */
+export function availableCommands(
+  commands: readonly SlashCommand[],
+  above = "",
+): AvailableCommand[] {
+  return commands.flatMap(
+    ({ name, description, arguments: args, subCommands }) => {
+      // A name that shows as another one would run what nobody typed.
+      if (oneLine(name) !== name) return [];
+      const path = `${above}${name}`;
+      const hint = args
+        .map((argument) =>
+          argument.isRequired
+            ? `<${oneLine(argument.name)}>`
+            : `[${oneLine(argument.name)}]`,
+        )
+        .join(" ");
+      const own: AvailableCommand = {
+        name: path,
+        description: oneLine(description),
+        ...(hint !== "" && { input: { hint } }),
+      };
+      const below = availableCommands(subCommands, `${path} `);
+      return below.length > 0 && args.length === 0 ? below : [own, ...below];
+    },
+  );
 }
 
 /** A prompt that runs a slash command. */
@@ -27,8 +39,14 @@ export interface CommandLine {
   readonly args: string;
 }
 
-/** Reads a prompt as a slash command. Undefined if it does not begin with one that is known: it is a message then. */
-export function readCommandLine(prompt: string, known: readonly SlashCommand[]): CommandLine | undefined {
+/**
+ * Reads a prompt as a slash command. Undefined if it does not begin with one
+ * that is known: it is a message then.
+ */
+export function readCommandLine(
+  prompt: string,
+  known: readonly SlashCommand[],
+): CommandLine | undefined {
   if (!prompt.startsWith("/")) return undefined;
   const commandPath: string[] = [];
   let rest = prompt.slice(1);
@@ -41,5 +59,7 @@ export function readCommandLine(prompt: string, known: readonly SlashCommand[]):
     rest = after;
     level = found.subCommands;
   }
-  return commandPath.length === 0 ? undefined : { commandPath, args: rest.trim() };
+  return commandPath.length === 0
+    ? undefined
+    : { commandPath, args: rest.trim() };
 }

@@ -1,6 +1,9 @@
 import { ApprovalMode, emptyTask, type Task } from "@devtool/schema";
 
-/** The conversation of a session with one agent: a context of the server, and the task that prompts continue. */
+/**
+ * The conversation of a session with one agent: a context of the server, and
+ * the task that prompts continue.
+ */
 export class Conversation {
   /** The name of the agent; empty on a server with one. */
   readonly agent: string;
@@ -14,7 +17,9 @@ export class Conversation {
     this.#contextId = contextId;
   }
 
-  /** The context of the tasks. A server may choose another one than the client. */
+  /**
+   * The context of the tasks. A server may choose another one than the client.
+   */
   get contextId(): string {
     return this.#contextId;
   }
@@ -39,7 +44,8 @@ export class Conversation {
     if (task.contextId !== "") this.#contextId = task.contextId;
     if (task.id === "") return;
     this.#isStarted = true;
-    this.#approvalMode = task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+    this.#approvalMode =
+      task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
     // A slash command has a task of its own, which prompts do not continue.
     if (task.command === undefined) this.#task = task;
   }
@@ -61,20 +67,29 @@ export class Conversations {
   }
 
   /**
-   * Goes on in the conversation with another agent, or begins it. Nothing was said yet: it takes the place of the present one.
+   * Goes on in the conversation with another agent, or begins it. Nothing was
+   * said yet: it takes the place of the present one.
    *
    * Returns what the client has to know about that; empty for nothing.
    */
-  choose(agent: string, { isBusy, nextId }: { readonly isBusy: boolean; readonly nextId: () => string }): string {
+  choose(
+    agent: string,
+    {
+      isBusy,
+      nextId,
+    }: { readonly isBusy: boolean; readonly nextId: () => string },
+  ): string {
     const before = this.#current;
     if (agent === before.agent) return "";
     const known = this.#byAgent.get(agent);
     const isUnused = !before.isStarted && !isBusy;
     if (isUnused) this.#byAgent.delete(before.agent);
-    this.#current = known ?? new Conversation(agent, isUnused ? before.contextId : nextId());
+    this.#current =
+      known ?? new Conversation(agent, isUnused ? before.contextId : nextId());
     this.#byAgent.set(agent, this.#current);
     const subject = `Agent ${JSON.stringify(agent)}`;
-    if (known) return `${subject} goes on where it was: it has not seen what others were told.`;
+    if (known)
+      return `${subject} goes on where it was: it has not seen what others were told.`;
     if (isUnused) return "";
     const { contextId } = this.#current;
     return `${subject} begins a new conversation, session ${JSON.stringify(contextId)}: it has not seen what was said before.`;

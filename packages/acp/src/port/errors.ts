@@ -12,7 +12,10 @@ export const RPC_CODE = {
   INTERNAL: -32_603,
 } as const;
 
-/** Creates the error for a parameter that cannot be used. The message names the value and the remedy. */
+/**
+ * Creates the error for a parameter that cannot be used. The message names the
+ * value and the remedy.
+ */
 export function invalidParams(message: string): RequestError {
   return new RequestError(RPC_CODE.INVALID_PARAMS, message);
 }
@@ -23,14 +26,23 @@ export function sessionNotFound(sessionId: string): RequestError {
   return new RequestError(RPC_CODE.NOT_FOUND, message, { sessionId });
 }
 
-/** Returns an error of the server as the JSON-RPC error with the same meaning. Its message is the server's, with deceiving characters visible. */
+/**
+ * Returns an error of the server as the JSON-RPC error with the same meaning.
+ * Its message is the server's, with deceiving characters visible.
+ */
 export function rpcErrorFrom(reason: unknown): RequestError {
   if (reason instanceof RequestError) return reason;
   const { code, rawMessage } = ConnectError.from(reason);
-  return new RequestError(RPC_CODES.get(code) ?? RPC_CODE.INTERNAL, visibleText(rawMessage), { code: Code[code] });
+  return new RequestError(
+    RPC_CODES.get(code) ?? RPC_CODE.INTERNAL,
+    visibleText(rawMessage),
+    { code: Code[code] },
+  );
 }
 
-/** The error codes by the code of a server's error. Others are internal errors. */
+/**
+ * The error codes by the code of a server's error. Others are internal errors.
+ */
 const RPC_CODES: ReadonlyMap<Code, number> = new Map([
   [Code.InvalidArgument, RPC_CODE.INVALID_PARAMS],
   [Code.AlreadyExists, RPC_CODE.INVALID_PARAMS],

@@ -1,5 +1,6 @@
 /**
- * The public API of `@devtool/acp/port`: the agent behind a port as an agent of the Agent Client Protocol.
+ * The public API of `@devtool/acp/port`: the agent behind a port as an agent of
+ * the Agent Client Protocol.
  */
 
 export { STATUS_KEY } from "./call-view.ts";

@@ -6,13 +6,24 @@ import { permissionOptions } from "./permission.ts";
 /** The kinds of the options with some ids, as an editor gets them. */
 function kindsOf(...ids: readonly string[]): Record<string, string> {
   const options = ids.map((id) => ({ id, name: id }));
-  const call = create(ToolCallSchema, { confirmationRequest: create(ConfirmationRequestSchema, { options }) });
-  return Object.fromEntries(permissionOptions(call).map(({ optionId, kind }) => [optionId, kind]));
+  const call = create(ToolCallSchema, {
+    confirmationRequest: create(ConfirmationRequestSchema, { options }),
+  });
+  return Object.fromEntries(
+    permissionOptions(call).map(({ optionId, kind }) => [optionId, kind]),
+  );
 }
 
 describe("the options of a question, for an editor", () => {
   it("have the kinds of ACP", () => {
-    expect(kindsOf("proceed_once", "proceed_always", "proceed_always_and_save", "cancel")).toEqual({
+    expect(
+      kindsOf(
+        "proceed_once",
+        "proceed_always",
+        "proceed_always_and_save",
+        "cancel",
+      ),
+    ).toEqual({
       proceed_once: "allow_once",
       proceed_always: "allow_always",
       proceed_always_and_save: "allow_always",
@@ -21,7 +32,15 @@ describe("the options of a question, for an editor", () => {
   });
 
   it("that go further than this call, or leave the sandbox, are no plain yes", () => {
-    expect(kindsOf("proceed_without_sandbox", "proceed_for_task", "accept_all", "acceptForSession", "cancel")).toEqual({
+    expect(
+      kindsOf(
+        "proceed_without_sandbox",
+        "proceed_for_task",
+        "accept_all",
+        "acceptForSession",
+        "cancel",
+      ),
+    ).toEqual({
       proceed_without_sandbox: "allow_always",
       proceed_for_task: "allow_always",
       accept_all: "allow_always",

@@ -2,17 +2,21 @@ import type { DevtoolClient } from "@devtool/client";
 import { findExtension } from "@devtool/schema";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 
-/** The agent server behind an ACP agent, for sessions in one working directory. */
+/**
+ * The agent server behind an ACP agent, for sessions in one working directory.
+ */
 export interface Port {
   readonly client: DevtoolClient;
   /**
-   * The directory on the server that sessions work in. Undefined leaves the choice to the server.
+   * The directory on the server that sessions work in. Undefined leaves the
+   * choice to the server.
    */
   readonly workspace?: string | undefined;
   /** The description of the agent in the server's card. */
   readonly agent: PortAgent;
   /**
-   * The agents that sessions can choose, by name, the one of sessions that choose none first.
+   * The agents that sessions can choose, by name, the one of sessions that
+   * choose none first.
    *
    * Default: none, so that the client is not offered a choice.
    */
@@ -23,11 +27,15 @@ export interface Port {
 export interface PortAgent {
   readonly name: string;
   readonly version: string;
-  /** The media types that prompts may contain, such as `text/plain`: `AgentCard.default_input_modes`. An empty list permits every type. */
+  /**
+   * The media types that prompts may contain, such as `text/plain`:
+   * `AgentCard.default_input_modes`. An empty list permits every type.
+   */
   readonly inputModes: readonly string[];
   /**
-   * Whether the agent has the development-tool extension: sessions with settings, tool calls, approvals and slash commands. An agent
-   * without it gets each prompt as a new task of the same context.
+   * Whether the agent has the development-tool extension: sessions with
+   * settings, tool calls, approvals and slash commands. An agent without it
+   * gets each prompt as a new task of the same context.
    */
   readonly hasExtension: boolean;
 }
@@ -36,5 +44,10 @@ export interface PortAgent {
 export function portAgentFrom(card: AgentCard): PortAgent {
   const { name, version, defaultInputModes, capabilities } = card;
   const uris = capabilities?.extensions.map(({ uri }) => uri) ?? [];
-  return { name, version, inputModes: defaultInputModes, hasExtension: findExtension(uris) !== undefined };
+  return {
+    name,
+    version,
+    inputModes: defaultInputModes,
+    hasExtension: findExtension(uris) !== undefined,
+  };
 }

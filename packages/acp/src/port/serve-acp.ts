@@ -8,10 +8,14 @@ export interface ServeAcpOptions {
   /** The connection to the ACP client, such as `stdioStream`. */
   readonly stream: Stream;
   /**
-   * Returns the server for sessions in a working directory of the client. Without one, the server that describes the agent and lists
-   * sessions. Called for each session; errors become the answer to the client's request.
+   * Returns the server for sessions in a working directory of the client.
+   * Without one, the server that describes the agent and lists sessions. Called
+   * for each session; errors become the answer to the client's request.
    */
-  readonly connect: (cwd: string | undefined, signal: AbortSignal) => Promise<Port>;
+  readonly connect: (
+    cwd: string | undefined,
+    signal: AbortSignal,
+  ) => Promise<Port>;
   /**
    * The agent of sessions that choose none, on a server with several.
    *
@@ -39,26 +43,55 @@ export interface ServeAcpOptions {
 }
 
 /**
- * Serves the agent behind a port as an ACP v1 agent, until the connection closes or the signal aborts. Tasks that work then go on.
+ * Serves the agent behind a port as an ACP v1 agent, until the connection
+ * closes or the signal aborts. Tasks that work then go on.
  *
  * ```ts
  * const stream = stdioStream(process.stdin, process.stdout);
  * await serveAcp({ stream, connect: async (cwd) => ({ client, workspace: cwd, agent: portAgentFrom(card) }) }, signal);
  * ```
  */
-export async function serveAcp(options: ServeAcpOptions, signal: AbortSignal): Promise<void> {
-  const { stream, connect, log = () => undefined, nextId = randomUUID } = options;
-  const acp = new AcpAgent({ connect, log, nextId, agent: options.agent ?? "", models: options.models ?? [] });
+export async function serveAcp(
+  options: ServeAcpOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const {
+    stream,
+    connect,
+    log = () => undefined,
+    nextId = randomUUID,
+  } = options;
+  const acp = new AcpAgent({
+    connect,
+    log,
+    nextId,
+    agent: options.agent ?? "",
+    models: options.models ?? [],
+  });
   const connection = agent({ name: "devtool" })
-    .onRequest("initialize", ({ params, signal: limit }) => acp.initialize(params, limit))
-    .onRequest("session/new", (context) => acp.newSession(context.params, context.client))
-    .onRequest("session/load", (context) => acp.loadSession(context.params, context.client))
-    .onRequest("session/resume", (context) => acp.resumeSession(context.params, context.client))
-    .onRequest("session/list", ({ params, signal: limit }) => acp.listSessions(params, limit))
+    .onRequest("initialize", ({ params, signal: limit }) =>
+      acp.initialize(params, limit),
+    )
+    .onRequest("session/new", (context) =>
+      acp.newSession(context.params, context.client),
+    )
+    .onRequest("session/load", (context) =>
+      acp.loadSession(context.params, context.client),
+    )
+    .onRequest("session/resume", (context) =>
+      acp.resumeSession(context.params, context.client),
+    )
+    .onRequest("session/list", ({ params, signal: limit }) =>
+      acp.listSessions(params, limit),
+    )
     .onRequest("session/close", ({ params }) => acp.closeSession(params))
     .onRequest("session/set_mode", ({ params }) => acp.setMode(params))
-    .onRequest("session/set_config_option", ({ params }) => acp.setConfigOption(params))
-    .onRequest("session/prompt", ({ params, signal: limit }) => acp.prompt(params, limit))
+    .onRequest("session/set_config_option", ({ params }) =>
+      acp.setConfigOption(params),
+    )
+    .onRequest("session/prompt", ({ params, signal: limit }) =>
+      acp.prompt(params, limit),
+    )
     .onNotification("session/cancel", ({ params }) => acp.cancel(params))
     .connect(stream);
   acp.closing(connection.signal);

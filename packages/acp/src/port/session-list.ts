@@ -1,5 +1,9 @@
 import { realpath } from "node:fs/promises";
-import type { ListSessionsRequest, ListSessionsResponse, SessionInfo } from "@agentclientprotocol/sdk";
+import type {
+  ListSessionsRequest,
+  ListSessionsResponse,
+  SessionInfo,
+} from "@agentclientprotocol/sdk";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { DevtoolClient } from "@devtool/client";
 import { oneLine, Role, type Task } from "@devtool/schema";
@@ -8,7 +12,9 @@ import { invalidParams } from "./errors.ts";
 /** Maximum length of a title in characters. */
 const MAX_TITLE_LENGTH = 80;
 
-/** Lists the contexts of a server as sessions, those with the newest task first. */
+/**
+ * Lists the contexts of a server as sessions, those with the newest task first.
+ */
 export async function listSessions(
   { tasks }: DevtoolClient,
   { cwd, cursor }: ListSessionsRequest,
@@ -21,28 +27,44 @@ export async function listSessions(
     if (seen.has(summary.contextId)) continue;
     seen.add(summary.contextId);
     if (typeof cursor === "string") {
-      // If the task is not the newest of its context, an earlier page had the context.
-      const newest = await tasks.listTasks({ contextId: summary.contextId, pageSize: 1 }, { signal });
+      // If the task is not the newest of its context, an earlier page had the
+      // context.
+      const newest = await tasks.listTasks(
+        { contextId: summary.contextId, pageSize: 1 },
+        { signal },
+      );
       if (newest.tasks[0]?.id !== summary.id) continue;
     }
     const { task } = await tasks.getTask({ taskId: summary.id }, { signal });
     const workspace = task?.settings?.workspacePath ?? "";
     if (!task || workspace === "") continue;
-    if (typeof cwd !== "string" || (await isDirectory(cwd, workspace))) sessions.push(sessionInfo(task));
+    if (typeof cwd !== "string" || (await isDirectory(cwd, workspace)))
+      sessions.push(sessionInfo(task));
   }
-  return { sessions, ...(page.nextPageToken !== "" && { nextCursor: page.nextPageToken }) };
+  return {
+    sessions,
+    ...(page.nextPageToken !== "" && { nextCursor: page.nextPageToken }),
+  };
 }
 
-/** Whether a path leads to a workspace. A server on this machine knows the workspace by its path without links. */
+/**
+ * Whether a path leads to a workspace. A server on this machine knows the
+ * workspace by its path without links.
+ */
 async function isDirectory(path: string, workspace: string): Promise<boolean> {
-  return path === workspace || (await realpath(path).catch(() => path)) === workspace;
+  return (
+    path === workspace || (await realpath(path).catch(() => path)) === workspace
+  );
 }
 
 function sessionInfo(task: Task): SessionInfo {
   const { contextId, settings, updateTime, command, history } = task;
   const parts = history.find(({ role }) => role === Role.USER)?.parts ?? [];
-  const message = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join(" ");
-  const line = command && `/${command.commandPath.join(" ")} ${command.args}`.trimEnd();
+  const message = parts
+    .map(({ content }) => (content.case === "text" ? content.value : ""))
+    .join(" ");
+  const line =
+    command && `/${command.commandPath.join(" ")} ${command.args}`.trimEnd();
   const title = oneLine(line ?? message, MAX_TITLE_LENGTH);
   return {
     sessionId: contextId,
@@ -52,7 +74,10 @@ function sessionInfo(task: Task): SessionInfo {
   };
 }
 
-/** Reads the tasks of a session, oldest first. None if the server does not know it. */
+/**
+ * Reads the tasks of a session, oldest first. None if the server does not know
+ * it.
+ */
 export async function tasksOfSession(
   { tasks }: DevtoolClient,
   contextId: string,
@@ -62,7 +87,10 @@ export async function tasksOfSession(
   if (contextId === "") return found;
   let pageToken = "";
   do {
-    const page = await tasks.listTasks({ contextId, pageSize: 100, pageToken }, { signal });
+    const page = await tasks.listTasks(
+      { contextId, pageSize: 100, pageToken },
+      { signal },
+    );
     for (const { id } of page.tasks) {
       const { task } = await tasks.getTask({ taskId: id }, { signal });
       if (task) found.push(task);
@@ -77,7 +105,11 @@ function createdMs({ createTime }: Task): number {
 }
 
 /** Throws for another directory than the one that a session works in. */
-export async function assertWorksIn(sessionId: string, cwd: string, { settings }: Task): Promise<void> {
+export async function assertWorksIn(
+  sessionId: string,
+  cwd: string,
+  { settings }: Task,
+): Promise<void> {
   const workspace = settings?.workspacePath ?? "";
   if (workspace === "" || (await isDirectory(cwd, workspace))) return;
   throw invalidParams(

@@ -51,7 +51,10 @@ export interface SessionChoices {
   readonly approvalMode: ApprovalMode;
 }
 
-/** One ACP session: a context of the server, with the task that its prompts continue. */
+/**
+ * One ACP session: a context of the server, with the task that its prompts
+ * continue.
+ */
 export class AcpSession {
   readonly id: string;
   readonly #host: SessionHost;
@@ -69,8 +72,13 @@ export class AcpSession {
     this.id = id;
     this.#host = host;
     this.#choices = choices;
-    this.#conversations = new Conversations(new Conversation(choices.agent, id));
-    this.#updates = new SessionUpdates(host.capabilities, host.port.workspace ?? "");
+    this.#conversations = new Conversations(
+      new Conversation(choices.agent, id),
+    );
+    this.#updates = new SessionUpdates(
+      host.capabilities,
+      host.port.workspace ?? "",
+    );
   }
 
   get choices(): SessionChoices {
@@ -87,19 +95,25 @@ export class AcpSession {
   }
 
   /** Changes what applies from the next prompt on. */
-  choose(changes: Partial<Pick<SessionChoices, "model" | "approvalMode">>): void {
+  choose(
+    changes: Partial<Pick<SessionChoices, "model" | "approvalMode">>,
+  ): void {
     this.#choices = { ...this.#choices, ...changes };
   }
 
   /**
-   * Sends later prompts to another agent, in a context of its own: that of earlier prompts to it, or a new one.
+   * Sends later prompts to another agent, in a context of its own: that of
+   * earlier prompts to it, or a new one.
    *
    * Returns what the client has to know about that; empty for nothing.
    */
   chooseAgent(agent: string): string {
     this.#choices = { ...this.#choices, agent };
     this.#announced = undefined;
-    return this.#conversations.choose(agent, { isBusy: this.#prompting !== undefined, nextId: this.#host.nextId });
+    return this.#conversations.choose(agent, {
+      isBusy: this.#prompting !== undefined,
+      nextId: this.#host.nextId,
+    });
   }
 
   /** Shows the user a text that no agent has said. */
@@ -112,11 +126,16 @@ export class AcpSession {
     await acp.notify("session/update", { sessionId: this.id, update });
   }
 
-  /** Continues the tasks of an existing context, oldest first: prompts go to the last one. */
+  /**
+   * Continues the tasks of an existing context, oldest first: prompts go to the
+   * last one.
+   */
   continue(tasks: readonly Task[]): void {
-    const last = tasks.findLast(({ command }) => command === undefined) ?? tasks.at(-1);
+    const last =
+      tasks.findLast(({ command }) => command === undefined) ?? tasks.at(-1);
     if (!last) return;
-    const { approvalMode, model, agent } = last.sessionSettings ?? create(SessionSettingsSchema);
+    const { approvalMode, model, agent } =
+      last.sessionSettings ?? create(SessionSettingsSchema);
     this.#choices = { ...this.#choices, approvalMode, model, agent };
     const conversation = new Conversation(agent, last.contextId);
     conversation.note(last);
@@ -141,11 +160,18 @@ export class AcpSession {
     const turn = this.#open(task);
     const followed = turn
       .follow()
-      .catch((reason: unknown) => this.#host.log(`task ${task.id} is not followed: ${reason}`));
-    void followed.finally(() => this.#turn === turn && this.#close(turn, conversation));
+      .catch((reason: unknown) =>
+        this.#host.log(`task ${task.id} is not followed: ${reason}`),
+      );
+    void followed.finally(
+      () => this.#turn === turn && this.#close(turn, conversation),
+    );
   }
 
-  /** Lists the slash commands, and shows them to the client. A server that cannot list them has none. */
+  /**
+   * Lists the slash commands, and shows them to the client. A server that
+   * cannot list them has none.
+   */
   announceCommands(): Promise<void> {
     this.#announced ??= this.#announce();
     return this.#announced;
@@ -157,7 +183,10 @@ export class AcpSession {
     try {
       const { isStarted, contextId } = this.#conversations.current;
       const where = isStarted ? { contextId } : this.#settings();
-      const { commands } = await port.client.commands.getAllSlashCommands(where, { signal });
+      const { commands } = await port.client.commands.getAllSlashCommands(
+        where,
+        { signal },
+      );
       this.#commands = commands;
       const update = {
         sessionUpdate: "available_commands_update",
@@ -165,12 +194,19 @@ export class AcpSession {
       } as const;
       await acp.notify("session/update", { sessionId: this.id, update });
     } catch (reason) {
-      if (!signal.aborted) this.#host.log(`the slash commands are not known: ${String(reason)}`);
+      if (!signal.aborted)
+        this.#host.log(`the slash commands are not known: ${String(reason)}`);
     }
   }
 
-  /** Sends a prompt, or runs the slash command that it is, and returns how the turn ended. */
-  async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
+  /**
+   * Sends a prompt, or runs the slash command that it is, and returns how the
+   * turn ended.
+   */
+  async prompt(
+    blocks: readonly ContentBlock[],
+    signal: AbortSignal,
+  ): Promise<PromptResponse> {
     if (this.#prompting) {
       const problem = `session "${this.id}" works on a prompt: wait for its end, or cancel it with session/cancel`;
       throw new RequestError(RPC_CODE.INVALID_REQUEST, problem);
@@ -178,7 +214,10 @@ export class AcpSession {
     const canceled = new AbortController();
     this.#prompting = canceled;
     try {
-      return await this.#answer(blocks, AbortSignal.any([signal, canceled.signal]));
+      return await this.#answer(
+        blocks,
+        AbortSignal.any([signal, canceled.signal]),
+      );
     } finally {
       this.#prompting = undefined;
     }
@@ -195,15 +234,21 @@ export class AcpSession {
     await this.#turn?.cancel();
   }
 
-  async #answer(blocks: readonly ContentBlock[], canceled: AbortSignal): Promise<PromptResponse> {
+  async #answer(
+    blocks: readonly ContentBlock[],
+    canceled: AbortSignal,
+  ): Promise<PromptResponse> {
     const parts = await this.#read(blocks);
-    const texts = parts.map(({ content }) => (content.case === "text" ? content.value : undefined));
+    const texts = parts.map(({ content }) =>
+      content.case === "text" ? content.value : undefined,
+    );
     // A slash command has no files.
     const line = texts.includes(undefined) ? "" : texts.join("\n");
     if (line.startsWith("/")) await this.announceCommands();
     const command = readCommandLine(line, this.#commands);
     if (canceled.aborted) return { stopReason: "cancelled" };
-    // Stop following a task that the session was loaded with. What was shown of it is not shown again.
+    // Stop following a task that the session was loaded with. What was shown of
+    // it is not shown again.
     const followed = this.#turn;
     followed?.detach();
     // Another agent may be chosen meanwhile, for later prompts.
@@ -225,7 +270,15 @@ export class AcpSession {
 
   #open(task: Task): Turn {
     const { port, acp, nextId, log, signal } = this.#host;
-    const host = { sessionId: this.id, client: port.client, acp, updates: this.#updates, nextId, log, signal };
+    const host = {
+      sessionId: this.id,
+      client: port.client,
+      acp,
+      updates: this.#updates,
+      nextId,
+      log,
+      signal,
+    };
     const turn = new Turn(host, task);
     this.#turn = turn;
     return turn;
@@ -242,10 +295,15 @@ export class AcpSession {
     const readBuffer = async (path: string): Promise<string | undefined> => {
       if (!canRead) return undefined;
       try {
-        const { content } = await acp.request("fs/read_text_file", { sessionId: this.id, path });
+        const { content } = await acp.request("fs/read_text_file", {
+          sessionId: this.id,
+          path,
+        });
         return content;
       } catch (reason) {
-        log(`the client does not give ${JSON.stringify(path)}: ${String(reason)}`);
+        log(
+          `the client does not give ${JSON.stringify(path)}: ${String(reason)}`,
+        );
         return undefined;
       }
     };
@@ -254,25 +312,39 @@ export class AcpSession {
 
   #request(parts: Part[], task: Task): SendMessageRequest {
     const { contextId, isStarted } = this.#conversations.current;
-    const message = create(MessageSchema, { messageId: this.#host.nextId(), role: Role.USER, parts });
+    const message = create(MessageSchema, {
+      messageId: this.#host.nextId(),
+      role: Role.USER,
+      parts,
+    });
     if (!this.agent.hasExtension && task.id !== "" && isTerminal(task.state)) {
       // A2A itself knows no messages to a task that has ended.
       message.referenceTaskIds = [task.id];
-      return create(SendMessageRequestSchema, { message, contextId: task.contextId });
+      return create(SendMessageRequestSchema, {
+        message,
+        contextId: task.contextId,
+      });
     }
     const settings = isStarted ? this.#changes() : this.#settings();
     const place = task.id === "" ? { contextId } : { taskId: task.id };
     return create(SendMessageRequestSchema, { message, ...place, ...settings });
   }
 
-  async #run(command: { readonly commandPath: string[]; readonly args: string }, turn: Turn): Promise<void> {
+  async #run(
+    command: { readonly commandPath: string[]; readonly args: string },
+    turn: Turn,
+  ): Promise<void> {
     const { port, signal } = this.#host;
     const { contextId, isStarted } = this.#conversations.current;
     const settings = isStarted ? this.#changes() : this.#settings();
     const request = { command, contextId, ...settings };
-    const { result } = await port.client.commands.runSlashCommand(request, { signal });
+    const { result } = await port.client.commands.runSlashCommand(request, {
+      signal,
+    });
     if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
-      throw invalidParams(result?.message || `/${command.commandPath.join(" ")} did not start`);
+      throw invalidParams(
+        result?.message || `/${command.commandPath.join(" ")} did not start`,
+      );
     }
     await turn.followFrom(result.executionId);
   }
@@ -281,20 +353,34 @@ export class AcpSession {
   #changes(): Pick<Partial<SendMessageRequest>, "sessionSettings"> {
     const { model, approvalMode } = this.#choices;
     const { approvalMode: current } = this.#conversations.current;
-    const isReset = approvalMode === ApprovalMode.UNSPECIFIED && current !== ApprovalMode.UNSPECIFIED;
+    const isReset =
+      approvalMode === ApprovalMode.UNSPECIFIED &&
+      current !== ApprovalMode.UNSPECIFIED;
     // Of a mode that is wider than the operator's, the operator's counts.
     const wanted = isReset ? ApprovalMode.YOLO : approvalMode;
     if (model === "" && wanted === current) return {};
-    const changes = wanted === current ? { model } : { model, approvalMode: wanted };
+    const changes =
+      wanted === current ? { model } : { model, approvalMode: wanted };
     return { sessionSettings: create(SessionSettingsSchema, changes) };
   }
 
-  #settings(): Pick<Partial<SendMessageRequest>, "settings" | "sessionSettings"> {
+  #settings(): Pick<
+    Partial<SendMessageRequest>,
+    "settings" | "sessionSettings"
+  > {
     const { port } = this.#host;
     if (!this.agent.hasExtension) return {};
     const { mcpServers, agent, model, approvalMode } = this.#choices;
-    const sessionSettings = create(SessionSettingsSchema, { mcpServers: [...mcpServers], agent, model, approvalMode });
+    const sessionSettings = create(SessionSettingsSchema, {
+      mcpServers: [...mcpServers],
+      agent,
+      model,
+      approvalMode,
+    });
     if (port.workspace === undefined) return { sessionSettings };
-    return { settings: create(AgentSettingsSchema, { workspacePath: port.workspace }), sessionSettings };
+    return {
+      settings: create(AgentSettingsSchema, { workspacePath: port.workspace }),
+      sessionSettings,
+    };
   }
 }

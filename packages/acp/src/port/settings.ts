@@ -11,40 +11,73 @@ import { invalidParams } from "./errors.ts";
 import type { Port, PortAgent } from "./port.ts";
 import type { SessionChoices } from "./session.ts";
 
-/** The approval modes that a client may choose, by their ids in ACP. The others are the operator's alone. */
+/**
+ * The approval modes that a client may choose, by their ids in ACP. The others
+ * are the operator's alone.
+ */
 const MODES = [
-  { id: "server", mode: ApprovalMode.UNSPECIFIED, name: "Server default", description: "The operator's mode." },
+  {
+    id: "server",
+    mode: ApprovalMode.UNSPECIFIED,
+    name: "Server default",
+    description: "The operator's mode.",
+  },
   {
     id: "default",
     mode: ApprovalMode.DEFAULT,
     name: "Ask",
     description: "Asks before anything that changes the machine.",
   },
-  { id: "plan", mode: ApprovalMode.PLAN, name: "Plan", description: "Denies everything that changes the machine." },
+  {
+    id: "plan",
+    mode: ApprovalMode.PLAN,
+    name: "Plan",
+    description: "Denies everything that changes the machine.",
+  },
 ] as const;
 
-/** Returns the modes of a session. A mode that only operators can choose is shown as the server's. */
+/**
+ * Returns the modes of a session. A mode that only operators can choose is
+ * shown as the server's.
+ */
 export function modeState(current: ApprovalMode): SessionModeState {
-  const availableModes = MODES.map(({ id, name, description }) => ({ id, name, description }));
-  return { currentModeId: MODES.find(({ mode }) => mode === current)?.id ?? "server", availableModes };
+  const availableModes = MODES.map(({ id, name, description }) => ({
+    id,
+    name,
+    description,
+  }));
+  return {
+    currentModeId: MODES.find(({ mode }) => mode === current)?.id ?? "server",
+    availableModes,
+  };
 }
 
-/** Returns the approval mode with an id of `modeState`. Throws for another id. */
+/**
+ * Returns the approval mode with an id of `modeState`. Throws for another id.
+ */
 export function modeOf(modeId: string): ApprovalMode {
   const found = MODES.find(({ id }) => id === modeId);
   if (found) return found.mode;
   const known = MODES.map(({ id }) => id).join(", ");
-  throw invalidParams(`mode ${JSON.stringify(modeId)} does not exist: choose ${known}`);
+  throw invalidParams(
+    `mode ${JSON.stringify(modeId)} does not exist: choose ${known}`,
+  );
 }
 
-/** The id of the option that chooses the model, and the value that leaves the choice to the server. */
+/**
+ * The id of the option that chooses the model, and the value that leaves the
+ * choice to the server.
+ */
 export const MODEL_OPTION = "model";
 const SERVER_MODEL = "server";
 
 /** The id of the option that chooses the agent. */
 const AGENT_OPTION = "agent";
 
-/** Returns the options of a session. There are none without agents or models to choose from. */
+/**
+ * Returns the options of a session. There are none without agents or models to
+ * choose from.
+ */
 export function configOptions(
   { agent, model }: Pick<SessionChoices, "agent" | "model">,
   { agents = new Map(), models }: Offers,
@@ -55,14 +88,25 @@ export function configOptions(
     const known = names.includes(agent) ? names : [agent, ...names];
     const values = known.map((name) => ({ value: name, name }));
     const about = { id: AGENT_OPTION, name: "Agent", category: "_agent" };
-    options.push({ type: "select", ...about, currentValue: agent, options: values });
+    options.push({
+      type: "select",
+      ...about,
+      currentValue: agent,
+      options: values,
+    });
   }
   if (models.length > 0) {
-    const known = model === "" || models.includes(model) ? models : [model, ...models];
+    const known =
+      model === "" || models.includes(model) ? models : [model, ...models];
     const values = known.map((name) => ({ value: name, name }));
     const about = { id: MODEL_OPTION, name: "Model", category: "model" };
     const server = { value: SERVER_MODEL, name: "The server's model" };
-    options.push({ type: "select", ...about, currentValue: model || SERVER_MODEL, options: [server, ...values] });
+    options.push({
+      type: "select",
+      ...about,
+      currentValue: model || SERVER_MODEL,
+      options: [server, ...values],
+    });
   }
   return options;
 }
@@ -73,30 +117,47 @@ export interface Offers {
   readonly models: readonly string[];
 }
 
-/** Returns the model that a value of the model option names; empty for the server's. Throws for a value that is not offered. */
+/**
+ * Returns the model that a value of the model option names; empty for the
+ * server's. Throws for a value that is not offered.
+ */
 export function modelOf(value: unknown, models: readonly string[]): string {
   if (value === SERVER_MODEL) return "";
   const found = models.find((name) => name === value);
   if (found !== undefined) return found;
-  throw invalidParams(`model ${JSON.stringify(value)} is not offered: choose ${[SERVER_MODEL, ...models].join(", ")}`);
+  throw invalidParams(
+    `model ${JSON.stringify(value)} is not offered: choose ${[SERVER_MODEL, ...models].join(", ")}`,
+  );
 }
 
-/** Returns the agent that a value of the agent option names. Throws for one that is not offered. */
+/**
+ * Returns the agent that a value of the agent option names. Throws for one that
+ * is not offered.
+ */
 export function agentOf(value: unknown, agents: Port["agents"]): string {
   const names = [...(agents?.keys() ?? [])];
   const found = names.find((name) => name === value);
   if (found !== undefined) return found;
-  throw invalidParams(`agent ${JSON.stringify(value)} is not offered: choose ${names.join(", ")}`);
+  throw invalidParams(
+    `agent ${JSON.stringify(value)} is not offered: choose ${names.join(", ")}`,
+  );
 }
 
 /** Throws for a working directory that is not an absolute path. */
 export function assertAbsolute(cwd: string): void {
   if (isAbsolute(cwd)) return;
-  throw invalidParams(`cwd ${JSON.stringify(cwd)} is not an absolute path: send the full path of the directory`);
+  throw invalidParams(
+    `cwd ${JSON.stringify(cwd)} is not an absolute path: send the full path of the directory`,
+  );
 }
 
-/** Throws if a client names directories besides `cwd`: a session of the port works in one. */
-export function assertNoMoreDirectories(directories: readonly string[] | undefined): void {
+/**
+ * Throws if a client names directories besides `cwd`: a session of the port
+ * works in one.
+ */
+export function assertNoMoreDirectories(
+  directories: readonly string[] | undefined,
+): void {
   const [first] = directories ?? [];
   if (first === undefined) return;
   throw invalidParams(
@@ -104,12 +165,20 @@ export function assertNoMoreDirectories(directories: readonly string[] | undefin
   );
 }
 
-/** Returns the MCP servers that a client brings. Throws for any if the agent takes no session settings. */
-export function mcpServersFrom(servers: readonly AcpMcpServer[], agent: PortAgent): McpServer[] {
+/**
+ * Returns the MCP servers that a client brings. Throws for any if the agent
+ * takes no session settings.
+ */
+export function mcpServersFrom(
+  servers: readonly AcpMcpServer[],
+  agent: PortAgent,
+): McpServer[] {
   const [first] = servers;
   if (first && !agent.hasExtension) {
     const why = `the agent ${JSON.stringify(agent.name)} does not take MCP servers of its clients`;
-    throw invalidParams(`MCP server ${JSON.stringify(first.name)} cannot be used: ${why}; leave it out`);
+    throw invalidParams(
+      `MCP server ${JSON.stringify(first.name)} cannot be used: ${why}; leave it out`,
+    );
   }
   return servers.map(mcpServerFrom);
 }
@@ -120,7 +189,10 @@ function mcpServerFrom(server: AcpMcpServer): McpServer {
     const { command, args, env } = server;
     return create(McpServerSchema, {
       name,
-      transport: { case: "stdio", value: { command, args, env: recordOf(env) } },
+      transport: {
+        case: "stdio",
+        value: { command, args, env: recordOf(env) },
+      },
     });
   }
   const { url, headers, type } = server;
@@ -128,6 +200,8 @@ function mcpServerFrom(server: AcpMcpServer): McpServer {
   return create(McpServerSchema, { name, transport: { case: type, value } });
 }
 
-function recordOf(pairs: readonly Pick<HttpHeader, "name" | "value">[]): { [name: string]: string } {
+function recordOf(pairs: readonly Pick<HttpHeader, "name" | "value">[]): {
+  [name: string]: string;
+} {
   return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
 }

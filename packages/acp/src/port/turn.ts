@@ -46,13 +46,16 @@ export interface TurnHost {
   readonly signal: AbortSignal;
 }
 
-/** Key of the tokens of a turn's task in the `_meta` of the answer to a prompt. */
+/**
+ * Key of the tokens of a turn's task in the `_meta` of the answer to a prompt.
+ */
 export const USAGE_KEY = "devtool.dev/usage";
 
 /**
  * Follows a task until it rests, and asks the ACP client the task's questions.
  *
- * Another client may answer a question first. The request to this one is then canceled with `$/cancel_request`, and the turn goes on.
+ * Another client may answer a question first. The request to this one is then
+ * canceled with `$/cancel_request`, and the turn goes on.
  */
 export class Turn {
   /** The task as far as it was shown, without its transcript. */
@@ -61,7 +64,10 @@ export class Turn {
   readonly #host: TurnHost;
   readonly #own = new Set<string>();
   /** The questions that the client was asked, by the ids of their calls. */
-  readonly #asked = new Map<string, { readonly call: AskedToolCall; readonly withdrawn: AbortController }>();
+  readonly #asked = new Map<
+    string,
+    { readonly call: AskedToolCall; readonly withdrawn: AbortController }
+  >();
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
 
@@ -75,18 +81,29 @@ export class Turn {
     return this.#task;
   }
 
-  /** Sends a message and follows its task. A lost connection is resumed, also over a restart of the server. */
+  /**
+   * Sends a message and follows its task. A lost connection is resumed, also
+   * over a restart of the server.
+   */
   async send(request: SendMessageRequest): Promise<void> {
     this.#own.add(request.message?.messageId ?? "");
     const { client } = this.#host;
     await this.#attempt(async () => {
       if (this.#task.id !== "" && !isAtRest(this.#task.state)) {
-        // The message waits in the queue of a task whose earlier events are still to be shown.
-        for await (const _received of streamMessage(client, request, this.#signal)) break;
+        // The message waits in the queue of a task whose earlier events are
+        // still to be shown.
+        for await (const _received of streamMessage(
+          client,
+          request,
+          this.#signal,
+        ))
+          break;
       } else {
-        for await (const event of streamMessage(client, request, this.#signal)) await this.#apply(event);
+        for await (const event of streamMessage(client, request, this.#signal))
+          await this.#apply(event);
       }
-      if (!isTurnOver(this.#task)) await this.#read(this.#task.id, this.#task.sequence);
+      if (!isTurnOver(this.#task))
+        await this.#read(this.#task.id, this.#task.sequence);
     });
   }
 
@@ -94,7 +111,8 @@ export class Turn {
   async follow(): Promise<void> {
     await this.#attempt(async () => {
       this.#syncQuestions();
-      if (!isTurnOver(this.#task)) await this.#read(this.#task.id, this.#task.sequence);
+      if (!isTurnOver(this.#task))
+        await this.#read(this.#task.id, this.#task.sequence);
     });
   }
 
@@ -117,14 +135,20 @@ export class Turn {
     for (const { withdrawn } of this.#asked.values()) withdrawn.abort();
   }
 
-  /** Returns how the turn ended, for the answer to the prompt. Throws when its task failed. */
+  /**
+   * Returns how the turn ended, for the answer to the prompt. Throws when its
+   * task failed.
+   */
   response(): PromptResponse {
     const { usage } = this.#task;
     const stopReason = this.#stopReason();
     if (!usage) return { stopReason };
     const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = usage;
     const tokens = { inputTokens, cachedTokens, outputTokens, thoughtTokens };
-    const numbers = Object.entries(tokens).map(([name, count]) => [name, Number(count)]);
+    const numbers = Object.entries(tokens).map(([name, count]) => [
+      name,
+      Number(count),
+    ]);
     return { stopReason, _meta: { [USAGE_KEY]: Object.fromEntries(numbers) } };
   }
 
@@ -137,30 +161,45 @@ export class Turn {
       case TaskState.REJECTED:
         return "refusal";
       case TaskState.FAILED:
-        throw new RequestError(RPC_CODE.INTERNAL, visibleText(error || stateText || "the task failed"), { taskId: id });
+        throw new RequestError(
+          RPC_CODE.INTERNAL,
+          visibleText(error || stateText || "the task failed"),
+          { taskId: id },
+        );
       case TaskState.AUTH_REQUIRED:
         throw new RequestError(
           RPC_CODE.AUTH_REQUIRED,
-          stateText || "the agent waits until you have authenticated: do so, then send a message",
+          stateText ||
+            "the agent waits until you have authenticated: do so, then send a message",
         );
       default:
         return "end_turn";
     }
   }
 
-  /** Runs a stage. Errors after a cancel are logged, because the client expects no error then. */
+  /**
+   * Runs a stage. Errors after a cancel are logged, because the client expects
+   * no error then.
+   */
   async #attempt(stage: () => Promise<void>): Promise<void> {
     try {
       await stage();
     } catch (reason) {
       this.detach();
       if (!this.#isCanceled) throw reason;
-      if (!this.#signal.aborted) this.#host.log(`a canceled task was not followed to its end: ${String(reason)}`);
+      if (!this.#signal.aborted)
+        this.#host.log(
+          `a canceled task was not followed to its end: ${String(reason)}`,
+        );
     }
   }
 
   async #read(taskId: string, afterSequence: bigint): Promise<void> {
-    for await (const event of subscribeTask(this.#host.client, { taskId, afterSequence }, this.#signal)) {
+    for await (const event of subscribeTask(
+      this.#host.client,
+      { taskId, afterSequence },
+      this.#signal,
+    )) {
       await this.#apply(event);
       if (isTurnOver(this.#task)) return;
     }
@@ -169,7 +208,8 @@ export class Turn {
   async #apply(event: TaskEvent): Promise<void> {
     const isFirst = this.#task.id === "";
     this.#task = foldTurn(this.#task, event);
-    for (const update of this.#host.updates.ofEvent(event, this.#own)) await this.#notify(update);
+    for (const update of this.#host.updates.ofEvent(event, this.#own))
+      await this.#notify(update);
     if (isFirst && this.#isCanceled) await this.#cancelTask();
     this.#syncQuestions();
   }
@@ -184,7 +224,8 @@ export class Turn {
     if (this.#isCanceled) return;
     const pending = pendingToolCalls(this.#task);
     for (const [id, { call, withdrawn }] of this.#asked) {
-      // An answer is for the question that was shown, also when the call asks something else by now.
+      // An answer is for the question that was shown, also when the call asks
+      // something else by now.
       if (pending.some((one) => isSameQuestion(one, call))) continue;
       this.#asked.delete(id);
       withdrawn.abort();
@@ -209,12 +250,21 @@ export class Turn {
     }
   }
 
-  /** Returns the option that the user chose; undefined when the user canceled the turn instead. */
-  async #choice(call: AskedToolCall, signal: AbortSignal): Promise<string | undefined> {
+  /**
+   * Returns the option that the user chose; undefined when the user canceled
+   * the turn instead.
+   */
+  async #choice(
+    call: AskedToolCall,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const { acp, sessionId, updates, log } = this.#host;
     const options = permissionOptions(call);
-    const decline = options.find(({ kind }) => kind === "reject_once")?.optionId ?? OPTION_CANCEL;
-    for (const update of updates.ofCall(call, this.#task.id)) await this.#notify(update);
+    const decline =
+      options.find(({ kind }) => kind === "reject_once")?.optionId ??
+      OPTION_CANCEL;
+    for (const update of updates.ofCall(call, this.#task.id))
+      await this.#notify(update);
     const { toolCallId } = call;
     const toolCall = updates.view(call);
     const request = acp.request(
@@ -225,53 +275,87 @@ export class Turn {
     try {
       const { outcome } = await request;
       if (outcome.outcome === "cancelled") return undefined;
-      if (options.some(({ optionId }) => optionId === outcome.optionId)) return outcome.optionId;
+      if (options.some(({ optionId }) => optionId === outcome.optionId))
+        return outcome.optionId;
       log(
         `tool call ${toolCallId} is declined: the client chose ${JSON.stringify(outcome.optionId)}, which was not offered`,
       );
     } catch (reason) {
       if (signal.aborted || this.#signal.aborted) throw reason;
-      log(`tool call ${toolCallId} is declined: the client did not answer: ${String(reason)}`);
+      log(
+        `tool call ${toolCallId} is declined: the client did not answer: ${String(reason)}`,
+      );
     }
     return decline;
   }
 
-  /** Sends the answer. What it leads to arrives with the events that are being followed. */
+  /**
+   * Sends the answer. What it leads to arrives with the events that are being
+   * followed.
+   */
   async #answer(call: AskedToolCall, optionId: string): Promise<void> {
     const { client, nextId, log } = this.#host;
     const messageId = nextId();
     this.#own.add(messageId);
-    const message = create(MessageSchema, { messageId, role: Role.USER, parts: [confirmationPart(call, optionId)] });
+    const message = create(MessageSchema, {
+      messageId,
+      role: Role.USER,
+      parts: [confirmationPart(call, optionId)],
+    });
     try {
       const request = { message, taskId: this.#task.id };
-      for await (const _received of streamMessage(client, request, this.#signal)) break;
+      for await (const _received of streamMessage(
+        client,
+        request,
+        this.#signal,
+      ))
+        break;
     } catch (reason) {
-      const { task } = await client.tasks.getTask({ taskId: this.#task.id }, { signal: this.#signal });
-      const isOpen = task !== undefined && pendingToolCalls(task).some((one) => isSameQuestion(one, call));
+      const { task } = await client.tasks.getTask(
+        { taskId: this.#task.id },
+        { signal: this.#signal },
+      );
+      const isOpen =
+        task !== undefined &&
+        pendingToolCalls(task).some((one) => isSameQuestion(one, call));
       if (isOpen) throw reason;
-      log(`the answer to tool call ${call.toolCallId} did not count: the question was answered or has changed`);
+      log(
+        `the answer to tool call ${call.toolCallId} did not count: the question was answered or has changed`,
+      );
     }
   }
 
   async #cancelTask(): Promise<void> {
     const { client, log } = this.#host;
     try {
-      await client.tasks.cancelTask({ taskId: this.#task.id }, { signal: this.#host.signal });
+      await client.tasks.cancelTask(
+        { taskId: this.#task.id },
+        { signal: this.#host.signal },
+      );
     } catch (reason) {
       log(`task ${this.#task.id} was not canceled: ${String(reason)}`);
-      // A task that has ended in between is followed to its end; any other is left alone.
+      // A task that has ended in between is followed to its end; any other is
+      // left alone.
       if (!isTerminal(this.#task.state)) this.#stop.abort();
     }
   }
 }
 
-/** Whether two questions are the same: they look the same, and an approval of them has the same effect. */
+/**
+ * Whether two questions are the same: they look the same, and an approval of
+ * them has the same effect.
+ */
 function isSameQuestion(one: AskedToolCall, other: AskedToolCall): boolean {
-  const digests = [one, other].map(({ shownDigest = new Uint8Array() }) => Buffer.from(shownDigest).toString("hex"));
+  const digests = [one, other].map(({ shownDigest = new Uint8Array() }) =>
+    Buffer.from(shownDigest).toString("hex"),
+  );
   return digests[0] === digests[1] && equals(ToolCallSchema, one, other);
 }
 
-/** Whether the turn of a task is over: the task has ended or waits for a message. While calls await an answer, the turn goes on. */
+/**
+ * Whether the turn of a task is over: the task has ended or waits for a
+ * message. While calls await an answer, the turn goes on.
+ */
 function isTurnOver(task: Task): boolean {
   if (isTerminal(task.state)) return true;
   return isInterrupted(task.state) && pendingToolCalls(task).length === 0;

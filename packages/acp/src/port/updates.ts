@@ -1,4 +1,9 @@
-import type { ClientCapabilities, ContentBlock, PlanEntry, SessionUpdate } from "@agentclientprotocol/sdk";
+import type {
+  ClientCapabilities,
+  ContentBlock,
+  PlanEntry,
+  SessionUpdate,
+} from "@agentclientprotocol/sdk";
 import {
   type AgentThought,
   type Message,
@@ -16,7 +21,9 @@ import { isObject } from "@devtool/schema/json";
 import { type CallView, callView, changesOf } from "./call-view.ts";
 import { blocksFromParts, linkBlock } from "./content.ts";
 
-/** Translates what happens in the tasks of a session into ACP's session updates. */
+/**
+ * Translates what happens in the tasks of a session into ACP's session updates.
+ */
 export class SessionUpdates {
   /** The calls that the client knows, as it last saw them. */
   readonly #calls = new Map<string, CallView>();
@@ -28,8 +35,14 @@ export class SessionUpdates {
     this.#workspace = workspace;
   }
 
-  /** Returns the updates for an event. Messages of this client, whose ids are in `own`, are not repeated to it. */
-  ofEvent({ payload, state, taskId, sequence }: TaskEvent, own: ReadonlySet<string>): SessionUpdate[] {
+  /**
+   * Returns the updates for an event. Messages of this client, whose ids are in
+   * `own`, are not repeated to it.
+   */
+  ofEvent(
+    { payload, state, taskId, sequence }: TaskEvent,
+    own: ReadonlySet<string>,
+  ): SessionUpdate[] {
     switch (payload.case) {
       case "text":
         return messageChunks([{ type: "text", text: payload.value.text }]);
@@ -38,13 +51,19 @@ export class SessionUpdates {
       case "toolCall":
         return this.ofCall(payload.value, taskId);
       case "message":
-        return own.has(payload.value.messageId) ? [] : userChunks(payload.value);
+        return own.has(payload.value.messageId)
+          ? []
+          : userChunks(payload.value);
       case "artifact":
-        return messageChunks(blocksFromParts(payload.value.artifact?.parts ?? []));
+        return messageChunks(
+          blocksFromParts(payload.value.artifact?.parts ?? []),
+        );
       case "reply":
         return messageChunks(blocksFromParts(payload.value.parts));
       case "citation":
-        return messageChunks([linkBlock(payload.value.uri, payload.value.title)]);
+        return messageChunks([
+          linkBlock(payload.value.uri, payload.value.title),
+        ]);
       case "notice":
         return this.#notice(payload.value);
       case "summary":
@@ -52,10 +71,18 @@ export class SessionUpdates {
       case "stateChange":
         return stateChunks(payload.value, state);
       case "usage": {
-        // How full the context is. What was used in all is reported with the end of the turn.
-        const { contextTokens: used, contextWindowTokens: size } = payload.value;
+        // How full the context is. What was used in all is reported with the
+        // end of the turn.
+        const { contextTokens: used, contextWindowTokens: size } =
+          payload.value;
         if (used === 0n || size === 0n) return [];
-        return [{ sessionUpdate: "usage_update", used: Number(used), size: Number(size) }];
+        return [
+          {
+            sessionUpdate: "usage_update",
+            used: Number(used),
+            size: Number(size),
+          },
+        ];
       }
       // These say nothing that the client does not know.
       case "created":
@@ -77,14 +104,19 @@ export class SessionUpdates {
       return message.parts.flatMap((part): SessionUpdate[] => {
         const { content } = part;
         if (content.case === "thought") return [thoughtChunk(content.value)];
-        if (content.case === "toolCall") return this.ofCall(content.value, task.id);
-        if (content.case === "summary") return this.#compaction(content.value, message.messageId);
+        if (content.case === "toolCall")
+          return this.ofCall(content.value, task.id);
+        if (content.case === "summary")
+          return this.#compaction(content.value, message.messageId);
         return messageChunks(blocksFromParts([part]));
       });
     });
   }
 
-  /** Returns the updates that show a call as it is now: the whole call when it is new, otherwise what changed. */
+  /**
+   * Returns the updates that show a call as it is now: the whole call when it
+   * is new, otherwise what changed.
+   */
   ofCall(call: ToolCall, taskId: string): SessionUpdate[] {
     const key = JSON.stringify([taskId, call.toolCallId]);
     const view = callView(call, this.#workspace);
@@ -94,7 +126,14 @@ export class SessionUpdates {
     if (!before) return [{ sessionUpdate: "tool_call", ...view }, ...plan];
     const changes = changesOf(before, view);
     if (!changes) return [];
-    return [{ sessionUpdate: "tool_call_update", ...changes, toolCallId: view.toolCallId }, ...plan];
+    return [
+      {
+        sessionUpdate: "tool_call_update",
+        ...changes,
+        toolCallId: view.toolCallId,
+      },
+      ...plan,
+    ];
   }
 
   /** Returns a call as a question shows it. */
@@ -107,33 +146,67 @@ export class SessionUpdates {
     const [title = text, ...rest] = visibleText(text).split("\n");
     const description = rest.join("\n");
     const severity = attempt > 0 ? "warning" : "info";
-    return [{ sessionUpdate: "notice", severity, title: title || text, ...(description !== "" && { description }) }];
+    return [
+      {
+        sessionUpdate: "notice",
+        severity,
+        title: title || text,
+        ...(description !== "" && { description }),
+      },
+    ];
   }
 
   #compaction({ text }: Summary, compactionId: string): SessionUpdate[] {
     if (!this.#capabilities.session?.compaction) return [];
     const summary: ContentBlock[] = text === "" ? [] : [{ type: "text", text }];
-    return [{ sessionUpdate: "compaction_update", compactionId, status: "completed", summary }];
+    return [
+      {
+        sessionUpdate: "compaction_update",
+        compactionId,
+        status: "completed",
+        summary,
+      },
+    ];
   }
 }
 
 function messageChunks(blocks: readonly ContentBlock[]): SessionUpdate[] {
-  return blocks.map((content) => ({ sessionUpdate: "agent_message_chunk", content }));
+  return blocks.map((content) => ({
+    sessionUpdate: "agent_message_chunk",
+    content,
+  }));
 }
 
 function userChunks({ parts }: Message): SessionUpdate[] {
-  return blocksFromParts(parts).map((content) => ({ sessionUpdate: "user_message_chunk", content }));
+  return blocksFromParts(parts).map((content) => ({
+    sessionUpdate: "user_message_chunk",
+    content,
+  }));
 }
 
 function thoughtChunk({ subject, description }: AgentThought): SessionUpdate {
   const heading = subject === "" ? "" : `**${subject}**\n`;
-  return { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: `${heading}${description}` } };
+  return {
+    sessionUpdate: "agent_thought_chunk",
+    content: { type: "text", text: `${heading}${description}` },
+  };
 }
 
-/** The agent's words at the end of a turn. Errors are reported with the end of the turn, and questions about calls by requests. */
-function stateChunks({ text, openCalls }: StateChange, state: TaskState): SessionUpdate[] {
-  const isSaid = state === TaskState.COMPLETED || state === TaskState.REJECTED || state === TaskState.INPUT_REQUIRED;
-  return isSaid && text !== "" && openCalls.length === 0 ? messageChunks([{ type: "text", text }]) : [];
+/**
+ * The agent's words at the end of a turn. Errors are reported with the end of
+ * the turn, and questions about calls by requests.
+ */
+function stateChunks(
+  { text, openCalls }: StateChange,
+  state: TaskState,
+): SessionUpdate[] {
+  const isSaid =
+    state === TaskState.COMPLETED ||
+    state === TaskState.REJECTED ||
+    state === TaskState.INPUT_REQUIRED;
+  return isSaid && text !== "" && openCalls.length === 0
+    ? messageChunks([{ type: "text", text }])
+    : [];
 }
 
 /** The plan that a call of `update_plan` shows; none for other calls. */
@@ -143,7 +216,8 @@ function planOf({ toolName, inputParameters }: ToolCall): SessionUpdate[] {
   const entries = plan.flatMap((entry): PlanEntry[] => {
     if (!isObject(entry) || typeof entry.step !== "string") return [];
     const { step, status } = entry;
-    const known = status === "in_progress" || status === "completed" ? status : "pending";
+    const known =
+      status === "in_progress" || status === "completed" ? status : "pending";
     return [{ content: step, priority: "medium", status: known }];
   });
   return [{ sessionUpdate: "plan", entries }];

@@ -5,7 +5,8 @@ import { find, type Session, save, sessions } from "./fake-session.ts";
 import { asStopReason } from "./fake-step.ts";
 import { WORDS } from "./fake-words.ts";
 
-// A small ACP agent for tests: each line of a prompt is a word and its arguments, and WORDS says what it does.
+// A small ACP agent for tests: each line of a prompt is a word and its
+// arguments, and WORDS says what it does.
 const { agent: AGENT, client: CLIENT } = acp.methods;
 const turns = new Map<string, AbortController>();
 let isLoggedIn = flags.auth !== true;
@@ -26,11 +27,19 @@ function stateOf({
     { value: "slow", name: "Slow one" },
     { value: "fast", name: "Fast one" },
   ];
-  const availableModels = models.map(({ value, name }) => ({ modelId: value, name }));
+  const availableModels = models.map(({ value, name }) => ({
+    modelId: value,
+    name,
+  }));
   const hasOption = flags["model-list"] !== true && flags["no-models"] !== true;
   return {
-    modes: { currentModeId: mode, availableModes: names.map((id) => ({ id, name: id })) },
-    ...(flags["model-list"] === true && { models: { currentModelId: speed, availableModels } }),
+    modes: {
+      currentModeId: mode,
+      availableModes: names.map((id) => ({ id, name: id })),
+    },
+    ...(flags["model-list"] === true && {
+      models: { currentModelId: speed, availableModels },
+    }),
     configOptions: [
       ...(hasOption ? [modelOption(speed, models)] : []),
       {
@@ -41,7 +50,12 @@ function stateOf({
         currentValue: String(effort),
         options: ["low", "high"].map((value) => ({ value, name: value })),
       },
-      { type: "boolean", id: "verbose", name: "Verbose", currentValue: verbose === true },
+      {
+        type: "boolean",
+        id: "verbose",
+        name: "Verbose",
+        currentValue: verbose === true,
+      },
       {
         type: "select",
         id: "permission",
@@ -54,14 +68,28 @@ function stateOf({
   };
 }
 
-function modelOption(currentValue: string, options: acp.SessionConfigSelectOption[]): acp.SessionConfigOption {
-  return { type: "select", id: "speed", name: "Model", category: "model", currentValue, options };
+function modelOption(
+  currentValue: string,
+  options: acp.SessionConfigSelectOption[],
+): acp.SessionConfigOption {
+  return {
+    type: "select",
+    id: "speed",
+    name: "Model",
+    category: "model",
+    currentValue,
+    options,
+  };
 }
 
 const commands: acp.SessionUpdate = {
   sessionUpdate: "available_commands_update",
   availableCommands: [
-    { name: "say", description: "Says something.", input: { hint: "what to say" } },
+    {
+      name: "say",
+      description: "Says something.",
+      input: { hint: "what to say" },
+    },
     { name: "memory show", description: "Shows the memory." },
   ],
 };
@@ -74,12 +102,21 @@ app.onRequest(AGENT.initialize, async ({ params }) => {
   return {
     protocolVersion: 1,
     agentInfo: { name: "fake-acp-agent", version: "1.0.0" },
-    authMethods: [{ id: "fake-login", name: "Fake login", description: "Logs in without asking." }],
+    authMethods: [
+      {
+        id: "fake-login",
+        name: "Fake login",
+        description: "Logs in without asking.",
+      },
+    ],
     agentCapabilities: {
       loadSession: flags["no-load"] !== true,
       promptCapabilities: { image: rich, audio: rich, embeddedContext: rich },
       mcpCapabilities: { http: true, sse: false },
-      sessionCapabilities: { close: {}, ...(flags.resume === true ? { resume: {} } : {}) },
+      sessionCapabilities: {
+        close: {},
+        ...(flags.resume === true ? { resume: {} } : {}),
+      },
     },
   };
 });
@@ -106,13 +143,23 @@ app.onRequest(AGENT.session.new, async ({ params, client }) => {
   };
   sessions.set(id, session);
   save(session);
-  setImmediate(() => void client.notify(CLIENT.session.update, { sessionId: id, update: commands }));
+  setImmediate(
+    () =>
+      void client.notify(CLIENT.session.update, {
+        sessionId: id,
+        update: commands,
+      }),
+  );
   return { sessionId: id, ...stateOf(session) };
 });
 app.onRequest(AGENT.session.load, async ({ params, client }) => {
   await reach(AGENT.session.load);
   const session = find(params.sessionId);
-  for (const update of session.history) await client.notify(CLIENT.session.update, { sessionId: session.id, update });
+  for (const update of session.history)
+    await client.notify(CLIENT.session.update, {
+      sessionId: session.id,
+      update,
+    });
   return stateOf(session);
 });
 app.onRequest(AGENT.session.resume, async ({ params }) => {
@@ -131,8 +178,10 @@ app.onRequest(AGENT.session.setMode, async ({ params }) => {
 app.onRequest(AGENT.session.setConfigOption, async ({ params }) => {
   const session = find(params.sessionId);
   if (params.configId === "speed") session.speed = String(params.value);
-  else if (params.configId === "permission") session.mode = String(params.value);
-  else session.options = { ...session.options, [params.configId]: params.value };
+  else if (params.configId === "permission")
+    session.mode = String(params.value);
+  else
+    session.options = { ...session.options, [params.configId]: params.value };
   return { configOptions: stateOf(session).configOptions ?? [] };
 });
 app.onRequest("session/set_model", readObject, ({ params }) => {
@@ -144,18 +193,34 @@ app.onRequest(AGENT.session.prompt, async ({ params, client }) => {
   const session = find(params.sessionId);
   const turn = new AbortController();
   turns.set(session.id, turn);
-  for (const block of params.prompt) session.history.push({ sessionUpdate: "user_message_chunk", content: block });
+  for (const block of params.prompt)
+    session.history.push({
+      sessionUpdate: "user_message_chunk",
+      content: block,
+    });
   const lines = params.prompt.flatMap((block) =>
-    block.type === "text" ? block.text.split("\n") : [`say got ${block.type} ${describe(block)}`],
+    block.type === "text"
+      ? block.text.split("\n")
+      : [`say got ${block.type} ${describe(block)}`],
   );
   // A prompt that begins with "Continue" goes on with what was left to do.
-  session.todo = lines[0]?.startsWith("Continue") === true ? session.todo : lines;
+  session.todo =
+    lines[0]?.startsWith("Continue") === true ? session.todo : lines;
   for (let [line] = session.todo; line !== undefined; [line] = session.todo) {
     save(session);
     const [word = "", ...words] = line.replace(/^\//, "").split(" ");
     const run = WORDS[word] ?? WORDS.say;
     const rest = WORDS[word] ? words.join(" ") : line;
-    const stopReason = asStopReason(await run?.({ session, client, signal: turn.signal, rest, words, capabilities }));
+    const stopReason = asStopReason(
+      await run?.({
+        session,
+        client,
+        signal: turn.signal,
+        rest,
+        words,
+        capabilities,
+      }),
+    );
     if (stopReason) return { stopReason };
     if (turn.signal.aborted) return { stopReason: "cancelled" };
     session.todo.shift();
@@ -163,8 +228,15 @@ app.onRequest(AGENT.session.prompt, async ({ params, client }) => {
   save(session);
   return { stopReason: "end_turn" };
 });
-app.onNotification(AGENT.session.cancel, ({ params }) => turns.get(params.sessionId)?.abort());
-app.connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+app.onNotification(AGENT.session.cancel, ({ params }) =>
+  turns.get(params.sessionId)?.abort(),
+);
+app.connect(
+  acp.ndJsonStream(
+    Writable.toWeb(process.stdout),
+    Readable.toWeb(process.stdin),
+  ),
+);
 process.stdin.on("end", () => process.exit(0));
 
 function readObject(params: unknown): Record<string, unknown> {

@@ -13,7 +13,10 @@ export const { values: flags } = parseArgs({
     auth: { type: "boolean" },
     /** Takes no images, audio and embedded resources. */
     "text-only": { type: "boolean" },
-    /** Offers its models as the list of `session/set_model`, as agents do that have no option for it. */
+    /**
+     * Offers its models as the list of `session/set_model`, as agents do that
+     * have no option for it.
+     */
     "model-list": { type: "boolean" },
     /** Offers no choice of a model. */
     "no-models": { type: "boolean" },

@@ -12,7 +12,9 @@ export interface Step {
   readonly capabilities: acp.ClientCapabilities | undefined;
 }
 
-/** The action of a word. When it returns a stop reason, the turn ends with it. */
+/**
+ * The action of a word. When it returns a stop reason, the turn ends with it.
+ */
 export type Word = (step: Step) => Promise<unknown>;
 
 const { client: CLIENT } = acp.methods;
@@ -33,16 +35,27 @@ export function nextCall({ session }: Step): string {
 }
 
 /** Sends an update, which `session/load` replays. */
-export async function send({ session, client }: Step, update: acp.SessionUpdate): Promise<void> {
+export async function send(
+  { session, client }: Step,
+  update: acp.SessionUpdate,
+): Promise<void> {
   session.history.push(update);
   save(session);
   await client.notify(CLIENT.session.update, { sessionId: session.id, update });
 }
 
 /** Says what something gave, or how it failed, as JSON. */
-export async function report(step: Step, run: () => Promise<unknown>): Promise<void> {
-  const result = await run().catch((reason: Error) => ({ error: reason.message }));
-  await send(step, { sessionUpdate: "agent_message_chunk", content: text(JSON.stringify(result ?? {})) });
+export async function report(
+  step: Step,
+  run: () => Promise<unknown>,
+): Promise<void> {
+  const result = await run().catch((reason: Error) => ({
+    error: reason.message,
+  }));
+  await send(step, {
+    sessionUpdate: "agent_message_chunk",
+    content: text(JSON.stringify(result ?? {})),
+  });
 }
 
 /** Waits until the turn is canceled. */
@@ -59,6 +72,12 @@ export function waitForAbort(signal: AbortSignal): Promise<void> {
 
 /** Returns a value that is a stop reason; undefined for any other. */
 export function asStopReason(value: unknown): acp.StopReason | undefined {
-  const reasons = ["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"] as const;
+  const reasons = [
+    "end_turn",
+    "max_tokens",
+    "max_turn_requests",
+    "refusal",
+    "cancelled",
+  ] as const;
   return reasons.find((reason) => reason === value);
 }

@@ -6,7 +6,10 @@ import type { FakeModel } from "@devtool/fake-model";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startFakeAnthropic } from "./fake-anthropic.ts";
 
-const TOOL: Anthropic.Tool = { name: "read_file", input_schema: { type: "object", properties: {} } };
+const TOOL: Anthropic.Tool = {
+  name: "read_file",
+  input_schema: { type: "object", properties: {} },
+};
 const THINKS = { type: "enabled", budget_tokens: 1024 } as const;
 
 describe("the fake of Anthropic's API", () => {
@@ -21,15 +24,38 @@ describe("the fake of Anthropic's API", () => {
   const ask = (
     messages: Anthropic.MessageParam[],
     more: Partial<Anthropic.MessageCreateParamsNonStreaming> = {},
-  ): Promise<Anthropic.Message> => sdk.messages.create({ model: "claude-test", max_tokens: 4096, messages, ...more });
-  const prompt = (content: string): Anthropic.MessageParam => ({ role: "user", content });
+  ): Promise<Anthropic.Message> =>
+    sdk.messages.create({
+      model: "claude-test",
+      max_tokens: 4096,
+      messages,
+      ...more,
+    });
+  const prompt = (content: string): Anthropic.MessageParam => ({
+    role: "user",
+    content,
+  });
 
   it("streams a message: a thought with its signature, text and a call, then the usage", async () => {
-    const request = { model: "claude-test", max_tokens: 4096, thinking: THINKS, stream: true } as const;
+    const request = {
+      model: "claude-test",
+      max_tokens: 4096,
+      thinking: THINKS,
+      stream: true,
+    } as const;
     const events: Anthropic.RawMessageStreamEvent[] = [];
     const messages = [prompt("think\ntext a\ntext b\nread x")];
-    for await (const event of await sdk.messages.create({ ...request, tools: [TOOL], messages })) events.push(event);
-    expect(events.map((event) => (event.type === "content_block_delta" ? event.delta.type : event.type))).toEqual([
+    for await (const event of await sdk.messages.create({
+      ...request,
+      tools: [TOOL],
+      messages,
+    }))
+      events.push(event);
+    expect(
+      events.map((event) =>
+        event.type === "content_block_delta" ? event.delta.type : event.type,
+      ),
+    ).toEqual([
       "message_start",
       "content_block_start",
       "thinking_delta",
@@ -48,7 +74,10 @@ describe("the fake of Anthropic's API", () => {
       "message_delta",
       "message_stop",
     ]);
-    expect(events.at(-2)).toMatchObject({ delta: { stop_reason: "tool_use" }, usage: { output_tokens: 4 } });
+    expect(events.at(-2)).toMatchObject({
+      delta: { stop_reason: "tool_use" },
+      usage: { output_tokens: 4 },
+    });
   });
 
   it("gives the same message in one piece, and no thought that nobody asked for", async () => {
@@ -60,40 +89,89 @@ describe("the fake of Anthropic's API", () => {
 
   it("follows a conversation through its results, and wants the thoughts of calls back unchanged", async () => {
     const script = prompt("think\nread a\ntext then");
-    const { content } = await ask([script], { thinking: THINKS, tools: [TOOL] });
+    const { content } = await ask([script], {
+      thinking: THINKS,
+      tools: [TOOL],
+    });
     const call = content.find((block) => block.type === "tool_use");
-    const results = { type: "tool_result", tool_use_id: call?.id ?? "", content: "x" } as const;
-    const goOn = (blocks: Anthropic.ContentBlockParam[]): Promise<Anthropic.Message> =>
-      ask([script, { role: "assistant", content: blocks }, { role: "user", content: [results] }], {
-        thinking: THINKS,
-        tools: [TOOL],
-      });
-    expect((await goOn(content)).content).toMatchObject([{ type: "text", text: "then" }]);
+    const results = {
+      type: "tool_result",
+      tool_use_id: call?.id ?? "",
+      content: "x",
+    } as const;
+    const goOn = (
+      blocks: Anthropic.ContentBlockParam[],
+    ): Promise<Anthropic.Message> =>
+      ask(
+        [
+          script,
+          { role: "assistant", content: blocks },
+          { role: "user", content: [results] },
+        ],
+        {
+          thinking: THINKS,
+          tools: [TOOL],
+        },
+      );
+    expect((await goOn(content)).content).toMatchObject([
+      { type: "text", text: "then" },
+    ]);
     await expect(goOn(content.slice(1))).rejects.toThrow(/Expected `thinking`/);
-    const changed = content.map((block) => (block.type === "thinking" ? { ...block, thinking: "other" } : block));
+    const changed = content.map((block) =>
+      block.type === "thinking" ? { ...block, thinking: "other" } : block,
+    );
     await expect(goOn(changed)).rejects.toThrow(/Invalid `signature`/);
   });
 
   it("fails as the script says", async () => {
-    await expect(ask([prompt("fail 529 1")])).rejects.toMatchObject({ status: 529 });
-    await expect(ask([prompt("finish SAFETY\ntext no")])).resolves.toMatchObject({ stop_reason: "refusal" });
+    await expect(ask([prompt("fail 529 1")])).rejects.toMatchObject({
+      status: 529,
+    });
+    await expect(
+      ask([prompt("finish SAFETY\ntext no")]),
+    ).resolves.toMatchObject({ stop_reason: "refusal" });
   });
 
   const messages = [{ role: "user", content: "x" }];
-  const refused: readonly (readonly [what: string, body: object, message: RegExp])[] = [
+  const refused: readonly (readonly [
+    what: string,
+    body: object,
+    message: RegExp,
+  ])[] = [
     ["an unknown field", { messages, topp: 1 }, /topp: Extra inputs/],
-    ["an empty text", { messages: [{ role: "user", content: [{ type: "text", text: "" }] }] }, /non-whitespace/],
-    ["a conversation that the model begins", { messages: [{ role: "assistant", content: "x" }] }, /first message/],
+    [
+      "an empty text",
+      { messages: [{ role: "user", content: [{ type: "text", text: "" }] }] },
+      /non-whitespace/,
+    ],
+    [
+      "a conversation that the model begins",
+      { messages: [{ role: "assistant", content: "x" }] },
+      /first message/,
+    ],
     [
       "a call that the next message does not answer",
       {
-        messages: [...messages, { role: "assistant", content: [{ type: "tool_use", id: "a", name: "b", input: {} }] }],
+        messages: [
+          ...messages,
+          {
+            role: "assistant",
+            content: [{ type: "tool_use", id: "a", name: "b", input: {} }],
+          },
+        ],
       },
       /without `tool_result`/,
     ],
     [
       "a result without its call",
-      { messages: [{ role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: "" }] }] },
+      {
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "tool_result", tool_use_id: "a", content: "" }],
+          },
+        ],
+      },
       /unexpected `tool_use_id`/,
     ],
     [
@@ -111,18 +189,25 @@ describe("the fake of Anthropic's API", () => {
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({
       type: "error",
-      error: { type: "invalid_request_error", message: expect.stringMatching(message) },
+      error: {
+        type: "invalid_request_error",
+        message: expect.stringMatching(message),
+      },
     });
   });
 
   it("refuses requests without a key", async () => {
     expect((await fetch(`${fake.url}/v1/models`)).status).toBe(401);
-    expect((await sdk.models.list()).data).toMatchObject([{ id: "claude-test" }]);
+    expect((await sdk.models.list()).data).toMatchObject([
+      { id: "claude-test" },
+    ]);
   });
 
   it("runs as a command, and stops when it is terminated", async () => {
     const main = fileURLToPath(new URL("./main.ts", import.meta.url));
-    const child = spawn(process.execPath, [main], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [main], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const [line] = await once(child.stdout, "data");
     const [url = ""] = /http:\S+/.exec(String(line)) ?? [];
     expect((await fetch(`${url}/__fake/stats`)).status).toBe(200);

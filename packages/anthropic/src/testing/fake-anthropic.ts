@@ -10,28 +10,46 @@ import { readMessagesRequest } from "./messages-request.ts";
 
 /** Options of `startFakeAnthropic`. */
 export interface FakeAnthropicOptions extends FakeModelOptions {
-  /** The models that `GET /v1/models` lists. Any other name works as well. Default: `claude-test`. */
+  /**
+   * The models that `GET /v1/models` lists. Any other name works as well.
+   * Default: `claude-test`.
+   */
   readonly models?: readonly string[];
 }
 
 /**
  * Starts a fake of Anthropic's API: `POST /v1/messages` and `GET /v1/models`.
  *
- * It plays each prompt as a script (docs/scripted-agent.md), as a stream or in one piece. It refuses, as Anthropic does,
- * requests without a key or version, with fields that it does not know, with empty texts, with calls that the next message
- * does not answer, and with thoughts that were changed or left out between calls.
+ * It plays each prompt as a script (docs/scripted-agent.md), as a stream or in
+ * one piece. It refuses, as Anthropic does, requests without a key or version,
+ * with fields that it does not know, with empty texts, with calls that the next
+ * message does not answer, and with thoughts that were changed or left out
+ * between calls.
  */
-export function startFakeAnthropic(options: FakeAnthropicOptions = {}): Promise<FakeModel> {
+export function startFakeAnthropic(
+  options: FakeAnthropicOptions = {},
+): Promise<FakeModel> {
   return startFakeModel(createDialect(options), options);
 }
 
-function createDialect({ models = ["claude-test"] }: FakeAnthropicOptions): FakeDialect {
+function createDialect({
+  models = ["claude-test"],
+}: FakeAnthropicOptions): FakeDialect {
   return {
     read({ verb, path, headers, body }) {
-      const hasKey = (headers["x-api-key"] ?? "") !== "" || /^Bearer \S+/.test(headers.authorization ?? "");
-      if (!hasKey) throw new RequestRefused({ status: 401, message: "x-api-key header is required" });
+      const hasKey =
+        (headers["x-api-key"] ?? "") !== "" ||
+        /^Bearer \S+/.test(headers.authorization ?? "");
+      if (!hasKey)
+        throw new RequestRefused({
+          status: 401,
+          message: "x-api-key header is required",
+        });
       if (!/^\d{4}-\d\d-\d\d$/.test(String(headers["anthropic-version"]))) {
-        throw new RequestRefused({ status: 400, message: "anthropic-version: header is required" });
+        throw new RequestRefused({
+          status: 400,
+          message: "anthropic-version: header is required",
+        });
       }
       switch (`${verb} ${path}`) {
         case "POST /v1/messages":
@@ -47,8 +65,18 @@ function createDialect({ models = ["claude-test"] }: FakeAnthropicOptions): Fake
 }
 
 function listModels(models: readonly string[]): object {
-  const data = models.map((id) => ({ type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z" }));
-  return { data, has_more: false, first_id: models[0] ?? null, last_id: models.at(-1) ?? null };
+  const data = models.map((id) => ({
+    type: "model",
+    id,
+    display_name: id,
+    created_at: "1970-01-01T00:00:00Z",
+  }));
+  return {
+    data,
+    has_more: false,
+    first_id: models[0] ?? null,
+    last_id: models.at(-1) ?? null,
+  };
 }
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -63,6 +91,13 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
 };
 
 function encodeError({ status, message, type }: FakeError): unknown {
-  const kind = type ?? ERROR_TYPES[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
-  return { type: "error", error: { type: kind, message }, request_id: "req_fake" };
+  const kind =
+    type ??
+    ERROR_TYPES[status] ??
+    (status >= 500 ? "api_error" : "invalid_request_error");
+  return {
+    type: "error",
+    error: { type: kind, message },
+    request_id: "req_fake",
+  };
 }

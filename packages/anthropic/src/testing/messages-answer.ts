@@ -13,7 +13,11 @@ import { isObject, objectOrEmpty } from "@devtool/schema/json";
 type Body = Readonly<Record<string, unknown>>;
 
 /** Encodes a message in one piece. */
-export function encodeMessage(plan: Plan, body: Body, context: AnswerContext): Anthropic.Message {
+export function encodeMessage(
+  plan: Plan,
+  body: Body,
+  context: AnswerContext,
+): Anthropic.Message {
   const stream = new MessageStream(body, context);
   for (const item of plan.items) {
     if (item.case !== "pause" && item.case !== "drip") stream.add(item);
@@ -22,7 +26,10 @@ export function encodeMessage(plan: Plan, body: Body, context: AnswerContext): A
 }
 
 /** Returns the encoder of a streamed message. */
-export function streamMessage(body: Body, context: AnswerContext): StreamEncoder {
+export function streamMessage(
+  body: Body,
+  context: AnswerContext,
+): StreamEncoder {
   const stream = new MessageStream(body, context);
   const take = (): string => stream.takeEvents().map(encodeEvent).join("");
   return {
@@ -38,7 +45,8 @@ export function streamMessage(body: Body, context: AnswerContext): StreamEncoder
       stream.end(plan);
       return take();
     },
-    malformed: 'event: content_block_delta\ndata: {"type": "content_block_delta", "delta": \n\n',
+    malformed:
+      'event: content_block_delta\ndata: {"type": "content_block_delta", "delta": \n\n',
     aroundText: [
       'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"',
       '"}}\n\n',
@@ -55,7 +63,10 @@ function encodeEvent(event: Anthropic.RawMessageStreamEvent): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** A message while it is generated: its blocks so far, and the events that announce them. */
+/**
+ * A message while it is generated: its blocks so far, and the events that
+ * announce them.
+ */
 class MessageStream {
   readonly #context: AnswerContext;
   readonly #thinks: boolean;
@@ -78,7 +89,10 @@ class MessageStream {
   }
 
   begin(): void {
-    this.#events.push({ type: "message_start", message: { ...this.#message(null), content: [] } });
+    this.#events.push({
+      type: "message_start",
+      message: { ...this.#message(null), content: [] },
+    });
   }
 
   add(content: Content): void {
@@ -101,14 +115,24 @@ class MessageStream {
 
   end(plan: Plan): void {
     const { stop_reason, stop_details } = this.finish(plan);
-    const delta = { container: null, stop_details, stop_reason, stop_sequence: null };
-    this.#events.push({ type: "message_delta", delta, usage: { ...this.#usage() } }, { type: "message_stop" });
+    const delta = {
+      container: null,
+      stop_details,
+      stop_reason,
+      stop_sequence: null,
+    };
+    this.#events.push(
+      { type: "message_delta", delta, usage: { ...this.#usage() } },
+      { type: "message_stop" },
+    );
   }
 
   /** Closes what is open and returns the whole message. */
   finish({ end }: Plan): Anthropic.Message {
     this.#closeText();
-    return this.#message(stopReason(end.case === "finish" ? end.reason : "STOP", this.#content));
+    return this.#message(
+      stopReason(end.case === "finish" ? end.reason : "STOP", this.#content),
+    );
   }
 
   #addText(text: string): void {
@@ -122,7 +146,11 @@ class MessageStream {
       });
     }
     this.#text += text;
-    this.#events.push({ type: "content_block_delta", index, delta: { type: "text_delta", text } });
+    this.#events.push({
+      type: "content_block_delta",
+      index,
+      delta: { type: "text_delta", text },
+    });
   }
 
   #closeText(): void {
@@ -132,7 +160,10 @@ class MessageStream {
   }
 
   #close(block: Anthropic.ContentBlock): void {
-    this.#events.push({ type: "content_block_stop", index: this.#content.length });
+    this.#events.push({
+      type: "content_block_stop",
+      index: this.#content.length,
+    });
     this.#content.push(block);
   }
 
@@ -143,7 +174,11 @@ class MessageStream {
     const index = this.#content.length;
     const signature = signThought(thinking);
     const begun = { type: "thinking", thinking: "", signature: "" } as const;
-    this.#events.push({ type: "content_block_start", index, content_block: begun });
+    this.#events.push({
+      type: "content_block_start",
+      index,
+      content_block: begun,
+    });
     for (const half of halves(thinking)) {
       this.#events.push({
         type: "content_block_delta",
@@ -151,19 +186,37 @@ class MessageStream {
         delta: { type: "thinking_delta", thinking: half },
       });
     }
-    this.#events.push({ type: "content_block_delta", index, delta: { type: "signature_delta", signature } });
+    this.#events.push({
+      type: "content_block_delta",
+      index,
+      delta: { type: "signature_delta", signature },
+    });
     this.#close({ type: "thinking", thinking, signature });
   }
 
   #addCall({ id: callId, name, args }: PlannedCall): void {
     this.#closeText();
     const index = this.#content.length;
-    // `checkThoughts` reads in the id whether the call must come back with a thought.
+    // `checkThoughts` reads in the id whether the call must come back with a
+    // thought.
     const id = `toolu_${this.#thoughtTokens > 0 ? "thought_" : ""}${callId}`;
-    const block = { type: "tool_use", id, name, caller: { type: "direct" } } as const;
-    this.#events.push({ type: "content_block_start", index, content_block: { ...block, input: {} } });
+    const block = {
+      type: "tool_use",
+      id,
+      name,
+      caller: { type: "direct" },
+    } as const;
+    this.#events.push({
+      type: "content_block_start",
+      index,
+      content_block: { ...block, input: {} },
+    });
     for (const partial_json of ["", ...halves(JSON.stringify(args))]) {
-      this.#events.push({ type: "content_block_delta", index, delta: { type: "input_json_delta", partial_json } });
+      this.#events.push({
+        type: "content_block_delta",
+        index,
+        delta: { type: "input_json_delta", partial_json },
+      });
     }
     this.#close({ ...block, input: objectOrEmpty(args) });
   }
@@ -179,7 +232,9 @@ class MessageStream {
       container: null,
       diagnostics: null,
       stop_reason,
-      stop_details: isRefused ? { type: "refusal", category: "general_harms", explanation: null } : null,
+      stop_details: isRefused
+        ? { type: "refusal", category: "general_harms", explanation: null }
+        : null,
       stop_sequence: null,
       usage: {
         ...this.#usage(),
@@ -204,10 +259,15 @@ class MessageStream {
   }
 }
 
-function stopReason(reason: string, content: readonly Anthropic.ContentBlock[]): Anthropic.StopReason {
+function stopReason(
+  reason: string,
+  content: readonly Anthropic.ContentBlock[],
+): Anthropic.StopReason {
   switch (reason) {
     case "STOP":
-      return content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
+      return content.some(({ type }) => type === "tool_use")
+        ? "tool_use"
+        : "end_turn";
     case "MAX_TOKENS":
       return "max_tokens";
     case "CONTEXT":

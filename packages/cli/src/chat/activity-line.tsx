@@ -14,12 +14,25 @@ export interface ActivityLineProps {
   readonly paint: Paint;
 }
 
-/** Shows that the agent works: for how long, and how many tokens it has used. */
-export function ActivityLine({ activity, columns, paint }: ActivityLineProps): ReactNode {
+/**
+ * Shows that the agent works: for how long, and how many tokens it has used.
+ */
+export function ActivityLine({
+  activity,
+  columns,
+  paint,
+}: ActivityLineProps): ReactNode {
   const { frame } = useAnimation({ interval: 120 });
   const seconds = Math.floor((performance.now() - activity.startedAt) / 1000);
-  const tokens = activity.tokens === 0n ? "" : ` · ${shortCount(activity.tokens)} tokens`;
+  const tokens =
+    activity.tokens === 0n ? "" : ` · ${shortCount(activity.tokens)} tokens`;
   const notice = activity.notice === "" ? "" : ` · ${activity.notice}`;
   const words = `working ${seconds}s${tokens}${notice} · Esc interrupts`;
-  return <Lines lines={[`${paint("prompt", FRAMES[frame % FRAMES.length] ?? "")} ${words.slice(0, columns - 3)}`]} />;
+  return (
+    <Lines
+      lines={[
+        `${paint("prompt", FRAMES[frame % FRAMES.length] ?? "")} ${words.slice(0, columns - 3)}`,
+      ]}
+    />
+  );
 }

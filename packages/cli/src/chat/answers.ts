@@ -13,7 +13,10 @@ export interface AnswerMeans {
   readonly approve: Approver | undefined;
   /** Opens a text in the user's editor, which gets the terminal. */
   readonly edit: (text: string, name: string) => Promise<string>;
-  /** Opens the arguments of a call in the editor, and returns the answer with the arguments that the user wrote. */
+  /**
+   * Opens the arguments of a call in the editor, and returns the answer with
+   * the arguments that the user wrote.
+   */
   readonly editArguments: (call: AskedToolCall) => Promise<Part>;
   /** Returns how lines are made for the terminal as it is now. */
   readonly style: () => LineStyle;
@@ -31,11 +34,17 @@ export interface AnswersOptions {
   readonly means: AnswerMeans;
   /** Prints lines. */
   readonly onLines: (lines: readonly string[]) => void;
-  /** Called with the reason why an answer was not accepted. The question is asked again. */
+  /**
+   * Called with the reason why an answer was not accepted. The question is
+   * asked again.
+   */
   readonly onProblem: (reason: unknown) => void;
 }
 
-/** Sends the user's answers to the agent, and prints each question with its answer. */
+/**
+ * Sends the user's answers to the agent, and prints each question with its
+ * answer.
+ */
 export class Answers {
   readonly #options: AnswersOptions;
 
@@ -44,31 +53,49 @@ export class Answers {
   }
 
   /** Answers with an option of the call. */
-  async give({ call, lines }: DrawnQuestion, choice: Choice, changes: AnswerChanges): Promise<void> {
+  async give(
+    { call, lines }: DrawnQuestion,
+    choice: Choice,
+    changes: AnswerChanges,
+  ): Promise<void> {
     this.#print(lines, choice, changes.text);
-    await this.#send(() => this.#options.tasks.answer(call.toolCallId, choice.id, changes));
+    await this.#send(() =>
+      this.#options.tasks.answer(call.toolCallId, choice.id, changes),
+    );
   }
 
   /** Answers a question in place of the user, if the command line says so. */
   async automatic(call: AskedToolCall): Promise<void> {
     const { tasks, means } = this.#options;
     const isQuestion = isQuestionOfCall(tasks.current.task, call.toolCallId);
-    const parts = await means.approve?.({ call, isQuestion }, new AbortController().signal);
+    const parts = await means.approve?.(
+      { call, isQuestion },
+      new AbortController().signal,
+    );
     if (parts) await this.#send(() => tasks.answerWith(parts));
   }
 
-  /** Lets the user edit the proposed file or the arguments, and answers with the result. */
+  /**
+   * Lets the user edit the proposed file or the arguments, and answers with the
+   * result.
+   */
   async edit(question: DrawnQuestion, choice: Choice): Promise<void> {
     const { call, lines } = question;
     const { tasks, means, onProblem } = this.#options;
     const details = call.confirmationRequest?.details;
-    const proposed = details?.case === "fileEditDetails" ? details.value : undefined;
+    const proposed =
+      details?.case === "fileEditDetails" ? details.value : undefined;
     let answer: AnswerChanges | Part;
     try {
       answer =
         choice.edits === "arguments"
           ? await means.editArguments(call)
-          : { newContent: await means.edit(proposed?.newContent ?? "", proposed?.fileName ?? "file") };
+          : {
+              newContent: await means.edit(
+                proposed?.newContent ?? "",
+                proposed?.fileName ?? "file",
+              ),
+            };
     } catch (reason) {
       onProblem(reason);
       return;
@@ -80,10 +107,19 @@ export class Answers {
   }
 
   /** Prints the question with its answer. */
-  #print(asked: readonly string[], choice: Choice, text: string | undefined): void {
+  #print(
+    asked: readonly string[],
+    choice: Choice,
+    text: string | undefined,
+  ): void {
     const style = this.#options.means.style();
     const said =
-      text === undefined ? [] : wrapLine(`  ${style.paint("dim", "in words:")} ${visible(text)}`, style.columns);
+      text === undefined
+        ? []
+        : wrapLine(
+            `  ${style.paint("dim", "in words:")} ${visible(text)}`,
+            style.columns,
+          );
     const lines = choice.key === "" ? [] : menuLines([choice], style);
     this.#options.onLines([...asked, ...lines, ...said]);
   }

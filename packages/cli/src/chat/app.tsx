@@ -16,13 +16,19 @@ export interface ScreenStore {
 export interface AppProps {
   readonly store: ScreenStore;
   readonly paint: Paint;
-  /** Receives the function that gives the terminal to another program for a time. */
+  /**
+   * Receives the function that gives the terminal to another program for a
+   * time.
+   */
   readonly onStart: (suspend: SuspendTerminal) => void;
   /** Called when the terminal has another size. */
   readonly onResize: () => void;
 }
 
-/** A chat in the terminal: what is finished above, in the scrollback, and below it what changes. */
+/**
+ * A chat in the terminal: what is finished above, in the scrollback, and below
+ * it what changes.
+ */
 export function App({ store, paint, onStart, onResize }: AppProps): ReactNode {
   const screen = useSyncExternalStore(store.subscribe, store.snapshot);
   const { suspendTerminal } = useApp();
@@ -31,15 +37,24 @@ export function App({ store, paint, onStart, onResize }: AppProps): ReactNode {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the effect is for changes of the size.
   useEffect(onResize, [columns, rows]);
   const { live, question, queue, activity, status, input } = screen;
-  const above = live.length + question.length + (activity ? 1 : 0) + queue.length + (status === "" ? 0 : 1);
+  const above =
+    live.length +
+    question.length +
+    (activity ? 1 : 0) +
+    queue.length +
+    (status === "" ? 0 : 1);
   return (
     <>
       {/* Prints each entry once. From then on it belongs to the terminal's scrollback. */}
-      <Static items={[...screen.entries]}>{({ key, lines }) => <Lines key={key} lines={lines} />}</Static>
+      <Static items={[...screen.entries]}>
+        {({ key, lines }) => <Lines key={key} lines={lines} />}
+      </Static>
       <Box flexDirection="column">
         <Lines lines={live} />
         <Lines lines={question} />
-        {activity && <ActivityLine activity={activity} columns={columns} paint={paint} />}
+        {activity && (
+          <ActivityLine activity={activity} columns={columns} paint={paint} />
+        )}
         <Lines lines={queue} />
         {status !== "" && <Lines lines={[status]} />}
         <InputLine input={input} top={above} />

@@ -13,7 +13,9 @@ describe("a question to the user", () => {
   it("is answered by a key of its menu, and is not put again while the answer is on its way", () => {
     const played = play();
     played.put("a");
-    expect(played.asking.draw(40, style)).toEqual(expect.arrayContaining(["  [y] Allow once", "  [n] No"]));
+    expect(played.asking.draw(40, style)).toEqual(
+      expect.arrayContaining(["  [y] Allow once", "  [n] No"]),
+    );
     played.draw();
     played.press("y");
     expect(played.told).toEqual(["answer a proceed_once {}"]);
@@ -57,7 +59,9 @@ describe("a question to the user", () => {
     played.press("d");
     played.asking.take({ case: "paste", text: "too large" });
     played.press("\r");
-    expect(played.told.slice(1)).toEqual(['answer a cancel {"text":"too large"}']);
+    expect(played.told.slice(1)).toEqual([
+      'answer a cancel {"text":"too large"}',
+    ]);
   });
 
   it("opens the editor for a proposed file, and is put again when that failed", () => {
@@ -92,7 +96,9 @@ describe("a question to the user", () => {
     played.draw(24);
     played.press("v");
     expect(played.told).toEqual(["view a"]);
-    expect(played.asking.draw(120, style)).not.toContain("  [v] View all of it");
+    expect(played.asking.draw(120, style)).not.toContain(
+      "  [v] View all of it",
+    );
   });
 
   it("loses the words and the keys that were meant for another one", () => {
@@ -115,10 +121,13 @@ function play() {
   const asking = new Asking({
     timers,
     onChange: () => undefined,
-    onAside: (input) => told.push(`aside ${input.case === "key" ? input.text : input.case}`),
-    onAnswer: ({ call }, { id }, changes) => told.push(`answer ${call.toolCallId} ${id} ${JSON.stringify(changes)}`),
+    onAside: (input) =>
+      told.push(`aside ${input.case === "key" ? input.text : input.case}`),
+    onAnswer: ({ call }, { id }, changes) =>
+      told.push(`answer ${call.toolCallId} ${id} ${JSON.stringify(changes)}`),
     onViewAll: ({ toolCallId }) => told.push(`view ${toolCallId}`),
-    onEdit: ({ call }, { edits }) => told.push(`edit ${call.toolCallId} ${edits}`),
+    onEdit: ({ call }, { edits }) =>
+      told.push(`edit ${call.toolCallId} ${edits}`),
   });
   const calls = new Map<string, AskedToolCall>();
   const put = (toolCallId: string, diff = "+new\n"): void => {
@@ -140,7 +149,11 @@ function play() {
 }
 
 function keyInput(key: string): TerminalInput {
-  return { case: "key", text: key === "\r" ? "" : key, key: { name: key === "\r" ? "return" : key } };
+  return {
+    case: "key",
+    text: key === "\r" ? "" : key,
+    key: { name: key === "\r" ? "return" : key },
+  };
 }
 
 /** Returns a call that asks whether a file may be written. */
@@ -149,7 +162,10 @@ function askingCall(toolCallId: string, formattedDiff: string): AskedToolCall {
     { id: "proceed_once", name: "Allow once" },
     { id: "cancel", name: "No" },
   ];
-  const details = { case: "fileEditDetails", value: { fileName: "f", filePath: "/w/f", formattedDiff } } as const;
+  const details = {
+    case: "fileEditDetails",
+    value: { fileName: "f", filePath: "/w/f", formattedDiff },
+  } as const;
   const confirmationRequest = { options, details };
   return create(ToolCallSchema, {
     toolCallId,

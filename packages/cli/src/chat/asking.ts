@@ -1,5 +1,9 @@
 import type { AnswerChanges, AskedToolCall } from "@devtool/client";
-import { isQuestionOfCall, OPTION_PROCEED_ONCE, type Task } from "@devtool/schema";
+import {
+  isQuestionOfCall,
+  OPTION_PROCEED_ONCE,
+  type Task,
+} from "@devtool/schema";
 import { type Choice, findChoice } from "../choice.ts";
 import type { LineStyle } from "../render/style.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
@@ -7,7 +11,12 @@ import type { DrawnQuestion } from "./answers.ts";
 import { Composer } from "./composer.ts";
 import { EMPTY_DRAFT } from "./draft.ts";
 import { intentOf } from "./intent.ts";
-import { DECLINE_AND_SAY, drawQuestion, menuLines, VIEW_ALL } from "./question.ts";
+import {
+  DECLINE_AND_SAY,
+  drawQuestion,
+  menuLines,
+  VIEW_ALL,
+} from "./question.ts";
 import { QuestionKeys, type Timers } from "./question-keys.ts";
 
 /** Options of `Asking`. */
@@ -18,14 +27,21 @@ export interface AskingOptions {
   /** Receives input that does not answer. */
   readonly onAside: (input: TerminalInput) => void;
   /** Answers with an option of the call. */
-  readonly onAnswer: (question: DrawnQuestion, choice: Choice, changes: AnswerChanges) => void;
+  readonly onAnswer: (
+    question: DrawnQuestion,
+    choice: Choice,
+    changes: AnswerChanges,
+  ) => void;
   /** Shows the whole question. */
   readonly onViewAll: (call: AskedToolCall) => void;
   /** Lets the user edit the proposed file, and answers with it. */
   readonly onEdit: (question: DrawnQuestion, choice: Choice) => void;
 }
 
-/** The question that is put to the user, and how it is answered: by one key, or in words. */
+/**
+ * The question that is put to the user, and how it is answered: by one key, or
+ * in words.
+ */
 export class Asking {
   /** The question; undefined when there is none. */
   call: AskedToolCall | undefined;
@@ -40,7 +56,10 @@ export class Asking {
   readonly keys: QuestionKeys;
   readonly #options: AskingOptions;
   #takesWords = false;
-  /** The question whose answer is on its way. It is not put again unless it changes. */
+  /**
+   * The question whose answer is on its way. It is not put again unless it
+   * changes.
+   */
   #answered: AskedToolCall | undefined;
 
   constructor(options: AskingOptions) {
@@ -55,28 +74,42 @@ export class Asking {
 
   /** Whether the next keys are an answer in words. */
   get isInWords(): boolean {
-    return this.call !== undefined && this.keys.isReady && (this.isDeclining || this.#takesWords);
+    return (
+      this.call !== undefined &&
+      this.keys.isReady &&
+      (this.isDeclining || this.#takesWords)
+    );
   }
 
-  /** The words before the input line of the question; empty until the question takes an answer. */
+  /**
+   * The words before the input line of the question; empty until the question
+   * takes an answer.
+   */
   get prompt(): string {
     if (!this.keys.isReady) return "";
     if (this.isDeclining) return "why not > ";
     return this.#takesWords ? "choose, or type the answer > " : "choose > ";
   }
 
-  /** Puts the first of a task's questions. The same question again changes nothing. */
+  /**
+   * Puts the first of a task's questions. The same question again changes
+   * nothing.
+   */
   put(first: AskedToolCall | undefined, task: Task): void {
     const call = first === this.#answered ? undefined : first;
     if (call === this.call) return;
     this.call = call;
     this.isDeclining = false;
     this.words.write(EMPTY_DRAFT);
-    this.#takesWords = call !== undefined && isQuestionOfCall(task, call.toolCallId);
+    this.#takesWords =
+      call !== undefined && isQuestionOfCall(task, call.toolCallId);
     this.keys.reset();
   }
 
-  /** Draws the question for a terminal with this number of rows. Returns its lines and its menu; none without a question. */
+  /**
+   * Draws the question for a terminal with this number of rows. Returns its
+   * lines and its menu; none without a question.
+   */
   draw(rows: number, style: LineStyle): string[] {
     if (!this.call) return [];
     const { lines, choices } = drawQuestion(this.call, rows, style);
@@ -105,7 +138,10 @@ export class Asking {
     }
   }
 
-  /** Goes back from the words to the choices. Returns whether there was a way back. */
+  /**
+   * Goes back from the words to the choices. Returns whether there was a way
+   * back.
+   */
   back(): boolean {
     if (!this.isDeclining) return false;
     this.isDeclining = false;
@@ -119,7 +155,12 @@ export class Asking {
     const choice = findChoice(this.choices, text);
     if (this.isDeclining) this.#answer(call, DECLINE_AND_SAY, text);
     else if (choice) this.#choose(choice.key);
-    else this.#answer(call, { key: "", id: OPTION_PROCEED_ONCE, label: text }, text);
+    else
+      this.#answer(
+        call,
+        { key: "", id: OPTION_PROCEED_ONCE, label: text },
+        text,
+      );
   }
 
   #choose(key: string): void {
@@ -128,7 +169,8 @@ export class Asking {
     if (!call || !choice) return;
     if (choice === VIEW_ALL) this.#options.onViewAll(call);
     else if (choice === DECLINE_AND_SAY) this.isDeclining = true;
-    else if (choice.edits) this.#options.onEdit({ call, lines: this.lines }, choice);
+    else if (choice.edits)
+      this.#options.onEdit({ call, lines: this.lines }, choice);
     else this.#answer(call, choice, "");
     this.#options.onChange();
   }
@@ -137,6 +179,10 @@ export class Asking {
     this.keys.reset();
     this.#answered = call;
     this.call = undefined;
-    this.#options.onAnswer({ call, lines: this.lines }, choice, text === "" ? {} : { text });
+    this.#options.onAnswer(
+      { call, lines: this.lines },
+      choice,
+      text === "" ? {} : { text },
+    );
   }
 }

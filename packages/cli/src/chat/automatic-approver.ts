@@ -4,7 +4,10 @@ import type { ChatOptions } from "../chat-options.ts";
 import type { Io } from "../io.ts";
 import { createAnswering } from "../session.ts";
 
-/** Creates the approver that answers questions in place of the user, according to `--approve`; undefined if the user is asked. */
+/**
+ * Creates the approver that answers questions in place of the user, according
+ * to `--approve`; undefined if the user is asked.
+ */
 export function automaticApprover(
   { approve = "ask", approveWithoutSandbox }: ChatOptions,
   io: Io,
@@ -18,6 +21,9 @@ export function automaticApprover(
       done();
     },
   });
-  const how = approveWithoutSandbox === undefined ? { approve } : { approve, approveWithoutSandbox };
+  const how =
+    approveWithoutSandbox === undefined
+      ? { approve }
+      : { approve, approveWithoutSandbox };
   return createAnswering(how, { ...io, stderr }, undefined).approve;
 }

@@ -18,7 +18,11 @@ describe("what Tab completes in the chat", () => {
   afterAll(() => rmSync(workspace, { recursive: true }));
 
   it.each([
-    ["the server's commands, with a space before their arguments", "/pl", ["/plan "]],
+    [
+      "the server's commands, with a space before their arguments",
+      "/pl",
+      ["/plan "],
+    ],
     ["those of the terminal beside them", "/re", ["/restore", "/resume "]],
     ["words of a command", "/plan s", ["/plan show"]],
     ["names of models", "/model fa", ["/model fast-1", "/model fast-2"]],
@@ -28,20 +32,35 @@ describe("what Tab completes in the chat", () => {
       ["/model fast-1", "/model fast-2", "/model slow"],
     ],
     ["approval modes", "/mode pl", ["/mode plan"]],
-    ["mentioned files, wherever they stand", "see @no", ["see @notes/", "see @nothing.txt"]],
+    [
+      "mentioned files, wherever they stand",
+      "see @no",
+      ["see @notes/", "see @nothing.txt"],
+    ],
     ["no words of a message", "pl", []],
     ["no second argument of a command", "/model fast-1 fa", []],
   ])("is %s", async (_, before, completed) => {
-    expect((await new ChatCompleter(source(), workspace).complete(before)).toSorted()).toEqual(completed);
+    expect(
+      (
+        await new ChatCompleter(source(), workspace).complete(before)
+      ).toSorted(),
+    ).toEqual(completed);
   });
 
   it("offers no files where the workspace is on another machine", async () => {
-    expect(await new ChatCompleter(source(), undefined).complete("see @no")).toEqual([]);
+    expect(
+      await new ChatCompleter(source(), undefined).complete("see @no"),
+    ).toEqual([]);
   });
 
   it("offers no models where the agent cannot list them", async () => {
-    const failing = { ...source(), listModels: () => Promise.reject(new Error("the agent is gone")) };
-    expect(await new ChatCompleter(failing, workspace).complete("/model fa")).toEqual([]);
+    const failing = {
+      ...source(),
+      listModels: () => Promise.reject(new Error("the agent is gone")),
+    };
+    expect(
+      await new ChatCompleter(failing, workspace).complete("/model fa"),
+    ).toEqual([]);
   });
 });
 
@@ -53,6 +72,8 @@ const COMMANDS: readonly MessageInitShape<typeof SlashCommandSchema>[] = [
 function source(): CompletionSource {
   const names = ["fast-1", "fast-2", "slow", "two words", "bell\u0007"];
   const models = names.map((name) => create(ListedModelSchema, { name }));
-  const commands = COMMANDS.map((command) => create(SlashCommandSchema, command));
+  const commands = COMMANDS.map((command) =>
+    create(SlashCommandSchema, command),
+  );
   return { commands, listModels: () => Promise.resolve(models) };
 }

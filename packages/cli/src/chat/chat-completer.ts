@@ -7,12 +7,18 @@ import { completePath, mentionBefore } from "./mention.ts";
 /** The names that the server knows. */
 export type CompletionSource = Pick<ChatTasks, "commands" | "listModels">;
 
-/** Completes what the user types: commands, names of models and modes, and mentioned files. */
+/**
+ * Completes what the user types: commands, names of models and modes, and
+ * mentioned files.
+ */
 export class ChatCompleter {
   readonly #tasks: CompletionSource;
   readonly #workspace: string | undefined;
 
-  /** @param workspace the workspace on this machine; undefined if it is on another one */
+  /**
+   * @param workspace the workspace on this machine; undefined if it is on
+   * another one
+   */
   constructor(tasks: CompletionSource, workspace: string | undefined) {
     this.#tasks = tasks;
     this.#workspace = workspace;
@@ -22,24 +28,37 @@ export class ChatCompleter {
   async complete(before: string): Promise<readonly string[]> {
     const path = mentionBefore(before);
     if (path !== undefined) {
-      const found = this.#workspace === undefined ? [] : await completePath(this.#workspace, path);
-      return found.map((each) => `${before.slice(0, before.length - path.length)}${each}`);
+      const found =
+        this.#workspace === undefined
+          ? []
+          : await completePath(this.#workspace, path);
+      return found.map(
+        (each) => `${before.slice(0, before.length - path.length)}${each}`,
+      );
     }
-    const [, command = "", word = ""] = /^(\/(?:model|mode)\s+)(\S*)$/.exec(before) ?? [];
-    if (command === "") return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
+    const [, command = "", word = ""] =
+      /^(\/(?:model|mode)\s+)(\S*)$/.exec(before) ?? [];
+    if (command === "")
+      return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
     let names = [...APPROVAL_MODES.keys()];
     if (command.startsWith("/model")) {
-      const models = await this.#tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS)).catch(() => []);
+      const models = await this.#tasks
+        .listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS))
+        .catch(() => []);
       // A name is one word of the line, and comes from a server.
-      names = models.map(({ name }) => name).filter((name) => !/\s|\p{C}/u.test(name));
+      names = models
+        .map(({ name }) => name)
+        .filter((name) => !/\s|\p{C}/u.test(name));
     }
-    return names.filter((name) => name.startsWith(word)).map((name) => command + name);
+    return names
+      .filter((name) => name.startsWith(word))
+      .map((name) => command + name);
   }
 }
 
 /** Time in milliseconds after which names of models are not completed. */
 const MODELS_TIMEOUT_MS = 10_000;
 
-const LOCAL_NAMES: readonly string[] = LOCAL_COMMANDS.map(({ name, argument }) =>
-  argument === "" ? name : `${name} `,
+const LOCAL_NAMES: readonly string[] = LOCAL_COMMANDS.map(
+  ({ name, argument }) => (argument === "" ? name : `${name} `),
 );

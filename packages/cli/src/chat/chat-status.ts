@@ -38,7 +38,9 @@ export class ChatStatus {
       workspace: workspace ?? "",
       branch: this.#branch,
       sentTokens: current.task.usage?.inputTokens ?? 0n,
-      contextLeft: contextLeftOf(this.#tasks.conversation.view.snapshot().task.usage),
+      contextLeft: contextLeftOf(
+        this.#tasks.conversation.view.snapshot().task.usage,
+      ),
     };
   }
 }

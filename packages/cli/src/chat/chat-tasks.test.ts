@@ -22,7 +22,13 @@ describe("a slash command of a chat", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-chat-tasks-"));
-    const agents = { devtool: codingAgent({ approvalMode: ApprovalMode.YOLO, sandbox: "none" }), greeter };
+    const agents = {
+      devtool: codingAgent({
+        approvalMode: ApprovalMode.YOLO,
+        sandbox: "none",
+      }),
+      greeter,
+    };
     server = await createServer({ agents, workspace });
   });
   afterAll(async () => {
@@ -43,14 +49,30 @@ describe("a slash command of a chat", () => {
   it("does not run with an image, which it would lose, and comes back to be changed", async () => {
     const tasks = open({});
     const onChange = (): void => undefined;
-    const printout = new Printout({ style: () => ({ paint: (_look, text) => text, columns: 200 }), onChange });
+    const printout = new Printout({
+      style: () => ({ paint: (_look, text) => text, columns: 200 }),
+      onChange,
+    });
     const composer = new Composer(() => []);
-    const outbox = new Outbox({ tasks, composer, printout, workspace, isHeld: () => false, onChange });
+    const outbox = new Outbox({
+      tasks,
+      composer,
+      printout,
+      workspace,
+      isHeld: () => false,
+      onChange,
+    });
     outbox.add("/init like @logo.png.");
     outbox.advance();
-    await expect.poll(() => composer.text, { timeout: 60_000 }).toBe("/init like @logo.png.");
+    await expect
+      .poll(() => composer.text, { timeout: 60_000 })
+      .toBe("/init like @logo.png.");
     const printed = printout.entries.flatMap(({ lines }) => lines);
-    expect(printed).toContainEqual(expect.stringContaining("a slash command takes no images: leave out @logo.png"));
+    expect(printed).toContainEqual(
+      expect.stringContaining(
+        "a slash command takes no images: leave out @logo.png",
+      ),
+    );
     expect(tasks.command).toBeUndefined();
     tasks.close();
   });
@@ -62,7 +84,11 @@ describe("a slash command of a chat", () => {
     const { id } = before.conversation.view.snapshot().task;
     const tasks = open({});
     tasks.open(id);
-    await expect.poll(() => tasks.conversation.view.snapshot().task.contextId, { timeout: 60_000 }).not.toBe("");
+    await expect
+      .poll(() => tasks.conversation.view.snapshot().task.contextId, {
+        timeout: 60_000,
+      })
+      .not.toBe("");
     await tasks.listCommands(signal);
     expect(tasks.commands.map(({ name }) => name)).toEqual(["greet"]);
     tasks.close();
@@ -70,7 +96,11 @@ describe("a slash command of a chat", () => {
 
   function open(session: NewSessionOptions): ChatTasks {
     const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "1.1",
+      interceptors,
+    });
     return new ChatTasks({
       client: createDevtoolClient(transport),
       session,
@@ -86,7 +116,10 @@ const greeter: Agent = {
   about: { name: "Greeter", description: "Greets." },
   open: () => ({
     commands: {
-      list: () => Promise.resolve([create(SlashCommandSchema, { name: "greet", description: "Greets." })]),
+      list: () =>
+        Promise.resolve([
+          create(SlashCommandSchema, { name: "greet", description: "Greets." }),
+        ]),
       check: () => Promise.resolve(undefined),
     },
     createExecutor: () => ({

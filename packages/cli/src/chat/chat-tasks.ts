@@ -49,7 +49,10 @@ const CLIENT_LABEL = "devtool chat";
 /** Timeout of a cancellation in milliseconds. */
 const CANCEL_MS = 10_000;
 
-/** The tasks of a chat: that of its messages, and that of the running slash command. */
+/**
+ * The tasks of a chat: that of its messages, and that of the running slash
+ * command.
+ */
 export class ChatTasks {
   /** The server's slash commands, as last listed. */
   commands: readonly SlashCommand[] = [];
@@ -82,10 +85,16 @@ export class ChatTasks {
 
   /** The name of the agent of the session; empty for the server's first. */
   get agent(): string {
-    return this.conversation.view.snapshot().task.sessionSettings?.agent || (this.#options.session.agent ?? "");
+    return (
+      this.conversation.view.snapshot().task.sessionSettings?.agent ||
+      (this.#options.session.agent ?? "")
+    );
   }
 
-  /** Whether the agent works: a message is being sent, or a turn or a command runs. */
+  /**
+   * Whether the agent works: a message is being sent, or a turn or a command
+   * runs.
+   */
   get isWorking(): boolean {
     if (this.#calls > 0 || this.command !== undefined) return true;
     const { task, questions } = this.current;
@@ -95,9 +104,16 @@ export class ChatTasks {
 
   /** The approval mode of the next message. */
   get modeNow(): ApprovalMode {
-    const { sessionSettings: settings } = this.conversation.view.snapshot().task;
-    const chosen = this.mode ?? approvalModeOf(this.#options.session.approvalMode);
-    return chosen || settings?.approvalMode || this.#options.operatorMode || ApprovalMode.DEFAULT;
+    const { sessionSettings: settings } =
+      this.conversation.view.snapshot().task;
+    const chosen =
+      this.mode ?? approvalModeOf(this.#options.session.approvalMode);
+    return (
+      chosen ||
+      settings?.approvalMode ||
+      this.#options.operatorMode ||
+      ApprovalMode.DEFAULT
+    );
   }
 
   /** The messages that wait at the server. */
@@ -120,28 +136,52 @@ export class ChatTasks {
     this.#turn.abort();
   }
 
-  /** Sends a message. Resolves at the end of its exchange. While the agent works, the message is queued. */
+  /**
+   * Sends a message. Resolves at the end of its exchange. While the agent
+   * works, the message is queued.
+   */
   async say(parts: readonly Part[], delivery: MessageDelivery): Promise<void> {
     const { view } = this.conversation;
-    const messageSettings = create(MessageSettingsSchema, { delivery, clientLabel: CLIENT_LABEL });
+    const messageSettings = create(MessageSettingsSchema, {
+      delivery,
+      clientLabel: CLIENT_LABEL,
+    });
     const isNew = view.snapshot().task.id === "";
     const settings = isNew ? this.#settings() : this.#changes();
     const contextId = isNew ? this.#contextId : "";
     await this.#during((signal) =>
-      view.send({ message: { parts: [...parts] }, messageSettings, contextId, ...settings }, signal),
+      view.send(
+        {
+          message: { parts: [...parts] },
+          messageSettings,
+          contextId,
+          ...settings,
+        },
+        signal,
+      ),
     );
     this.#contextId ||= view.snapshot().task.contextId;
   }
 
-  /** Runs a slash command in the context of the chat. Throws an error with the reason if it does not start. */
+  /**
+   * Runs a slash command in the context of the chat. Throws an error with the
+   * reason if it does not start.
+   */
   async run(line: string): Promise<void> {
     await this.#during(async (signal) => {
       await this.listCommands(signal);
       const command = readSlashLine(line, this.commands);
       const contextId = this.#currentContextId;
-      const where = contextId === "" ? this.#settings() : { contextId, ...this.#changes() };
-      const { result } = await this.#options.client.commands.runSlashCommand({ command, ...where }, { signal });
-      if (result?.status === CommandExecutionStatus.FAILED_TO_START || !result) {
+      const where =
+        contextId === "" ? this.#settings() : { contextId, ...this.#changes() };
+      const { result } = await this.#options.client.commands.runSlashCommand(
+        { command, ...where },
+        { signal },
+      );
+      if (
+        result?.status === CommandExecutionStatus.FAILED_TO_START ||
+        !result
+      ) {
         throw new Error(result?.message || "the command did not start");
       }
       this.command = this.#show(result.executionId);
@@ -151,19 +191,29 @@ export class ChatTasks {
     });
   }
 
-  /** Lists the server's slash commands again: none if the server cannot list them. */
+  /**
+   * Lists the server's slash commands again: none if the server cannot list
+   * them.
+   */
   async listCommands(signal: AbortSignal): Promise<void> {
     const contextId = this.#currentContextId;
     const where = contextId === "" ? this.#settings() : { contextId };
-    const listed = await this.#options.client.commands.getAllSlashCommands(where, { signal }).catch(() => undefined);
+    const listed = await this.#options.client.commands
+      .getAllSlashCommands(where, { signal })
+      .catch(() => undefined);
     this.commands = listed?.commands ?? [];
   }
 
-  /** Lists the models that messages can choose: none for a server without such lists. Throws when the agent cannot list them. */
+  /**
+   * Lists the models that messages can choose: none for a server without such
+   * lists. Throws when the agent cannot list them.
+   */
   async listModels(signal: AbortSignal): Promise<readonly ListedModel[]> {
     const agent = this.agent;
     try {
-      return (await this.#options.client.agents.listModels({ agent }, { signal })).models;
+      return (
+        await this.#options.client.agents.listModels({ agent }, { signal })
+      ).models;
     } catch (reason) {
       if (ConnectError.from(reason).code === Code.Unimplemented) return [];
       throw reason;
@@ -172,27 +222,40 @@ export class ChatTasks {
 
   /** Forgets the command that ran, if it has ended. */
   forgetEnded(): void {
-    if (this.command && isTerminal(this.command.view.snapshot().task.state)) this.command = undefined;
+    if (this.command && isTerminal(this.command.view.snapshot().task.state))
+      this.command = undefined;
   }
 
   /** Answers an open question of the current task. */
-  async answer(toolCallId: string, optionId: string, changes: AnswerChanges): Promise<void> {
+  async answer(
+    toolCallId: string,
+    optionId: string,
+    changes: AnswerChanges,
+  ): Promise<void> {
     const { view, scrollback } = this.command ?? this.conversation;
     scrollback.noteAnswer(toolCallId);
-    await this.#during((signal) => view.answer(toolCallId, optionId, signal, changes));
+    await this.#during((signal) =>
+      view.answer(toolCallId, optionId, signal, changes),
+    );
   }
 
   /** Sends parts that answer open questions of the current task. */
   async answerWith(parts: readonly Part[]): Promise<void> {
     const { view } = this.command ?? this.conversation;
-    await this.#during((signal) => view.send({ message: { parts: [...parts] } }, signal));
+    await this.#during((signal) =>
+      view.send({ message: { parts: [...parts] } }, signal),
+    );
   }
 
-  /** Cancels the current task. Resolves when it has ended. Returns false if there is none yet. */
+  /**
+   * Cancels the current task. Resolves when it has ended. Returns false if
+   * there is none yet.
+   */
   async cancel(): Promise<boolean> {
     const { view } = this.command ?? this.conversation;
     const hasBegun = view.snapshot().task.id !== "";
-    if (hasBegun) await view.cancel(AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
+    if (hasBegun)
+      await view.cancel(AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
     this.abandon();
     return hasBegun;
   }
@@ -206,7 +269,10 @@ export class ChatTasks {
   /** Takes a queued message back from the server. */
   async withdraw(messageId: string): Promise<void> {
     const { id: taskId } = this.conversation.view.snapshot().task;
-    await this.#options.client.tasks.withdrawMessage({ taskId, messageId }, { signal: this.#turn.signal });
+    await this.#options.client.tasks.withdrawMessage(
+      { taskId, messageId },
+      { signal: this.#turn.signal },
+    );
   }
 
   async #during(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -223,7 +289,10 @@ export class ChatTasks {
     }
   }
 
-  /** The context id that the last exchange gave, or else that of the conversation which is continued; empty before there is one. */
+  /**
+   * The context id that the last exchange gave, or else that of the
+   * conversation which is continued; empty before there is one.
+   */
   get #currentContextId(): string {
     return this.#contextId || this.conversation.view.snapshot().task.contextId;
   }
@@ -234,12 +303,17 @@ export class ChatTasks {
     return sessionSettings({ workspace, agent, ...this.#wanted() });
   }
 
-  /** The settings that a message or a command changes in its session. A mode that the session has is not sent: some agents refuse any. */
+  /**
+   * The settings that a message or a command changes in its session. A mode
+   * that the session has is not sent: some agents refuse any.
+   */
   #changes(): ReturnType<typeof sessionSettings> {
     const { model, approvalMode } = this.#wanted();
     const { sessionSettings: now } = this.conversation.view.snapshot().task;
     const isSame =
-      approvalMode === undefined || approvalModeName(now?.approvalMode ?? ApprovalMode.UNSPECIFIED) === approvalMode;
+      approvalMode === undefined ||
+      approvalModeName(now?.approvalMode ?? ApprovalMode.UNSPECIFIED) ===
+        approvalMode;
     return sessionSettings({ model, ...(!isSame && { approvalMode }) });
   }
 
@@ -247,7 +321,8 @@ export class ChatTasks {
     const { approvalMode } = this.#options.session;
     return {
       model: this.model,
-      approvalMode: this.mode === undefined ? approvalMode : approvalModeName(this.mode),
+      approvalMode:
+        this.mode === undefined ? approvalMode : approvalModeName(this.mode),
     };
   }
 
@@ -273,8 +348,14 @@ export function queuedText({ message }: QueuedMessage): string {
   return content?.case === "text" ? content.value : "";
 }
 
-/** The delivery of a message that is queued, and of one that is taken before the next step of the turn. */
-export const DELIVERY = { queue: MessageDelivery.QUEUE, steer: MessageDelivery.STEER } as const;
+/**
+ * The delivery of a message that is queued, and of one that is taken before the
+ * next step of the turn.
+ */
+export const DELIVERY = {
+  queue: MessageDelivery.QUEUE,
+  steer: MessageDelivery.STEER,
+} as const;
 
 /** Resolves when a task has ended. */
 async function ended(view: TaskView, signal: AbortSignal): Promise<void> {

@@ -22,7 +22,10 @@ export interface ChatParts extends AnswerMeans {
   readonly timers: Timers;
   /** The workspace on this machine; undefined if it is on another one. */
   readonly workspace: string | undefined;
-  /** Returns whether the server is gone, so that calls wait for it to start again. */
+  /**
+   * Returns whether the server is gone, so that calls wait for it to start
+   * again.
+   */
   readonly isServerGone: () => boolean;
   /** Completes the text before the cursor. */
   readonly complete: (before: string) => Promise<readonly string[]>;
@@ -48,7 +51,10 @@ export class Chat {
   left: "not" | "between turns" | "during a turn" = "not";
   readonly #options: ChatParts;
   readonly #answers: Answers;
-  /** Whether the last key answered a question. An Enter behind it, out of habit, does not send what was kept. */
+  /**
+   * Whether the last key answered a question. An Enter behind it, out of habit,
+   * does not send what was kept.
+   */
   #hasJustAnswered = false;
 
   constructor(options: ChatParts) {
@@ -66,7 +72,9 @@ export class Chat {
         void this.#answers.give(question, choice, changes);
       },
       onViewAll: (call) => {
-        this.printout.tellLines(drawCall(call, Number.POSITIVE_INFINITY, options.style()));
+        this.printout.tellLines(
+          drawCall(call, Number.POSITIVE_INFINITY, options.style()),
+        );
         this.asking.again();
       },
       onEdit: (question, choice) => void this.#answers.edit(question, choice),
@@ -88,7 +96,10 @@ export class Chat {
     });
   }
 
-  /** Follows the tasks: prints finished parts, asks open questions, and sends waiting messages. */
+  /**
+   * Follows the tasks: prints finished parts, asks open questions, and sends
+   * waiting messages.
+   */
   refresh(): void {
     const { tasks, asking } = this;
     this.printout.advance(tasks.conversation);
@@ -105,11 +116,13 @@ export class Chat {
 
   /** Handles input of the terminal. */
   take(input: TerminalInput): void {
-    const intent = input.case === "key" ? intentOf(input.text, input.key) : undefined;
+    const intent =
+      input.case === "key" ? intentOf(input.text, input.key) : undefined;
     if (input.case === "end") this.leave();
     else if (this.picker) intent && this.picker.take(intent);
     else if (intent && this.#takeCommand(intent)) this.#options.onChange();
-    else if (this.asking.call && !this.#options.approve) this.asking.take(input);
+    else if (this.asking.call && !this.#options.approve)
+      this.asking.take(input);
     else if (!this.#hasJustAnswered || intent?.case !== "submit") {
       this.#hasJustAnswered = false;
       this.asking.keys.noteTyping();
@@ -125,11 +138,15 @@ export class Chat {
     if (turn.isCanceling) this.leave();
     else if (!this.asking.call && composer.text !== "") composer.take();
     // A server that is gone cannot cancel what it asks.
-    else if ((isGone && !this.tasks.isWorking) || !this.cancelTurn()) this.leave();
+    else if ((isGone && !this.tasks.isWorking) || !this.cancelTurn())
+      this.leave();
     this.#options.onChange();
   }
 
-  /** Cancels the turn, and takes queued messages back. Returns whether there was a turn. */
+  /**
+   * Cancels the turn, and takes queued messages back. Returns whether there was
+   * a turn.
+   */
   cancelTurn(): boolean {
     const isBusy = this.tasks.isWorking || this.asking.call !== undefined;
     if (!isBusy || this.turn.isCanceling) return false;
@@ -148,8 +165,13 @@ export class Chat {
   leave(): void {
     if (this.left !== "not") return;
     this.asking.keys.forget();
-    this.left = this.tasks.isWorking || this.turn.isCanceling ? "during a turn" : "between turns";
-    const rest = [...this.outbox.unsent, this.composer.text].filter((text) => text !== "");
+    this.left =
+      this.tasks.isWorking || this.turn.isCanceling
+        ? "during a turn"
+        : "between turns";
+    const rest = [...this.outbox.unsent, this.composer.text].filter(
+      (text) => text !== "",
+    );
     for (const text of rest) this.printout.tell(`not sent: ${text}`);
     this.#options.onChange();
   }
@@ -199,7 +221,11 @@ export class Chat {
     const intent = intentOf(input.text, input.key);
     if (!intent || composer.edit(intent)) return;
     const { text, cursor } = composer.draft;
-    if (intent.case === "submit" && cursor === text.length && text.endsWith("\\")) {
+    if (
+      intent.case === "submit" &&
+      cursor === text.length &&
+      text.endsWith("\\")
+    ) {
       composer.write(insertText(draftOf(text.slice(0, -1)), "\n"));
     } else if (intent.case === "submit") {
       this.#enter(DELIVERY.queue);
@@ -211,11 +237,15 @@ export class Chat {
   #enter(delivery: MessageDelivery): void {
     const text = this.composer.take();
     if (text === "") return;
-    void this.#options.history.add(text).catch((reason: unknown) => this.printout.tellProblem(reason));
+    void this.#options.history
+      .add(text)
+      .catch((reason: unknown) => this.printout.tellProblem(reason));
     const local = readLocalCommand(text);
     if (local) {
       this.printout.echo(text);
-      void this.#options.runLocal(local).catch((reason: unknown) => this.printout.tellProblem(reason));
+      void this.#options
+        .runLocal(local)
+        .catch((reason: unknown) => this.printout.tellProblem(reason));
       return;
     }
     this.submit(text, delivery);

@@ -12,25 +12,55 @@ const ADD = {
   ],
 };
 const KNOWN = [
-  create(SlashCommandSchema, { name: "memory", description: "Shows the memory", subCommands: [ADD, { name: "show" }] }),
-  create(SlashCommandSchema, { name: "evil", description: "a\u001b[2J\nchoose > " }),
+  create(SlashCommandSchema, {
+    name: "memory",
+    description: "Shows the memory",
+    subCommands: [ADD, { name: "show" }],
+  }),
+  create(SlashCommandSchema, {
+    name: "evil",
+    description: "a\u001b[2J\nchoose > ",
+  }),
 ];
 
 describe("the help of a command that is being typed", () => {
   it.each([
-    ["/model", ["  /model [name]: lists the models, or chooses one for the next messages"]],
-    ["/mode pl", ["  /mode [name]: shows or changes the approval mode: default, plan, auto-edit, yolo"]],
+    [
+      "/model",
+      [
+        "  /model [name]: lists the models, or chooses one for the next messages",
+      ],
+    ],
+    [
+      "/mode pl",
+      [
+        "  /mode [name]: shows or changes the approval mode: default, plan, auto-edit, yolo",
+      ],
+    ],
     ["/memory", ["  /memory add|show: Shows the memory"]],
-    ["/memory add a fact", ["  /memory add <fact> [where]: Remembers a fact", "    fact: what to remember"]],
+    [
+      "/memory add a fact",
+      [
+        "  /memory add <fact> [where]: Remembers a fact",
+        "    fact: what to remember",
+      ],
+    ],
     ["/evil", ["  /evil: a\\u{1b}[2J\\u{a}choose > "]],
   ])("is, for %j, %j", (draft, lines) => {
     expect(commandHelp(draft, KNOWN)).toEqual(lines);
   });
 
-  it.each(["", "/", "/mem", "//model", "/etc/passwd", "say /model", "/model\nx", "/exit", "/unknown x"])(
-    "is not shown for %j",
-    (draft) => {
-      expect(commandHelp(draft, KNOWN)).toEqual([]);
-    },
-  );
+  it.each([
+    "",
+    "/",
+    "/mem",
+    "//model",
+    "/etc/passwd",
+    "say /model",
+    "/model\nx",
+    "/exit",
+    "/unknown x",
+  ])("is not shown for %j", (draft) => {
+    expect(commandHelp(draft, KNOWN)).toEqual([]);
+  });
 });

@@ -69,5 +69,6 @@ function written(text: string): Composer {
 }
 
 function type(composer: Composer, text: string): void {
-  for (const character of text) composer.edit({ case: "insert", text: character });
+  for (const character of text)
+    composer.edit({ case: "insert", text: character });
 }

@@ -19,7 +19,10 @@ export interface Search {
   readonly at: number;
 }
 
-/** Writes a message: edits it, brings earlier messages back, and searches for them. */
+/**
+ * Writes a message: edits it, brings earlier messages back, and searches for
+ * them.
+ */
 export class Composer {
   draft: Draft = EMPTY_DRAFT;
   /** The search that is going on; undefined when there is none. */
@@ -27,7 +30,9 @@ export class Composer {
   /** What Tab may complete the draft to, if there are several. */
   candidates: readonly string[] = [];
   readonly #history: () => readonly string[];
-  /** The position of the earlier message in the draft; undefined for a new one. */
+  /**
+   * The position of the earlier message in the draft; undefined for a new one.
+   */
   #earlier: number | undefined;
   /** The new draft, while an earlier message is in its place. */
   #kept: Draft = EMPTY_DRAFT;
@@ -60,7 +65,11 @@ export class Composer {
     this.write(
       draft.text === ""
         ? draftOf(text)
-        : { ...draft, text: `${text}\n${draft.text}`, cursor: draft.cursor + text.length + 1 },
+        : {
+            ...draft,
+            text: `${text}\n${draft.text}`,
+            cursor: draft.cursor + text.length + 1,
+          },
     );
   }
 
@@ -73,11 +82,18 @@ export class Composer {
 
   /** Inserts a pasted text. */
   paste(text: string): void {
-    if (this.search) this.#find(this.search.query + text.split("\n", 1).join(""), Number.POSITIVE_INFINITY);
+    if (this.search)
+      this.#find(
+        this.search.query + text.split("\n", 1).join(""),
+        Number.POSITIVE_INFINITY,
+      );
     else this.write(insertPaste(this.draft, text));
   }
 
-  /** Carries out what a key means for the text. Returns whether it meant anything for it. */
+  /**
+   * Carries out what a key means for the text. Returns whether it meant
+   * anything for it.
+   */
   edit(intent: Intent): boolean {
     if (this.search) return this.#editSearch(this.search, intent);
     switch (intent.case) {
@@ -107,7 +123,10 @@ export class Composer {
     }
   }
 
-  /** Returns the message before or after the one that is shown. Behind the newest one stands the new draft. */
+  /**
+   * Returns the message before or after the one that is shown. Behind the
+   * newest one stands the new draft.
+   */
   #recall(step: -1 | 1): Draft {
     const messages = this.#history();
     const from = this.#earlier ?? messages.length;
@@ -115,7 +134,9 @@ export class Composer {
     if (to === from) return this.draft;
     if (this.#earlier === undefined) this.#kept = this.draft;
     this.#earlier = to === messages.length ? undefined : to;
-    return this.#earlier === undefined ? this.#kept : draftOf(messages[to] ?? "");
+    return this.#earlier === undefined
+      ? this.#kept
+      : draftOf(messages[to] ?? "");
   }
 
   #editSearch({ query, at }: Search, intent: Intent): boolean {
@@ -146,6 +167,7 @@ export class Composer {
   #find(query: string, from: number): void {
     const at = query === "" ? -1 : searchHistory(this.#history(), query, from);
     // A search for an older message that finds none stays where it is.
-    if (at >= 0 || from === Number.POSITIVE_INFINITY) this.search = { query, at };
+    if (at >= 0 || from === Number.POSITIVE_INFINITY)
+      this.search = { query, at };
   }
 }

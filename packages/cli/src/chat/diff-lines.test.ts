@@ -8,7 +8,9 @@ const plain: Paint = (_look, text) => text;
 
 describe("a diff", () => {
   it("marks the words that differ", () => {
-    expect(diffLines("@@ -1 +1 @@\n-let a = 1;\n+let b = 1;\n same\n", marked)).toEqual([
+    expect(
+      diffLines("@@ -1 +1 @@\n-let a = 1;\n+let b = 1;\n same\n", marked),
+    ).toEqual([
       "<dim>@@ -1 +1 @@</>",
       "<removed>-</><removed>let </><removed><changed>a</></><removed> = 1;</>",
       "<added>+</><added>let </><added><changed>b</></><added> = 1;</>",
@@ -17,7 +19,10 @@ describe("a diff", () => {
   });
 
   it("marks no words of lines that have nothing in common, nor of lines that do not pair", () => {
-    expect(diffLines("-one\n+two", marked)).toEqual(["<removed>-one</>", "<added>+two</>"]);
+    expect(diffLines("-one\n+two", marked)).toEqual([
+      "<removed>-one</>",
+      "<added>+two</>",
+    ]);
     expect(diffLines("-one two\n+one\n+two", marked)).toEqual([
       "<removed>-one two</>",
       "<added>+one</>",
@@ -26,22 +31,22 @@ describe("a diff", () => {
   });
 
   it("has the same text with and without marks", () => {
-    const diff = "--- a\n+++ b\n@@ -1,3 +1,3 @@\n a\n-one two three\n+one 2 three\n-x\n\\ No newline at end of file";
+    const diff =
+      "--- a\n+++ b\n@@ -1,3 +1,3 @@\n a\n-one two three\n+one 2 three\n-x\n\\ No newline at end of file";
     expect(diffLines(diff, plain).join("\n")).toBe(diff);
   });
 
   it("shows what cannot be seen", () => {
-    expect(diffLines("+a\u202eb\u001b[2J", plain)).toEqual(["+a\\u{202e}b\\u{1b}[2J"]);
+    expect(diffLines("+a\u202eb\u001b[2J", plain)).toEqual([
+      "+a\\u{202e}b\\u{1b}[2J",
+    ]);
   });
 });
 
 describe("framed lines", () => {
   it("have a gutter each, also where they are broken, and are folded in the middle", () => {
-    expect(frameLines(["abcdefghijkl", "x", "y", "z"], { columns: 14, maxLines: 3 })).toEqual([
-      "  │ abcdefghij",
-      "  ┊ kl",
-      "  ⋮ [2 more lines]",
-      "  │ z",
-    ]);
+    expect(
+      frameLines(["abcdefghijkl", "x", "y", "z"], { columns: 14, maxLines: 3 }),
+    ).toEqual(["  │ abcdefghij", "  ┊ kl", "  ⋮ [2 more lines]", "  │ z"]);
   });
 });

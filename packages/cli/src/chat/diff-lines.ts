@@ -3,11 +3,14 @@ import { diffWordsWithSpace } from "diff";
 import type { Look, Paint } from "../render/style.ts";
 import { diffLook } from "../render/tool-call.ts";
 
-/** The length of a line in characters above which its words are not compared. */
+/**
+ * The length of a line in characters above which its words are not compared.
+ */
 const MAX_COMPARED = 500;
 
 /**
- * Paints the lines of a unified diff. Where a line replaces another, the words that differ are marked in both.
+ * Paints the lines of a unified diff. Where a line replaces another, the words
+ * that differ are marked in both.
  *
  * Invisible and misleading characters are escaped.
  */
@@ -24,10 +27,18 @@ export function diffLines(diff: string, paint: Paint): string[] {
       continue;
     }
     if (removed.length === added.length) {
-      const pairs = removed.map((line, index) => markWords(line, added[index] ?? "", paint));
-      painted.push(...pairs.map(([before]) => before), ...pairs.map(([, after]) => after));
+      const pairs = removed.map((line, index) =>
+        markWords(line, added[index] ?? "", paint),
+      );
+      painted.push(
+        ...pairs.map(([before]) => before),
+        ...pairs.map(([, after]) => after),
+      );
     } else {
-      painted.push(...removed.map((line) => paint("removed", line)), ...added.map((line) => paint("added", line)));
+      painted.push(
+        ...removed.map((line) => paint("removed", line)),
+        ...added.map((line) => paint("added", line)),
+      );
     }
     at += removed.length + added.length;
   }
@@ -36,22 +47,41 @@ export function diffLines(diff: string, paint: Paint): string[] {
 
 /** Returns the lines from a position on that are all removed, or all added. */
 function run(lines: readonly string[], from: number, look: Look): string[] {
-  const end = lines.findIndex((line, index) => index >= from && diffLook(line) !== look);
+  const end = lines.findIndex(
+    (line, index) => index >= from && diffLook(line) !== look,
+  );
   return lines.slice(from, end < 0 ? lines.length : end);
 }
 
-/** Marks the words in which two lines differ, unless they have nothing in common. */
-function markWords(before: string, after: string, paint: Paint): [string, string] {
-  const plain: [string, string] = [paint("removed", before), paint("added", after)];
+/**
+ * Marks the words in which two lines differ, unless they have nothing in
+ * common.
+ */
+function markWords(
+  before: string,
+  after: string,
+  paint: Paint,
+): [string, string] {
+  const plain: [string, string] = [
+    paint("removed", before),
+    paint("added", after),
+  ];
   if (Math.max(before.length, after.length) > MAX_COMPARED) return plain;
   const pieces = diffWordsWithSpace(before.slice(1), after.slice(1));
-  if (!pieces.some(({ added, removed, value }) => !added && !removed && value.trim() !== "")) return plain;
+  if (
+    !pieces.some(
+      ({ added, removed, value }) => !added && !removed && value.trim() !== "",
+    )
+  )
+    return plain;
   const side = (look: "added" | "removed", mark: string): string => {
     const other = look === "added" ? "removed" : "added";
     const shown = pieces.filter((piece) => !piece[other]);
     return [
       paint(look, mark),
-      ...shown.map((piece) => paint(look, piece[look] ? paint("changed", piece.value) : piece.value)),
+      ...shown.map((piece) =>
+        paint(look, piece[look] ? paint("changed", piece.value) : piece.value),
+      ),
     ].join("");
   };
   return [side("removed", "-"), side("added", "+")];

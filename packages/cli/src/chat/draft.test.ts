@@ -13,7 +13,10 @@ import {
 
 describe("a draft", () => {
   it("takes text where its cursor is", () => {
-    const draft = insertText(moveCursor(draftOf("ac"), "character before"), "b");
+    const draft = insertText(
+      moveCursor(draftOf("ac"), "character before"),
+      "b",
+    );
     expect(draft).toMatchObject({ text: "abc", cursor: 2 });
   });
 
@@ -45,7 +48,9 @@ describe("a draft", () => {
   });
 
   it("moves between lines, and says when there is none", () => {
-    expect(shown(moveLine(marked("one\ntwo th|ree"), -1))).toBe("one|\ntwo three");
+    expect(shown(moveLine(marked("one\ntwo th|ree"), -1))).toBe(
+      "one|\ntwo three",
+    );
     expect(shown(moveLine(marked("o|ne\ntwo"), 1))).toBe("one\nt|wo");
     expect(moveLine(marked("o|ne"), -1)).toBeUndefined();
     expect(moveLine(marked("o|ne"), 1)).toBeUndefined();
@@ -80,5 +85,8 @@ function marked(text: string): Draft {
 }
 
 function shown(draft: Draft | undefined): string | undefined {
-  return draft && `${draft.text.slice(0, draft.cursor)}|${draft.text.slice(draft.cursor)}`;
+  return (
+    draft &&
+    `${draft.text.slice(0, draft.cursor)}|${draft.text.slice(draft.cursor)}`
+  );
 }

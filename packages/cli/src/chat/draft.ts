@@ -1,6 +1,8 @@
 import stringWidth from "string-width";
 
-/** A pasted text of several lines, and the words that stand for it in a draft. */
+/**
+ * A pasted text of several lines, and the words that stand for it in a draft.
+ */
 export interface Paste {
   readonly label: string;
   readonly text: string;
@@ -10,7 +12,10 @@ export interface Paste {
 export interface Draft {
   /** The text as it is shown: pastes of several lines are labels in it. */
   readonly text: string;
-  /** The position of the cursor in `text`, between two characters as a person counts them. */
+  /**
+   * The position of the cursor in `text`, between two characters as a person
+   * counts them.
+   */
   readonly cursor: number;
   readonly pastes: readonly Paste[];
 }
@@ -24,16 +29,25 @@ export function draftOf(text: string): Draft {
 
 /** Returns the text of a draft with its pastes in full. */
 export function expandDraft({ text, pastes }: Draft): string {
-  return pastes.reduce((whole, { label, text: pasted }) => whole.replaceAll(label, () => pasted), text);
+  return pastes.reduce(
+    (whole, { label, text: pasted }) => whole.replaceAll(label, () => pasted),
+    text,
+  );
 }
 
 /** Inserts a text at the cursor. */
-export function insertText({ text, cursor, pastes }: Draft, inserted: string): Draft {
+export function insertText(
+  { text, cursor, pastes }: Draft,
+  inserted: string,
+): Draft {
   const before = text.slice(0, cursor) + inserted;
   return { text: before + text.slice(cursor), cursor: before.length, pastes };
 }
 
-/** Inserts a pasted text without its control characters, and without empty lines at its end. Several lines become a label. */
+/**
+ * Inserts a pasted text without its control characters, and without empty lines
+ * at its end. Several lines become a label.
+ */
 export function insertPaste(draft: Draft, raw: string): Draft {
   const pasted = raw
     .replaceAll(/\r\n?/g, "\n")
@@ -42,7 +56,10 @@ export function insertPaste(draft: Draft, raw: string): Draft {
   const lines = pasted.split("\n").length;
   if (lines === 1) return insertText(draft, pasted);
   const label = `[paste ${draft.pastes.length + 1}: ${lines} lines]`;
-  return insertText({ ...draft, pastes: [...draft.pastes, { label, text: pasted }] }, label);
+  return insertText(
+    { ...draft, pastes: [...draft.pastes, { label, text: pasted }] },
+    label,
+  );
 }
 
 /** A position to move the cursor to, or to delete up to. */
@@ -61,23 +78,33 @@ export function moveCursor(draft: Draft, place: Place): Draft {
   return { ...draft, cursor: positionOf(draft, place) };
 }
 
-/** Deletes from the cursor to a place. A label of a paste is deleted as a whole. */
+/**
+ * Deletes from the cursor to a place. A label of a paste is deleted as a whole.
+ */
 export function deleteTo(draft: Draft, place: Place): Draft {
   const { text, cursor, pastes } = draft;
-  const label = place === "character before" ? pastes.find((paste) => text.endsWith(paste.label, cursor)) : undefined;
+  const label =
+    place === "character before"
+      ? pastes.find((paste) => text.endsWith(paste.label, cursor))
+      : undefined;
   const other = label ? cursor - label.label.length : positionOf(draft, place);
   const [from, to] = [Math.min(cursor, other), Math.max(cursor, other)];
   return { text: text.slice(0, from) + text.slice(to), cursor: from, pastes };
 }
 
-/** Moves the cursor to the line above or below it. Undefined when there is none. */
+/**
+ * Moves the cursor to the line above or below it. Undefined when there is none.
+ */
 export function moveLine(draft: Draft, step: -1 | 1): Draft | undefined {
   const { text, cursor } = draft;
   const start = lineStart(text, cursor);
   const other = step === -1 ? start - 1 : lineEnd(text, cursor) + 1;
   if (other < 0 || other > text.length) return undefined;
   const from = lineStart(text, other);
-  return { ...draft, cursor: Math.min(from + cursor - start, lineEnd(text, other)) };
+  return {
+    ...draft,
+    cursor: Math.min(from + cursor - start, lineEnd(text, other)),
+  };
 }
 
 /** A draft on the screen. */
@@ -88,8 +115,14 @@ export interface DraftLayout {
   readonly column: number;
 }
 
-/** Breaks a draft into lines of at most `columns` columns, and finds the cursor in them. */
-export function layoutDraft({ text, cursor }: Pick<Draft, "text" | "cursor">, columns: number): DraftLayout {
+/**
+ * Breaks a draft into lines of at most `columns` columns, and finds the cursor
+ * in them.
+ */
+export function layoutDraft(
+  { text, cursor }: Pick<Draft, "text" | "cursor">,
+  columns: number,
+): DraftLayout {
   const lines: string[] = [];
   let [line, used, at] = ["", 0, 0];
   let place = { row: 0, column: 0 };
@@ -135,7 +168,10 @@ function positionOf({ text, cursor }: Draft, place: Place): number {
     case "word before":
       return before.replace(/[\p{L}\p{N}_]*[^\p{L}\p{N}_]*$/u, "").length;
     case "word after":
-      return cursor + (/^[^\p{L}\p{N}_]*[\p{L}\p{N}_]*/u.exec(after)?.[0].length ?? 0);
+      return (
+        cursor +
+        (/^[^\p{L}\p{N}_]*[\p{L}\p{N}_]*/u.exec(after)?.[0].length ?? 0)
+      );
     case "line start":
       return lineStart(text, cursor);
     case "line end":

@@ -2,14 +2,22 @@ import type { TaskItem } from "@devtool/client";
 import { isEnded, type Part, Role, type ToolCall } from "@devtool/schema";
 import wrapAnsi from "wrap-ansi";
 import { answerLine } from "../choice.ts";
-import { type LineStyle, type Paint, visible, visibleName } from "../render/style.ts";
+import {
+  type LineStyle,
+  type Paint,
+  visible,
+  visibleName,
+} from "../render/style.ts";
 import { toolCallLine } from "../render/tool-call.ts";
 import { partLines } from "../render/transcript.ts";
 import { diffLines } from "./diff-lines.ts";
 import { frameLines } from "./framed-lines.ts";
 import { renderMarkdown } from "./markdown.ts";
 
-/** A finished part of the conversation. It is printed once and then belongs to the terminal's scrollback. */
+/**
+ * A finished part of the conversation. It is printed once and then belongs to
+ * the terminal's scrollback.
+ */
 export interface Entry {
   readonly key: string;
   readonly lines: readonly string[];
@@ -20,101 +28,195 @@ export interface Entry {
 /** Maximum number of lines of a tool's output that are shown at once. */
 const MAX_OUTPUT_LINES = 12;
 
-/** Marks the beginning of a text of the agent. All of its lines are indented, so that none can pass for one of this program. */
+/**
+ * Marks the beginning of a text of the agent. All of its lines are indented, so
+ * that none can pass for one of this program.
+ */
 const AGENT_MARK = "● ";
 
-/** Returns whether an item will not change any more. Text may still grow at the end of a task that works. */
-export function isFinished({ part, role }: TaskItem, isLast: boolean, isAtRest: boolean): boolean {
+/**
+ * Returns whether an item will not change any more. Text may still grow at the
+ * end of a task that works.
+ */
+export function isFinished(
+  { part, role }: TaskItem,
+  isLast: boolean,
+  isAtRest: boolean,
+): boolean {
   const { content } = part;
   if (content.case === "toolCall") return isEnded(content.value);
   return role === Role.USER || !isLast || isAtRest || content.case !== "text";
 }
 
-/** Returns the entry of a finished item, except for a text of the agent; undefined for one that shows nothing. */
-export function entryOf({ key, part, role }: TaskItem, style: LineStyle): Entry | undefined {
+/**
+ * Returns the entry of a finished item, except for a text of the agent;
+ * undefined for one that shows nothing.
+ */
+export function entryOf(
+  { key, part, role }: TaskItem,
+  style: LineStyle,
+): Entry | undefined {
   const { content } = part;
   const { paint, columns } = style;
   switch (content.case) {
     case "text":
-      return { key, lines: role === Role.USER ? userLines(part, style) : textLines(content.value, "first", style) };
+      return {
+        key,
+        lines:
+          role === Role.USER
+            ? userLines(part, style)
+            : textLines(content.value, "first", style),
+      };
     case "thought": {
-      const text = visible(`${content.value.subject}: ${content.value.description}`);
-      const [first = "", ...rest] = wrapAnsi(text, columns - 4, { hard: true }).split("\n");
-      const whole = [paint("dim", `… ${first}`), ...rest.map((line) => paint("dim", `    ${line}`))];
+      const text = visible(
+        `${content.value.subject}: ${content.value.description}`,
+      );
+      const [first = "", ...rest] = wrapAnsi(text, columns - 4, {
+        hard: true,
+      }).split("\n");
+      const whole = [
+        paint("dim", `… ${first}`),
+        ...rest.map((line) => paint("dim", `    ${line}`)),
+      ];
       if (rest.length < 2) return { key, lines: whole };
-      return { key, lines: [whole[0] ?? "", paint("dim", `    [${rest.length} more lines: Ctrl-O]`)], whole };
+      return {
+        key,
+        lines: [
+          whole[0] ?? "",
+          paint("dim", `    [${rest.length} more lines: Ctrl-O]`),
+        ],
+        whole,
+      };
     }
     case "toolCall":
       return callEntry(key, content.value, style);
     case "confirmation":
-      return { key, lines: [paint("dim", answerLine(content.value.selectedOptionId))] };
+      return {
+        key,
+        lines: [paint("dim", answerLine(content.value.selectedOptionId))],
+      };
     case "summary":
-      return { key, lines: [paint("dim", "· the earlier conversation was summarized")] };
+      return {
+        key,
+        lines: [paint("dim", "· the earlier conversation was summarized")],
+      };
     case "citation": {
       const { uri, title, license } = content.value;
-      const source = [title, uri, license && `(${license})`].filter((word) => word !== "").join(" ");
+      const source = [title, uri, license && `(${license})`]
+        .filter((word) => word !== "")
+        .join(" ");
       return { key, lines: [paint("dim", `· source: ${visibleName(source)}`)] };
     }
     case undefined:
       return undefined;
     default: {
-      const lines = partLines([part]).map((line) => (role === Role.USER ? `  · attached: ${line}` : `  ${line}`));
+      const lines = partLines([part]).map((line) =>
+        role === Role.USER ? `  · attached: ${line}` : `  ${line}`,
+      );
       return { key, lines: lines.flatMap((line) => wrapLine(line, columns)) };
     }
   }
 }
 
-/** Returns the lines of a text of the agent, or of its continuation: Markdown, with a blank line after each block. */
-export function textLines(text: string, place: "first" | "later", { paint, columns }: LineStyle): string[] {
-  const blocks = renderMarkdown(text, { paint, columns: columns - AGENT_MARK.length });
+/**
+ * Returns the lines of a text of the agent, or of its continuation: Markdown,
+ * with a blank line after each block.
+ */
+export function textLines(
+  text: string,
+  place: "first" | "later",
+  { paint, columns }: LineStyle,
+): string[] {
+  const blocks = renderMarkdown(text, {
+    paint,
+    columns: columns - AGENT_MARK.length,
+  });
   const lines = blocks.flatMap((block) => [...block, ""]);
   return lines.map((line, index) => {
     if (line === "") return "";
-    return index === 0 && place === "first" ? `${AGENT_MARK}${line}` : `  ${line}`;
+    return index === 0 && place === "first"
+      ? `${AGENT_MARK}${line}`
+      : `  ${line}`;
   });
 }
 
 /** Returns the lines of the user's own words. They are not Markdown. */
-export function userLines({ content, fileName }: Part, { paint, columns }: LineStyle): string[] {
+export function userLines(
+  { content, fileName }: Part,
+  { paint, columns }: LineStyle,
+): string[] {
   const text = content.case === "text" ? content.value : "";
-  if (fileName !== "") return [paint("dim", `  · attached: ${visibleName(fileName)}`)];
-  const lines = wrapAnsi(visible(text), columns - 2, { hard: true, trim: false }).split("\n");
-  return lines.map((line, index) => (index === 0 ? paint("heading", `> ${line}`) : paint("heading", `  ${line}`)));
+  if (fileName !== "")
+    return [paint("dim", `  · attached: ${visibleName(fileName)}`)];
+  const lines = wrapAnsi(visible(text), columns - 2, {
+    hard: true,
+    trim: false,
+  }).split("\n");
+  return lines.map((line, index) =>
+    index === 0 ? paint("heading", `> ${line}`) : paint("heading", `  ${line}`),
+  );
 }
 
 /** Returns the entry of a call that has ended: its line, and what it gave. */
-export function callEntry(key: string, call: ToolCall, style: LineStyle): Entry {
+export function callEntry(
+  key: string,
+  call: ToolCall,
+  style: LineStyle,
+): Entry {
   const { columns } = style;
   const first = wrapLine(toolCallLine(call, style.paint), columns);
   const output = outputOf(call, style.paint);
-  const lines = [...first, ...frameLines(output, { columns, maxLines: MAX_OUTPUT_LINES })];
-  const whole = [...first, ...frameLines(output, { columns, maxLines: Number.POSITIVE_INFINITY })];
+  const lines = [
+    ...first,
+    ...frameLines(output, { columns, maxLines: MAX_OUTPUT_LINES }),
+  ];
+  const whole = [
+    ...first,
+    ...frameLines(output, { columns, maxLines: Number.POSITIVE_INFINITY }),
+  ];
   if (whole.length === lines.length) return { key, lines };
   // The line that counts the rest names the key that shows it.
-  return { key, lines: lines.map((line) => line.replace(/^( {2}⋮ \[\d+ more lines?)\]$/, "$1: Ctrl-O]")), whole };
+  return {
+    key,
+    lines: lines.map((line) =>
+      line.replace(/^( {2}⋮ \[\d+ more lines?)\]$/, "$1: Ctrl-O]"),
+    ),
+    whole,
+  };
 }
 
 /** Returns the line of a call that runs, and the end of its output. */
-export function runningLines(call: ToolCall, { paint, columns }: LineStyle): string[] {
+export function runningLines(
+  call: ToolCall,
+  { paint, columns }: LineStyle,
+): string[] {
   const live = visible(call.liveContent ?? "").trimEnd();
   const output = live === "" ? [] : live.split("\n").slice(-MAX_OUTPUT_LINES);
   const framed = frameLines(
     output.map((line) => paint("dim", line)),
     { columns, maxLines: Number.POSITIVE_INFINITY },
   );
-  return [...wrapLine(toolCallLine(call, paint), columns), ...framed.slice(-MAX_OUTPUT_LINES)];
+  return [
+    ...wrapLine(toolCallLine(call, paint), columns),
+    ...framed.slice(-MAX_OUTPUT_LINES),
+  ];
 }
 
 function outputOf({ result }: ToolCall, paint: Paint): string[] {
-  if (result.case === "error") return painted(result.value.message, (line) => paint("bad", line));
+  if (result.case === "error")
+    return painted(result.value.message, (line) => paint("bad", line));
   const output = result.case === "output" ? result.value.result : undefined;
   switch (output?.case) {
     case "text":
       return painted(output.value, (line) => paint("dim", line));
     case "structuredData":
-      return painted(JSON.stringify(output.value), (line) => paint("dim", line));
+      return painted(JSON.stringify(output.value), (line) =>
+        paint("dim", line),
+      );
     case "diff":
-      return output.value.formattedDiff === undefined ? [] : diffLines(output.value.formattedDiff, paint);
+      return output.value.formattedDiff === undefined
+        ? []
+        : diffLines(output.value.formattedDiff, paint);
     default:
       return [];
   }
@@ -125,10 +227,17 @@ function painted(text: string, paintLine: (line: string) => string): string[] {
   return shown === "" ? [] : shown.split("\n").map(paintLine);
 }
 
-/** Wraps a line at the width of the terminal. The lines that continue it are indented by four more columns. */
+/**
+ * Wraps a line at the width of the terminal. The lines that continue it are
+ * indented by four more columns.
+ */
 export function wrapLine(line: string, columns: number): string[] {
   const [indent] = /^ */.exec(line) ?? [""];
   const width = Math.max(10, columns - indent.length - 4);
-  const pieces = wrapAnsi(line.slice(indent.length), width, { hard: true }).split("\n");
-  return pieces.map((piece, index) => (index === 0 ? `${indent}${piece}` : `${indent}    ${piece}`));
+  const pieces = wrapAnsi(line.slice(indent.length), width, {
+    hard: true,
+  }).split("\n");
+  return pieces.map((piece, index) =>
+    index === 0 ? `${indent}${piece}` : `${indent}    ${piece}`,
+  );
 }

@@ -11,16 +11,31 @@ export interface FrameOptions {
 }
 
 /**
- * Puts the gutter before lines of others that may be painted, and before each piece of a line that is too long, so that none can
- * pass for a line of this program. Control characters must have been replaced before.
+ * Puts the gutter before lines of others that may be painted, and before each
+ * piece of a line that is too long, so that none can pass for a line of this
+ * program. Control characters must have been replaced before.
  */
-export function frameLines(lines: readonly string[], { columns, maxLines }: FrameOptions): string[] {
+export function frameLines(
+  lines: readonly string[],
+  { columns, maxLines }: FrameOptions,
+): string[] {
   const width = Math.max(10, columns - GUTTER.line.length);
   const framed = lines.flatMap((line) =>
-    wrapAnsi(line.replaceAll("\t", "    "), width, { hard: true, wordWrap: false, trim: false })
+    wrapAnsi(line.replaceAll("\t", "    "), width, {
+      hard: true,
+      wordWrap: false,
+      trim: false,
+    })
       .split("\n")
-      .map((piece, index) => `${index === 0 ? GUTTER.line : GUTTER.wrapped}${piece}`),
+      .map(
+        (piece, index) =>
+          `${index === 0 ? GUTTER.line : GUTTER.wrapped}${piece}`,
+      ),
   );
   const { first, hidden, last } = foldLines(framed, maxLines);
-  return [...first, ...(hidden > 0 ? [`${GUTTER.hidden}${hiddenLines(hidden)}`] : []), ...last];
+  return [
+    ...first,
+    ...(hidden > 0 ? [`${GUTTER.hidden}${hiddenLines(hidden)}`] : []),
+    ...last,
+  ];
 }

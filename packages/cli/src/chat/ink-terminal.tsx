@@ -17,7 +17,14 @@ export class InkTerminal {
     this.#terminal = terminal;
     this.#store = store;
     terminal.aroundStop = (stop) => void this.#lend(stop);
-    const app = <App store={store} paint={paint} onStart={this.#suspend.resolve} onResize={store.change} />;
+    const app = (
+      <App
+        store={store}
+        paint={paint}
+        onStart={this.#suspend.resolve}
+        onResize={store.change}
+      />
+    );
     this.#instance = render(app, {
       stdout: io.stdout,
       stderr: io.stderr,

@@ -1,4 +1,12 @@
-import { appendFile, chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  chmod,
+  mkdtemp,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -34,7 +42,9 @@ describe("the history of messages", () => {
 
   it("leaves out what is not a message, such as a line that was cut", async () => {
     const path = join(root, "damaged.jsonl");
-    await writeFile(path, '"whole"\n{"a":1}\n12\n\nnot JSON\n"cut', { mode: 0o600 });
+    await writeFile(path, '"whole"\n{"a":1}\n12\n\nnot JSON\n"cut', {
+      mode: 0o600,
+    });
     expect((await readInputHistory(path)).messages).toEqual(["whole"]);
   });
 
@@ -47,10 +57,16 @@ describe("the history of messages", () => {
 
   it("keeps the messages of two chats at once", async () => {
     const path = join(root, "two.jsonl");
-    const [one, other] = [await readInputHistory(path), await readInputHistory(path)];
+    const [one, other] = [
+      await readInputHistory(path),
+      await readInputHistory(path),
+    ];
     await one.add("from one");
     await other.add("from the other");
-    expect((await readInputHistory(path)).messages).toEqual(["from one", "from the other"]);
+    expect((await readInputHistory(path)).messages).toEqual([
+      "from one",
+      "from the other",
+    ]);
   });
 
   it("is cut to the newest 1000 messages when there are more than 2000", async () => {
@@ -60,7 +76,11 @@ describe("the history of messages", () => {
     expect((await readInputHistory(path)).messages).toHaveLength(2000);
     await appendFile(path, lines.slice(2000).join(""));
     const { messages } = await readInputHistory(path);
-    expect([messages.length, messages[0], messages.at(-1)]).toEqual([1000, "1001", "2000"]);
+    expect([messages.length, messages[0], messages.at(-1)]).toEqual([
+      1000,
+      "1001",
+      "2000",
+    ]);
     expect((await readFile(path, "utf8")).split("\n")).toHaveLength(1001);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
@@ -69,7 +89,9 @@ describe("the history of messages", () => {
     const path = join(root, "open.jsonl");
     await writeFile(path, '"secret"\n');
     await chmod(path, 0o644);
-    await expect(readInputHistory(path)).rejects.toThrow(`file "${path}" is open to other users: chmod 600 ${path}`);
+    await expect(readInputHistory(path)).rejects.toThrow(
+      `file "${path}" is open to other users: chmod 600 ${path}`,
+    );
   });
 });
 

@@ -11,7 +11,10 @@ export interface InputLineProps {
 }
 
 /** Shows what the user writes, with the terminal's own cursor in it. */
-export function InputLine({ input: { lines, cursor }, top }: InputLineProps): ReactNode {
+export function InputLine({
+  input: { lines, cursor },
+  top,
+}: InputLineProps): ReactNode {
   const { setCursorPosition } = useCursor();
   setCursorPosition(cursor && { x: cursor.column, y: top + cursor.row });
   return <Lines lines={lines} />;

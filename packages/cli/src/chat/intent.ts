@@ -29,9 +29,13 @@ export function intentOf(text: string, key: Key): Intent | undefined {
   if (key.name === "escape") return { case: "escape" };
   if (key.ctrl) return CONTROL.get(key.name ?? "");
   if (key.meta) return ALT.get(key.name ?? "");
-  const named = NAMED.get(key.shift && key.name === "tab" ? "shift-tab" : (key.name ?? ""));
+  const named = NAMED.get(
+    key.shift && key.name === "tab" ? "shift-tab" : (key.name ?? ""),
+  );
   if (named) return named;
-  return text !== "" && !/\p{Cc}/u.test(text) ? { case: "insert", text } : undefined;
+  return text !== "" && !/\p{Cc}/u.test(text)
+    ? { case: "insert", text }
+    : undefined;
 }
 
 const NAMED: ReadonlyMap<string, Intent> = new Map<string, Intent>([

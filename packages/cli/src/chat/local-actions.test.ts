@@ -2,7 +2,11 @@ import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -22,7 +26,11 @@ describe("the commands of the terminal", () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-local-"));
     server = await serveCodingAgent({ workspace, sandbox: "none" });
     const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "1.1",
+      interceptors,
+    });
     client = createDevtoolClient(transport);
   });
   afterAll(async () => {
@@ -33,8 +41,15 @@ describe("the commands of the terminal", () => {
   it("show and change the model of the next messages", async () => {
     await using played = play();
     await played.run("/model", "/model tiny", "/model");
-    const none = "· the agent lists no models: choose one by its name, as /model NAME";
-    expect(played.told()).toEqual(["· model: the server's", none, "· model: tiny", "· model: tiny", none]);
+    const none =
+      "· the agent lists no models: choose one by its name, as /model NAME";
+    expect(played.told()).toEqual([
+      "· model: the server's",
+      none,
+      "· model: tiny",
+      "· model: tiny",
+      none,
+    ]);
     expect(played.chat.tasks.model).toBe("tiny");
   });
 
@@ -42,23 +57,39 @@ describe("the commands of the terminal", () => {
     await using played = play(ApprovalMode.AUTO_EDIT);
     await played.run("/mode plan", "/mode auto_edit");
     expect(played.told()).toEqual(["· mode: plan", "· mode: auto-edit"]);
-    await expect(played.run("/mode yolo")).rejects.toThrow('approval mode "yolo" allows more than "auto-edit"');
-    await expect(played.run("/mode fast")).rejects.toThrow('approval mode "fast" does not exist: choose default, plan');
+    await expect(played.run("/mode yolo")).rejects.toThrow(
+      'approval mode "yolo" allows more than "auto-edit"',
+    );
+    await expect(played.run("/mode fast")).rejects.toThrow(
+      'approval mode "fast" does not exist: choose default, plan',
+    );
     expect(played.chat.tasks.mode).toBe(ApprovalMode.AUTO_EDIT);
   });
 
   it.each([
-    [ApprovalMode.UNSPECIFIED, [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.PLAN]],
-    [ApprovalMode.AUTO_EDIT, [ApprovalMode.DEFAULT, ApprovalMode.PLAN, ApprovalMode.AUTO_EDIT]],
-    [ApprovalMode.PLAN, [ApprovalMode.PLAN, ApprovalMode.PLAN, ApprovalMode.PLAN]],
-  ])("go round the modes that operator mode %s allows", async (operator, modes) => {
-    await using played = play(operator);
-    const chosen = modes.map(() => {
-      nextMode(played.chat, operator);
-      return played.chat.tasks.modeNow;
-    });
-    expect(chosen).toEqual(modes);
-  });
+    [
+      ApprovalMode.UNSPECIFIED,
+      [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.PLAN],
+    ],
+    [
+      ApprovalMode.AUTO_EDIT,
+      [ApprovalMode.DEFAULT, ApprovalMode.PLAN, ApprovalMode.AUTO_EDIT],
+    ],
+    [
+      ApprovalMode.PLAN,
+      [ApprovalMode.PLAN, ApprovalMode.PLAN, ApprovalMode.PLAN],
+    ],
+  ])(
+    "go round the modes that operator mode %s allows",
+    async (operator, modes) => {
+      await using played = play(operator);
+      const chosen = modes.map(() => {
+        nextMode(played.chat, operator);
+        return played.chat.tasks.modeNow;
+      });
+      expect(chosen).toEqual(modes);
+    },
+  );
 
   it("copy the last answer, and say so when there is none", async () => {
     await using played = play();
@@ -69,7 +100,9 @@ describe("the commands of the terminal", () => {
       "· copied 14 characters, if the terminal allows it (OSC 52)",
     );
     expect(played.told()[0]).toBe("· there is no answer to copy yet");
-    expect(played.written).toEqual([`\u001b]52;c;${Buffer.from("# The *answer*").toString("base64")}\u0007`]);
+    expect(played.written).toEqual([
+      `\u001b]52;c;${Buffer.from("# The *answer*").toString("base64")}\u0007`,
+    ]);
   });
 
   it("export a conversation to a new file for its owner, and replace none", async () => {
@@ -94,9 +127,19 @@ describe("the commands of the terminal", () => {
     expect(played.written).toEqual(["clear"]);
     expect(played.chat.tasks.conversation.view.snapshot().items).toEqual([]);
     await played.run(`/resume ${id.slice(0, 8)}`);
-    await vi.waitFor(() => expect(played.chat.tasks.conversation.view.snapshot().items).toHaveLength(2), 60_000);
+    await vi.waitFor(
+      () =>
+        expect(
+          played.chat.tasks.conversation.view.snapshot().items,
+        ).toHaveLength(2),
+      60_000,
+    );
     await played.run("/resume zzzz");
-    await vi.waitFor(() => expect(played.problems.join()).toContain('task "zzzz" does not exist'), 60_000);
+    await vi.waitFor(
+      () =>
+        expect(played.problems.join()).toContain('task "zzzz" does not exist'),
+      60_000,
+    );
   });
 
   it("leave the chat", async () => {
@@ -108,7 +151,9 @@ describe("the commands of the terminal", () => {
   it("list their own help before the server's", async () => {
     await using played = play();
     await played.run("/help");
-    expect(played.told().join("\n")).toMatch(/Ctrl-T[\s\S]*\/export \[file\][\s\S]*^> \/help$/m);
+    expect(played.told().join("\n")).toMatch(
+      /Ctrl-T[\s\S]*\/export \[file\][\s\S]*^> \/help$/m,
+    );
   });
 
   /** Plays a chat without a terminal. */
@@ -120,8 +165,15 @@ describe("the commands of the terminal", () => {
     };
     const session = { workspace };
     const problems: string[] = [];
-    const onProblem = (reason: unknown): void => void problems.push(String(reason));
-    const tasks = new ChatTasks({ client, session, operatorMode, onChange: nothing, onProblem });
+    const onProblem = (reason: unknown): void =>
+      void problems.push(String(reason));
+    const tasks = new ChatTasks({
+      client,
+      session,
+      operatorMode,
+      onChange: nothing,
+      onProblem,
+    });
     const chat = new Chat({
       tasks,
       history: { messages: [], add: () => Promise.resolve() },
@@ -148,7 +200,8 @@ describe("the commands of the terminal", () => {
     const run = async (...lines: readonly string[]): Promise<void> => {
       for (const line of lines) {
         const command = readLocalCommand(line);
-        if (!command) throw new Error(`"${line}" is not a command of the terminal`);
+        if (!command)
+          throw new Error(`"${line}" is not a command of the terminal`);
         await runLocal(chat, command, actions);
       }
     };

@@ -2,7 +2,12 @@ import { resolve } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
 import { stricterMode } from "@devtool/coding-agent/operator";
 import { ApprovalMode } from "@devtool/schema";
-import { APPROVAL_MODES, approvalModeName, approvalModeOf, assertNarrower } from "../approval-mode.ts";
+import {
+  APPROVAL_MODES,
+  approvalModeName,
+  approvalModeOf,
+  assertNarrower,
+} from "../approval-mode.ts";
 import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
@@ -24,8 +29,15 @@ export interface LocalActions {
   readonly onChange: () => void;
 }
 
-/** Runs a command of the terminal. Throws an error with the reason if that fails. */
-export async function runLocal(chat: Chat, { name, argument }: LocalLine, actions: LocalActions): Promise<void> {
+/**
+ * Runs a command of the terminal. Throws an error with the reason if that
+ * fails.
+ */
+export async function runLocal(
+  chat: Chat,
+  { name, argument }: LocalLine,
+  actions: LocalActions,
+): Promise<void> {
   const { tasks } = chat;
   switch (name) {
     case "model":
@@ -51,10 +63,15 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
       return tasks.open(await findTaskId(actions.client, argument, NEVER));
     case "copy": {
       const text = lastWords(tasks.conversation.view.snapshot());
-      if (text === "") return chat.printout.tell("there is no answer to copy yet");
+      if (text === "")
+        return chat.printout.tell("there is no answer to copy yet");
       // OSC 52 asks the terminal to copy to the clipboard.
-      actions.write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`);
-      return chat.printout.tell(`copied ${countOf(text.length, "character")}, if the terminal allows it (OSC 52)`);
+      actions.write(
+        `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`,
+      );
+      return chat.printout.tell(
+        `copied ${countOf(text.length, "character")}, if the terminal allows it (OSC 52)`,
+      );
     }
     case "export":
       return exportTo(chat, argument);
@@ -70,9 +87,14 @@ export async function runLocal(chat: Chat, { name, argument }: LocalLine, action
 }
 
 /** Changes to the next approval mode that the operator allows. */
-export function nextMode({ tasks }: Chat, operator: ApprovalMode | undefined): void {
+export function nextMode(
+  { tasks }: Chat,
+  operator: ApprovalMode | undefined,
+): void {
   const limit = operator || ApprovalMode.DEFAULT;
-  const allowed = [...APPROVAL_MODES.values()].filter((mode) => stricterMode(limit, mode) === mode);
+  const allowed = [...APPROVAL_MODES.values()].filter(
+    (mode) => stricterMode(limit, mode) === mode,
+  );
   const at = allowed.indexOf(tasks.modeNow);
   tasks.mode = allowed[(at + 1) % allowed.length];
 }
@@ -82,14 +104,31 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
   const now = tasks.model || tasks.conversation.view.snapshot().task.model;
   printout.tell(`model: ${now || "the server's"}`);
   const models = await tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS));
-  if (models.length === 0) return printout.tell("the agent lists no models: choose one by its name, as /model NAME");
-  const width = Math.max(0, ...models.slice(0, MAX_MODELS).map(({ name }) => name.length));
-  const lines = models.slice(0, MAX_MODELS).map(({ name, displayName, contextWindowTokens: size }) => {
-    const more = [displayName, size > 0n ? `${shortCount(size)} tokens` : ""].filter((part) => part !== "");
-    return visibleName(`${name === now ? "❯" : " "} ${name.padEnd(width)}  ${more.join(" · ")}`).trimEnd();
-  });
+  if (models.length === 0)
+    return printout.tell(
+      "the agent lists no models: choose one by its name, as /model NAME",
+    );
+  const width = Math.max(
+    0,
+    ...models.slice(0, MAX_MODELS).map(({ name }) => name.length),
+  );
+  const lines = models
+    .slice(0, MAX_MODELS)
+    .map(({ name, displayName, contextWindowTokens: size }) => {
+      const more = [
+        displayName,
+        size > 0n ? `${shortCount(size)} tokens` : "",
+      ].filter((part) => part !== "");
+      return visibleName(
+        `${name === now ? "❯" : " "} ${name.padEnd(width)}  ${more.join(" · ")}`,
+      ).trimEnd();
+    });
   const rest = models.length - lines.length;
-  printout.tellLines(rest > 0 ? [...lines, `  … ${rest} more: Tab completes their names`] : lines);
+  printout.tellLines(
+    rest > 0
+      ? [...lines, `  … ${rest} more: Tab completes their names`]
+      : lines,
+  );
 }
 
 function begin(chat: Chat): void {
@@ -97,7 +136,10 @@ function begin(chat: Chat): void {
   chat.printout.tell("a new conversation");
 }
 
-function pickSession(chat: Chat, { client, workspace, onChange }: LocalActions): void {
+function pickSession(
+  chat: Chat,
+  { client, workspace, onChange }: LocalActions,
+): void {
   const onChosen = (taskId: string | undefined): void => {
     chat.picker = undefined;
     if (taskId !== undefined) chat.tasks.open(taskId);
@@ -115,8 +157,11 @@ function pickSession(chat: Chat, { client, workspace, onChange }: LocalActions):
 
 async function exportTo(chat: Chat, argument: string): Promise<void> {
   const snapshot = chat.tasks.conversation.view.snapshot();
-  if (snapshot.items.length === 0) return chat.printout.tell("there is nothing to export yet");
-  const path = resolve(argument || `devtool-${shortTaskId(snapshot.task.id)}.md`);
+  if (snapshot.items.length === 0)
+    return chat.printout.tell("there is nothing to export yet");
+  const path = resolve(
+    argument || `devtool-${shortTaskId(snapshot.task.id)}.md`,
+  );
   await writeNewFile(path, markdownOf(snapshot));
   chat.printout.tell(`exported to ${path}`);
 }

@@ -3,14 +3,42 @@ export type LocalCommand = (typeof LOCAL_COMMANDS)[number]["name"];
 
 /** The commands of the terminal, as `/help` lists them. */
 export const LOCAL_COMMANDS = [
-  { name: "model", argument: "[name]", what: "lists the models, or chooses one for the next messages" },
-  { name: "mode", argument: "[name]", what: "shows or changes the approval mode: default, plan, auto-edit, yolo" },
+  {
+    name: "model",
+    argument: "[name]",
+    what: "lists the models, or chooses one for the next messages",
+  },
+  {
+    name: "mode",
+    argument: "[name]",
+    what: "shows or changes the approval mode: default, plan, auto-edit, yolo",
+  },
   { name: "new", argument: "", what: "begins a new conversation" },
-  { name: "clear", argument: "", what: "clears the screen and begins a new conversation" },
-  { name: "sessions", argument: "", what: "lists earlier conversations, to continue one" },
-  { name: "resume", argument: "[id]", what: "continues an earlier conversation" },
-  { name: "copy", argument: "", what: "copies the agent's last answer to the clipboard" },
-  { name: "export", argument: "[file]", what: "writes the conversation to a Markdown file" },
+  {
+    name: "clear",
+    argument: "",
+    what: "clears the screen and begins a new conversation",
+  },
+  {
+    name: "sessions",
+    argument: "",
+    what: "lists earlier conversations, to continue one",
+  },
+  {
+    name: "resume",
+    argument: "[id]",
+    what: "continues an earlier conversation",
+  },
+  {
+    name: "copy",
+    argument: "",
+    what: "copies the agent's last answer to the clipboard",
+  },
+  {
+    name: "export",
+    argument: "[file]",
+    what: "writes the conversation to a Markdown file",
+  },
   { name: "help", argument: "", what: "lists keys and commands" },
   { name: "quit", argument: "", what: "leaves the chat; so does /exit" },
   { name: "exit", argument: "", what: "" },
@@ -23,7 +51,9 @@ export interface LocalLine {
   readonly argument: string;
 }
 
-/** Reads a line that is a command of the terminal; undefined for another line. */
+/**
+ * Reads a line that is a command of the terminal; undefined for another line.
+ */
 export function readLocalCommand(line: string): LocalLine | undefined {
   const [, word = "", argument = ""] = /^\/(\S+)\s*(.*)$/.exec(line) ?? [];
   const found = LOCAL_COMMANDS.find(({ name }) => name === word);
@@ -35,7 +65,10 @@ const KEYS = [
   ["Enter", "sends; while the agent works, queues for after the turn"],
   ["Ctrl-T", "sends into the running turn, before its next step"],
   ["Alt-Enter, Ctrl-J, \\ Enter", "begins a new line"],
-  ["Esc, Ctrl-C", "interrupts the agent; Ctrl-C empties the line first, and leaves between turns"],
+  [
+    "Esc, Ctrl-C",
+    "interrupts the agent; Ctrl-C empties the line first, and leaves between turns",
+  ],
   ["Up, Down", "earlier messages; Up takes a queued message back"],
   ["Ctrl-R", "searches earlier messages"],
   ["Tab", "completes /commands, names of models and modes, and @files"],
@@ -51,7 +84,8 @@ export function helpLines(): string[] {
   const rows = [
     ...KEYS,
     ...LOCAL_COMMANDS.filter(({ what }) => what !== "").map(
-      ({ name, argument, what }) => [`/${name} ${argument}`.trim(), what] as const,
+      ({ name, argument, what }) =>
+        [`/${name} ${argument}`.trim(), what] as const,
     ),
   ];
   const width = Math.max(...rows.map(([left]) => left.length));

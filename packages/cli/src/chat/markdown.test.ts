@@ -9,10 +9,26 @@ const marked: Paint = (look, text) => `<${look}>${text}</>`;
 describe("Markdown in the terminal", () => {
   it.each([
     ["a heading", "## Why\n", ["<heading>## Why</>"]],
-    ["emphasis", "**a** *b* ~~c~~ `d`", ["<strong>a</> <emphasis>b</> <struck>c</> <code>d</>"]],
-    ["a link with its target", "[here](https://x.example/y)", ["<link>here</><dim> (https://x.example/y)</>"]],
-    ["a bare link once", "https://x.example", ["<link>https://x.example</><dim></>"]],
-    ["code", "```js\nlet a;\n\n  b\n```", ["  <dim>js</>", "  <code>let a;</>", "  <code></>", "  <code>  b</>"]],
+    [
+      "emphasis",
+      "**a** *b* ~~c~~ `d`",
+      ["<strong>a</> <emphasis>b</> <struck>c</> <code>d</>"],
+    ],
+    [
+      "a link with its target",
+      "[here](https://x.example/y)",
+      ["<link>here</><dim> (https://x.example/y)</>"],
+    ],
+    [
+      "a bare link once",
+      "https://x.example",
+      ["<link>https://x.example</><dim></>"],
+    ],
+    [
+      "code",
+      "```js\nlet a;\n\n  b\n```",
+      ["  <dim>js</>", "  <code>let a;</>", "  <code></>", "  <code>  b</>"],
+    ],
     ["a list", "- one\n- two\n  - three\n", ["• one", "• two", "  • three"]],
     ["numbers", "3. one\n4. two", ["3. one", "4. two"]],
     ["tasks", "- [x] done\n- [ ] open", ["• [x] done", "• [ ] open"]],
@@ -20,13 +36,21 @@ describe("Markdown in the terminal", () => {
     ["HTML as it is", "<b>bold</b>", ["<b>bold</b>"]],
     ["characters that stand for themselves", "a \\* b", ["a * b"]],
   ])("has %s", (_, text, lines) => {
-    expect(renderMarkdown(text, { paint: marked, columns: 60 }).flat()).toEqual(lines);
+    expect(renderMarkdown(text, { paint: marked, columns: 60 }).flat()).toEqual(
+      lines,
+    );
   });
 
   it("has tables", () => {
-    const text = "| name | what |\n|---|---|\n| `a` | first |\n| 寸 | second one |\n";
+    const text =
+      "| name | what |\n|---|---|\n| `a` | first |\n| 寸 | second one |\n";
     expect(renderMarkdown(text, { paint: plain, columns: 60 })).toEqual([
-      ["name │ what      ", "─────┼───────────", "a    │ first     ", "寸   │ second one"],
+      [
+        "name │ what      ",
+        "─────┼───────────",
+        "a    │ first     ",
+        "寸   │ second one",
+      ],
     ]);
   });
 
@@ -40,11 +64,9 @@ describe("Markdown in the terminal", () => {
   });
 
   it("separates blocks", () => {
-    expect(renderMarkdown("one\n\n\ntwo\n# three\n", { paint: plain, columns: 60 })).toEqual([
-      ["one"],
-      ["two"],
-      ["# three"],
-    ]);
+    expect(
+      renderMarkdown("one\n\n\ntwo\n# three\n", { paint: plain, columns: 60 }),
+    ).toEqual([["one"], ["two"], ["# three"]]);
   });
 
   const hostile = "\u001b[2J\u009b1A\u202e\r&#27;[2J&#x9b;1A&#x202e;";
@@ -65,7 +87,9 @@ describe("Markdown in the terminal", () => {
     ["HTML", `<a${hostile}b>`],
     ["an entity", "&#27;[2J &#x9b;1A"],
   ])("shows what would change the terminal in %s", (_, text) => {
-    const shown = renderMarkdown(text, { paint: plain, columns: 200 }).flat().join("\n");
+    const shown = renderMarkdown(text, { paint: plain, columns: 200 })
+      .flat()
+      .join("\n");
     expect(shown).not.toMatch(/[\p{Cf}]|(?!\n)\p{Cc}/u);
   });
 });

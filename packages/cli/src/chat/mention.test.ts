@@ -42,18 +42,30 @@ describe("the files that a message mentions", () => {
   });
 
   it("are read, with a full stop behind them too", async () => {
-    const { parts, problems } = await readMentions("see @src/main.ts. And @nothing or a@b.", root);
-    expect(parts).toMatchObject([{ fileName: "src/main.ts", content: { case: "text", value: "code" } }]);
+    const { parts, problems } = await readMentions(
+      "see @src/main.ts. And @nothing or a@b.",
+      root,
+    );
+    expect(parts).toMatchObject([
+      { fileName: "src/main.ts", content: { case: "text", value: "code" } },
+    ]);
     expect(problems).toEqual([]);
   });
 
   it("are not read when they are too much together", async () => {
-    const { parts, problems } = await readMentions("see @half.png @other.png @src/main.ts", root);
-    expect(parts.map(({ content, fileName }) => [content.case, fileName])).toEqual([
+    const { parts, problems } = await readMentions(
+      "see @half.png @other.png @src/main.ts",
+      root,
+    );
+    expect(
+      parts.map(({ content, fileName }) => [content.case, fileName]),
+    ).toEqual([
       ["file", ""],
       ["text", "src/main.ts"],
     ]);
-    expect(problems).toEqual(['"other.png" is too much with the files before it, the limit is 2621440 bytes in all']);
+    expect(problems).toEqual([
+      '"other.png" is too much with the files before it, the limit is 2621440 bytes in all',
+    ]);
   });
 
   it.each([

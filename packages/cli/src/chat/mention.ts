@@ -1,27 +1,47 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import type { Part } from "@devtool/schema";
-import { attachedBytes, imageType, MAX_ATTACHED_BYTES, readAttachment } from "../attachment.ts";
+import {
+  attachedBytes,
+  imageType,
+  MAX_ATTACHED_BYTES,
+  readAttachment,
+} from "../attachment.ts";
 
 /** Maximum number of files that are offered at once. */
 const MAX_OFFERED = 50;
 
-/** Returns the path behind the `@` that the cursor stands at the end of; undefined when there is none. */
+/**
+ * Returns the path behind the `@` that the cursor stands at the end of;
+ * undefined when there is none.
+ */
 export function mentionBefore(text: string): string | undefined {
   return /(?:^|\s)@([^\s@]*)$/.exec(text)?.[1];
 }
 
-/** Lists the paths below a directory that continue a path. Directories end with `/`. Hidden files are offered to a dot alone. */
-export async function completePath(root: string, typed: string): Promise<string[]> {
+/**
+ * Lists the paths below a directory that continue a path. Directories end with
+ * `/`. Hidden files are offered to a dot alone.
+ */
+export async function completePath(
+  root: string,
+  typed: string,
+): Promise<string[]> {
   const directory = typed.endsWith("/") ? typed : dirname(typed);
   const name = typed.endsWith("/") ? "" : basename(typed);
   const place = await placeInside(root, directory);
   if (place === undefined) return [];
   const entries = await readdir(place, { withFileTypes: true }).catch(() => []);
   return entries
-    .filter((entry) => entry.name.startsWith(name) && (name.startsWith(".") || !entry.name.startsWith(".")))
+    .filter(
+      (entry) =>
+        entry.name.startsWith(name) &&
+        (name.startsWith(".") || !entry.name.startsWith(".")),
+    )
     .filter((entry) => !/\s|\p{C}/u.test(entry.name))
-    .map((entry) => join(directory, entry.name) + (entry.isDirectory() ? "/" : ""))
+    .map(
+      (entry) => join(directory, entry.name) + (entry.isDirectory() ? "/" : ""),
+    )
     .toSorted()
     .slice(0, MAX_OFFERED);
 }
@@ -33,7 +53,10 @@ export interface Attachments {
   readonly problems: readonly string[];
 }
 
-/** Returns the paths of the images that a text mentions as `@path`, whether or not there are such files. */
+/**
+ * Returns the paths of the images that a text mentions as `@path`, whether or
+ * not there are such files.
+ */
 export function mentionedImages(text: string): string[] {
   return mentionedPaths(text)
     .map((path) => path.replace(PUNCTUATION, ""))
@@ -41,11 +64,16 @@ export function mentionedImages(text: string): string[] {
 }
 
 /**
- * Reads the files that a text mentions as `@path`, relative to a directory. What is not the path of a file is text.
+ * Reads the files that a text mentions as `@path`, relative to a directory.
+ * What is not the path of a file is text.
  *
- * Files outside the directory, also behind a link, are not attached, nor are files that are too large, alone or with those before them.
+ * Files outside the directory, also behind a link, are not attached, nor are
+ * files that are too large, alone or with those before them.
  */
-export async function readMentions(text: string, root: string): Promise<Attachments> {
+export async function readMentions(
+  text: string,
+  root: string,
+): Promise<Attachments> {
   const parts: Part[] = [];
   const problems: string[] = [];
   let free = MAX_ATTACHED_BYTES;
@@ -55,7 +83,9 @@ export async function readMentions(text: string, root: string): Promise<Attachme
     if (typeof read === "string") {
       problems.push(read);
     } else if (attachedBytes(read) > free) {
-      problems.push(`"${path}" is too much with the files before it, the limit is ${MAX_ATTACHED_BYTES} bytes in all`);
+      problems.push(
+        `"${path}" is too much with the files before it, the limit is ${MAX_ATTACHED_BYTES} bytes in all`,
+      );
     } else {
       parts.push(read);
       free -= attachedBytes(read);
@@ -68,11 +98,21 @@ export async function readMentions(text: string, root: string): Promise<Attachme
 const PUNCTUATION = /[.,;:!?)\]]+$/;
 
 function mentionedPaths(text: string): string[] {
-  return [...new Set([...text.matchAll(/(?<=^|\s)@(\S+)/g)].map(([, path = ""]) => path))];
+  return [
+    ...new Set(
+      [...text.matchAll(/(?<=^|\s)@(\S+)/g)].map(([, path = ""]) => path),
+    ),
+  ];
 }
 
-/** Returns the part of a file, or why it was not attached; undefined when there is no such file. */
-async function readMention(root: string, path: string): Promise<Part | string | undefined> {
+/**
+ * Returns the part of a file, or why it was not attached; undefined when there
+ * is no such file.
+ */
+async function readMention(
+  root: string,
+  path: string,
+): Promise<Part | string | undefined> {
   const named = isAbsolute(path) ? path : join(root, path);
   const stats = await stat(named).catch(() => undefined);
   if (!stats) {
@@ -81,17 +121,29 @@ async function readMention(root: string, path: string): Promise<Part | string | 
   }
   if (!stats.isFile()) return undefined;
   const place = await placeInside(root, path);
-  if (place === undefined) return `"${path}" is outside the workspace: it was not attached`;
+  if (place === undefined)
+    return `"${path}" is outside the workspace: it was not attached`;
   const read = await readAttachment(place, path);
   return typeof read === "string" ? `${read}: it was not attached` : read;
 }
 
-/** Returns the real path of a path inside a directory; undefined when it is outside, or does not exist. */
-async function placeInside(root: string, path: string): Promise<string | undefined> {
+/**
+ * Returns the real path of a path inside a directory; undefined when it is
+ * outside, or does not exist.
+ */
+async function placeInside(
+  root: string,
+  path: string,
+): Promise<string | undefined> {
   try {
-    const [inside, place] = await Promise.all([realpath(root), realpath(isAbsolute(path) ? path : join(root, path))]);
+    const [inside, place] = await Promise.all([
+      realpath(root),
+      realpath(isAbsolute(path) ? path : join(root, path)),
+    ]);
     const way = relative(inside, place);
-    return way === ".." || way.startsWith("../") || isAbsolute(way) ? undefined : place;
+    return way === ".." || way.startsWith("../") || isAbsolute(way)
+      ? undefined
+      : place;
   } catch {
     return undefined;
   }

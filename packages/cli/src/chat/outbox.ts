@@ -1,6 +1,11 @@
 import type { MessageDelivery } from "@devtool/schema";
 import { isSlashLine } from "../slash-line.ts";
-import { type ChatTasks, DELIVERY, queuedText, textPart } from "./chat-tasks.ts";
+import {
+  type ChatTasks,
+  DELIVERY,
+  queuedText,
+  textPart,
+} from "./chat-tasks.ts";
 import type { Composer } from "./composer.ts";
 import { mentionedImages, readMentions } from "./mention.ts";
 import type { Printout } from "./printout.ts";
@@ -11,7 +16,10 @@ export interface OutboxOptions {
   /** Receives messages that the user takes back, or that could not be sent. */
   readonly composer: Composer;
   readonly printout: Printout;
-  /** The workspace on this machine, whose files a message may attach; undefined if it is on another one. */
+  /**
+   * The workspace on this machine, whose files a message may attach; undefined
+   * if it is on another one.
+   */
   readonly workspace: string | undefined;
   /** Returns whether something comes before any message, such as a question. */
   readonly isHeld: () => boolean;
@@ -24,7 +32,10 @@ interface Waiting {
   readonly delivery: MessageDelivery;
 }
 
-/** The user's messages and commands on their way to the server, in the order in which they were written. */
+/**
+ * The user's messages and commands on their way to the server, in the order in
+ * which they were written.
+ */
 export class Outbox {
   readonly #options: OutboxOptions;
   #waiting: readonly Waiting[] = [];
@@ -53,16 +64,27 @@ export class Outbox {
     this.#waiting = [];
   }
 
-  /** Sends the next message or command, if it is its turn. A command runs alone. */
+  /**
+   * Sends the next message or command, if it is its turn. A command runs alone.
+   */
   advance(): void {
     const [next, ...rest] = this.#waiting;
     const { tasks, isHeld } = this.#options;
-    if (!next || isHeld() || tasks.command !== undefined || (isCommand(next.text) && tasks.isWorking)) return;
+    if (
+      !next ||
+      isHeld() ||
+      tasks.command !== undefined ||
+      (isCommand(next.text) && tasks.isWorking)
+    )
+      return;
     this.#waiting = rest;
     void this.#send(next);
   }
 
-  /** Takes the last waiting message back into the input. Returns whether there was one. */
+  /**
+   * Takes the last waiting message back into the input. Returns whether there
+   * was one.
+   */
   takeBack(): boolean {
     const { tasks, composer, printout, onChange } = this.#options;
     const waiting = this.#waiting.at(-1);
@@ -85,21 +107,33 @@ export class Outbox {
     try {
       if (isCommand(text)) {
         printout.echo(text);
-        // A slash command would lose the images that it mentions. The words of a shell command are its own.
+        // A slash command would lose the images that it mentions. The words of
+        // a shell command are its own.
         const images = /^(!|\/shell\s)/.test(text) ? [] : mentionedImages(text);
         if (images.length > 0) {
           const mentions = images.map((path) => `@${path}`).join(", ");
-          throw new UnsendableImages(`a slash command takes no images: leave out ${mentions}`);
+          throw new UnsendableImages(
+            `a slash command takes no images: leave out ${mentions}`,
+          );
         }
-        await tasks.run(text.startsWith("!") ? `/shell ${text.slice(1).trim()}` : text);
+        await tasks.run(
+          text.startsWith("!") ? `/shell ${text.slice(1).trim()}` : text,
+        );
         return;
       }
-      const read = workspace === undefined ? { parts: [], problems: [] } : await readMentions(text, workspace);
+      const read =
+        workspace === undefined
+          ? { parts: [], problems: [] }
+          : await readMentions(text, workspace);
       for (const problem of read.problems) printout.tell(problem);
-      await tasks.say([textPart(text.replace(/^\/\//, "/")), ...read.parts], delivery);
+      await tasks.say(
+        [textPart(text.replace(/^\/\//, "/")), ...read.parts],
+        delivery,
+      );
     } catch (reason) {
       printout.tellProblem(reason);
-      if (!isCommand(text) || reason instanceof UnsendableImages) composer.restore(text);
+      if (!isCommand(text) || reason instanceof UnsendableImages)
+        composer.restore(text);
     }
     onChange();
   }

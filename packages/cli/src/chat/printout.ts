@@ -13,7 +13,10 @@ export interface PrintoutOptions {
   readonly onChange: () => void;
 }
 
-/** The lines that a chat has printed: the finished parts of its tasks, and notices of the program itself. Lines are never removed. */
+/**
+ * The lines that a chat has printed: the finished parts of its tasks, and
+ * notices of the program itself. Lines are never removed.
+ */
 export class Printout {
   /** What was printed, the newest last. */
   entries: readonly Entry[] = [];
@@ -41,7 +44,9 @@ export class Printout {
   /** Prints lines, which are broken to the width of the terminal. */
   tellLines(lines: readonly string[]): void {
     const { columns } = this.#options.style();
-    const fitting = lines.flatMap((line) => (stringWidth(line) > columns ? wrapLine(line, columns) : [line]));
+    const fitting = lines.flatMap((line) =>
+      stringWidth(line) > columns ? wrapLine(line, columns) : [line],
+    );
     this.#print({ key: `notice ${this.#notices++}`, lines: fitting });
   }
 
@@ -55,9 +60,13 @@ export class Printout {
     this.tell(userMessage(reason));
   }
 
-  /** Prints in full the latest folded entry that was not printed in full yet. */
+  /**
+   * Prints in full the latest folded entry that was not printed in full yet.
+   */
   showFolded(): void {
-    const folded = this.entries.findLast(({ key, whole }) => whole !== undefined && !this.#shownWhole.has(key));
+    const folded = this.entries.findLast(
+      ({ key, whole }) => whole !== undefined && !this.#shownWhole.has(key),
+    );
     if (folded) this.#shownWhole.add(folded.key);
     if (folded?.whole) this.tellLines(folded.whole);
     else this.tell("there is nothing else to show in full");

@@ -41,7 +41,15 @@ describe("the keys of a question", () => {
     expect(played.told).toEqual(["ready", "aside paste y"]);
     played.pass(500);
     played.type("y\rmore");
-    expect(played.told.slice(2)).toEqual(["ready", "aside y", "aside \r", "aside m", "aside o", "aside r", "aside e"]);
+    expect(played.told.slice(2)).toEqual([
+      "ready",
+      "aside y",
+      "aside \r",
+      "aside m",
+      "aside o",
+      "aside r",
+      "aside e",
+    ]);
   });
 
   it("may be followed by Enter, which means nothing by itself", () => {
@@ -86,7 +94,12 @@ function play() {
     onAside: (input) => told.push(`aside ${wordsOf(input)}`),
   });
   const type = (text: string): void => {
-    for (const key of text) keys.take({ case: "key", text: key, key: { name: key === "\r" ? "return" : key } });
+    for (const key of text)
+      keys.take({
+        case: "key",
+        text: key,
+        key: { name: key === "\r" ? "return" : key },
+      });
   };
   return { keys, told, type, pass: (ms: number): void => timers.pass(ms) };
 }

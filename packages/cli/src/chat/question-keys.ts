@@ -2,14 +2,19 @@ import type { TerminalInput } from "../terminal/terminal.ts";
 
 /** Timers, for tests. */
 export interface Timers {
-  /** Calls back after some milliseconds. Returns a function that prevents this. */
+  /**
+   * Calls back after some milliseconds. Returns a function that prevents this.
+   */
   after(ms: number, callback: () => void): () => void;
 }
 
 /** Options of `QuestionKeys`. */
 export interface QuestionKeysOptions {
   readonly timers: Timers;
-  /** Called when the question has begun to take answers, which the user must be shown. */
+  /**
+   * Called when the question has begun to take answers, which the user must be
+   * shown.
+   */
   readonly onReady: () => void;
   /** Receives the key that answers. */
   readonly onKey: (key: string) => void;
@@ -17,18 +22,25 @@ export interface QuestionKeysOptions {
   readonly onAside: (input: TerminalInput) => void;
 }
 
-/** Time without a key in milliseconds after which a person is not in the middle of writing. */
+/**
+ * Time without a key in milliseconds after which a person is not in the middle
+ * of writing.
+ */
 const QUIET_MS = 500;
 
-/** Time in milliseconds in which another key shows that the first one was part of a paste. */
+/**
+ * Time in milliseconds in which another key shows that the first one was part
+ * of a paste.
+ */
 const BURST_MS = 50;
 
 /**
  * The keys of a question, of which one answers.
  *
- * Keys that were pressed before the question was drawn do not answer it, nor does the rest of a message that the user was writing:
- * the question takes an answer after a pause. A paste does not answer, even if the terminal does not mark it: a key counts when no
- * other key than Enter follows at once.
+ * Keys that were pressed before the question was drawn do not answer it, nor
+ * does the rest of a message that the user was writing: the question takes an
+ * answer after a pause. A paste does not answer, even if the terminal does not
+ * mark it: a key counts when no other key than Enter follows at once.
  */
 export class QuestionKeys {
   readonly #options: QuestionKeysOptions;
@@ -58,7 +70,10 @@ export class QuestionKeys {
     this.#restart(QUIET_MS, () => this.#quiet());
   }
 
-  /** Begins with another question, which is not drawn yet. Keys that wait are put aside. */
+  /**
+   * Begins with another question, which is not drawn yet. Keys that wait are
+   * put aside.
+   */
   reset(): void {
     this.#putAside();
     this.#state = "undrawn";
@@ -71,7 +86,10 @@ export class QuestionKeys {
     if (this.#isQuiet) this.#quiet();
   }
 
-  /** Forgets a key that has not answered yet: the user has canceled the turn since, or left. */
+  /**
+   * Forgets a key that has not answered yet: the user has canceled the turn
+   * since, or left.
+   */
   forget(): void {
     if (this.#pending.length === 0) return;
     this.#pending = [];
@@ -88,7 +106,8 @@ export class QuestionKeys {
     const isEnter = input.case === "key" && input.key.name === "return";
     if (this.#pending.length === 0 && isEnter) return;
     this.#pending.push(input);
-    const isAnswer = this.#pending.length === 1 || (this.#pending.length === 2 && isEnter);
+    const isAnswer =
+      this.#pending.length === 1 || (this.#pending.length === 2 && isEnter);
     if (input.case !== "key" || !isAnswer) {
       this.#putAside();
       this.#state = "noisy";

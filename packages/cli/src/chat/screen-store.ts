@@ -7,13 +7,19 @@ export interface ScreenStoreOptions {
   readonly first: Screen;
 }
 
-/** Holds the screen of the chat, in the form of React's `useSyncExternalStore`. All changes of a turn of the event loop are drawn at once. */
+/**
+ * Holds the screen of the chat, in the form of React's `useSyncExternalStore`.
+ * All changes of a turn of the event loop are drawn at once.
+ */
 export class ScreenStore {
   readonly #draw: () => Screen;
   readonly #listeners = new Set<() => void>();
   #screen: Screen;
   #isDue = false;
-  /** Whether the terminal belongs to another program, so that nothing may be drawn. */
+  /**
+   * Whether the terminal belongs to another program, so that nothing may be
+   * drawn.
+   */
   #isHeld = false;
 
   constructor({ draw, first }: ScreenStoreOptions) {

@@ -5,7 +5,10 @@ import { layoutDraft } from "./draft.ts";
 import { type Entry, wrapLine } from "./entry.ts";
 import { type Status, statusLine } from "./status-line.ts";
 
-/** The content of the chat's terminal at one moment. Lines are painted, and fit the terminal. */
+/**
+ * The content of the chat's terminal at one moment. Lines are painted, and fit
+ * the terminal.
+ */
 export interface Screen {
   readonly entries: readonly Entry[];
   /** The lines of unfinished parts of the conversation. */
@@ -32,8 +35,12 @@ export interface Activity {
 /** The line that the user writes in, on as many lines as it needs. */
 export interface Input {
   readonly lines: readonly string[];
-  /** The position of the cursor in `lines`; undefined while no text is written. */
-  readonly cursor: { readonly row: number; readonly column: number } | undefined;
+  /**
+   * The position of the cursor in `lines`; undefined while no text is written.
+   */
+  readonly cursor:
+    | { readonly row: number; readonly column: number }
+    | undefined;
 }
 
 /** Maximum number of waiting messages that are shown. */
@@ -48,23 +55,50 @@ export interface ScreenSize {
   readonly rows: number;
 }
 
-/** Returns the screen of a chat for a terminal of this size. Everything below the entries has fewer rows than the terminal. */
-export function screenOf(chat: Chat, status: Status, { columns, rows }: ScreenSize, style: LineStyle): Screen {
+/**
+ * Returns the screen of a chat for a terminal of this size. Everything below
+ * the entries has fewer rows than the terminal.
+ */
+export function screenOf(
+  chat: Chat,
+  status: Status,
+  { columns, rows }: ScreenSize,
+  style: LineStyle,
+): Screen {
   const { asking, tasks, printout } = chat;
   const { entries } = printout;
   if (chat.left !== "not") return { ...EMPTY_SCREEN, entries };
-  const input = inputOf(chat, Math.max(3, Math.floor(rows / 2)), columns, style);
+  const input = inputOf(
+    chat,
+    Math.max(3, Math.floor(rows / 2)),
+    columns,
+    style,
+  );
   const queue = queueLines(chat, style);
   const question = chat.picker
     ? chat.picker.lines(rows - 6)
     : asking.draw(rows - input.lines.length - queue.length, style);
   const activity = activityOf(chat);
-  const free = rows - 3 - input.lines.length - queue.length - question.length - (activity ? 1 : 0);
-  const live = [tasks.conversation, ...(tasks.command ? [tasks.command] : [])].flatMap(({ view, scrollback }) => [
+  const free =
+    rows -
+    3 -
+    input.lines.length -
+    queue.length -
+    question.length -
+    (activity ? 1 : 0);
+  const live = [
+    tasks.conversation,
+    ...(tasks.command ? [tasks.command] : []),
+  ].flatMap(({ view, scrollback }) => [
     ...scrollback.live(view.snapshot(), style),
     ...view.snapshot().unsent.flatMap(({ parts: [first] }) => {
       if (first?.content.case !== "text") return [];
-      return [style.paint("dim", `> ${visibleName(first.content.value).slice(0, columns - 3)}`)];
+      return [
+        style.paint(
+          "dim",
+          `> ${visibleName(first.content.value).slice(0, columns - 3)}`,
+        ),
+      ];
     }),
   ]);
   return {
@@ -93,48 +127,99 @@ function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
   const { startedAt, tokens, isCanceling } = turn;
   if (startedAt === undefined || asking.call) return undefined;
   const { notice, lost } = tasks.current;
-  const text = isCanceling ? "canceling" : (notice?.text ?? (lost ? "the connection is lost" : ""));
+  const text = isCanceling
+    ? "canceling"
+    : (notice?.text ?? (lost ? "the connection is lost" : ""));
   return { startedAt, tokens, notice: visibleName(text) };
 }
 
-function queueLines({ outbox: { texts }, asking, composer, tasks }: Chat, { paint, columns }: LineStyle): string[] {
-  const shown = texts.slice(0, MAX_QUEUE).map((text) => `· queued: ${visibleName(text)}`);
-  const more = texts.length > MAX_QUEUE ? [`· ${texts.length - MAX_QUEUE} more are queued`] : [];
-  const hint = texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];
+function queueLines(
+  { outbox: { texts }, asking, composer, tasks }: Chat,
+  { paint, columns }: LineStyle,
+): string[] {
+  const shown = texts
+    .slice(0, MAX_QUEUE)
+    .map((text) => `· queued: ${visibleName(text)}`);
+  const more =
+    texts.length > MAX_QUEUE
+      ? [`· ${texts.length - MAX_QUEUE} more are queued`]
+      : [];
+  const hint =
+    texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];
   const kept =
-    asking.call && composer.draft.text !== "" ? [`· kept for your next message: ${composer.draft.text}`] : [];
+    asking.call && composer.draft.text !== ""
+      ? [`· kept for your next message: ${composer.draft.text}`]
+      : [];
   // The candidates of a completion stand on one line, each by its last word.
   const { candidates } = composer;
-  const words = candidates.slice(0, MAX_CANDIDATES).map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
-  const rest = candidates.length > words.length ? [`… ${candidates.length - words.length} more`] : [];
-  const completions = candidates.length === 0 ? [] : [`  ${[...words, ...rest].join("  ")}`];
-  const help = asking.call ? [] : commandHelp(composer.draft.text, tasks.commands);
-  return [...shown, ...more, ...hint, ...kept, ...completions, ...help].flatMap((line) =>
-    wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
+  const words = candidates
+    .slice(0, MAX_CANDIDATES)
+    .map((each) => /\S+\s*$/.exec(each)?.[0].trim() ?? each);
+  const rest =
+    candidates.length > words.length
+      ? [`… ${candidates.length - words.length} more`]
+      : [];
+  const completions =
+    candidates.length === 0 ? [] : [`  ${[...words, ...rest].join("  ")}`];
+  const help = asking.call
+    ? []
+    : commandHelp(composer.draft.text, tasks.commands);
+  return [...shown, ...more, ...hint, ...kept, ...completions, ...help].flatMap(
+    (line) =>
+      wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
   );
 }
 
-function inputOf(chat: Chat, maxLines: number, columns: number, style: LineStyle): Input {
+function inputOf(
+  chat: Chat,
+  maxLines: number,
+  columns: number,
+  style: LineStyle,
+): Input {
   const { asking, composer, picker } = chat;
   const { paint } = style;
-  if (picker) return { lines: [paint("dim", "Enter continues it, Esc goes back")], cursor: undefined };
+  if (picker)
+    return {
+      lines: [paint("dim", "Enter continues it, Esc goes back")],
+      cursor: undefined,
+    };
   if (composer.search) {
     const { query } = composer.search;
     const line = `search: ${query}`;
-    const found = wrapLine(paint("dim", visibleName(composer.found)), columns).slice(0, 3);
-    return { lines: [...found, line], cursor: { row: found.length, column: line.length } };
+    const found = wrapLine(
+      paint("dim", visibleName(composer.found)),
+      columns,
+    ).slice(0, 3);
+    return {
+      lines: [...found, line],
+      cursor: { row: found.length, column: line.length },
+    };
   }
   if (asking.call && !asking.isInWords)
-    return { lines: [paint("prompt", asking.prompt)], cursor: { row: 0, column: asking.prompt.length } };
+    return {
+      lines: [paint("prompt", asking.prompt)],
+      cursor: { row: 0, column: asking.prompt.length },
+    };
   const prompt = asking.isInWords ? asking.prompt : "> ";
-  const { text, cursor } = asking.isInWords ? asking.words.draft : composer.draft;
+  const { text, cursor } = asking.isInWords
+    ? asking.words.draft
+    : composer.draft;
   const layout = layoutDraft(
     { text: visible(text) === text ? text : visibleName(text), cursor },
     columns - prompt.length - 1,
   );
-  const first = Math.max(0, Math.min(layout.row - maxLines + 1, layout.lines.length - maxLines));
+  const first = Math.max(
+    0,
+    Math.min(layout.row - maxLines + 1, layout.lines.length - maxLines),
+  );
   const lines = layout.lines
-    .map((line, index) => `${index === 0 ? paint("prompt", prompt) : " ".repeat(prompt.length)}${line}`)
+    .map(
+      (line, index) =>
+        `${index === 0 ? paint("prompt", prompt) : " ".repeat(prompt.length)}${line}`,
+    )
     .slice(first, first + maxLines);
-  return { lines, cursor: { row: layout.row - first, column: prompt.length + layout.column } };
+  return {
+    lines,
+    cursor: { row: layout.row - first, column: prompt.length + layout.column },
+  };
 }

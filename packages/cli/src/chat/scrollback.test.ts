@@ -22,31 +22,52 @@ describe("the scrollback of a task", () => {
     const first = working(text("One.\n\nTwo.\n\nTh"));
     expect(printed(scrollback, first)).toEqual(["● One.", ""]);
     expect(scrollback.live(first, style)).toEqual(["  Two.", "", "  Th", ""]);
-    expect(printed(scrollback, working(text("One.\n\nTwo.\n\nThree.")))).toEqual([]);
+    expect(
+      printed(scrollback, working(text("One.\n\nTwo.\n\nThree."))),
+    ).toEqual([]);
     const whole = ended(TaskState.COMPLETED, text("One.\n\nTwo.\n\nThree."));
     expect(printed(scrollback, whole)).toEqual(["  Two.", "", "  Three.", ""]);
     expect(printed(scrollback, whole)).toEqual([]);
   });
 
   it("prints the same text however it was cut into pieces", () => {
-    const whole = "# Title\n\nSome *words*.\n\n- a\n- b\n\n```js\nlet a;\n\nlet b;\n```\n\nEnd.";
-    const atOnce = printed(new Scrollback(), ended(TaskState.COMPLETED, text(whole)));
+    const whole =
+      "# Title\n\nSome *words*.\n\n- a\n- b\n\n```js\nlet a;\n\nlet b;\n```\n\nEnd.";
+    const atOnce = printed(
+      new Scrollback(),
+      ended(TaskState.COMPLETED, text(whole)),
+    );
     expect(atOnce).toContain("● # Title");
     for (const size of [1, 2, 3, 7, 20]) {
       const scrollback = new Scrollback();
       const lines: string[] = [];
       for (let end = size; end < whole.length; end += size)
         lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
-      lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
+      lines.push(
+        ...printed(scrollback, ended(TaskState.COMPLETED, text(whole))),
+      );
       expect(lines).toEqual(atOnce);
     }
   });
 
   it("prints a long code block line by line, the same however it was cut, and renders a bounded number of lines for each piece", () => {
     for (const fence of ["```", "~~~~"]) {
-      const code = Array.from({ length: 400 }, (_, line) => (line % 3 === 0 ? "" : `let line${line} = \`x\`;`));
-      const whole = ["Before.", "", `${fence}js`, ...code, fence, "", "After."].join("\n");
-      const atOnce = printed(new Scrollback(), ended(TaskState.COMPLETED, text(whole)));
+      const code = Array.from({ length: 400 }, (_, line) =>
+        line % 3 === 0 ? "" : `let line${line} = \`x\`;`,
+      );
+      const whole = [
+        "Before.",
+        "",
+        `${fence}js`,
+        ...code,
+        fence,
+        "",
+        "After.",
+      ].join("\n");
+      const atOnce = printed(
+        new Scrollback(),
+        ended(TaskState.COMPLETED, text(whole)),
+      );
       for (const size of [11, 40, 900]) {
         const scrollback = new Scrollback();
         const lines: string[] = [];
@@ -59,26 +80,43 @@ describe("the scrollback of a task", () => {
           rendered += settled.length + scrollback.live(snapshot, style).length;
           pieces++;
         }
-        lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
+        lines.push(
+          ...printed(scrollback, ended(TaskState.COMPLETED, text(whole))),
+        );
         expect(lines).toEqual(atOnce);
-        // A piece renders no more than the lines that are open, and those that it brings.
+        // A piece renders no more than the lines that are open, and those that
+        // it brings.
         expect(rendered).toBeLessThan(pieces * 70 + 2 * code.length);
       }
     }
   });
 
   it("prints a long list item by item, the same however it was cut", () => {
-    for (const mark of [() => "-", (item: number) => `${item + 1}.`, (item: number) => `${item + 7})`]) {
-      const items = Array.from({ length: 90 }, (_, item) => `${mark(item)} item ${item}\n    - below it\n`);
+    for (const mark of [
+      () => "-",
+      (item: number) => `${item + 1}.`,
+      (item: number) => `${item + 7})`,
+    ]) {
+      const items = Array.from(
+        { length: 90 },
+        (_, item) => `${mark(item)} item ${item}\n    - below it\n`,
+      );
       const whole = `Before.\n\n${items.join("")}\nAfter.`;
-      const atOnce = printed(new Scrollback(), ended(TaskState.COMPLETED, text(whole)));
+      const atOnce = printed(
+        new Scrollback(),
+        ended(TaskState.COMPLETED, text(whole)),
+      );
       for (const size of [11, 40, 900]) {
         const scrollback = new Scrollback();
         const lines: string[] = [];
         for (let end = size; end < whole.length; end += size)
-          lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
+          lines.push(
+            ...printed(scrollback, working(text(whole.slice(0, end)))),
+          );
         expect(lines.length).toBeGreaterThan(items.length);
-        lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
+        lines.push(
+          ...printed(scrollback, ended(TaskState.COMPLETED, text(whole))),
+        );
         expect(lines).toEqual(atOnce);
       }
     }
@@ -86,14 +124,19 @@ describe("the scrollback of a task", () => {
 
   it("prints a long table in pieces, each with the header row, and each row once", () => {
     const scrollback = new Scrollback();
-    const rows = Array.from({ length: 150 }, (_, row) => `| ${row} | row ${row} |\n`);
+    const rows = Array.from(
+      { length: 150 },
+      (_, row) => `| ${row} | row ${row} |\n`,
+    );
     const whole = `| Number | Name |\n|---|---|\n${rows.join("")}\nAfter.`;
     const lines: string[] = [];
     for (let end = 7; end < whole.length; end += 7)
       lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
     lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
     expect(lines.filter((line) => /Number +│ Name/.test(line))).toHaveLength(3);
-    const found = lines.flatMap((line) => /^ *(\d+) +│ row \d+/.exec(line)?.[1] ?? []);
+    const found = lines.flatMap(
+      (line) => /^ *(\d+) +│ row \d+/.exec(line)?.[1] ?? [],
+    );
     expect(found).toEqual(rows.map((_, row) => String(row)));
     expect(lines.at(-2)).toBe("  After.");
   });
@@ -112,10 +155,13 @@ describe("the scrollback of a task", () => {
         let rendered = 0;
         for (let line = 0; line < count; line++) {
           written += lineOf(line);
-          // A terminal renders each line as it comes. Every 40th line gives the same ratio in less time.
+          // A terminal renders each line as it comes. Every 40th line gives the
+          // same ratio in less time.
           if (line % 40 !== 0) continue;
           const snapshot = working(text(written));
-          rendered += printed(scrollback, snapshot).length + scrollback.live(snapshot, style).length;
+          rendered +=
+            printed(scrollback, snapshot).length +
+            scrollback.live(snapshot, style).length;
         }
         return rendered;
       };
@@ -130,29 +176,49 @@ describe("the scrollback of a task", () => {
     const snapshot = working(call("a", ToolCallStatus.EXECUTING, ""), later);
     expect(printed(scrollback, snapshot)).toEqual([]);
     expect(scrollback.live(snapshot, style)).toHaveLength(2);
-    const both = printed(scrollback, working(call("a", ToolCallStatus.SUCCEEDED, "first"), later));
-    expect(both.filter((line) => line.includes("│"))).toEqual(["  │ first", "  │ second"]);
+    const both = printed(
+      scrollback,
+      working(call("a", ToolCallStatus.SUCCEEDED, "first"), later),
+    );
+    expect(both.filter((line) => line.includes("│"))).toEqual([
+      "  │ first",
+      "  │ second",
+    ]);
   });
 
   it("does not show a call that waits for an answer, since its question shows it", () => {
-    const asking = call("a", ToolCallStatus.PENDING, "", { confirmationRequest: { options: [] } });
+    const asking = call("a", ToolCallStatus.PENDING, "", {
+      confirmationRequest: { options: [] },
+    });
     expect(new Scrollback().live(working(asking), style)).toEqual([]);
   });
 
   it("does not repeat an answer that was given here, nor the diff of its question", () => {
     const diff = { formattedDiff: "@@ -1 +1 @@\n-old\n+new\n" };
     const items = [
-      item(Role.USER, { content: { case: "confirmation", value: { toolCallId: "a", selectedOptionId: "cancel" } } }),
+      item(Role.USER, {
+        content: {
+          case: "confirmation",
+          value: { toolCallId: "a", selectedOptionId: "cancel" },
+        },
+      }),
       call("a", ToolCallStatus.SUCCEEDED, "", {
-        result: { case: "output", value: { result: { case: "diff", value: diff } } },
+        result: {
+          case: "output",
+          value: { result: { case: "diff", value: diff } },
+        },
       }),
     ];
     const here = new Scrollback();
     here.noteAnswer("a");
     const waiting = working(call("b", ToolCallStatus.EXECUTING, ""), ...items);
     expect(here.live(waiting, style).join("\n")).not.toContain("answered");
-    expect(printed(here, working(...items)).join("\n")).not.toMatch(/answered|new/);
-    expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(/· answered: decline[\s\S]*new/);
+    expect(printed(here, working(...items)).join("\n")).not.toMatch(
+      /answered|new/,
+    );
+    expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(
+      /· answered: decline[\s\S]*new/,
+    );
   });
 
   it("prints an artifact once, and the end of each turn", () => {
@@ -165,7 +231,10 @@ describe("the scrollback of a task", () => {
       }),
     ];
     const failed = ended(TaskState.FAILED, text("One."));
-    const first = { ...failed, task: { ...failed.task, artifacts, error: "the model is\u001b[2J gone" } };
+    const first = {
+      ...failed,
+      task: { ...failed.task, artifacts, error: "the model is\u001b[2J gone" },
+    };
     expect(printed(scrollback, first)).toEqual([
       "● One.",
       "",
@@ -175,7 +244,9 @@ describe("the scrollback of a task", () => {
     ]);
     expect(printed(scrollback, first)).toEqual([]);
     const second = ended(TaskState.FAILED, text("One."), text("Two."));
-    expect(printed(scrollback, { ...second, task: { ...second.task, artifacts } })).toEqual(["● Two.", "", "failed"]);
+    expect(
+      printed(scrollback, { ...second, task: { ...second.task, artifacts } }),
+    ).toEqual(["● Two.", "", "failed"]);
   });
 });
 
@@ -184,7 +255,10 @@ function printed(scrollback: Scrollback, snapshot: TaskSnapshot): string[] {
 }
 
 function working(...items: readonly TaskItem[]): TaskSnapshot {
-  return snapshotOf({ ...emptyTask(), id: "t", state: TaskState.WORKING }, items);
+  return snapshotOf(
+    { ...emptyTask(), id: "t", state: TaskState.WORKING },
+    items,
+  );
 }
 
 function ended(state: TaskState, ...items: readonly TaskItem[]): TaskSnapshot {
@@ -194,7 +268,14 @@ function ended(state: TaskState, ...items: readonly TaskItem[]): TaskSnapshot {
 function snapshotOf(task: Task, items: readonly TaskItem[]): TaskSnapshot {
   const keyed = items.map((each, index) => ({ ...each, key: String(index) }));
   const nothing = { notice: undefined, lost: undefined, error: undefined };
-  return { task, items: keyed, questions: [], plan: [], unsent: [], ...nothing };
+  return {
+    task,
+    items: keyed,
+    questions: [],
+    plan: [],
+    unsent: [],
+    ...nothing,
+  };
 }
 
 function text(value: string): TaskItem {
@@ -207,8 +288,17 @@ function call(
   output: string,
   more: MessageInitShape<typeof ToolCallSchema> = {},
 ): TaskItem {
-  const result = { case: "output", value: { result: { case: "text", value: output } } } as const;
-  const value = { toolCallId, toolName: "read_file", status, ...(output !== "" && { result }), ...more };
+  const result = {
+    case: "output",
+    value: { result: { case: "text", value: output } },
+  } as const;
+  const value = {
+    toolCallId,
+    toolName: "read_file",
+    status,
+    ...(output !== "" && { result }),
+    ...more,
+  };
   return item(Role.AGENT, { content: { case: "toolCall", value } });
 }
 

@@ -2,21 +2,38 @@ import type { TaskItem, TaskSnapshot } from "@devtool/client";
 import { isAtRest, Role, TaskState } from "@devtool/schema";
 import { indented, type LineStyle, visible } from "../render/style.ts";
 import { outcomeText, partLines } from "../render/transcript.ts";
-import { callEntry, type Entry, entryOf, isFinished, runningLines, textLines, wrapLine } from "./entry.ts";
+import {
+  callEntry,
+  type Entry,
+  entryOf,
+  isFinished,
+  runningLines,
+  textLines,
+  wrapLine,
+} from "./entry.ts";
 import { settledText } from "./markdown.ts";
 
-/** Divides a growing task into finished parts, which are printed once, and parts that still change. */
+/**
+ * Divides a growing task into finished parts, which are printed once, and parts
+ * that still change.
+ */
 export class Scrollback {
   /** The number of items that were printed. */
   #items = 0;
   /** The number of characters of the next item, a text, that were printed. */
   #characters = 0;
-  /** The Markdown that belongs before the rest of that text: the fence or the head of the block in which they end. */
+  /**
+   * The Markdown that belongs before the rest of that text: the fence or the
+   * head of the block in which they end.
+   */
   #opening = "";
   /** The end of a turn that was printed last. */
   #ended = "";
   readonly #artifacts = new Set<string>();
-  /** The calls that were answered in this chat, which has printed the question and the answer. */
+  /**
+   * The calls that were answered in this chat, which has printed the question
+   * and the answer.
+   */
   readonly #answered = new Set<string>();
 
   /** Records that a call was answered in this chat. */
@@ -29,7 +46,13 @@ export class Scrollback {
     const { items } = snapshot;
     const entries: Entry[] = [];
     for (let item = items[this.#items]; item; item = items[this.#items]) {
-      if (!isFinished(item, this.#items === items.length - 1, isAtRest(snapshot.task.state))) {
+      if (
+        !isFinished(
+          item,
+          this.#items === items.length - 1,
+          isAtRest(snapshot.task.state),
+        )
+      ) {
         entries.push(...this.#settled(item, style));
         break;
       }
@@ -39,29 +62,44 @@ export class Scrollback {
       this.#characters = 0;
       this.#opening = "";
     }
-    return isAtRest(snapshot.task.state) ? [...entries, ...this.#endOf(snapshot, style)] : entries;
+    return isAtRest(snapshot.task.state)
+      ? [...entries, ...this.#endOf(snapshot, style)]
+      : entries;
   }
 
-  /** Returns the lines of the unfinished parts: the end of a text, running calls. */
+  /**
+   * Returns the lines of the unfinished parts: the end of a text, running
+   * calls.
+   */
   live({ items }: TaskSnapshot, style: LineStyle): string[] {
     return items.slice(this.#items).flatMap((item, index) => {
       const { content } = item.part;
       if (content.case === "toolCall") {
-        return content.value.confirmationRequest ? [] : runningLines(content.value, style);
+        return content.value.confirmationRequest
+          ? []
+          : runningLines(content.value, style);
       }
-      if (content.case !== "text" || item.role === Role.USER) return this.#restOf(item, style)?.lines ?? [];
-      if (index > 0 || this.#characters === 0) return textLines(content.value, "first", style);
+      if (content.case !== "text" || item.role === Role.USER)
+        return this.#restOf(item, style)?.lines ?? [];
+      if (index > 0 || this.#characters === 0)
+        return textLines(content.value, "first", style);
       return textLines(this.#unprinted(content.value), "later", style);
     });
   }
 
-  /** Returns the beginning of a growing text that further text cannot change. */
+  /**
+   * Returns the beginning of a growing text that further text cannot change.
+   */
   #settled({ key, part }: TaskItem, style: LineStyle): Entry[] {
     if (part.content.case !== "text") return [];
     const rest = this.#unprinted(part.content.value);
     const { length, opening, isInBlock } = settledText(rest);
     if (length === 0) return [];
-    const lines = textLines(rest.slice(0, length), this.#characters === 0 ? "first" : "later", style);
+    const lines = textLines(
+      rest.slice(0, length),
+      this.#characters === 0 ? "first" : "later",
+      style,
+    );
     // The block goes on without the blank line that follows a block.
     if (isInBlock) lines.pop();
     this.#characters += length - this.#opening.length;
@@ -69,39 +107,73 @@ export class Scrollback {
     return [{ key: `${key}/${this.#characters}`, lines }];
   }
 
-  /** Returns the rest of a text that was not printed, as Markdown of its own. */
+  /**
+   * Returns the rest of a text that was not printed, as Markdown of its own.
+   */
   #unprinted(text: string): string {
     return this.#opening + text.slice(this.#characters);
   }
 
   #restOf(item: TaskItem, style: LineStyle): Entry | undefined {
     const { content } = item.part;
-    if (content.case === "confirmation" && this.#answered.has(content.value.toolCallId)) return undefined;
-    if (content.case === "toolCall" && this.#answered.has(content.value.toolCallId)) {
+    if (
+      content.case === "confirmation" &&
+      this.#answered.has(content.value.toolCallId)
+    )
+      return undefined;
+    if (
+      content.case === "toolCall" &&
+      this.#answered.has(content.value.toolCallId)
+    ) {
       // The question of the call has shown its diff.
       const call = content.value;
-      const isDiff = call.result.case === "output" && call.result.value.result.case === "diff";
-      return callEntry(item.key, isDiff ? { ...call, result: { case: undefined } } : call, style);
+      const isDiff =
+        call.result.case === "output" &&
+        call.result.value.result.case === "diff";
+      return callEntry(
+        item.key,
+        isDiff ? { ...call, result: { case: undefined } } : call,
+        style,
+      );
     }
-    if (this.#characters === 0 || content.case !== "text") return entryOf(item, style);
-    return { key: item.key, lines: textLines(this.#unprinted(content.value), "later", style) };
+    if (this.#characters === 0 || content.case !== "text")
+      return entryOf(item, style);
+    return {
+      key: item.key,
+      lines: textLines(this.#unprinted(content.value), "later", style),
+    };
   }
 
   /** Returns the results and the reason of the end of a turn. */
-  #endOf({ task, items }: TaskSnapshot, { paint, columns }: LineStyle): Entry[] {
+  #endOf(
+    { task, items }: TaskSnapshot,
+    { paint, columns }: LineStyle,
+  ): Entry[] {
     const text = task.error || task.stateText;
-    const reason = outcomeText(task.state, text) ?? (text === "" ? "" : `· ${visible(text)}`);
+    const reason =
+      outcomeText(task.state, text) ??
+      (text === "" ? "" : `· ${visible(text)}`);
     const ended = `${task.id}/end/${items.length}/${task.artifacts.length}/${reason}`;
     if (ended === this.#ended) return [];
     this.#ended = ended;
-    const artifacts = task.artifacts.filter(({ artifactId }) => !this.#artifacts.has(artifactId));
+    const artifacts = task.artifacts.filter(
+      ({ artifactId }) => !this.#artifacts.has(artifactId),
+    );
     const lines = artifacts.flatMap(({ artifactId, name, parts }) => {
       this.#artifacts.add(artifactId);
-      const title = wrapLine(paint("dim", `· artifact: ${indented(name || artifactId)}`), columns);
-      return [...title, ...partLines(parts).flatMap((line) => wrapLine(`    ${line}`, columns))];
+      const title = wrapLine(
+        paint("dim", `· artifact: ${indented(name || artifactId)}`),
+        columns,
+      );
+      return [
+        ...title,
+        ...partLines(parts).flatMap((line) => wrapLine(`    ${line}`, columns)),
+      ];
     });
-    const isBad = task.state === TaskState.FAILED || task.state === TaskState.REJECTED;
-    if (reason !== "") lines.push(...wrapLine(paint(isBad ? "bad" : "dim", reason), columns));
+    const isBad =
+      task.state === TaskState.FAILED || task.state === TaskState.REJECTED;
+    if (reason !== "")
+      lines.push(...wrapLine(paint(isBad ? "bad" : "dim", reason), columns));
     return lines.length === 0 ? [] : [{ key: ended, lines }];
   }
 }

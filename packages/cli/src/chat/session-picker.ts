@@ -1,4 +1,8 @@
-import { createSessionList, type DevtoolClient, type SessionList } from "@devtool/client";
+import {
+  createSessionList,
+  type DevtoolClient,
+  type SessionList,
+} from "@devtool/client";
 import { TaskState, type TaskSummary } from "@devtool/schema";
 import { visibleName } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";
@@ -39,17 +43,25 @@ export class SessionPicker {
     });
   }
 
-  /** Returns the lines of the list, at most `maxLines`, around the marked one. */
+  /**
+   * Returns the lines of the list, at most `maxLines`, around the marked one.
+   */
   lines(maxLines: number): string[] {
     const { isLoaded } = this.#list.snapshot();
     const [sessions, index] = [this.#sessions, this.#index];
-    if (sessions.length === 0) return [isLoaded ? "  there are no conversations here" : "  …"];
-    const from = Math.max(0, Math.min(index - Math.floor(maxLines / 2), sessions.length - maxLines));
-    return sessions.slice(from, from + maxLines).map(({ id, title, lastEvent }, at) => {
-      const state = taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
-      const mark = from + at === index ? "❯" : " ";
-      return `${mark} ${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${visibleName(title)}`;
-    });
+    if (sessions.length === 0)
+      return [isLoaded ? "  there are no conversations here" : "  …"];
+    const from = Math.max(
+      0,
+      Math.min(index - Math.floor(maxLines / 2), sessions.length - maxLines),
+    );
+    return sessions
+      .slice(from, from + maxLines)
+      .map(({ id, title, lastEvent }, at) => {
+        const state = taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
+        const mark = from + at === index ? "❯" : " ";
+        return `${mark} ${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${visibleName(title)}`;
+      });
   }
 
   /** Handles a key. */
@@ -57,8 +69,10 @@ export class SessionPicker {
     const [sessions, index] = [this.#sessions, this.#index];
     if (intent.case === "escape") this.#choose(undefined);
     else if (intent.case === "submit") this.#choose(sessions[index]?.id);
-    else if (intent.case === "up") this.#marked = sessions[index - 1]?.id ?? this.#marked;
-    else if (intent.case === "down") this.#marked = sessions[index + 1]?.id ?? this.#marked;
+    else if (intent.case === "up")
+      this.#marked = sessions[index - 1]?.id ?? this.#marked;
+    else if (intent.case === "down")
+      this.#marked = sessions[index + 1]?.id ?? this.#marked;
     this.#options.onChange();
   }
 

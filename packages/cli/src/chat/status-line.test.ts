@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { UsageSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { contextLeftOf, gitBranch, shortCount, statusLine } from "./status-line.ts";
+import {
+  contextLeftOf,
+  gitBranch,
+  shortCount,
+  statusLine,
+} from "./status-line.ts";
 
 const STATUS = {
   mode: "plan",
@@ -18,8 +23,14 @@ const STATUS = {
 
 describe("the status line", () => {
   it.each([
-    [90, "devtool · tiny · /srv/work · ⎇ main · plan · context 87 % left · 12.3k tokens sent"],
-    [77, "tiny · /srv/work · ⎇ main · plan · context 87 % left · 12.3k tokens sent"],
+    [
+      90,
+      "devtool · tiny · /srv/work · ⎇ main · plan · context 87 % left · 12.3k tokens sent",
+    ],
+    [
+      77,
+      "tiny · /srv/work · ⎇ main · plan · context 87 % left · 12.3k tokens sent",
+    ],
     [56, "tiny · plan · context 87 % left · 12.3k tokens sent"],
     [34, "tiny · plan · context 87 % left"],
     [11, "tiny · plan"],
@@ -29,7 +40,9 @@ describe("the status line", () => {
   });
 
   it("shows what would change the terminal", () => {
-    expect(statusLine({ ...STATUS, branch: "a\u001b[2J", agent: "b\nc" }, 200)).toBe(
+    expect(
+      statusLine({ ...STATUS, branch: "a\u001b[2J", agent: "b\nc" }, 200),
+    ).toBe(
       "b [1 more line] · tiny · /srv/work · ⎇ a\\u{1b}[2J · plan · context 87 % left · 12.3k tokens sent",
     );
   });
@@ -40,13 +53,26 @@ describe("the status line", () => {
     [100, 1n, 1_000_000n],
     [75, 250n, 1000n],
     [0, 1200n, 1000n],
-  ])("says that %s percent of the context are free", (left, contextTokens, contextWindowTokens) => {
-    expect(contextLeftOf(create(UsageSchema, { contextTokens, contextWindowTokens }))).toBe(left);
-    expect(statusLine({ ...STATUS, contextLeft: left }, 200).includes("% left")).toBe(left !== undefined);
-  });
+  ])(
+    "says that %s percent of the context are free",
+    (left, contextTokens, contextWindowTokens) => {
+      expect(
+        contextLeftOf(
+          create(UsageSchema, { contextTokens, contextWindowTokens }),
+        ),
+      ).toBe(left);
+      expect(
+        statusLine({ ...STATUS, contextLeft: left }, 200).includes("% left"),
+      ).toBe(left !== undefined);
+    },
+  );
 
   it("counts in a few characters", () => {
-    expect([950n, 1200n, 3_400_000n].map(shortCount)).toEqual(["950", "1.2k", "3.4M"]);
+    expect([950n, 1200n, 3_400_000n].map(shortCount)).toEqual([
+      "950",
+      "1.2k",
+      "3.4M",
+    ]);
   });
 
   it("finds the branch above a directory, and of a worktree", async () => {

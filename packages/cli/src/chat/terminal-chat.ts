@@ -23,26 +23,38 @@ import { InkTerminal } from "./ink-terminal.tsx";
 import { type InputHistory, readInputHistory } from "./input-history.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
 import type { Timers } from "./question-keys.ts";
-import { EMPTY_SCREEN, type Screen, type ScreenSize, screenOf } from "./screen.ts";
+import {
+  EMPTY_SCREEN,
+  type Screen,
+  type ScreenSize,
+  screenOf,
+} from "./screen.ts";
 import { ScreenStore } from "./screen-store.ts";
 
-/** Chats at a terminal that can move its cursor. Returns the exit code of the command. */
+/**
+ * Chats at a terminal that can move its cursor. Returns the exit code of the
+ * command.
+ */
 export async function terminalChat(options: ChatDependencies): Promise<number> {
   const { data = defaultDataDirectory(options.io.env) } = options.options;
   const problems: string[] = [];
-  const history = await readInputHistory(join(data, "chat-history.jsonl")).catch((reason: unknown) => {
+  const history = await readInputHistory(
+    join(data, "chat-history.jsonl"),
+  ).catch((reason: unknown) => {
     problems.push(userMessage(reason));
     return NO_HISTORY;
   });
   const { info } = options.connection.address;
   const named = options.options.workspace ?? info?.workspace ?? "";
-  // Servers know workspaces by their real paths. A path that does not exist stays as it is.
+  // Servers know workspaces by their real paths. A path that does not exist
+  // stays as it is.
   const workspace = info && (await realpath(resolve(named)).catch(() => named));
   return new TerminalChat(options, history, workspace).run(problems);
 }
 
 const NO_HISTORY: InputHistory = { messages: [], add: () => Promise.resolve() };
-const WELCOME = "Type a message. /help lists keys and commands, Tab completes them, Esc interrupts, /quit leaves.";
+const WELCOME =
+  "Type a message. /help lists keys and commands, Tab completes them, Esc interrupts, /quit leaves.";
 const NEVER: AbortSignal = new AbortController().signal;
 
 const TIMERS: Timers = {
@@ -69,13 +81,20 @@ class TerminalChat {
   /** The question that the terminal draws, or has drawn. */
   #drawing: unknown;
 
-  constructor(options: ChatDependencies, history: InputHistory, workspace: string | undefined) {
+  constructor(
+    options: ChatDependencies,
+    history: InputHistory,
+    workspace: string | undefined,
+  ) {
     const { connection, io } = options;
     const { client, address } = connection;
     this.#options = options;
     this.#workspace = workspace;
     this.#terminal = new Terminal(io);
-    this.#store = new ScreenStore({ draw: () => this.#draw(), first: EMPTY_SCREEN });
+    this.#store = new ScreenStore({
+      draw: () => this.#draw(),
+      first: EMPTY_SCREEN,
+    });
     const operatorMode = address.info?.approvalMode;
     const onChange = this.#store.change;
     this.#tasks = new ChatTasks({
@@ -100,7 +119,9 @@ class TerminalChat {
       tasks: this.#tasks,
       history,
       timers: TIMERS,
-      approve: automaticApprover(options.options, io, (text) => this.#chat.printout.tell(text)),
+      approve: automaticApprover(options.options, io, (text) =>
+        this.#chat.printout.tell(text),
+      ),
       workspace: this.#workspace,
       style: () => this.#style,
       isServerGone: connection.isServerGone,
@@ -112,10 +133,13 @@ class TerminalChat {
       onChange,
     });
     const { paint, columns } = this.#style;
-    const lines = [headline(address, options.options), WELCOME].flatMap((line) => wrapLine(visible(line), columns));
+    const lines = [headline(address, options.options), WELCOME].flatMap(
+      (line) => wrapLine(visible(line), columns),
+    );
     this.#chat.printout.tellLines(lines.map((line) => paint("dim", line)));
     this.#store.begin();
-    // Before the prompt is drawn, so that the terminal echoes no key, and Ctrl-D does not end the input.
+    // Before the prompt is drawn, so that the terminal echoes no key, and
+    // Ctrl-D does not end the input.
     this.#held = this.#terminal.hold();
     this.#ink = new InkTerminal(this.#terminal, this.#store, io, paint);
   }
@@ -131,7 +155,11 @@ class TerminalChat {
     for (const problem of problems) chat.printout.tell(problem);
     try {
       const listing = this.#tasks.listCommands(NEVER).then(this.#store.change);
-      const taskId = await continuedTaskId(connection.client, { ...options, workspace: this.#workspace }, NEVER);
+      const taskId = await continuedTaskId(
+        connection.client,
+        { ...options, workspace: this.#workspace },
+        NEVER,
+      );
       if (taskId !== undefined) this.#tasks.open(taskId);
       await Promise.all([listing, this.#left.promise]);
       return chat.left === "during a turn" ? ExitCode.CANCELED : ExitCode.OK;
@@ -140,7 +168,10 @@ class TerminalChat {
       await this.#ink.end();
       this.#tasks.close();
       const { id } = this.#tasks.conversation.view.snapshot().task;
-      const hint = this.#style.paint("dim", `· continue with: devtool chat --task ${visible(shortTaskId(id))}`);
+      const hint = this.#style.paint(
+        "dim",
+        `· continue with: devtool chat --task ${visible(shortTaskId(id))}`,
+      );
       if (id !== "") writeLine(io.stdout, hint);
     }
   }
@@ -150,7 +181,12 @@ class TerminalChat {
     const chat = this.#chat;
     chat.refresh();
     if (chat.left !== "not") this.#left.resolve();
-    const screen = screenOf(chat, this.#status.now(this.#workspace), this.#size, this.#style);
+    const screen = screenOf(
+      chat,
+      this.#status.now(this.#workspace),
+      this.#size,
+      this.#style,
+    );
     const { call, keys } = chat.asking;
     const drawing = keys.isDrawn ? undefined : call;
     if (drawing !== undefined && drawing !== this.#drawing) {

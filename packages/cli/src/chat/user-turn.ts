@@ -1,10 +1,16 @@
 import type { ChatTasks } from "./chat-tasks.ts";
 
-/** The turn of the agent that the user waits for: when it began, and the tokens that it has used. */
+/**
+ * The turn of the agent that the user waits for: when it began, and the tokens
+ * that it has used.
+ */
 export class UserTurn {
   /** Whether the turn is being canceled. */
   isCanceling = false;
-  /** When the turn began, on the clock of `performance.now`; undefined between turns. */
+  /**
+   * When the turn began, on the clock of `performance.now`; undefined between
+   * turns.
+   */
   startedAt: number | undefined;
   readonly #tasks: ChatTasks;
   #usedBefore = 0n;
@@ -28,7 +34,10 @@ export class UserTurn {
     }
   }
 
-  /** Cancels the turn. Returns a notice for the user; empty if the task reports the cancellation. */
+  /**
+   * Cancels the turn. Returns a notice for the user; empty if the task reports
+   * the cancellation.
+   */
   async cancel(isServerGone: boolean): Promise<string> {
     this.isCanceling = true;
     try {

@@ -12,12 +12,15 @@ export interface AcpOptions extends EditorOptions {
 }
 
 /**
- * `devtool acp`: an ACP agent on standard input and output, in front of an agent server.
+ * `devtool acp`: an ACP agent on standard input and output, in front of an
+ * agent server.
  *
- * Standard output carries frames of ACP alone. Ends when the editor closes standard input; tasks of a running server go on.
+ * Standard output carries frames of ACP alone. Ends when the editor closes
+ * standard input; tasks of a running server go on.
  */
 export async function acp(options: AcpOptions, io: Io): Promise<number> {
-  // The models that the editor offers are not the model of a server that is started for it.
+  // The models that the editor offers are not the model of a server that is
+  // started for it.
   const { model, ...where } = options;
   await using ports = new EditorPorts(where, io);
   using interrupt = interruptSignal(io);

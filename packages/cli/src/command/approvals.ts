@@ -16,21 +16,36 @@ export interface ApprovalsOptions {
 }
 
 /** `devtool approvals list`: lists the saved approvals, oldest first. */
-export async function approvalsList(options: ApprovalsOptions, io: Io): Promise<number> {
+export async function approvalsList(
+  options: ApprovalsOptions,
+  io: Io,
+): Promise<number> {
   return withApprovals(options, io, async (approvals) => {
     const saved = await approvals.current();
     if (saved.length === 0) writeLine(io.stderr, "no approvals are saved");
-    for (const { rule } of saved) writeLine(io.stdout, `${approvalId(rule)}  ${describe(rule)}`);
+    for (const { rule } of saved)
+      writeLine(io.stdout, `${approvalId(rule)}  ${describe(rule)}`);
     return ExitCode.OK;
   });
 }
 
-/** `devtool approvals remove`: removes a saved approval, on all servers that share it. */
-export async function approvalsRemove(id: string, options: ApprovalsOptions, io: Io): Promise<number> {
+/**
+ * `devtool approvals remove`: removes a saved approval, on all servers that
+ * share it.
+ */
+export async function approvalsRemove(
+  id: string,
+  options: ApprovalsOptions,
+  io: Io,
+): Promise<number> {
   return withApprovals(options, io, async (approvals) => {
     const rule = await approvals.withdraw(id);
     if (rule) writeLine(io.stdout, `asks again: ${describe(rule)}`);
-    else writeLine(io.stderr, `approval "${visibleName(id)}" does not exist: see devtool approvals list`);
+    else
+      writeLine(
+        io.stderr,
+        `approval "${visibleName(id)}" does not exist: see devtool approvals list`,
+      );
     return rule ? ExitCode.OK : ExitCode.FAILED;
   });
 }
@@ -39,15 +54,22 @@ function describe(rule: PolicyRule): string {
   return `${visibleName(describeRule(rule))} in ${visibleName(rule.workspace)}`;
 }
 
-/** Opens the approvals of the servers that use a data directory: those of their database, or of the directory. */
+/**
+ * Opens the approvals of the servers that use a data directory: those of their
+ * database, or of the directory.
+ */
 async function withApprovals(
   { data, config, store: flag }: ApprovalsOptions,
   io: Io,
   use: (approvals: SavedApprovals) => Promise<number>,
 ): Promise<number> {
   const directory = resolve(data ?? defaultDataDirectory(io.env));
-  const onNotice = (text: string): void => writeLine(io.stderr, `devtool: ${indented(text)}`);
-  const { openStore } = storeOptions(flag, await operatorConfig(config, directory));
+  const onNotice = (text: string): void =>
+    writeLine(io.stderr, `devtool: ${indented(text)}`);
+  const { openStore } = storeOptions(
+    flag,
+    await operatorConfig(config, directory),
+  );
   if (!openStore) return use(await SavedApprovals.open(directory, onNotice));
   await using store = await openStore();
   if (!store.shared) throw new Error("the store keeps no approvals");

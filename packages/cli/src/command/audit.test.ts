@@ -3,9 +3,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fromJsonString } from "@bufbuild/protobuf";
-import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { AuditAction, AuditRecordSchema, emptyTask, reduceTask, type Task } from "@devtool/schema";
+import {
+  AuditAction,
+  AuditRecordSchema,
+  emptyTask,
+  reduceTask,
+  type Task,
+} from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection.ts";
 import { runCommand } from "../testing/run-command.ts";
@@ -19,13 +30,20 @@ describe("devtool audit", () => {
   afterEach(() => rm(root, { recursive: true }));
 
   it("checks an empty log", async () => {
-    expect(await audit("verify")).toEqual({ code: 0, out: "verified 0 records\n", err: "" });
+    expect(await audit("verify")).toEqual({
+      code: 0,
+      out: "verified 0 records\n",
+      err: "",
+    });
   });
 
   it("counts the records that it verified, and says what the head of the log is, which a later check knows again", async () => {
     await work();
     const { code, out } = await audit("verify");
-    const [, head = ""] = /^verified 4 records; the last has the hash ([A-Za-z0-9+/]{43}=)\n$/.exec(out) ?? [];
+    const [, head = ""] =
+      /^verified 4 records; the last has the hash ([A-Za-z0-9+/]{43}=)\n$/.exec(
+        out,
+      ) ?? [];
     expect(code).toBe(0);
     await work();
     expect(await audit("verify", "--head", head)).toMatchObject({
@@ -35,9 +53,13 @@ describe("devtool audit", () => {
   });
 
   it("names the log file that cannot be read", async () => {
-    expect(await runCommand(["audit", "verify", "--log", join(root, "nope.db")])).toMatchObject({
+    expect(
+      await runCommand(["audit", "verify", "--log", join(root, "nope.db")]),
+    ).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^devtool: audit log ".*nope\.db" cannot be read: ENOENT/),
+      err: expect.stringMatching(
+        /^devtool: audit log ".*nope\.db" cannot be read: ENOENT/,
+      ),
     });
   });
 
@@ -48,7 +70,12 @@ describe("devtool audit", () => {
       .trimEnd()
       .split("\n")
       .map((line) => fromJsonString(AuditRecordSchema, line));
-    expect(records.map(({ number, action, toolName }) => `${number} ${AuditAction[action]} ${toolName}`)).toEqual([
+    expect(
+      records.map(
+        ({ number, action, toolName }) =>
+          `${number} ${AuditAction[action]} ${toolName}`,
+      ),
+    ).toEqual([
       "1 ASKED write_file",
       "2 APPROVED write_file",
       "3 STARTED write_file",
@@ -59,7 +86,9 @@ describe("devtool audit", () => {
 
   it("names the record that was changed or is missing", async () => {
     await work();
-    change("UPDATE audit SET data = unhex(replace(hex(data), hex('write_file'), hex('read_files'))) WHERE number = 2");
+    change(
+      "UPDATE audit SET data = unhex(replace(hex(data), hex('write_file'), hex('read_files'))) WHERE number = 2",
+    );
     expect(await audit("verify")).toMatchObject({
       code: 1,
       err: "devtool: audit log: record 2 was changed (1 record before it verified)\n",
@@ -77,7 +106,9 @@ describe("devtool audit", () => {
     expect(await audit("verify")).toEqual({
       code: 1,
       out: "",
-      err: expect.stringContaining("the audit log holds a row that is not a record: restore the store from a backup"),
+      err: expect.stringContaining(
+        "the audit log holds a row that is not a record: restore the store from a backup",
+      ),
     });
   });
 
@@ -96,7 +127,10 @@ describe("devtool audit", () => {
   });
 
   function serve() {
-    return serveCodingAgent({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+    return serveCodingAgent({
+      workspace: join(root, "workspace"),
+      dataDirectory: join(root, "data"),
+    });
   }
 
   /** Has a file written, with approval: four records. */
@@ -104,15 +138,24 @@ describe("devtool audit", () => {
     await using server = await serve();
     const client = await createClient(server, "connect");
     const signal = AbortSignal.timeout(300_000);
-    const follow = async (request: Parameters<typeof streamMessage>[1], from: Task): Promise<Task> => {
+    const follow = async (
+      request: Parameters<typeof streamMessage>[1],
+      from: Task,
+    ): Promise<Task> => {
       let task = from;
-      for await (const event of streamMessage(client, request, signal)) task = reduceTask(task, event);
+      for await (const event of streamMessage(client, request, signal))
+        task = reduceTask(task, event);
       return task;
     };
     const message = textMessage(crypto.randomUUID(), "write hello.txt hello");
     const asked = await follow({ message }, emptyTask());
-    const parts = pendingToolCalls(asked).map((call) => confirmationPart(call, "proceed_once"));
-    await follow({ message: { messageId: crypto.randomUUID(), parts }, taskId: asked.id }, asked);
+    const parts = pendingToolCalls(asked).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
+    await follow(
+      { message: { messageId: crypto.randomUUID(), parts }, taskId: asked.id },
+      asked,
+    );
   }
 
   function change(sql: string): void {
@@ -123,6 +166,13 @@ describe("devtool audit", () => {
 
   async function audit(...args: readonly string[]) {
     await using server = await serve();
-    return await runCommand(["audit", ...args, "--url", server.url, "--token", server.token]);
+    return await runCommand([
+      "audit",
+      ...args,
+      "--url",
+      server.url,
+      "--token",
+      server.token,
+    ]);
   }
 });

@@ -8,19 +8,35 @@ import { type Io, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 
-/** Options of `devtool audit`. With `log`, reads a file of `devtool run` instead of a server's log. */
+/**
+ * Options of `devtool audit`. With `log`, reads a file of `devtool run` instead
+ * of a server's log.
+ */
 export interface AuditOptions extends ConnectionOptions {
   readonly log?: string;
 }
 
-/** `devtool audit export`: prints each record of the audit log as a line of JSON, oldest first. */
-export async function exportAudit(options: AuditOptions, io: Io): Promise<number> {
-  for await (const record of readAudit(options, io)) writeJsonLine(io.stdout, AuditRecordSchema, record);
+/**
+ * `devtool audit export`: prints each record of the audit log as a line of
+ * JSON, oldest first.
+ */
+export async function exportAudit(
+  options: AuditOptions,
+  io: Io,
+): Promise<number> {
+  for await (const record of readAudit(options, io))
+    writeJsonLine(io.stdout, AuditRecordSchema, record);
   return ExitCode.OK;
 }
 
-/** `devtool audit verify`: checks that no record of the audit log was changed, moved or removed. */
-export async function verify(options: AuditOptions & { readonly head?: string }, io: Io): Promise<number> {
+/**
+ * `devtool audit verify`: checks that no record of the audit log was changed,
+ * moved or removed.
+ */
+export async function verify(
+  options: AuditOptions & { readonly head?: string },
+  io: Io,
+): Promise<number> {
   let headSeen = options.head === undefined;
   async function* watched(): AsyncIterable<AuditRecord> {
     for await (const record of readAudit(options, io)) {
@@ -29,9 +45,20 @@ export async function verify(options: AuditOptions & { readonly head?: string },
     }
   }
   const { count, head, fault } = await verifyAudit(watched());
-  if (fault !== undefined) return failed(`${fault} (${countOf(count, "record")} before it verified)`, io);
-  if (!headSeen) return failed(`no record has the hash "${options.head}": the end of the log was cut off`, io);
-  writeLine(io.stdout, `verified ${countOf(count, "record")}${head === "" ? "" : `; the last has the hash ${head}`}`);
+  if (fault !== undefined)
+    return failed(
+      `${fault} (${countOf(count, "record")} before it verified)`,
+      io,
+    );
+  if (!headSeen)
+    return failed(
+      `no record has the hash "${options.head}": the end of the log was cut off`,
+      io,
+    );
+  writeLine(
+    io.stdout,
+    `verified ${countOf(count, "record")}${head === "" ? "" : `; the last has the hash ${head}`}`,
+  );
   return ExitCode.OK;
 }
 
@@ -40,16 +67,23 @@ function failed(problem: string, io: Io): number {
   return ExitCode.FAILED;
 }
 
-async function* readAudit(options: AuditOptions, io: Io): AsyncIterable<AuditRecord> {
+async function* readAudit(
+  options: AuditOptions,
+  io: Io,
+): AsyncIterable<AuditRecord> {
   if (options.log !== undefined) {
     // Opening a file that is not there would create it.
     await access(options.log).catch((cause: unknown) => {
-      throw new Error(`audit log "${options.log}" cannot be read: ${errorMessage(cause)}`, { cause });
+      throw new Error(
+        `audit log "${options.log}" cannot be read: ${errorMessage(cause)}`,
+        { cause },
+      );
     });
     const { SqliteTaskStore } = await import("@devtool/server/operator");
     await using store = await SqliteTaskStore.open(options.log);
     return yield* store.readAudit(0n);
   }
   const client = await connect(options, io);
-  for await (const { record } of client.audit.readAudit({})) if (record) yield record;
+  for await (const { record } of client.audit.readAudit({}))
+    if (record) yield record;
 }

@@ -1,4 +1,11 @@
-import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
@@ -44,20 +51,32 @@ describe("devtool chat", () => {
   });
 
   it("says why a command does not start, and goes on", async () => {
-    const { said, erred } = await read(["/abuot", "/shell", "text Still here.", "/exit"]);
+    const { said, erred } = await read([
+      "/abuot",
+      "/shell",
+      "text Still here.",
+      "/exit",
+    ]);
     expect(erred).toContain("/abuot does not exist: did you mean /about?");
     expect(erred).toContain("/shell needs <command>: the command line to run");
     expect(said).toContain("Still here.");
   });
 
   it("sends as messages what only begins with a slash", async () => {
-    const { said, erred } = await read(["/etc/passwd is a path", "//help", "/exit"]);
+    const { said, erred } = await read([
+      "/etc/passwd is a path",
+      "//help",
+      "/exit",
+    ]);
     expect(said.split("This is the scripted agent")).toHaveLength(3);
     expect(erred).toBe("");
   });
 
   it("keeps commands and messages in one context and messages in one task", async () => {
-    const { said } = await read(["/help", "write one.txt 1", "read one.txt", "/exit"], { approve: "all" });
+    const { said } = await read(
+      ["/help", "write one.txt 1", "read one.txt", "/exit"],
+      { approve: "all" },
+    );
     expect(said).toContain("/help - Lists the slash commands");
     expect(said).toContain("read_file: 1");
   });
@@ -65,14 +84,24 @@ describe("devtool chat", () => {
   it("runs a command of a continued conversation in the mode of the command line", async () => {
     await read(["text Begun.", "/exit"]);
     const lines = ["/shell touch planned.txt", "/exit"];
-    const { said } = await read(lines, { continue: true, approvalMode: "plan", approve: "all" });
+    const { said } = await read(lines, {
+      continue: true,
+      approvalMode: "plan",
+      approve: "all",
+    });
     expect(said).toContain("run_shell_command");
     expect(await readdir(workspace)).not.toContain("planned.txt");
   });
 
   it("declines where nobody can be asked, takes no line for an answer, and ends with 3", async () => {
-    const { said, erred, code } = await read(["write two.txt 2", "y", "text Not now."]);
-    expect(erred).toBe("declined write_file: nobody can be asked (see --approve)\n");
+    const { said, erred, code } = await read([
+      "write two.txt 2",
+      "y",
+      "text Not now.",
+    ]);
+    expect(erred).toBe(
+      "declined write_file: nobody can be asked (see --approve)\n",
+    );
     expect(said).toContain("Not now.");
     expect(await readdir(workspace)).not.toContain("two.txt");
     expect(code).toBe(3);
@@ -171,26 +200,36 @@ describe("devtool chat", () => {
   it.each([
     ["that is marked as such", (terminal: FakeTerminal) => terminal.paste("y")],
     ["that ends with Enter", (terminal: FakeTerminal) => terminal.paste("y\r")],
-    ["that is not marked", (terminal: FakeTerminal) => terminal.send("y\rtext and so on")],
-  ])("takes no paste for an approval, one %s, and keeps it", async (_what, paste) => {
-    const { terminal, code } = start();
-    terminal.press("write pasted.txt pasted\r");
-    await terminal.shows("choose > ");
-    paste(terminal);
-    await terminal.shows("· kept for your next message: y");
-    terminal.press("n\r");
-    await terminal.shows("- write_file");
-    await terminal.shows(PROMPT);
-    terminal.interrupt();
-    terminal.interrupt();
-    expect(await code).toBe(0);
-    expect(await readdir(workspace)).not.toContain("pasted.txt");
-  });
+    [
+      "that is not marked",
+      (terminal: FakeTerminal) => terminal.send("y\rtext and so on"),
+    ],
+  ])(
+    "takes no paste for an approval, one %s, and keeps it",
+    async (_what, paste) => {
+      const { terminal, code } = start();
+      terminal.press("write pasted.txt pasted\r");
+      await terminal.shows("choose > ");
+      paste(terminal);
+      await terminal.shows("· kept for your next message: y");
+      terminal.press("n\r");
+      await terminal.shows("- write_file");
+      await terminal.shows(PROMPT);
+      terminal.interrupt();
+      terminal.interrupt();
+      expect(await code).toBe(0);
+      expect(await readdir(workspace)).not.toContain("pasted.txt");
+    },
+  );
 
   it("sends a paste of many lines as one message", async () => {
     const { terminal, code } = start();
     await terminal.shows("> ");
-    terminal.paste(Array.from({ length: 30 }, (_, line) => `text line ${line + 1}\\n`).join("\r"));
+    terminal.paste(
+      Array.from({ length: 30 }, (_, line) => `text line ${line + 1}\\n`).join(
+        "\r",
+      ),
+    );
     await terminal.shows("[paste 1: 30 lines]");
     terminal.press("\r");
     await terminal.shows("line 30\n");
@@ -204,7 +243,9 @@ describe("devtool chat", () => {
     terminal.press("write edited.txt first\r");
     await terminal.shows("choose > ");
     terminal.press("e\r");
-    await terminal.shows("no editor is set: start this command with EDITOR=vi, for example");
+    await terminal.shows(
+      "no editor is set: start this command with EDITOR=vi, for example",
+    );
     await terminal.shows("choose > ");
     terminal.press("y\r");
     await terminal.shows("✓ write_file");
@@ -215,9 +256,16 @@ describe("devtool chat", () => {
 
   it("asks again after an editor that failed, and takes what the next one made", async () => {
     const editor = join(workspace, "editor.sh");
-    await writeFile(editor, `#!/bin/sh\n[ -e "$0.ran" ] || { touch "$0.ran"; exit 4; }\necho second >"$1"\n`);
+    await writeFile(
+      editor,
+      `#!/bin/sh\n[ -e "$0.ran" ] || { touch "$0.ran"; exit 4; }\necho second >"$1"\n`,
+    );
     await chmod(editor, 0o700);
-    const { terminal, code } = start({ ...process.env, NO_COLOR: "1", VISUAL: editor });
+    const { terminal, code } = start({
+      ...process.env,
+      NO_COLOR: "1",
+      VISUAL: editor,
+    });
     terminal.press("write mine.txt first\r");
     await terminal.shows("choose > ");
     terminal.press("e\r");
@@ -227,7 +275,9 @@ describe("devtool chat", () => {
     await terminal.shows("✓ write_file");
     terminal.press("/exit\r");
     expect(await code).toBe(0);
-    expect(await readFile(join(workspace, "mine.txt"), "utf8")).toBe("second\n");
+    expect(await readFile(join(workspace, "mine.txt"), "utf8")).toBe(
+      "second\n",
+    );
   });
 
   it("puts a question again that was left open, before it sends the next message", async () => {
@@ -247,10 +297,21 @@ describe("devtool chat", () => {
 
   it("goes on in the task of a short id, whose next message has the settings of the command line", async () => {
     await read(["text Begun.", "/exit"]);
-    const { tasks } = await client().tasks.listTasks({ titleContains: "Begun", pageSize: 1 });
+    const { tasks } = await client().tasks.listTasks({
+      titleContains: "Begun",
+      pageSize: 1,
+    });
     const taskId = tasks[0]?.id ?? "";
-    const options = { task: taskId.slice(0, 8), model: "tiny", approvalMode: "plan", approve: "all" };
-    const { code } = await read(["write plan.txt plan", "text On.", "/exit"], options);
+    const options = {
+      task: taskId.slice(0, 8),
+      model: "tiny",
+      approvalMode: "plan",
+      approve: "all",
+    };
+    const { code } = await read(
+      ["write plan.txt plan", "text On.", "/exit"],
+      options,
+    );
     expect(code).toBe(0);
     const { task } = await client().tasks.getTask({ taskId });
     const sent = task?.history.filter(({ role }) => role === Role.USER);
@@ -261,21 +322,48 @@ describe("devtool chat", () => {
 
   function client() {
     const interceptors = [bearerInterceptor(server.token)];
-    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, interceptors, httpVersion: "1.1" }));
+    return createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        interceptors,
+        httpVersion: "1.1",
+      }),
+    );
   }
 
-  function start(env?: Io["env"]): { readonly terminal: FakeTerminal; readonly code: Promise<number> } {
+  function start(env?: Io["env"]): {
+    readonly terminal: FakeTerminal;
+    readonly code: Promise<number>;
+  } {
     const terminal = new FakeTerminal(env);
-    return { terminal, code: chat({ url: server.url, token: server.token, protocol: "connect" }, terminal.io) };
+    return {
+      terminal,
+      code: chat(
+        { url: server.url, token: server.token, protocol: "connect" },
+        terminal.io,
+      ),
+    };
   }
 
   /** Has it read its messages from a file. */
   async function read(
     lines: readonly string[],
-    options: Pick<ChatOptions, "approve" | "task" | "continue" | "model" | "approvalMode"> = {},
-  ): Promise<{ readonly said: string; readonly erred: string; readonly code: number }> {
-    const { io, out, err } = pipedIo({ stdin: lines.map((line) => `${line}\n`).join("") });
-    const code = await chat({ url: server.url, token: server.token, protocol: "connect", ...options }, io);
+    options: Pick<
+      ChatOptions,
+      "approve" | "task" | "continue" | "model" | "approvalMode"
+    > = {},
+  ): Promise<{
+    readonly said: string;
+    readonly erred: string;
+    readonly code: number;
+  }> {
+    const { io, out, err } = pipedIo({
+      stdin: lines.map((line) => `${line}\n`).join(""),
+    });
+    const code = await chat(
+      { url: server.url, token: server.token, protocol: "connect", ...options },
+      io,
+    );
     return { said: out(), erred: err(), code };
   }
 });

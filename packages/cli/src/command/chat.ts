@@ -1,5 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { type DevtoolClient, pendingToolCalls, textMessage } from "@devtool/client";
+import {
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
 import {
   CommandExecutionStatus,
   emptyTask,
@@ -14,7 +18,12 @@ import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
 import { completeCommand } from "../completion.ts";
 import { createNotifier, openConnection } from "../connection.ts";
 import { continuedTaskId } from "../continued-task.ts";
-import { answerAll, type ConversationOptions, converse, followToRest } from "../conversation.ts";
+import {
+  answerAll,
+  type ConversationOptions,
+  converse,
+  followToRest,
+} from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
@@ -26,14 +35,18 @@ import { createAnswering, sessionSettings } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
 
 /**
- * `devtool chat`: a conversation in one task, and slash commands in its context.
+ * `devtool chat`: a conversation in one task, and slash commands in its
+ * context.
  *
- * Esc and Ctrl-C cancel the turn; a second Ctrl-C ends the chat. Between turns Ctrl-C empties the line first.
+ * Esc and Ctrl-C cancel the turn; a second Ctrl-C ends the chat. Between turns
+ * Ctrl-C empties the line first.
  */
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const mode = approvalModeOf(options.approvalMode);
-  // Ink needs a terminal that can move its cursor. It is loaded only here, while the server is looked for.
-  const canRedraw = isAtTerminal(io.stdin) && isAtTerminal(io.stdout) && io.env.TERM !== "dumb";
+  // Ink needs a terminal that can move its cursor. It is loaded only here,
+  // while the server is looked for.
+  const canRedraw =
+    isAtTerminal(io.stdin) && isAtTerminal(io.stdout) && io.env.TERM !== "dumb";
   const loading = canRedraw ? import("../chat/terminal-chat.ts") : undefined;
   let tell = createNotifier(io);
   const connection = await openConnection(options, io, (text) => tell(text));
@@ -46,34 +59,62 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   return lineChat({ connection, options, io, onNotice });
 }
 
-/** Chats line by line: for pipes, and for terminals that cannot move their cursor. */
-async function lineChat({ connection, options, io, onNotice }: ChatDependencies): Promise<number> {
+/**
+ * Chats line by line: for pipes, and for terminals that cannot move their
+ * cursor.
+ */
+async function lineChat({
+  connection,
+  options,
+  io,
+  onNotice,
+}: ChatDependencies): Promise<number> {
   const { client, address, isServerGone } = connection;
   const session = new ChatSession(client, options, io);
   onNotice((text) => session.tell(`· ${text}`));
   await session.refreshCommands(session.signal);
   const paint = paintFor(io);
   using prompter = createPrompter(io, {
-    complete: (line) => completeCommand(line, session.commands, ["exit", "quit"]),
+    complete: (line) =>
+      completeCommand(line, session.commands, ["exit", "quit"]),
     onQueued: (message) => session.tell(`· queued: ${message}`),
     onEscape: () => interrupts.cancelTurn(),
   });
-  writeLine(io.stdout, paint("dim", `${visible(headline(address, options))}\n${WELCOME}`));
-  const { approve, exitCode } = createAnswering({ approve: "ask", ...options }, io, prompter.questioner);
+  writeLine(
+    io.stdout,
+    paint("dim", `${visible(headline(address, options))}\n${WELCOME}`),
+  );
+  const { approve, exitCode } = createAnswering(
+    { approve: "ask", ...options },
+    io,
+    prompter.questioner,
+  );
   const conversation = session.conversation(approve);
-  const interrupts = new Interrupts({ client, io, prompter, running: () => session.running, isServerGone });
+  const interrupts = new Interrupts({
+    client,
+    io,
+    prompter,
+    running: () => session.running,
+    isServerGone,
+  });
   await session.open(conversation, interrupts);
   for (;;) {
     let line = await prompter.message(paint("heading", "> "), session.signal);
     // A line that ends with a backslash continues in the next one.
     while (line?.endsWith("\\")) {
-      const more = await prompter.message(paint("heading", "… "), session.signal);
+      const more = await prompter.message(
+        paint("heading", "… "),
+        session.signal,
+      );
       line = `${line.slice(0, -1)}\n${more ?? ""}`;
     }
-    if (line === undefined || line === "/exit" || line === "/quit") return exitCode({ state: TaskState.COMPLETED });
+    if (line === undefined || line === "/exit" || line === "/quit")
+      return exitCode({ state: TaskState.COMPLETED });
     if (line === "") continue;
-    if (!(await session.answer(conversation, interrupts))) prompter.restore(line);
-    else if (isSlashLine(line)) await session.command(line, conversation, interrupts);
+    if (!(await session.answer(conversation, interrupts)))
+      prompter.restore(line);
+    else if (isSlashLine(line))
+      await session.command(line, conversation, interrupts);
     else await session.say(line, conversation, interrupts);
     if (interrupts.leaving) return ExitCode.CANCELED;
   }
@@ -95,7 +136,10 @@ class ChatSession {
   readonly #io: Io;
   #task: Task = emptyTask();
   #contextId = "";
-  /** The settings that the next message or command changes in the session that is continued. */
+  /**
+   * The settings that the next message or command changes in the session that
+   * is continued.
+   */
   #change: Partial<ReturnType<typeof sessionSettings>> = {};
   readonly #transcript: Transcript;
 
@@ -106,7 +150,10 @@ class ChatSession {
     this.#io = io;
   }
 
-  /** Returns how turns are followed: each event is printed and applied to the current task. */
+  /**
+   * Returns how turns are followed: each event is printed and applied to the
+   * current task.
+   */
   conversation(approve: ConversationOptions["approve"]): ConversationOptions {
     return {
       client: this.#client,
@@ -121,77 +168,141 @@ class ChatSession {
     };
   }
 
-  /** Continues the task of `--task` or `--continue`, with its open questions. */
-  async open(conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
-    const taskId = await continuedTaskId(this.#client, this.#options, this.signal);
+  /**
+   * Continues the task of `--task` or `--continue`, with its open questions.
+   */
+  async open(
+    conversation: ConversationOptions,
+    interrupts: Interrupts,
+  ): Promise<void> {
+    const taskId = await continuedTaskId(
+      this.#client,
+      this.#options,
+      this.signal,
+    );
     if (taskId === undefined) return;
-    const { task } = await this.#client.tasks.getTask({ taskId }, { signal: this.signal });
+    const { task } = await this.#client.tasks.getTask(
+      { taskId },
+      { signal: this.signal },
+    );
     this.#change = sessionSettings(this.#options);
     this.running = task ?? emptyTask();
-    this.#keep(await interrupts.during((signal) => answerAll(this.running, conversation, signal)));
+    this.#keep(
+      await interrupts.during((signal) =>
+        answerAll(this.running, conversation, signal),
+      ),
+    );
   }
 
   /** Prints a line between the events of a turn. */
   tell(text: string): void {
-    this.#io.stdout.write(this.#transcript.line(paintFor(this.#io)("dim", visible(text))));
+    this.#io.stdout.write(
+      this.#transcript.line(paintFor(this.#io)("dim", visible(text))),
+    );
   }
 
-  /** Repeats questions that were left open, for example because the answer did not arrive. Returns whether none is left. */
-  async answer(conversation: ConversationOptions, interrupts: Interrupts): Promise<boolean> {
+  /**
+   * Repeats questions that were left open, for example because the answer did
+   * not arrive. Returns whether none is left.
+   */
+  async answer(
+    conversation: ConversationOptions,
+    interrupts: Interrupts,
+  ): Promise<boolean> {
     const asking = this.running;
     if (pendingToolCalls(asking).length === 0) return true;
-    const task = await interrupts.during((signal) => answerAll(asking, conversation, signal));
+    const task = await interrupts.during((signal) =>
+      answerAll(asking, conversation, signal),
+    );
     if (asking.id === this.#task.id) this.#keep(task);
     this.running = task;
     return pendingToolCalls(task).length === 0;
   }
 
   /** Sends a message. A leading `//` stands for one slash. */
-  async say(line: string, conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
+  async say(
+    line: string,
+    conversation: ConversationOptions,
+    interrupts: Interrupts,
+  ): Promise<void> {
     const message = textMessage(randomUUID(), line.replace(/^\/\//, "/"));
     const before = this.#task;
     this.running = before;
-    const where = before.id === "" ? this.#where() : { taskId: before.id, ...this.#change };
+    const where =
+      before.id === "" ? this.#where() : { taskId: before.id, ...this.#change };
     const task = await interrupts.during(async (signal) => {
-      const ended = await converse({ request: { message, ...where }, before }, conversation, signal);
+      const ended = await converse(
+        { request: { message, ...where }, before },
+        conversation,
+        signal,
+      );
       // The session has the mode now. A model is chosen for one message.
-      if (this.#options.task !== undefined) this.#change = sessionSettings({ model: this.#options.model });
+      if (this.#options.task !== undefined)
+        this.#change = sessionSettings({ model: this.#options.model });
       return ended;
     });
     this.#keep(task);
     if (isTerminal(this.#task.state)) this.#io.stdout.write("\n");
   }
 
-  /** Runs a slash command in the context of the chat. Prints the reason if it does not start. */
-  async command(line: string, conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
+  /**
+   * Runs a slash command in the context of the chat. Prints the reason if it
+   * does not start.
+   */
+  async command(
+    line: string,
+    conversation: ConversationOptions,
+    interrupts: Interrupts,
+  ): Promise<void> {
     this.running = emptyTask();
     const task = await interrupts.during(async (signal) => {
       await this.refreshCommands(signal);
       const command = readSlashLine(line, this.commands);
       const request = { command, ...this.#where(), ...this.#change };
-      const { result } = await this.#client.commands.runSlashCommand(request, { signal });
+      const { result } = await this.#client.commands.runSlashCommand(request, {
+        signal,
+      });
       if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
-        writeLine(this.#io.stderr, indented(result?.message || "the command did not start"));
+        writeLine(
+          this.#io.stderr,
+          indented(result?.message || "the command did not start"),
+        );
         return this.running;
       }
-      return answerAll(await followToRest(result.executionId, conversation, signal), conversation, signal);
+      return answerAll(
+        await followToRest(result.executionId, conversation, signal),
+        conversation,
+        signal,
+      );
     });
     this.running = task;
     this.#contextId ||= task.contextId;
     if (task.id !== "") this.#io.stdout.write("\n");
   }
 
-  /** Lists the server's slash commands again: none if the server cannot list them. */
+  /**
+   * Lists the server's slash commands again: none if the server cannot list
+   * them.
+   */
   async refreshCommands(signal: AbortSignal): Promise<void> {
     const { commands } = this.#client;
-    const listed = await commands.getAllSlashCommands(this.#where(), { signal }).catch(() => undefined);
+    const listed = await commands
+      .getAllSlashCommands(this.#where(), { signal })
+      .catch(() => undefined);
     signal.throwIfAborted();
     this.commands = listed?.commands ?? [];
   }
 
-  /** Returns the context of the next request: the chat's, or a new one with the settings of the command line. */
-  #where(): { readonly contextId: string } | ReturnType<typeof sessionSettings> {
-    return this.#contextId === "" ? sessionSettings(this.#options) : { contextId: this.#contextId };
+  /**
+   * Returns the context of the next request: the chat's, or a new one with the
+   * settings of the command line.
+   */
+  #where():
+    | { readonly contextId: string }
+    | ReturnType<typeof sessionSettings> {
+    return this.#contextId === ""
+      ? sessionSettings(this.#options)
+      : { contextId: this.#contextId };
   }
 
   #keep(task: Task): void {

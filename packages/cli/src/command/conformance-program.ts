@@ -5,26 +5,44 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { create, fromJsonString } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { type CaseResult, type ProgramStreams, runClientSuite, runProgramSuite } from "@devtool/conformance";
+import {
+  type CaseResult,
+  type ProgramStreams,
+  runClientSuite,
+  runProgramSuite,
+} from "@devtool/conformance";
 import { BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
 import { errorMessage } from "../errors.ts";
 import type { Play } from "./conformance-play.ts";
 
-/** Reads a `binding.json` and prepares the program and client suites for its program, with a server of its own. */
-export async function playProgram(path: string, signal: AbortSignal): Promise<Play> {
+/**
+ * Reads a `binding.json` and prepares the program and client suites for its
+ * program, with a server of its own.
+ */
+export async function playProgram(
+  path: string,
+  signal: AbortSignal,
+): Promise<Play> {
   const binding = await readFile(path, "utf8")
     .then((text) => fromJsonString(BindingSchema, text))
     .catch((cause: unknown) => {
-      throw new Error(`${path} cannot be used: ${errorMessage(cause)}`, { cause });
+      throw new Error(`${path} cannot be used: ${errorMessage(cause)}`, {
+        cause,
+      });
     });
   const { title, program, knownFailures } = binding;
   const words = program?.words ?? [];
   const [command, ...args] = words;
-  if (command === undefined) throw new Error(`${path} names no program: add "program": {"words": ["…"]}`);
+  if (command === undefined)
+    throw new Error(
+      `${path} names no program: add "program": {"words": ["…"]}`,
+    );
   return {
     suite: "JSON, client and resume",
     subject: { name: words.join(" "), agent: title, agentVersion: "" },
-    known: create(KnownFailingSchema, { failures: knownFailures.map(({ id, reason }) => ({ id, reason })) }),
+    known: create(KnownFailingSchema, {
+      failures: knownFailures.map(({ id, reason }) => ({ id, reason })),
+    }),
     results: programResults({ command, args, path }, signal),
   };
 }
@@ -41,11 +59,18 @@ async function* programResults(
   signal: AbortSignal,
 ): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
-  const running = spawn(command, args, { cwd: dirname(resolve(path)), stdio: ["pipe", "pipe", "inherit"], signal });
+  const running = spawn(command, args, {
+    cwd: dirname(resolve(path)),
+    stdio: ["pipe", "pipe", "inherit"],
+    signal,
+  });
   // Rejects when the program cannot be started, and never resolves.
   const failed = once(running, "error").then(([cause]): never => {
     const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
-    throw new Error(`program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`, { cause });
+    throw new Error(
+      `program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`,
+      { cause },
+    );
   });
   failed.catch(() => undefined);
   try {
@@ -54,7 +79,9 @@ async function* programResults(
     yield* runProgramSuite(streams, signal, { server });
     yield* runClientSuite(streams, signal);
     for (const binding of ["JSONRPC", "HTTP+JSON"] as const)
-      yield* runClientSuite(streams, signal, { over: { protocolVersion: "1.0", binding } });
+      yield* runClientSuite(streams, signal, {
+        over: { protocolVersion: "1.0", binding },
+      });
   } finally {
     running.stdin?.destroy();
     running.kill();
@@ -62,12 +89,20 @@ async function* programResults(
   }
 }
 
-/** Returns the streams of a program. Writing and reading reject when the program has failed. */
-function programStreams({ stdin, stdout }: ChildProcess, failed: Promise<never>): ProgramStreams {
+/**
+ * Returns the streams of a program. Writing and reading reject when the program
+ * has failed.
+ */
+function programStreams(
+  { stdin, stdout }: ChildProcess,
+  failed: Promise<never>,
+): ProgramStreams {
   if (!stdin || !stdout) throw new Error("the program has no standard streams");
   // The end of its output reports that a program has ended.
   stdin.on("error", () => undefined);
-  async function* readOutput(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  async function* readOutput(
+    chunks: AsyncIterable<Uint8Array>,
+  ): AsyncIterable<Uint8Array> {
     const iterator = chunks[Symbol.asyncIterator]();
     for (;;) {
       const { done, value } = await Promise.race([iterator.next(), failed]);
@@ -77,7 +112,12 @@ function programStreams({ stdin, stdout }: ChildProcess, failed: Promise<never>)
   }
   return {
     async write(bytes) {
-      if (!stdin.write(bytes)) await Promise.race([once(stdin, "drain"), once(stdin, "close"), failed]);
+      if (!stdin.write(bytes))
+        await Promise.race([
+          once(stdin, "drain"),
+          once(stdin, "close"),
+          failed,
+        ]);
     },
     output: readOutput(stdout),
   };

@@ -2,7 +2,12 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import {
+  type Client,
+  Code,
+  ConnectError,
+  createClient,
+} from "@connectrpc/connect";
 import { bearerInterceptor } from "@devtool/client";
 import { BrowserAccessService, type BrowserSession } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
@@ -11,7 +16,11 @@ import { type ConnectionOptions, findServer, trustIn } from "../connection.ts";
 import { defaultDataDirectory, discoveryPath } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { missingForPhone, qrCode, selfSignedFingerprint } from "../phone-code.ts";
+import {
+  missingForPhone,
+  qrCode,
+  selfSignedFingerprint,
+} from "../phone-code.ts";
 import { writePrivateFile } from "../private-file.ts";
 import { visibleName } from "../render/style.ts";
 
@@ -25,18 +34,28 @@ export interface ConsoleOptions extends ConnectionOptions {
 
 type Access = Client<typeof BrowserAccessService>;
 
-/** `devtool console`: opens the console in a browser, or lists and revokes the sessions of browsers. */
-export async function openConsole(options: ConsoleOptions, io: Io): Promise<number> {
+/**
+ * `devtool console`: opens the console in a browser, or lists and revokes the
+ * sessions of browsers.
+ */
+export async function openConsole(
+  options: ConsoleOptions,
+  io: Io,
+): Promise<number> {
   const found = await browserAccess(options, io);
   const { access, url } = found;
   const { label = "", data = defaultDataDirectory(io.env), open } = options;
   try {
     if (options.list) await listSessions(access, io);
-    else if (options.revoke !== undefined) await access.revokeBrowserSession({ id: options.revoke });
+    else if (options.revoke !== undefined)
+      await access.revokeBrowserSession({ id: options.revoke });
     else {
       const address = await codedAddress(access, url, label);
       if (open !== false) await openInBrowser(address, data, io);
-      writeLine(io.stdout, `Open this address within a minute; it works once:\n\n  ${address}\n`);
+      writeLine(
+        io.stdout,
+        `Open this address within a minute; it works once:\n\n  ${address}\n`,
+      );
       await showPhoneCode(found, io);
     }
   } catch (reason) {
@@ -61,76 +80,127 @@ interface BrowserAccess {
   readonly certificate?: string;
 }
 
-/** Connects to the running or named server, over Connect. Throws when there is none. */
-async function browserAccess(options: ConnectionOptions, io: Io): Promise<BrowserAccess> {
+/**
+ * Connects to the running or named server, over Connect. Throws when there is
+ * none.
+ */
+async function browserAccess(
+  options: ConnectionOptions,
+  io: Io,
+): Promise<BrowserAccess> {
   const address = await findServer(options, io, AbortSignal.timeout(10_000));
   if (!address) {
     const path = discoveryPath(options.data ?? defaultDataDirectory(io.env));
-    throw new Error(`no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`);
+    throw new Error(
+      `no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`,
+    );
   }
   const { url, token, certificate, info } = address;
   const { nodeOptions } = await trustIn(certificate);
   const { createConnectTransport } = await import("@connectrpc/connect-node");
   const interceptors = [bearerInterceptor(token)];
-  const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors, nodeOptions });
+  const transport = createConnectTransport({
+    baseUrl: url,
+    httpVersion: "1.1",
+    interceptors,
+    nodeOptions,
+  });
   const access = createClient(BrowserAccessService, transport);
-  return { access, url, publicUrl: info?.publicUrl || url, ...defined({ certificate }) };
+  return {
+    access,
+    url,
+    publicUrl: info?.publicUrl || url,
+    ...defined({ certificate }),
+  };
 }
 
 async function listSessions(access: Access, io: Io): Promise<void> {
   const { sessions } = await access.listBrowserSessions({});
-  const time = (at: BrowserSession["createTime"]): string => (at ? timestampDate(at).toISOString() : "");
+  const time = (at: BrowserSession["createTime"]): string =>
+    at ? timestampDate(at).toISOString() : "";
   for (const { id, label, createTime, expireTime } of sessions) {
     const line = `${id}  since ${time(createTime)}  until ${time(expireTime)}  ${label}`;
     writeLine(io.stdout, visibleName(line).trimEnd());
   }
 }
 
-/** Prints a QR code with an address for a phone, or what the server needs for that. The phone gets a code, and so a session, of its own. */
-async function showPhoneCode({ access, publicUrl, certificate }: BrowserAccess, io: Io): Promise<void> {
+/**
+ * Prints a QR code with an address for a phone, or what the server needs for
+ * that. The phone gets a code, and so a session, of its own.
+ */
+async function showPhoneCode(
+  { access, publicUrl, certificate }: BrowserAccess,
+  io: Io,
+): Promise<void> {
   const missing = missingForPhone(publicUrl);
   if (missing.length > 0) {
     const needs = missing.map((need) => `\n  - ${need}`).join("");
-    return writeLine(io.stdout, `A phone cannot open ${publicUrl}. For a QR code, the server needs:${needs}`);
+    return writeLine(
+      io.stdout,
+      `A phone cannot open ${publicUrl}. For a QR code, the server needs:${needs}`,
+    );
   }
   const code = qrCode(await codedAddress(access, publicUrl, "phone"));
-  writeLine(io.stdout, `Or scan this with a phone within a minute; it works once, for ${publicUrl}:\n\n${code}\n`);
+  writeLine(
+    io.stdout,
+    `Or scan this with a phone within a minute; it works once, for ${publicUrl}:\n\n${code}\n`,
+  );
   const fingerprint = certificate && selfSignedFingerprint(certificate);
   if (fingerprint) {
-    const warning = "The phone will warn, because no authority has signed the certificate. Its SHA-256 fingerprint is";
+    const warning =
+      "The phone will warn, because no authority has signed the certificate. Its SHA-256 fingerprint is";
     writeLine(io.stdout, `${warning}\n  ${fingerprint}`);
   }
 }
 
 /** Returns the address of the console with a new code. */
-async function codedAddress(access: Access, url: string, label: string): Promise<string> {
+async function codedAddress(
+  access: Access,
+  url: string,
+  label: string,
+): Promise<string> {
   const { code } = await access.createAccessCode({ label });
-  // A server that is not ours may send anything, and a page and a terminal would run it.
+  // A server that is not ours may send anything, and a page and a terminal
+  // would run it.
   return `${url}/console/#code=${encodeURIComponent(code)}`;
 }
 
 /**
  * Opens an address in the default browser.
  *
- * Other users of this machine can read the arguments of programs, and the address has a code. So the browser opens a
- * file that only this user can read, which leads to the address.
+ * Other users of this machine can read the arguments of programs, and the
+ * address has a code. So the browser opens a file that only this user can read,
+ * which leads to the address.
  */
-async function openInBrowser(address: string, dataDirectory: string, io: Io): Promise<void> {
+async function openInBrowser(
+  address: string,
+  dataDirectory: string,
+  io: Io,
+): Promise<void> {
   const file = join(dataDirectory, "open-console.html");
-  await writePrivateFile(file, `<!doctype html><meta http-equiv="refresh" content="0;url=${address}">\n`);
+  await writePrivateFile(
+    file,
+    `<!doctype html><meta http-equiv="refresh" content="0;url=${address}">\n`,
+  );
   const [program, ...args] = OPENERS[process.platform] ?? ["xdg-open"];
   failpoint("devtool:browser.open.before");
-  const opener = spawn(io.env.BROWSER ?? program, [...(io.env.BROWSER ? [] : args), pathToFileURL(file).href], {
-    detached: true,
-    stdio: "ignore",
-  });
+  const opener = spawn(
+    io.env.BROWSER ?? program,
+    [...(io.env.BROWSER ? [] : args), pathToFileURL(file).href],
+    {
+      detached: true,
+      stdio: "ignore",
+    },
+  );
   failpoint("devtool:browser.open.after");
   // Without a browser, the address is printed all the same.
   opener.on("error", () => undefined);
   opener.unref();
 }
 
-const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+const OPENERS: Readonly<
+  Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>
+> = {
   darwin: ["open"],
   win32: ["rundll32", "url.dll,FileProtocolHandler"],
 };

@@ -24,10 +24,17 @@ interface Finding {
 }
 
 /** `devtool doctor`: checks that this machine can run a server. */
-export async function doctor(options: { readonly data?: string }, io: Io): Promise<number> {
+export async function doctor(
+  options: { readonly data?: string },
+  io: Io,
+): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const problem = nodeProblem(process.versions.node);
-  const node: Finding = { name: "Node", verdict: problem === "" ? "good" : "bad", says: problem || process.version };
+  const node: Finding = {
+    name: "Node",
+    verdict: problem === "" ? "good" : "bad",
+    says: problem || process.version,
+  };
   const isLinux = process.platform === "linux";
   const platform: Finding = {
     name: "platform",
@@ -36,7 +43,9 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
   };
   // An unreadable configuration is reported by `serve`.
   const config = await readConfig(undefined, data).catch(() => undefined);
-  const notices = (config?.mcpServers ?? []).flatMap((server) => runnerNotice(server) ?? []);
+  const notices = (config?.mcpServers ?? []).flatMap(
+    (server) => runnerNotice(server) ?? [],
+  );
   const findings = await Promise.all([
     node,
     sqliteVersion(),
@@ -58,7 +67,9 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
       `${paint(verdict === "info" ? "dim" : verdict, MARKS[verdict])} ${name.padEnd(16)} ${indented(says)}`,
     );
   }
-  return findings.some(({ verdict }) => verdict === "bad") ? ExitCode.FAILED : ExitCode.OK;
+  return findings.some(({ verdict }) => verdict === "bad")
+    ? ExitCode.FAILED
+    : ExitCode.OK;
 }
 
 const MARKS = { good: "✓", bad: "✗", info: "·" } as const;
@@ -66,12 +77,17 @@ const MARKS = { good: "✓", bad: "✗", info: "·" } as const;
 async function sqliteVersion(): Promise<Finding> {
   const { DatabaseSync } = await import("node:sqlite");
   const database = new DatabaseSync(":memory:");
-  const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.version);
+  const version = String(
+    database.prepare("SELECT sqlite_version() AS version").get()?.version,
+  );
   database.close();
   return { name: "SQLite", verdict: "info", says: version };
 }
 
-/** Measures how many writes per second reach the disk: the rate of durable events one at a time. */
+/**
+ * Measures how many writes per second reach the disk: the rate of durable
+ * events one at a time.
+ */
 async function syncRate(data: string): Promise<Finding> {
   const where = await access(data).then(
     () => data,
@@ -95,29 +111,50 @@ async function syncRate(data: string): Promise<Finding> {
 
 async function dataDirectory(data: string): Promise<Finding> {
   const name = "data directory";
-  if (!(await stat(data).catch(() => undefined))) return { name, verdict: "info", says: `${data} will be created` };
+  if (!(await stat(data).catch(() => undefined)))
+    return { name, verdict: "info", says: `${data} will be created` };
   return assertPrivateDirectory(data).then(
     (): Finding => ({ name, verdict: "good", says: data }),
-    (reason: Error): Finding => ({ name, verdict: "bad", says: reason.message }),
+    (reason: Error): Finding => ({
+      name,
+      verdict: "bad",
+      says: reason.message,
+    }),
   );
 }
 
-/** Checks the server's files in the data directory, and whether the program at its address wrote them. */
-async function runningServer(data: string, signal: AbortSignal): Promise<Finding> {
+/**
+ * Checks the server's files in the data directory, and whether the program at
+ * its address wrote them.
+ */
+async function runningServer(
+  data: string,
+  signal: AbortSignal,
+): Promise<Finding> {
   const name = "server";
   let info: ServerInfo | undefined;
   try {
     info = await readDiscovery(data);
     await readPrivateFile(tokenPath(data));
   } catch (reason) {
-    return { name: "token file", verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
+    return {
+      name: "token file",
+      verdict: "bad",
+      says: reason instanceof Error ? reason.message : String(reason),
+    };
   }
   const server = info && (await verifyServer(info, signal));
-  if (server?.case === "proven") return { name, verdict: "info", says: `running at ${info?.url}` };
+  if (server?.case === "proven")
+    return { name, verdict: "info", says: `running at ${info?.url}` };
   if (info && server?.case === "silent") {
-    return { name, verdict: "bad", says: unresponsiveServer(info, server.timeoutMs) };
+    return {
+      name,
+      verdict: "bad",
+      says: unresponsiveServer(info, server.timeoutMs),
+    };
   }
-  if (server?.case !== "foreign") return { name, verdict: "info", says: "not running" };
+  if (server?.case !== "foreign")
+    return { name, verdict: "info", says: "not running" };
   return {
     name,
     verdict: "bad",
@@ -130,34 +167,80 @@ function model(config: ServerConfig["model"], { env }: Io): Finding {
   const name = "model";
   try {
     const choice = chooseModel(config, env, undefined);
-    return { name, verdict: "info", says: choice ? describeChoice(choice) : "scripted: no key for another one is set" };
+    return {
+      name,
+      verdict: "info",
+      says: choice
+        ? describeChoice(choice)
+        : "scripted: no key for another one is set",
+    };
   } catch (reason) {
-    return { name, verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
+    return {
+      name,
+      verdict: "bad",
+      says: reason instanceof Error ? reason.message : String(reason),
+    };
   }
 }
 
-/** Lists the agents that `serve --agent NAME` can start, and how to install or to log in. */
+/**
+ * Lists the agents that `serve --agent NAME` can start, and how to install or
+ * to log in.
+ */
 async function agents({ env }: Pick<Io, "env">): Promise<Finding[]> {
   const known = await knownAgents({ env, workspaces: [process.cwd()] });
-  return known.map(({ profile: { name, title, login, install, untested }, found, unused }): Finding => {
-    if (!found) {
-      const says = unused === undefined ? `${title} is not installed: ${install}` : `${title}: ${unused}`;
-      return { name: `agent ${name}`, verdict: "info", says };
-    }
-    const about = [title, found.version, ...(untested === undefined ? [] : ["(untested)"])].filter(Boolean).join(" ");
-    return { name: `agent ${name}`, verdict: "good", says: `${about}, ${found.path}. To log in, ${login}` };
-  });
+  return known.map(
+    ({
+      profile: { name, title, login, install, untested },
+      found,
+      unused,
+    }): Finding => {
+      if (!found) {
+        const says =
+          unused === undefined
+            ? `${title} is not installed: ${install}`
+            : `${title}: ${unused}`;
+        return { name: `agent ${name}`, verdict: "info", says };
+      }
+      const about = [
+        title,
+        found.version,
+        ...(untested === undefined ? [] : ["(untested)"]),
+      ]
+        .filter(Boolean)
+        .join(" ");
+      return {
+        name: `agent ${name}`,
+        verdict: "good",
+        says: `${about}, ${found.path}. To log in, ${login}`,
+      };
+    },
+  );
 }
 
-/** Runs a program in the sandbox that a server which is started here would find. */
+/**
+ * Runs a program in the sandbox that a server which is started here would find.
+ */
 async function sandbox(data: string): Promise<Finding> {
   const name = "sandbox";
   const signal = new AbortController().signal;
   try {
-    const found = await findSandbox("auto", { path: serverPath(), hidden: [data] }, signal);
-    return { name, verdict: "info", says: found.notice || `${found.name} confines shell commands` };
+    const found = await findSandbox(
+      "auto",
+      { path: serverPath(), hidden: [data] },
+      signal,
+    );
+    return {
+      name,
+      verdict: "info",
+      says: found.notice || `${found.name} confines shell commands`,
+    };
   } catch (reason) {
-    return { name, verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
+    return {
+      name,
+      verdict: "bad",
+      says: reason instanceof Error ? reason.message : String(reason),
+    };
   }
 }
 
@@ -170,5 +253,7 @@ function program(name: string, use: string): Finding {
 }
 
 function serverPath(): string {
-  return sortSearchPath(process.env.PATH ?? "", [process.cwd()]).trusted.join(delimiter);
+  return sortSearchPath(process.env.PATH ?? "", [process.cwd()]).trusted.join(
+    delimiter,
+  );
 }

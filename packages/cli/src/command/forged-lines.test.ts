@@ -17,8 +17,12 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
-/** What a hostile server or model writes to forge a second line, by each kind of line break, and to move the cursor. */
-const WORDS = "nice\nforged  completed\r\nforged too\u2028forged again\u0085forged \u001b[2Jlast";
+/**
+ * What a hostile server or model writes to forge a second line, by each kind of
+ * line break, and to move the cursor.
+ */
+const WORDS =
+  "nice\nforged  completed\r\nforged too\u2028forged again\u0085forged \u001b[2Jlast";
 
 describe("words from outside, in the command's lists", () => {
   let base: string;
@@ -27,8 +31,15 @@ describe("words from outside, in the command's lists", () => {
 
   beforeAll(async () => {
     base = await mkdtemp(join(tmpdir(), "devtool-forged-"));
-    const task = { id: WORDS, title: WORDS, lastEvent: { state: TaskState.WORKING } };
-    const failedToStart = { status: CommandExecutionStatus.FAILED_TO_START, message: WORDS };
+    const task = {
+      id: WORDS,
+      title: WORDS,
+      lastEvent: { state: TaskState.WORKING },
+    };
+    const failedToStart = {
+      status: CommandExecutionStatus.FAILED_TO_START,
+      message: WORDS,
+    };
     server = createServer(
       connectNodeAdapter({
         routes: (router) => {
@@ -38,15 +49,22 @@ describe("words from outside, in the command's lists", () => {
             cancelTask: () => ({}),
           });
           router.service(SlashCommandService, {
-            getAllSlashCommands: () => ({ commands: [{ name: WORDS, description: WORDS }] }),
+            getAllSlashCommands: () => ({
+              commands: [{ name: WORDS, description: WORDS }],
+            }),
             runSlashCommand: () => ({ result: failedToStart }),
           });
         },
       }),
     );
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) =>
+      server.listen(0, "127.0.0.1", resolve),
+    );
     const address: AddressInfo | string | null = server.address();
-    const port = typeof address === "object" && address ? address.port : expect.unreachable();
+    const port =
+      typeof address === "object" && address
+        ? address.port
+        : expect.unreachable();
     flags = ["--url", `http://127.0.0.1:${port}`, "--token", "t"];
   });
   afterAll(async () => {
@@ -78,8 +96,20 @@ describe("words from outside, in the command's lists", () => {
     const listed = await runCommand(["approvals", "list", "--data", base]);
     expectNoForgedLine(listed.out);
     expect(listed.out.split("\n")).toHaveLength(2);
-    expectNoForgedLine((await runCommand(["approvals", "remove", WORDS, "--data", base])).err);
-    expectNoForgedLine((await runCommand(["approvals", "remove", approvalId(rule), "--data", base])).out);
+    expectNoForgedLine(
+      (await runCommand(["approvals", "remove", WORDS, "--data", base])).err,
+    );
+    expectNoForgedLine(
+      (
+        await runCommand([
+          "approvals",
+          "remove",
+          approvalId(rule),
+          "--data",
+          base,
+        ])
+      ).out,
+    );
   });
 });
 

@@ -29,11 +29,15 @@ export interface PushListenOptions extends ConnectionOptions {
 }
 
 /**
- * `devtool push listen`: receives notifications on a loopback port and prints those that the server signed for it.
+ * `devtool push listen`: receives notifications on a loopback port and prints
+ * those that the server signed for it.
  *
  * With `--task`, subscribes to that task's events while it listens.
  */
-export async function pushListen(options: PushListenOptions, io: Io): Promise<number> {
+export async function pushListen(
+  options: PushListenOptions,
+  io: Io,
+): Promise<number> {
   using interrupt = interruptSignal(io);
   const server = createServer();
   const url = await listenOnLoopback(server, parsePort(options.port));
@@ -46,7 +50,10 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
       if (request.method === "POST") {
         const body = await readBody(request);
         const options = { keys, audience: url, now: Date.now, seen };
-        const notification = await verifyNotification({ headers: request.headers, body }, options);
+        const notification = await verifyNotification(
+          { headers: request.headers, body },
+          options,
+        );
         const event = notificationEvent(notification);
         if (!notification.isDuplicate) {
           if (event) print(event);
@@ -63,7 +70,9 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
   });
   writeLine(io.stderr, `listening at ${url}`);
   const unsubscribe = await subscribe(options, url, io, interrupt.signal);
-  await new Promise<void>((resolve) => interrupt.signal.addEventListener("abort", () => resolve(), { once: true }));
+  await new Promise<void>((resolve) =>
+    interrupt.signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
   await unsubscribe();
   server.closeAllConnections();
   server.close();
@@ -75,13 +84,19 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw new NotificationError(`the body is too large: limit is ${MAX_BODY_BYTES} bytes`);
+    if (bytes > MAX_BODY_BYTES)
+      throw new NotificationError(
+        `the body is too large: limit is ${MAX_BODY_BYTES} bytes`,
+      );
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
-/** Asks the server to post a task's events here. Returns a function that ends this. */
+/**
+ * Asks the server to post a task's events here. Returns a function that ends
+ * this.
+ */
 async function subscribe(
   options: PushListenOptions,
   url: string,
@@ -96,15 +111,26 @@ async function subscribe(
     { signal },
   );
   const configId = config?.id ?? "";
-  return async () => void (await client.push.deletePushConfig({ taskId, configId }).catch(() => undefined));
+  return async () =>
+    void (await client.push
+      .deletePushConfig({ taskId, configId })
+      .catch(() => undefined));
 }
 
 /** Returns the keys that the server publishes for its signatures. */
-async function fetchKeys(options: PushListenOptions, io: Io, signal: AbortSignal): Promise<NotificationKeys> {
+async function fetchKeys(
+  options: PushListenOptions,
+  io: Io,
+  signal: AbortSignal,
+): Promise<NotificationKeys> {
   const address = await findServer(options, io, signal);
-  if (!address) throw new Error('no server is running: start one with "devtool serve", or name one with --url');
+  if (!address)
+    throw new Error(
+      'no server is running: start one with "devtool serve", or name one with --url',
+    );
   const { url, certificate } = address;
-  const trust = certificate === undefined ? {} : { fetch: await pinnedFetch(certificate) };
+  const trust =
+    certificate === undefined ? {} : { fetch: await pinnedFetch(certificate) };
   return notificationKeys(new URL("/.well-known/jwks.json", url), trust);
 }
 

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
-const canConfine = spawnSync("bwrap", ["--unshare-user", "--ro-bind", "/", "/", "true"]).status === 0;
+const canConfine =
+  spawnSync("bwrap", ["--unshare-user", "--ro-bind", "/", "/", "true"])
+    .status === 0;
 
 describe("devtool run without a server", () => {
   let home: string;
@@ -27,7 +29,14 @@ describe("devtool run without a server", () => {
       `[[rule]]\ncommand_prefix = "touch"\ndecision = "deny"\n[[rule]]\ntool = "*"\npath = ".env"\ndecision = "deny"\n`,
       { mode: 0o600 },
     );
-    const { out } = await devtool(["run", "--approve", "all", "--workspace", workspace, "run touch x\nread .env"]);
+    const { out } = await devtool([
+      "run",
+      "--approve",
+      "all",
+      "--workspace",
+      workspace,
+      "run touch x\nread .env",
+    ]);
     expect(out).toContain('tool "run_shell_command" is denied');
     expect(out).toContain('tool "read_file" is denied');
     expect(out).not.toContain("secret-of-env");
@@ -43,29 +52,48 @@ describe("devtool run without a server", () => {
       },
     );
     for (const place of [home, data]) {
-      const { code, err, out } = await devtool(["run", "--workspace", place, "read .devtool/config.toml"]);
+      const { code, err, out } = await devtool([
+        "run",
+        "--workspace",
+        place,
+        "read .devtool/config.toml",
+      ]);
       expect(code, place).toBe(1);
       expect(err).toContain("contains the server's own data, or lies in it");
       expect(out).toBe("");
     }
   });
 
-  it.skipIf(!canConfine)("does not take --approve all for approval to run without the sandbox", async () => {
-    const outside = join(home, "outside");
-    const script = `run touch ${outside}; echo "mount: Operation not permitted"; exit 1`;
-    const words = ["run", "--approve", "all", "--workspace", workspace];
-    const { err } = await devtool([...words, script]);
-    expect(await readdir(home)).not.toContain("outside");
-    expect(err).toContain("declined run_shell_command: it would run without the sandbox");
-    await devtool([...words, "--approve-without-sandbox", script]);
-    expect(await readdir(home)).toContain("outside");
-  });
+  it.skipIf(!canConfine)(
+    "does not take --approve all for approval to run without the sandbox",
+    async () => {
+      const outside = join(home, "outside");
+      const script = `run touch ${outside}; echo "mount: Operation not permitted"; exit 1`;
+      const words = ["run", "--approve", "all", "--workspace", workspace];
+      const { err } = await devtool([...words, script]);
+      expect(await readdir(home)).not.toContain("outside");
+      expect(err).toContain(
+        "declined run_shell_command: it would run without the sandbox",
+      );
+      await devtool([...words, "--approve-without-sandbox", script]);
+      expect(await readdir(home)).toContain("outside");
+    },
+  );
 
   it("keeps an audit log that says why each call ran", async () => {
-    const { err } = await devtool(["run", "--approve", "all", "--workspace", workspace, "write a.txt a"]);
+    const { err } = await devtool([
+      "run",
+      "--approve",
+      "all",
+      "--workspace",
+      workspace,
+      "write a.txt a",
+    ]);
     const [, log = ""] = /, log (.*)\n/.exec(err) ?? [];
     expect(log.startsWith(join(data, "jobs/"))).toBe(true);
-    expect((await devtool(["audit", "export", "--log", log])).out).toMatch(/"AUDIT_ACTION_APPROVED"/);
+    expect((await devtool(["audit", "export", "--log", log])).out).toMatch(
+      /"AUDIT_ACTION_APPROVED"/,
+    );
     expect(await devtool(["audit", "verify", "--log", log])).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^verified 4 records/),

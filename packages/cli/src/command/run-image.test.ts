@@ -35,7 +35,11 @@ describe("the images of devtool run", () => {
   it.each(["connect", "grpc", "a2a"])(
     "are sent behind the prompt, as large as they may be, over %s",
     async (protocol) => {
-      const { code, err } = await run("--protocol", protocol, ...images("one.png", "two.JPG"));
+      const { code, err } = await run(
+        "--protocol",
+        protocol,
+        ...images("one.png", "two.JPG"),
+      );
       expect([code, err]).toEqual([0, expect.stringMatching(/^task \S+\n$/)]);
       expect((await lastParts()).map(described)).toEqual([
         ["text", "text Seen."],
@@ -52,36 +56,68 @@ describe("the images of devtool run", () => {
       "the images are 2621441 bytes in total: limit is",
       1,
     ],
-    ["that are missing", ["missing.png"], 'missing.png" cannot be read: ENOENT', 1],
+    [
+      "that are missing",
+      ["missing.png"],
+      'missing.png" cannot be read: ENOENT',
+      1,
+    ],
     ["that are no files", ["logo.png"], 'logo.png" is not a regular file', 1],
-    ["that are directories", ["folder.png"], 'folder.png" is not a regular file', 1],
+    [
+      "that are directories",
+      ["folder.png"],
+      'folder.png" is not a regular file',
+      1,
+    ],
     ["that are text", ["notes.txt"], "give a .png, .jpg, .gif or .webp", 2],
-  ])("are refused when there are some %s", async (_what, names, problem, status) => {
-    const { code, err } = await run(...images(...names));
-    expect(err).toContain(problem);
-    expect(code).toBe(status);
-  });
+  ])(
+    "are refused when there are some %s",
+    async (_what, names, problem, status) => {
+      const { code, err } = await run(...images(...names));
+      expect(err).toContain(problem);
+      expect(code).toBe(status);
+    },
+  );
 
   function images(...names: readonly string[]): string[] {
     return names.flatMap((name) => ["--image", join(workspace, name)]);
   }
 
   function run(...flags: readonly string[]) {
-    return runCommand(["run", "--url", server.url, "--token", server.token, ...flags, "text Seen."]);
+    return runCommand([
+      "run",
+      "--url",
+      server.url,
+      "--token",
+      server.token,
+      ...flags,
+      "text Seen.",
+    ]);
   }
 
   /** Returns the parts of the first message of the task that changed last. */
   async function lastParts(): Promise<readonly Part[]> {
     const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    const transport = createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "1.1",
+      interceptors,
+    });
     const { tasks } = createDevtoolClient(transport);
     const [newest] = (await tasks.listTasks({ pageSize: 1 })).tasks;
-    return (await tasks.getTask({ taskId: newest?.id ?? "" })).task?.history[0]?.parts ?? [];
+    return (
+      (await tasks.getTask({ taskId: newest?.id ?? "" })).task?.history[0]
+        ?.parts ?? []
+    );
   }
 });
 
 function described({ content }: Part): unknown[] {
   if (content.case !== "file") return [content.case, content.value];
   const { name, mediaType, source } = content.value;
-  return [name, mediaType, source.case === "bytes" ? source.value.length : source.case];
+  return [
+    name,
+    mediaType,
+    source.case === "bytes" ? source.value.length : source.case,
+  ];
 }

@@ -1,10 +1,21 @@
 import { execFileSync } from "node:child_process";
-import { mkdtemp, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import {
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, subscribeTask } from "@devtool/client";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  subscribeTask,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { ApprovalMode, type TaskEvent } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
@@ -30,7 +41,9 @@ describe("the prompt of devtool run", () => {
     ["-", ["-"]],
     ["nothing", []],
   ])("is standard input for %s, as one message", async (_what, words) => {
-    const { code, out } = await run(words, { stdin: "text Grüße an 👩‍👩‍👧\ntext and more\n\n" });
+    const { code, out } = await run(words, {
+      stdin: "text Grüße an 👩‍👩‍👧\ntext and more\n\n",
+    });
     expect([code, out]).toEqual([0, "Grüße an 👩‍👩‍👧and more\n"]);
   });
 
@@ -49,26 +62,41 @@ describe("the prompt of devtool run", () => {
   it.each([
     ["a file", async (path: string) => writeFile(path, "text There.")],
     ["a pipe", async (path: string) => execFileSync("mkfifo", [path])],
-  ])("is that of the command line, and a line says so, when standard input is %s", async (what, make) => {
-    const path = join(workspace, what);
-    await make(path);
-    await using input = await open(path, "r+");
-    const { io, out, err } = pipedIo();
-    // As `process.stdin` is.
-    const stdin = Object.assign(new PassThrough(), { fd: input.fd });
-    const words = ["run", "--url", server.url, "--token", server.token, "text Here."];
-    expect([await runProgram(words, { ...io, stdin }), out()]).toEqual([0, "Here.\n"]);
-    expect(err()).toMatch(
-      /^devtool: standard input is ignored, because the prompt is given elsewhere; to send both, pipe both into devtool run -\ntask \S+\n$/,
-    );
-    await rm(path);
-  });
+  ])(
+    "is that of the command line, and a line says so, when standard input is %s",
+    async (what, make) => {
+      const path = join(workspace, what);
+      await make(path);
+      await using input = await open(path, "r+");
+      const { io, out, err } = pipedIo();
+      // As `process.stdin` is.
+      const stdin = Object.assign(new PassThrough(), { fd: input.fd });
+      const words = [
+        "run",
+        "--url",
+        server.url,
+        "--token",
+        server.token,
+        "text Here.",
+      ];
+      expect([await runProgram(words, { ...io, stdin }), out()]).toEqual([
+        0,
+        "Here.\n",
+      ]);
+      expect(err()).toMatch(
+        /^devtool: standard input is ignored, because the prompt is given elsewhere; to send both, pipe both into devtool run -\ntask \S+\n$/,
+      );
+      await rm(path);
+    },
+  );
 
   it("is refused when its file cannot be read", async () => {
     const file = join(workspace, "missing.txt");
     const { code, err } = await run(["--prompt-file", file]);
     expect(code).toBe(1);
-    expect(err).toContain(`devtool: prompt file "${file}" cannot be read: ENOENT: no such file or directory`);
+    expect(err).toContain(
+      `devtool: prompt file "${file}" cannot be read: ENOENT: no such file or directory`,
+    );
   });
 
   const refused: readonly {
@@ -77,8 +105,17 @@ describe("the prompt of devtool run", () => {
     readonly stdin?: string;
     readonly says: string;
   }[] = [
-    { what: "an empty one", words: [" "], says: "the prompt is empty: say what the agent is to do" },
-    { what: "an empty standard input", words: ["-"], stdin: "\n \n", says: "the prompt on standard input is empty" },
+    {
+      what: "an empty one",
+      words: [" "],
+      says: "the prompt is empty: say what the agent is to do",
+    },
+    {
+      what: "an empty standard input",
+      words: ["-"],
+      stdin: "\n \n",
+      says: "the prompt on standard input is empty",
+    },
     { what: "words and -", words: ["-", "text x"], says: "too many arguments" },
     {
       what: "words and a file",
@@ -107,12 +144,18 @@ describe("the prompt of devtool run", () => {
   it("is refused at a terminal when there is none", async () => {
     const terminal = new FakeTerminal();
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
-    expect(await runProgram(["run", "--url", server.url], { ...terminal.io, stdin })).toBe(2);
+    expect(
+      await runProgram(["run", "--url", server.url], { ...terminal.io, stdin }),
+    ).toBe(2);
     expect(terminal.said).toContain("there is no prompt: give one in quotes");
   });
 
   it.each([
-    ["bytes that are not UTF-8", Buffer.from([0xff, 0xfe, 0x41]), "standard input is not UTF-8 text"],
+    [
+      "bytes that are not UTF-8",
+      Buffer.from([0xff, 0xfe, 0x41]),
+      "standard input is not UTF-8 text",
+    ],
     [
       "more than 1 MiB",
       Buffer.alloc(1024 * 1024 + 1, "x"),
@@ -125,24 +168,46 @@ describe("the prompt of devtool run", () => {
   });
 
   it("has the model and the approval mode of the command line, and the command names itself", async () => {
-    const { events } = await run(["--model", "tiny", "--approval-mode", "plan", "--json", "write no.txt no"]);
+    const { events } = await run([
+      "--model",
+      "tiny",
+      "--approval-mode",
+      "plan",
+      "--json",
+      "write no.txt no",
+    ]);
     const [first] = events;
-    const created = first?.payload.case === "created" ? first.payload.value : undefined;
-    expect(created?.sessionSettings).toMatchObject({ model: "tiny", approvalMode: ApprovalMode.PLAN });
+    const created =
+      first?.payload.case === "created" ? first.payload.value : undefined;
+    expect(created?.sessionSettings).toMatchObject({
+      model: "tiny",
+      approvalMode: ApprovalMode.PLAN,
+    });
     expect(await readdir(workspace)).not.toContain("no.txt");
     const asked = await run(["--approve", "all", "write yes.txt yes"]);
     expect(
-      asked.events.findLast(({ toolCallDetail }) => toolCallDetail?.answerer)?.toolCallDetail?.answerer?.clientLabel,
+      asked.events.findLast(({ toolCallDetail }) => toolCallDetail?.answerer)
+        ?.toolCallDetail?.answerer?.clientLabel,
     ).toBe("devtool run");
   });
 
   it("is refused with an approval mode that allows more than the operator's", async () => {
     const data = await mkdtemp(join(tmpdir(), "devtool-prompt-data-"));
     const { code, err } = await run(
-      ["--data", data, "--workspace", workspace, "--approval-mode", "auto_edit", "text x"],
+      [
+        "--data",
+        data,
+        "--workspace",
+        workspace,
+        "--approval-mode",
+        "auto_edit",
+        "text x",
+      ],
       { url: false },
     );
-    expect(err).toContain('approval mode "auto-edit" allows more than "default", the operator\'s');
+    expect(err).toContain(
+      'approval mode "auto-edit" allows more than "default", the operator\'s',
+    );
     expect(code).toBe(1);
     await rm(data, { recursive: true });
   });
@@ -157,14 +222,23 @@ describe("the prompt of devtool run", () => {
 
   it("does not start when the file for the last message cannot be written", async () => {
     const file = join(workspace, "no/last.txt");
-    const { code, err, out } = await run(["--output-last-message", file, "text Hi."]);
+    const { code, err, out } = await run([
+      "--output-last-message",
+      file,
+      "text Hi.",
+    ]);
     expect([code, out]).toEqual([1, ""]);
-    expect(err).toContain(`devtool: file "${file}" for the last message cannot be written: ENOENT`);
+    expect(err).toContain(
+      `devtool: file "${file}" for the last message cannot be written: ENOENT`,
+    );
   });
 
   async function run(
     words: readonly string[],
-    { stdin = "", url = true }: { readonly stdin?: string | Buffer; readonly url?: boolean } = {},
+    {
+      stdin = "",
+      url = true,
+    }: { readonly stdin?: string | Buffer; readonly url?: boolean } = {},
   ): Promise<{
     readonly code: number;
     readonly out: string;
@@ -172,7 +246,10 @@ describe("the prompt of devtool run", () => {
     readonly events: readonly TaskEvent[];
   }> {
     const where = url ? ["--url", server.url, "--token", server.token] : [];
-    return { ...(await runCommand(["run", ...where, ...words], { stdin })), events: await lastEvents() };
+    return {
+      ...(await runCommand(["run", ...where, ...words], { stdin })),
+      events: await lastEvents(),
+    };
   }
 
   /** Returns the events of the newest task. */
@@ -186,6 +263,8 @@ describe("the prompt of devtool run", () => {
     );
     const [last] = (await client.tasks.listTasks({ pageSize: 1 })).tasks;
     if (!last) return [];
-    return Array.fromAsync(subscribeTask(client, { taskId: last.id }, AbortSignal.timeout(180_000)));
+    return Array.fromAsync(
+      subscribeTask(client, { taskId: last.id }, AbortSignal.timeout(180_000)),
+    );
   }
 });

@@ -22,23 +22,60 @@ describe("the exit code of devtool run and exec", () => {
     await rm(workspace, { recursive: true });
   });
 
-  const cases: readonly { readonly what: string; readonly words: readonly string[]; readonly code: number }[] = [
-    { what: "0 when nothing was asked", words: ["run", "text Hello."], code: 0 },
-    { what: "3 when something was declined because nobody could be asked", words: ["run", "write a.txt a"], code: 3 },
+  const cases: readonly {
+    readonly what: string;
+    readonly words: readonly string[];
+    readonly code: number;
+  }[] = [
+    {
+      what: "0 when nothing was asked",
+      words: ["run", "text Hello."],
+      code: 0,
+    },
+    {
+      what: "3 when something was declined because nobody could be asked",
+      words: ["run", "write a.txt a"],
+      code: 3,
+    },
     {
       what: "0 when the user wanted all to be declined",
       words: ["run", "--approve", "never", "write b.txt b"],
       code: 0,
     },
-    { what: "3 when a command was declined as well", words: ["exec", "/shell", "touch c.txt"], code: 3 },
-    { what: "0 when a command went well", words: ["exec", "--approve", "all", "/shell", "true"], code: 0 },
-    { what: "1 when a command failed", words: ["exec", "--approve", "all", "/shell", "exit 3"], code: 1 },
-    { what: "0 when an agent went on after a call that failed", words: ["run", "read nothing.txt"], code: 0 },
+    {
+      what: "3 when a command was declined as well",
+      words: ["exec", "/shell", "touch c.txt"],
+      code: 3,
+    },
+    {
+      what: "0 when a command went well",
+      words: ["exec", "--approve", "all", "/shell", "true"],
+      code: 0,
+    },
+    {
+      what: "1 when a command failed",
+      words: ["exec", "--approve", "all", "/shell", "exit 3"],
+      code: 1,
+    },
+    {
+      what: "0 when an agent went on after a call that failed",
+      words: ["run", "read nothing.txt"],
+      code: 0,
+    },
   ];
   for (const { what, words, code } of cases) {
     it(`is ${what}`, async () => {
       const [command = "", ...rest] = words;
-      expect(await runCommand([command, "--url", server.url, "--token", server.token, ...rest])).toMatchObject({
+      expect(
+        await runCommand([
+          command,
+          "--url",
+          server.url,
+          "--token",
+          server.token,
+          ...rest,
+        ]),
+      ).toMatchObject({
         code,
       });
     });
@@ -57,7 +94,15 @@ describe("the exit code of devtool run and exec", () => {
     const terminal = new FakeTerminal();
     let printed = "";
     const stdout = new PassThrough().on("data", (chunk) => (printed += chunk));
-    const words = ["run", "--json", "--url", server.url, "--token", server.token, "write e.txt e"];
+    const words = [
+      "run",
+      "--json",
+      "--url",
+      server.url,
+      "--token",
+      server.token,
+      "write e.txt e",
+    ];
     const code = runProgram(words, { ...terminal.io, stdout });
     await terminal.shows("choose > ");
     terminal.press("n\r");
@@ -71,6 +116,9 @@ describe("the exit code of devtool run and exec", () => {
   });
 
   function run(terminal: FakeTerminal, prompt: string): Promise<number> {
-    return runProgram(["run", "--url", server.url, "--token", server.token, prompt], terminal.io);
+    return runProgram(
+      ["run", "--url", server.url, "--token", server.token, prompt],
+      terminal.io,
+    );
   }
 });

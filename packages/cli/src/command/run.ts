@@ -1,15 +1,32 @@
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import { textMessage } from "@devtool/client";
-import { emptyTask, oneLine, type Part, Role, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import {
+  emptyTask,
+  oneLine,
+  type Part,
+  Role,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
-import { attachedBytes, imageType, MAX_ATTACHED_BYTES, readAttachment } from "../attachment.ts";
+import {
+  attachedBytes,
+  imageType,
+  MAX_ATTACHED_BYTES,
+  readAttachment,
+} from "../attachment.ts";
 import { converse } from "../conversation.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { type PromptOptions, readPrompt } from "../prompt-source.ts";
-import { type JobOptions, type JobServer, serverForJob } from "../server-for-job.ts";
+import {
+  type JobOptions,
+  type JobServer,
+  serverForJob,
+} from "../server-for-job.ts";
 import {
   type CommandConversation,
   createConversation,
@@ -27,52 +44,84 @@ export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
   readonly agent?: string;
   /** Files of images to send with the prompt. */
   readonly image?: readonly string[];
-  /** File to write the agent's last message to. It is emptied when the job starts. */
+  /**
+   * File to write the agent's last message to. It is emptied when the job
+   * starts.
+   */
   readonly outputLastMessage?: string;
 }
 
 /**
  * `devtool run`: gives an agent a task and follows it to its end.
  *
- * Starts a server for the duration of the task when none is running that allows the workspace.
+ * Starts a server for the duration of the task when none is running that allows
+ * the workspace.
  *
  * @param words the prompt; `-` or undefined for that on standard input
  */
-export async function run(words: string | undefined, options: RunOptions, io: Io): Promise<number> {
+export async function run(
+  words: string | undefined,
+  options: RunOptions,
+  io: Io,
+): Promise<number> {
   const prompt = await readPrompt(words, options, io);
   const images = await readImages(options.image ?? []);
   const { outputLastMessage } = options;
-  const opening = outputLastMessage === undefined ? undefined : open(outputLastMessage, "w");
+  const opening =
+    outputLastMessage === undefined ? undefined : open(outputLastMessage, "w");
   await using output = await opening?.catch((reason: unknown) => {
     const problem = errorMessage(reason);
-    throw new Error(`file "${outputLastMessage}" for the last message cannot be written: ${problem}`, {
-      cause: reason,
-    });
+    throw new Error(
+      `file "${outputLastMessage}" for the last message cannot be written: ${problem}`,
+      {
+        cause: reason,
+      },
+    );
   });
   await using server = await serverForJob(options, io);
   assertNarrower(approvalModeOf(options.approvalMode), server.approvalMode);
-  const conversation = createConversation(server.client, { ...options, clientLabel: "devtool run" }, io);
-  const { task, exitCode } = await followJob([prompt, ...images], options, { server, conversation, io });
+  const conversation = createConversation(
+    server.client,
+    { ...options, clientLabel: "devtool run" },
+    io,
+  );
+  const { task, exitCode } = await followJob([prompt, ...images], options, {
+    server,
+    conversation,
+    io,
+  });
   await output?.writeFile(lastMessage(task));
   return exitCode;
 }
 
-/** Reads images. Throws for a name without the ending of an image, for a file that cannot be read, and for files that are too large. */
+/**
+ * Reads images. Throws for a name without the ending of an image, for a file
+ * that cannot be read, and for files that are too large.
+ */
 async function readImages(paths: readonly string[]): Promise<Part[]> {
   const parts: Part[] = [];
   for (const path of paths) {
     if (imageType(path) === undefined) {
-      throw new UsageError(`image "${path}" has no supported type: give a .png, .jpg, .gif or .webp`);
+      throw new UsageError(
+        `image "${path}" has no supported type: give a .png, .jpg, .gif or .webp`,
+      );
     }
-    const read = await readAttachment(path, basename(path)).catch((reason: unknown) => {
-      throw new Error(`image "${path}" cannot be read: ${errorMessage(reason)}`, { cause: reason });
-    });
+    const read = await readAttachment(path, basename(path)).catch(
+      (reason: unknown) => {
+        throw new Error(
+          `image "${path}" cannot be read: ${errorMessage(reason)}`,
+          { cause: reason },
+        );
+      },
+    );
     if (typeof read === "string") throw new Error(`image ${read}`);
     parts.push(read);
   }
   const size = parts.reduce((sum, part) => sum + attachedBytes(part), 0);
   if (size > MAX_ATTACHED_BYTES) {
-    throw new Error(`the images are ${size} bytes in total: limit is ${MAX_ATTACHED_BYTES}, so leave some out`);
+    throw new Error(
+      `the images are ${size} bytes in total: limit is ${MAX_ATTACHED_BYTES}, so leave some out`,
+    );
   }
   return parts;
 }
@@ -83,7 +132,10 @@ interface Job {
   readonly io: Io;
 }
 
-/** Sends the prompt with its images and follows its task. Ctrl-C cancels the task. */
+/**
+ * Sends the prompt with its images and follows its task. Ctrl-C cancels the
+ * task.
+ */
 async function followJob(
   [prompt, ...images]: readonly [string, ...Part[]],
   { approvalMode, agent, ...options }: RunOptions,
@@ -98,21 +150,40 @@ async function followJob(
   const { workspace, model } = server;
   const text = textMessage(conversation.nextId(), prompt);
   const message = { ...text, parts: [...text.parts, ...images] };
-  const taskId = options.task === undefined ? "" : await findTaskId(server.client, options.task, interrupt.signal);
-  const request = { message, taskId, ...sessionSettings({ workspace, model, approvalMode, agent }) };
+  const taskId =
+    options.task === undefined
+      ? ""
+      : await findTaskId(server.client, options.task, interrupt.signal);
+  const request = {
+    message,
+    taskId,
+    ...sessionSettings({ workspace, model, approvalMode, agent }),
+  };
   try {
-    task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
+    task = await converse(
+      { request },
+      { ...conversation, onEvent },
+      interrupt.signal,
+    );
     if (!options.json)
-      writeLine(io.stderr, `task ${oneLine(task.id)}${server.log === "" ? "" : `, log ${server.log}`}`);
+      writeLine(
+        io.stderr,
+        `task ${oneLine(task.id)}${server.log === "" ? "" : `, log ${server.log}`}`,
+      );
     return { task, exitCode: conversation.exitCode(task) };
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
     if (task.id !== "") {
       // The server may have stopped.
       const limit = { signal: AbortSignal.timeout(CANCEL_MS) };
-      await server.client.tasks.cancelTask({ taskId: task.id }, limit).catch(() => {
-        writeLine(io.stderr, `task ${oneLine(task.id)} was not canceled: the server does not answer`);
-      });
+      await server.client.tasks
+        .cancelTask({ taskId: task.id }, limit)
+        .catch(() => {
+          writeLine(
+            io.stderr,
+            `task ${oneLine(task.id)} was not canceled: the server does not answer`,
+          );
+        });
     }
     return { task, exitCode: ExitCode.CANCELED };
   }
@@ -121,11 +192,16 @@ async function followJob(
 /** Timeout of canceling a task in milliseconds. */
 const CANCEL_MS = 3_000;
 
-/** Returns the agent's last message: its texts after its last tool call, or else the text of the task's state. */
+/**
+ * Returns the agent's last message: its texts after its last tool call, or else
+ * the text of the task's state.
+ */
 function lastMessage({ history, stateText }: Task): string {
   const said = history.findLastIndex(({ role }) => role === Role.USER);
   const parts = history.slice(said + 1).flatMap((message) => message.parts);
-  const called = parts.findLastIndex(({ content }) => content.case === "toolCall");
+  const called = parts.findLastIndex(
+    ({ content }) => content.case === "toolCall",
+  );
   const text = parts
     .slice(called + 1)
     .map(({ content }) => (content.case === "text" ? content.value : ""))

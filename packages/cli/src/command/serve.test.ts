@@ -14,28 +14,61 @@ describe("devtool serve", () => {
   afterEach(() => rm(base, { recursive: true }));
 
   it.each([
-    ["a script of the clone", { PNPM_SCRIPT_SRC_DIR: "/clone", INIT_CWD: "/clone" }, "npx -y pnpm@12 devtool chat"],
-    ["a script of a clone elsewhere", { PNPM_SCRIPT_SRC_DIR: "/clone", INIT_CWD: "/project" }, "devtool chat"],
-    ["npx", { INIT_CWD: "/project", npm_lifecycle_event: "npx" }, "npx devtool chat"],
+    [
+      "a script of the clone",
+      { PNPM_SCRIPT_SRC_DIR: "/clone", INIT_CWD: "/clone" },
+      "npx -y pnpm@12 devtool chat",
+    ],
+    [
+      "a script of a clone elsewhere",
+      { PNPM_SCRIPT_SRC_DIR: "/clone", INIT_CWD: "/project" },
+      "devtool chat",
+    ],
+    [
+      "npx",
+      { INIT_CWD: "/project", npm_lifecycle_event: "npx" },
+      "npx devtool chat",
+    ],
     ["its name", {}, "devtool chat"],
-  ])("names the command to try as it was itself started: by %s", async (_way, env, command) => {
-    const terminal = new FakeTerminal({ NO_COLOR: "1", ...env });
-    const place = ["--data", join(base, "data"), "--workspace", join(base, "work")];
-    const code = runProgram(["serve", "--port", "0", ...place], terminal.io);
-    await terminal.shows("your next message.");
-    expect(terminal.said).toContain(`\n  ${command} --data ${join(base, "data")}\n`);
-    terminal.interrupt();
-    expect(await code).toBe(0);
-  });
+  ])(
+    "names the command to try as it was itself started: by %s",
+    async (_way, env, command) => {
+      const terminal = new FakeTerminal({ NO_COLOR: "1", ...env });
+      const place = [
+        "--data",
+        join(base, "data"),
+        "--workspace",
+        join(base, "work"),
+      ];
+      const code = runProgram(["serve", "--port", "0", ...place], terminal.io);
+      await terminal.shows("your next message.");
+      expect(terminal.said).toContain(
+        `\n  ${command} --data ${join(base, "data")}\n`,
+      );
+      terminal.interrupt();
+      expect(await code).toBe(0);
+    },
+  );
 
   it("names the server that has the port already, if it is the one of the data directory", async () => {
     const terminal = new FakeTerminal({ NO_COLOR: "1" });
     const [data, work] = [join(base, "data"), join(base, "work")];
-    const code = runProgram(["serve", "--port", "0", "--data", data, "--workspace", work], terminal.io);
+    const code = runProgram(
+      ["serve", "--port", "0", "--data", data, "--workspace", work],
+      terminal.io,
+    );
     await terminal.shows("your next message.");
     const { port } = new URL(/http:\S+/.exec(terminal.said)?.[0] ?? "");
     expect(
-      await runCommand(["serve", "--port", port, "--data", data, "--workspace", join(base, "second")]),
+      await runCommand([
+        "serve",
+        "--port",
+        port,
+        "--data",
+        data,
+        "--workspace",
+        join(base, "second"),
+      ]),
     ).toMatchObject({
       code: 1,
       err: `devtool: port ${port} of 127.0.0.1 is in use by the server of this data directory, which serves "${work}" (process ${process.pid}): stop it, or give this one another --port and --data\n`,
@@ -54,26 +87,48 @@ describe("devtool serve", () => {
       ["contains, by a link,", "link", "home/.devtool"],
       ["is", "home/.devtool", "home/.devtool"],
       ["lies in", "home/.devtool/work", "home/.devtool"],
-    ])("does not start, and says what to do: the workspace %s the data", async (_how, workspace, data) => {
-      await mkdir(join(base, "home"));
-      await symlink("home", join(base, "link"));
-      const { code, error } = await refusal(["--data", join(base, data), "--workspace", join(base, workspace)]);
-      expect(code).toBe(1);
-      expect(error).toMatch(
-        `the server's own data "${join(base, data)}": choose a project's directory with --workspace, or name one with --root`,
-      );
-      expect(error).toContain(`workspace "${join(base, workspace)}" `);
-      expect(await readdir(join(base, "home"))).toEqual([]);
-    });
+    ])(
+      "does not start, and says what to do: the workspace %s the data",
+      async (_how, workspace, data) => {
+        await mkdir(join(base, "home"));
+        await symlink("home", join(base, "link"));
+        const { code, error } = await refusal([
+          "--data",
+          join(base, data),
+          "--workspace",
+          join(base, workspace),
+        ]);
+        expect(code).toBe(1);
+        expect(error).toMatch(
+          `the server's own data "${join(base, data)}": choose a project's directory with --workspace, or name one with --root`,
+        );
+        expect(error).toContain(`workspace "${join(base, workspace)}" `);
+        expect(await readdir(join(base, "home"))).toEqual([]);
+      },
+    );
 
     it("does not start for a further root that overlaps, too", async () => {
-      const flags = ["--data", join(base, ".devtool"), "--workspace", base, "--root", join(base, ".devtool/work")];
+      const flags = [
+        "--data",
+        join(base, ".devtool"),
+        "--workspace",
+        base,
+        "--root",
+        join(base, ".devtool/work"),
+      ];
       expect(await refusal(flags)).toMatchObject({ code: 1 });
     });
 
     it("starts when another root can be worked in", async () => {
       const terminal = new FakeTerminal({ NO_COLOR: "1" });
-      const place = ["--data", join(base, ".devtool"), "--workspace", base, "--root", join(base, "project")];
+      const place = [
+        "--data",
+        join(base, ".devtool"),
+        "--workspace",
+        base,
+        "--root",
+        join(base, "project"),
+      ];
       const code = runProgram(["serve", "--port", "0", ...place], terminal.io);
       await terminal.shows("your next message.");
       terminal.interrupt();
@@ -81,7 +136,9 @@ describe("devtool serve", () => {
     });
   });
 
-  async function refusal(flags: readonly string[]): Promise<{ code: number; error: string }> {
+  async function refusal(
+    flags: readonly string[],
+  ): Promise<{ code: number; error: string }> {
     const { code, err } = await runCommand(["serve", "--port", "0", ...flags]);
     return { code, error: err };
   }

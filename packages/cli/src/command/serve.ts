@@ -2,18 +2,45 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { create, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
+import {
+  create,
+  type MessageInitShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { codingAgent } from "@devtool/coding-agent";
-import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  type ServerInfo,
+  ServerInfoSchema,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
+import {
+  createServer,
+  type DevtoolServer,
+  type ServerOptions,
+} from "@devtool/server";
 import { assertSafeExposure, failpoint } from "@devtool/server/operator";
-import { type AgentMakers, agentSpecs, choicesOf, loadAgents } from "../agent-modules.ts";
-import { agentOptions, describeModel, type OperatorConfig, operatorConfig } from "../agent-options.ts";
+import {
+  type AgentMakers,
+  agentSpecs,
+  choicesOf,
+  loadAgents,
+} from "../agent-modules.ts";
+import {
+  agentOptions,
+  describeModel,
+  type OperatorConfig,
+  operatorConfig,
+} from "../agent-options.ts";
 import { permissionPolicy } from "../agent-permission.ts";
 import { approvalModeOf } from "../approval-mode.ts";
 import { type ConsoleFlag, consoleOption } from "../console-option.ts";
-import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
+import {
+  defaultDataDirectory,
+  discoveryPath,
+  removeDiscovery,
+  writeDiscovery,
+} from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { type KeptToken, keptToken } from "../kept-token.ts";
@@ -45,18 +72,44 @@ export interface ServeOptions extends ListenFlags, ConsoleFlag {
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
   assertServes(io);
   if (options.anonymous && !options.profile)
-    throw new Error("--anonymous is only for --profile: the coding agent has tools");
+    throw new Error(
+      "--anonymous is only for --profile: the coding agent has tools",
+    );
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
-  const { server, about, modelLine, hasConsole, keep } = await start(options, data, io);
+  const { server, about, modelLine, hasConsole, keep } = await start(
+    options,
+    data,
+    io,
+  );
   await keep();
   const { url, token, proofKey, model } = server;
   const publicUrl = server.publicUrl === url ? "" : server.publicUrl;
-  const info = create(ServerInfoSchema, { ...about, url, publicUrl, token, proofKey, model, pid: process.pid });
+  const info = create(ServerInfoSchema, {
+    ...about,
+    url,
+    publicUrl,
+    token,
+    proofKey,
+    model,
+    pid: process.pid,
+  });
   await writeDiscovery(data, info);
-  const welcome = { ...options, data, model, modelLine, publicUrl: server.publicUrl, hasConsole };
-  writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcomeText(info, welcome, io));
+  const welcome = {
+    ...options,
+    data,
+    model,
+    modelLine,
+    publicUrl: server.publicUrl,
+    hasConsole,
+  };
+  writeLine(
+    io.stdout,
+    options.json
+      ? toJsonString(ServerInfoSchema, info)
+      : welcomeText(info, welcome, io),
+  );
   const interrupted = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt(() => interrupted.resolve());
   await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
@@ -70,13 +123,26 @@ interface DataPlace extends AsyncDisposable {
   readonly directory: string;
 }
 
-/** Returns the data directory. A test kit gets a temporary one, apart from the user's tasks. */
-async function dataPlace({ data, profile }: ServeOptions, { env }: Io): Promise<DataPlace> {
+/**
+ * Returns the data directory. A test kit gets a temporary one, apart from the
+ * user's tasks.
+ */
+async function dataPlace(
+  { data, profile }: ServeOptions,
+  { env }: Io,
+): Promise<DataPlace> {
   if (data !== undefined || profile === undefined) {
-    return { directory: resolve(data ?? defaultDataDirectory(env)), [Symbol.asyncDispose]: () => Promise.resolve() };
+    return {
+      directory: resolve(data ?? defaultDataDirectory(env)),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
   }
   const directory = await mkdtemp(join(tmpdir(), "devtool-kit-"));
-  return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
+  return {
+    directory,
+    [Symbol.asyncDispose]: () =>
+      rm(directory, { recursive: true, force: true }),
+  };
 }
 
 /** A started server. */
@@ -92,7 +158,11 @@ interface Started {
 }
 
 /** Makes the workspace and starts the server with its agents. */
-async function start({ root = [], ...options }: ServeOptions, data: string, io: Io): Promise<Started> {
+async function start(
+  { root = [], ...options }: ServeOptions,
+  data: string,
+  io: Io,
+): Promise<Started> {
   const workspace = resolve(options.workspace ?? ".");
   const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
   await assertUsableRoots(workspaceRoots, data);
@@ -100,14 +170,27 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   await mkdir(workspace, { recursive: true });
   failpoint("devtool:workspace.make.after");
   const operator = await operatorConfig(options.config, data);
-  const { decided, approvalMode } = await decideOptions(options, { operator, workspaceRoots, data }, io);
-  // Checked before the token is added: a generated token does not mean that other machines may connect.
+  const { decided, approvalMode } = await decideOptions(
+    options,
+    { operator, workspaceRoots, data },
+    io,
+  );
+  // Checked before the token is added: a generated token does not mean that
+  // other machines may connect.
   assertSafeExposure(decided);
   const { token, keep } = await tokenFor(options, decided.token, data);
-  const serverOptions = { ...decided, token, workspace, workspaceRoots, dataDirectory: data };
-  const server = await createServer(serverOptions).catch(async (reason: unknown) => {
-    throw await takenPortError(reason, decided.port ?? 0, data);
-  });
+  const serverOptions = {
+    ...decided,
+    token,
+    workspace,
+    workspaceRoots,
+    dataDirectory: data,
+  };
+  const server = await createServer(serverOptions).catch(
+    async (reason: unknown) => {
+      throw await takenPortError(reason, decided.port ?? 0, data);
+    },
+  );
   const about = {
     agent: Object.values(decided.agents)[0]?.about.name ?? "",
     agents: choicesOf(decided.agents),
@@ -117,7 +200,13 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
     workspaceRoots,
   };
   const modelLine = describeModel(operator, io, options.model);
-  return { server, about, modelLine, hasConsole: decided.site !== undefined, keep };
+  return {
+    server,
+    about,
+    modelLine,
+    hasConsole: decided.site !== undefined,
+    keep,
+  };
 }
 
 /** Where a server runs, and what its operator has configured. */
@@ -128,12 +217,18 @@ interface Operation {
   readonly data: string;
 }
 
-/** Returns the options of the server, with its agents loaded, and its approval mode. The flags override the config file. */
+/**
+ * Returns the options of the server, with its agents loaded, and its approval
+ * mode. The flags override the config file.
+ */
 async function decideOptions(
   options: ServeOptions,
   { operator, workspaceRoots, data }: Operation,
   io: Io,
-): Promise<{ readonly decided: ServerOptions; readonly approvalMode: ApprovalMode }> {
+): Promise<{
+  readonly decided: ServerOptions;
+  readonly approvalMode: ApprovalMode;
+}> {
   const configured = {
     ...(await agentOptions(operator, io, options.model)),
     ...(await listenOptions(options, operator)),
@@ -141,14 +236,18 @@ async function decideOptions(
     ...(await consoleOption(options, operator, io)),
   };
   const specs = agentSpecs(options.agent, operator);
-  const approvalMode = approvalModeOf(options.approvalMode) || configured.approvalMode || ApprovalMode.DEFAULT;
+  const approvalMode =
+    approvalModeOf(options.approvalMode) ||
+    configured.approvalMode ||
+    ApprovalMode.DEFAULT;
   const makers: AgentMakers = {
     codingAgent: () => codingAgent({ ...configured, approvalMode }),
     place: {
       env: io.env,
       workspaces: workspaceRoots,
       approvalMode,
-      permission: () => permissionPolicy({ ...configured, approvalMode, dataDirectory: data }),
+      permission: () =>
+        permissionPolicy({ ...configured, approvalMode, dataDirectory: data }),
     },
   };
   const decided: ServerOptions = {
@@ -161,7 +260,10 @@ async function decideOptions(
   return { decided, approvalMode };
 }
 
-/** Returns the server's token: the one of the token file, of the last start, or a new one. */
+/**
+ * Returns the server's token: the one of the token file, of the last start, or
+ * a new one.
+ */
 async function tokenFor(
   { rotateToken }: ServeOptions,
   own: string | undefined,
@@ -169,7 +271,9 @@ async function tokenFor(
 ): Promise<Pick<KeptToken, "token" | "keep">> {
   if (own === undefined) return keptToken(data, rotateToken ? "new" : "kept");
   if (!rotateToken) return { token: own, keep: () => Promise.resolve() };
-  throw new Error("--rotate-token does not apply to a token file: change the token in that file");
+  throw new Error(
+    "--rotate-token does not apply to a token file: change the token in that file",
+  );
 }
 
 /** Input of the message that is printed when a server has started. */
@@ -186,13 +290,18 @@ interface Welcome extends ServeOptions {
 function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
   if (options.profile) return kitWelcome(options, options.profile);
   const { data, workspace, model, modelLine, publicUrl } = options;
-  // As the user typed it: through a script of the clone, through `npx`, or by its name.
+  // As the user typed it: through a script of the clone, through `npx`, or by
+  // its name.
   const { PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event } = io.env;
-  const isInClone = PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD;
+  const isInClone =
+    PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD;
   const installed = npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
   const command = isInClone ? "npx -y pnpm@12 devtool" : installed;
-  const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
-  const consoleLine = options.hasConsole ? `\n  console                  ${command} console` : "";
+  const at =
+    data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
+  const consoleLine = options.hasConsole
+    ? `\n  console                  ${command} console`
+    : "";
   const question = model === "" ? "Hello." : "What is this project about?";
   const example = model === "scripted" ? "write hello.txt hello\\n" : question;
   return `devtool serves ${resolve(workspace ?? ".")}
@@ -211,16 +320,27 @@ Ctrl-C stops the server. Its tasks are kept: after the next start, open question
 was interrupted continues with your next message.`;
 }
 
-/** Returns the line about the default agent's model, or about that agent when it names no model. */
+/**
+ * Returns the line about the default agent's model, or about that agent when it
+ * names no model.
+ */
 function servedLine(agent: string, model: string, modelLine: string): string {
   if (model === "") return `agent                    ${agent}`;
-  if (modelLine.startsWith(`${model} (`)) return `model                    ${modelLine}`;
-  const hint = "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
+  if (modelLine.startsWith(`${model} (`))
+    return `model                    ${modelLine}`;
+  const hint =
+    "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
   return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
 }
 
-/** Returns the message for a test kit's server. It says who may call, because such a server admits more callers than usual. */
-function kitWelcome({ data, anonymous, publicUrl: url }: Welcome, profile: Profile): string {
+/**
+ * Returns the message for a test kit's server. It says who may call, because
+ * such a server admits more callers than usual.
+ */
+function kitWelcome(
+  { data, anonymous, publicUrl: url }: Welcome,
+  profile: Profile,
+): string {
   const callers = anonymous
     ? "everybody on this machine, without credentials"
     : `with the bearer token in ${discoveryPath(data)}`;

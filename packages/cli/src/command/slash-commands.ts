@@ -1,4 +1,10 @@
-import { CommandExecutionStatus, oneLine, type SlashCommand, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import {
+  CommandExecutionStatus,
+  oneLine,
+  type SlashCommand,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -17,10 +23,18 @@ import { readSlashLine } from "../slash-line.ts";
 type Place = Pick<NewSessionOptions, "agent" | "workspace">;
 
 /** `devtool commands`: lists the slash commands of an agent. */
-export async function commands(options: ConnectionOptions & Place, io: Io): Promise<number> {
+export async function commands(
+  options: ConnectionOptions & Place,
+  io: Io,
+): Promise<number> {
   const client = await connect(options, io);
-  const response = await client.commands.getAllSlashCommands(sessionSettings(options));
-  for (const line of response.commands.flatMap((command) => usageLines(command, ""))) writeLine(io.stdout, line);
+  const response = await client.commands.getAllSlashCommands(
+    sessionSettings(options),
+  );
+  for (const line of response.commands.flatMap((command) =>
+    usageLines(command, ""),
+  ))
+    writeLine(io.stdout, line);
   return ExitCode.OK;
 }
 
@@ -38,19 +52,29 @@ export async function exec(
     ...place,
   });
   if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
-    writeLine(io.stderr, indented(result?.message ?? "the command did not start"));
+    writeLine(
+      io.stderr,
+      indented(result?.message ?? "the command did not start"),
+    );
     return ExitCode.FAILED;
   }
   using interrupt = interruptSignal(io);
-  const conversation = createConversation(client, { ...options, clientLabel: "devtool exec" }, io);
+  const conversation = createConversation(
+    client,
+    { ...options, clientLabel: "devtool exec" },
+    io,
+  );
   const taskId = result.executionId;
   try {
     const begun = await followToRest(taskId, conversation, interrupt.signal);
     const task = await answerAll(begun, conversation, interrupt.signal);
     const code = conversation.exitCode(task);
-    // The task of a command completes even if its last tool call failed, since an agent can continue from there.
+    // The task of a command completes even if its last tool call failed, since
+    // an agent can continue from there.
     const last = task.history.flatMap(toolCallsOf).at(-1);
-    return code === ExitCode.OK && last?.status === ToolCallStatus.FAILED ? ExitCode.FAILED : code;
+    return code === ExitCode.OK && last?.status === ToolCallStatus.FAILED
+      ? ExitCode.FAILED
+      : code;
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
     await client.tasks.cancelTask({ taskId });
@@ -60,7 +84,12 @@ export async function exec(
 
 function usageLines(command: SlashCommand, prefix: string): string[] {
   const path = `${prefix}/${command.name}`.replace(/ \//, " ");
-  const args = command.arguments.map(({ name, isRequired }) => (isRequired ? ` <${name}>` : ` [${name}]`)).join("");
+  const args = command.arguments
+    .map(({ name, isRequired }) => (isRequired ? ` <${name}>` : ` [${name}]`))
+    .join("");
   const own = `${visibleName(path + args).padEnd(28)} ${oneLine(command.description)}`;
-  return [own, ...command.subCommands.flatMap((sub) => usageLines(sub, `${path} `))];
+  return [
+    own,
+    ...command.subCommands.flatMap((sub) => usageLines(sub, `${path} `)),
+  ];
 }

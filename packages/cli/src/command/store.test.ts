@@ -1,9 +1,18 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import {
+  confirmationPart,
+  pendingToolCalls,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { findPostgres, startPostgres, withoutPostgres } from "@devtool/postgres/testing";
+import {
+  findPostgres,
+  startPostgres,
+  withoutPostgres,
+} from "@devtool/postgres/testing";
 import { emptyTask, reduceTask, type Task, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection.ts";
@@ -22,25 +31,45 @@ describe("devtool store copy", () => {
 
   it("copies a data directory, in which a task that asks is answered then", async () => {
     const asked = await ask(join(root, "data"));
-    expect(await copy(join(root, "data"), join(root, "copied"))).toMatchObject({ code: 0, err: "" });
+    expect(await copy(join(root, "data"), join(root, "copied"))).toMatchObject({
+      code: 0,
+      err: "",
+    });
     const ended = await answer(join(root, "copied"), asked);
     expect(ended.state).toBe(TaskState.COMPLETED);
   });
 
-  it.skipIf(bin === undefined)(`copies into PostgreSQL and out of it, with the same audit log${why}`, async () => {
-    await using postgres = await startPostgres(bin ?? "");
-    const asked = await ask(join(root, "data"));
-    const saved = '[[rule]]\ntool = [ "write_file" ]\npath = [ "a.txt" ]\ndecision = "allow"\nworkspace = "/w"\n';
-    await writeFile(join(root, "data", "saved-approvals.toml"), saved, { mode: 0o600 });
-    const into = await copy(join(root, "data"), postgres.url, "--schema", "agents");
-    expect(into).toMatchObject({ code: 0, err: "" });
-    expect(into.out).toMatch(
-      /^copied 1 task with \d+ events, 0 push configs and 1 saved approval\nverified 1 audit record; the last has the hash \S{44}\n$/,
-    );
-    expect(await copy(postgres.url, join(root, "back"), "--schema", "agents")).toEqual(into);
-    expect((await answer(join(root, "back"), asked)).state).toBe(TaskState.COMPLETED);
-    expect(await readFile(join(root, "back", "saved-approvals.toml"), "utf8")).toContain(saved);
-  });
+  it.skipIf(bin === undefined)(
+    `copies into PostgreSQL and out of it, with the same audit log${why}`,
+    async () => {
+      await using postgres = await startPostgres(bin ?? "");
+      const asked = await ask(join(root, "data"));
+      const saved =
+        '[[rule]]\ntool = [ "write_file" ]\npath = [ "a.txt" ]\ndecision = "allow"\nworkspace = "/w"\n';
+      await writeFile(join(root, "data", "saved-approvals.toml"), saved, {
+        mode: 0o600,
+      });
+      const into = await copy(
+        join(root, "data"),
+        postgres.url,
+        "--schema",
+        "agents",
+      );
+      expect(into).toMatchObject({ code: 0, err: "" });
+      expect(into.out).toMatch(
+        /^copied 1 task with \d+ events, 0 push configs and 1 saved approval\nverified 1 audit record; the last has the hash \S{44}\n$/,
+      );
+      expect(
+        await copy(postgres.url, join(root, "back"), "--schema", "agents"),
+      ).toEqual(into);
+      expect((await answer(join(root, "back"), asked)).state).toBe(
+        TaskState.COMPLETED,
+      );
+      expect(
+        await readFile(join(root, "back", "saved-approvals.toml"), "utf8"),
+      ).toContain(saved);
+    },
+  );
 
   it("refuses a source that is missing, and does not create it", async () => {
     const missing = join(root, "missing");
@@ -73,7 +102,10 @@ describe("devtool store copy", () => {
 
   it("refuses a URL of another database, without its password", async () => {
     await ask(join(root, "data"));
-    const { code, err } = await copy(join(root, "data"), "mysql://me:secret@host/db");
+    const { code, err } = await copy(
+      join(root, "data"),
+      "mysql://me:secret@host/db",
+    );
     expect(code).toBe(1);
     expect(err).toBe(
       "devtool: the URL of the store is not a URL of PostgreSQL: write postgres://user:password@host:5432/database\n",
@@ -81,21 +113,34 @@ describe("devtool store copy", () => {
   });
 
   function serve(dataDirectory: string) {
-    return serveCodingAgent({ workspace: join(root, "workspace"), dataDirectory });
+    return serveCodingAgent({
+      workspace: join(root, "workspace"),
+      dataDirectory,
+    });
   }
 
   /** Starts a task that asks whether it may write a file. */
   async function ask(dataDirectory: string): Promise<Task> {
     await using server = await serve(dataDirectory);
     const client = await createClient(server, "connect");
-    return await follow(client, { message: textMessage(crypto.randomUUID(), "write hello.txt hello") }, emptyTask());
+    return await follow(
+      client,
+      { message: textMessage(crypto.randomUUID(), "write hello.txt hello") },
+      emptyTask(),
+    );
   }
 
   async function answer(dataDirectory: string, asked: Task): Promise<Task> {
     await using server = await serve(dataDirectory);
     const client = await createClient(server, "connect");
-    const parts = pendingToolCalls(asked).map((call) => confirmationPart(call, "proceed_once"));
-    return await follow(client, { message: { messageId: crypto.randomUUID(), parts }, taskId: asked.id }, asked);
+    const parts = pendingToolCalls(asked).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
+    return await follow(
+      client,
+      { message: { messageId: crypto.randomUUID(), parts }, taskId: asked.id },
+      asked,
+    );
   }
 });
 
@@ -105,7 +150,11 @@ async function follow(
   from: Task,
 ): Promise<Task> {
   let task = from;
-  for await (const event of streamMessage(client, request, AbortSignal.timeout(300_000)))
+  for await (const event of streamMessage(
+    client,
+    request,
+    AbortSignal.timeout(300_000),
+  ))
     task = reduceTask(task, event);
   return task;
 }

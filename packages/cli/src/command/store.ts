@@ -18,11 +18,17 @@ export interface StoreOptions {
 }
 
 /**
- * `devtool store copy`: copies all tasks, push configs, saved approvals and audit records into an empty store, and compares the copy.
+ * `devtool store copy`: copies all tasks, push configs, saved approvals and
+ * audit records into an empty store, and compares the copy.
  *
  * Each place is a data directory or the URL of a PostgreSQL database.
  */
-export async function copy(from: string, to: string, { schema }: StoreOptions, io: Io): Promise<number> {
+export async function copy(
+  from: string,
+  to: string,
+  { schema }: StoreOptions,
+  io: Io,
+): Promise<number> {
   using interrupt = interruptSignal(io);
   if (!isDatabase(from)) {
     // Opening a directory without a store would create one.
@@ -39,13 +45,22 @@ export async function copy(from: string, to: string, { schema }: StoreOptions, i
   const given = source.shared?.approvals ?? new ApprovalFile(resolve(from));
   const copied = target.shared?.approvals ?? new ApprovalFile(resolve(to));
   if ((await copied.read()).file.rule.length > 0) {
-    throw new Error("the target of the copy has saved approvals already: choose an empty directory or schema");
+    throw new Error(
+      "the target of the copy has saved approvals already: choose an empty directory or schema",
+    );
   }
-  const { tasks, events, pushConfigs, audit } = await copyStore(source, target, interrupt.signal);
+  const { tasks, events, pushConfigs, audit } = await copyStore(
+    source,
+    target,
+    interrupt.signal,
+  );
   const { file } = await given.read();
   if (file.rule.length > 0) {
     const isStored = await copied.replace(file, (await copied.read()).version);
-    if (!isStored || !equals(PolicyFileSchema, (await copied.read()).file, file))
+    if (
+      !isStored ||
+      !equals(PolicyFileSchema, (await copied.read()).file, file)
+    )
       throw new Error("saved approvals differ in the copy: remove the copy");
   }
   const head = audit.head === "" ? "" : `; the last has the hash ${audit.head}`;
@@ -54,11 +69,17 @@ export async function copy(from: string, to: string, { schema }: StoreOptions, i
     countOf(file.rule.length, "saved approval"),
   ];
   writeLine(io.stdout, `copied ${rest} and ${last}`);
-  writeLine(io.stdout, `verified ${countOf(audit.count, "audit record")}${head}`);
+  writeLine(
+    io.stdout,
+    `verified ${countOf(audit.count, "audit record")}${head}`,
+  );
   return ExitCode.OK;
 }
 
-async function openPlace(place: string, schema: string | undefined): Promise<ServerStore> {
+async function openPlace(
+  place: string,
+  schema: string | undefined,
+): Promise<ServerStore> {
   if (!isDatabase(place)) return openStore({ dataDirectory: resolve(place) });
   const { PostgresStore } = await import("@devtool/postgres");
   return PostgresStore.open({ url: place, schema });

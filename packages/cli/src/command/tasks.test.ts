@@ -13,7 +13,11 @@ describe("devtool tasks", () => {
   beforeAll(async () => {
     base = await realpath(await mkdtemp(join(tmpdir(), "devtool-tasks-")));
     await mkdir(join(base, "other"));
-    server = await serveCodingAgent({ workspace: base, workspaceRoots: [base], sandbox: "none" });
+    server = await serveCodingAgent({
+      workspace: base,
+      workspaceRoots: [base],
+      sandbox: "none",
+    });
     await devtool("run", "text One.\ntext More.");
     await devtool("run", "--workspace", join(base, "other"), "text Two.");
     await devtool("run", "--approve", "never", "write three.txt 3");
@@ -30,7 +34,8 @@ describe("devtool tasks", () => {
       "text Two.",
       "text One.",
     ]);
-    for (const line of lines) expect(line).toMatch(/^[\da-f]{8} {2}\S+ +\d{4}-\d\d-\d\dT\S+Z {2}\S/);
+    for (const line of lines)
+      expect(line).toMatch(/^[\da-f]{8} {2}\S+ +\d{4}-\d\d-\d\dT\S+Z {2}\S/);
   });
 
   it.each([
@@ -43,7 +48,9 @@ describe("devtool tasks", () => {
     [["--state", "working"], []],
     [["--agent", "nobody"], []],
   ])("takes filters: %j", async (filter, titles) => {
-    const args = filter.map((word) => (word === "other" ? join(base, word) : word));
+    const args = filter.map((word) =>
+      word === "other" ? join(base, word) : word,
+    );
     const { lines } = await devtool("tasks", ...args);
     expect(lines.map((line) => line.split(/ {2,}/)[3])).toEqual(titles);
   });
@@ -59,11 +66,19 @@ describe("devtool tasks", () => {
   it("takes short ids, and renames", async () => {
     const [line = ""] = (await devtool("tasks", "--title", "two")).lines;
     const id = line.slice(0, 8);
-    expect((await devtool("rename", id, "The second")).lines).toEqual([`${id}  The second`]);
+    expect((await devtool("rename", id, "The second")).lines).toEqual([
+      `${id}  The second`,
+    ]);
     expect((await devtool("tasks", "--title", "second")).lines).toHaveLength(1);
-    expect((await devtool("watch", id)).lines.join("\n")).toContain("the title is now: The second");
-    expect((await devtool("cancel", "ffffffff")).errors).toContain('"ffffffff"');
-    expect((await devtool("run", "--task", id, "text Two more.")).errors).toContain(`task ${id}`);
+    expect((await devtool("watch", id)).lines.join("\n")).toContain(
+      "the title is now: The second",
+    );
+    expect((await devtool("cancel", "ffffffff")).errors).toContain(
+      '"ffffffff"',
+    );
+    expect(
+      (await devtool("run", "--task", id, "text Two more.")).errors,
+    ).toContain(`task ${id}`);
     await devtool("rename", id, "text Two.");
   });
 
@@ -73,7 +88,14 @@ describe("devtool tasks", () => {
   });
 
   async function devtool(command: string, ...args: string[]) {
-    const { code, out, err } = await runCommand([command, "--url", server.url, "--token", server.token, ...args]);
+    const { code, out, err } = await runCommand([
+      command,
+      "--url",
+      server.url,
+      "--token",
+      server.token,
+      ...args,
+    ]);
     return { code, lines: linesOf(out), errors: linesOf(err).join("\n") };
   }
 });

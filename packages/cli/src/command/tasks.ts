@@ -27,23 +27,47 @@ const PAGE = 100;
 /** `devtool tasks`: lists tasks, newest first. */
 export async function tasks(options: TasksOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
-  const { agent = "", title = "", workspace, limit = Number.POSITIVE_INFINITY } = options;
-  // Servers know workspaces by their real paths. A path that does not exist on this machine is sent as it is.
-  const workspacePath = workspace === undefined ? "" : await realpath(resolve(workspace)).catch(() => workspace);
-  const states = Object.values(TaskState).filter((value) => typeof value === "number");
-  const state = states.find((value) => taskStateName(value) === options.state) ?? TaskState.UNSPECIFIED;
+  const {
+    agent = "",
+    title = "",
+    workspace,
+    limit = Number.POSITIVE_INFINITY,
+  } = options;
+  // Servers know workspaces by their real paths. A path that does not exist on
+  // this machine is sent as it is.
+  const workspacePath =
+    workspace === undefined
+      ? ""
+      : await realpath(resolve(workspace)).catch(() => workspace);
+  const states = Object.values(TaskState).filter(
+    (value) => typeof value === "number",
+  );
+  const state =
+    states.find((value) => taskStateName(value) === options.state) ??
+    TaskState.UNSPECIFIED;
   const filters = { agent, titleContains: title, workspacePath, state };
   let left = limit;
   let pageToken = "";
   do {
-    const page = await client.tasks.listTasks({ ...filters, pageSize: Math.min(left, PAGE), pageToken });
+    const page = await client.tasks.listTasks({
+      ...filters,
+      pageSize: Math.min(left, PAGE),
+      pageToken,
+    });
     for (const task of page.tasks) {
       if (options.json) writeJsonLine(io.stdout, TaskSummarySchema, task);
       else {
         const { id, lastEvent, title } = task;
-        const name = taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED).padEnd(14);
-        const time = (lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "").padEnd(24);
-        writeLine(io.stdout, `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${visibleName(title)}`.trimEnd());
+        const name = taskStateName(
+          lastEvent?.state ?? TaskState.UNSPECIFIED,
+        ).padEnd(14);
+        const time = (
+          lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : ""
+        ).padEnd(24);
+        writeLine(
+          io.stdout,
+          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${visibleName(title)}`.trimEnd(),
+        );
       }
     }
     left -= page.tasks.length;
@@ -53,18 +77,33 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
 }
 
 /** `devtool rename`: gives a task another title. */
-export async function rename(taskId: string, title: string, options: ConnectionOptions, io: Io): Promise<number> {
+export async function rename(
+  taskId: string,
+  title: string,
+  options: ConnectionOptions,
+  io: Io,
+): Promise<number> {
   using interrupt = interruptSignal(io);
   const { signal } = interrupt;
   const client = await connect(options, io, signal);
   const id = await findTaskId(client, taskId, signal);
-  const { task } = await client.tasks.renameTask({ taskId: id, title, clientLabel: "devtool rename" }, { signal });
-  writeLine(io.stdout, `${visibleName(shortTaskId(id))}  ${visibleName(task?.title ?? "")}`);
+  const { task } = await client.tasks.renameTask(
+    { taskId: id, title, clientLabel: "devtool rename" },
+    { signal },
+  );
+  writeLine(
+    io.stdout,
+    `${visibleName(shortTaskId(id))}  ${visibleName(task?.title ?? "")}`,
+  );
   return ExitCode.OK;
 }
 
 /** `devtool cancel`: cancels a task and ends everything that it started. */
-export async function cancel(taskId: string, options: ConnectionOptions, io: Io): Promise<number> {
+export async function cancel(
+  taskId: string,
+  options: ConnectionOptions,
+  io: Io,
+): Promise<number> {
   using interrupt = interruptSignal(io);
   const { signal } = interrupt;
   const client = await connect(options, io, signal);

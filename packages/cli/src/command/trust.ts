@@ -17,15 +17,28 @@ export interface TrustOptions {
 }
 
 /**
- * `devtool trust add`: shows the configuration of a directory, asks, and trusts it as it is.
+ * `devtool trust add`: shows the configuration of a directory, asks, and trusts
+ * it as it is.
  *
- * The stored hashes are those that were shown, even if a file changes meanwhile.
+ * The stored hashes are those that were shown, even if a file changes
+ * meanwhile.
  */
-export async function trustAdd(directory: string, options: TrustOptions, io: Io): Promise<number> {
+export async function trustAdd(
+  directory: string,
+  options: TrustOptions,
+  io: Io,
+): Promise<number> {
   const store = openTrustStore(options, io);
   const grant = await store.preview(resolve(directory));
-  writeLine(io.stdout, `These files of ${visibleName(grant.path)} will instruct and configure agents:`);
-  if (grant.files.length === 0) writeLine(io.stdout, "  none yet; files that are added later must be trusted again");
+  writeLine(
+    io.stdout,
+    `These files of ${visibleName(grant.path)} will instruct and configure agents:`,
+  );
+  if (grant.files.length === 0)
+    writeLine(
+      io.stdout,
+      "  none yet; files that are added later must be trusted again",
+    );
   for (const { path, sha256 } of grant.files) {
     const hash = Buffer.from(sha256).toString("hex").slice(0, 16);
     writeLine(io.stdout, `  ${visibleName(path)}  sha256 ${hash}`);
@@ -38,19 +51,35 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
     isAgreed = answer?.text === "y" || answer?.text === "yes";
   }
   if (!isAgreed) {
-    writeLine(io.stderr, "not trusted: look at the files, then answer y or pass --yes");
+    writeLine(
+      io.stderr,
+      "not trusted: look at the files, then answer y or pass --yes",
+    );
     return ExitCode.CANCELED;
   }
   await store.grant(grant);
-  writeLine(io.stdout, `trusted ${visibleName(grant.path)} until one of these files changes`);
+  writeLine(
+    io.stdout,
+    `trusted ${visibleName(grant.path)} until one of these files changes`,
+  );
   return ExitCode.OK;
 }
 
-/** `devtool trust list`: lists trusted directories, and whether their configuration has changed since. */
-export async function trustList(options: TrustOptions, io: Io): Promise<number> {
+/**
+ * `devtool trust list`: lists trusted directories, and whether their
+ * configuration has changed since.
+ */
+export async function trustList(
+  options: TrustOptions,
+  io: Io,
+): Promise<number> {
   const store = openTrustStore(options, io);
   const grants = await store.list();
-  if (grants.length === 0) writeLine(io.stderr, "no directory is trusted: trust one with devtool trust add DIR");
+  if (grants.length === 0)
+    writeLine(
+      io.stderr,
+      "no directory is trusted: trust one with devtool trust add DIR",
+    );
   for (const { path, time, files } of grants) {
     const { case: now } = await store.trustOf(path);
     const since = time ? timestampDate(time).toISOString() : "";
@@ -63,13 +92,20 @@ export async function trustList(options: TrustOptions, io: Io): Promise<number> 
 }
 
 /** `devtool trust remove`: stops trusting a directory. */
-export async function trustRemove(directory: string, options: TrustOptions, io: Io): Promise<number> {
+export async function trustRemove(
+  directory: string,
+  options: TrustOptions,
+  io: Io,
+): Promise<number> {
   const path = resolve(directory);
   if (await openTrustStore(options, io).revoke(path)) {
     writeLine(io.stdout, `no longer trusted: ${visibleName(path)}`);
     return ExitCode.OK;
   }
-  writeLine(io.stderr, `${visibleName(path)} was not trusted: see devtool trust list`);
+  writeLine(
+    io.stderr,
+    `${visibleName(path)} was not trusted: see devtool trust list`,
+  );
   return ExitCode.FAILED;
 }
 

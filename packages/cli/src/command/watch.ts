@@ -11,15 +11,26 @@ export interface WatchOptions extends ConnectionOptions {
   readonly json?: true;
 }
 
-/** `devtool watch`: follows a task from its first event to its end, including the user's messages. Ctrl-C stops following; the task continues. */
-export async function watch(taskId: string, options: WatchOptions, io: Io): Promise<number> {
+/**
+ * `devtool watch`: follows a task from its first event to its end, including
+ * the user's messages. Ctrl-C stops following; the task continues.
+ */
+export async function watch(
+  taskId: string,
+  options: WatchOptions,
+  io: Io,
+): Promise<number> {
   using interrupt = interruptSignal(io);
   const client = await connect(options, io, interrupt.signal);
   const id = await findTaskId(client, taskId, interrupt.signal);
   const print = createPrinter(options, io, "both");
   let task = emptyTask();
   try {
-    for await (const event of subscribeTask(client, { taskId: id }, interrupt.signal)) {
+    for await (const event of subscribeTask(
+      client,
+      { taskId: id },
+      interrupt.signal,
+    )) {
       task = reduceTask(task, event);
       print(event);
     }

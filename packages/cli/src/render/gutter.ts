@@ -10,7 +10,10 @@ export interface Screen {
 /** Returns the size of the terminal, as far as it is known. */
 export function screenSize(out: Writable): Screen {
   return {
-    columns: "columns" in out && typeof out.columns === "number" ? out.columns : undefined,
+    columns:
+      "columns" in out && typeof out.columns === "number"
+        ? out.columns
+        : undefined,
     rows: "rows" in out && typeof out.rows === "number" ? out.rows : undefined,
   };
 }
@@ -25,31 +28,54 @@ export interface GutterOptions {
   readonly look: (piece: string, line: string) => string;
 }
 
-/** Prefixes of lines, of the continuation of wrapped lines, and of the count of omitted lines. */
-export const GUTTER = { line: "  │ ", wrapped: "  ┊ ", hidden: "  ⋮ " } as const;
+/**
+ * Prefixes of lines, of the continuation of wrapped lines, and of the count of
+ * omitted lines.
+ */
+export const GUTTER = {
+  line: "  │ ",
+  wrapped: "  ┊ ",
+  hidden: "  ⋮ ",
+} as const;
 const TAB_WIDTH = 4;
 
 /**
- * Prefixes each line of a text from a tool, so that none can pass for a line of this program.
+ * Prefixes each line of a text from a tool, so that none can pass for a line of
+ * this program.
  *
- * Lines that the terminal would wrap are wrapped here and prefixed too. Control characters must have been replaced before.
+ * Lines that the terminal would wrap are wrapped here and prefixed too. Control
+ * characters must have been replaced before.
  */
-export function gutterLines(text: string, { maxLines, columns, look }: GutterOptions): string[] {
+export function gutterLines(
+  text: string,
+  { maxLines, columns, look }: GutterOptions,
+): string[] {
   if (text === "") return [];
-  const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(10, columns - GUTTER.line.length);
+  const width =
+    columns === undefined
+      ? Number.POSITIVE_INFINITY
+      : Math.max(10, columns - GUTTER.line.length);
   const lines = text
     .trimEnd()
     .split("\n")
     .flatMap((line) =>
       wrapLine(line.replaceAll("\t", " ".repeat(TAB_WIDTH)), width).map(
-        (piece, index) => `${index === 0 ? GUTTER.line : GUTTER.wrapped}${look(piece, line)}`,
+        (piece, index) =>
+          `${index === 0 ? GUTTER.line : GUTTER.wrapped}${look(piece, line)}`,
       ),
     );
   const { first, hidden, last } = foldLines(lines, maxLines);
-  return [...first, ...(hidden > 0 ? [`${GUTTER.hidden}${hiddenLines(hidden)}`] : []), ...last];
+  return [
+    ...first,
+    ...(hidden > 0 ? [`${GUTTER.hidden}${hiddenLines(hidden)}`] : []),
+    ...last,
+  ];
 }
 
-/** Wraps a line to the width of the terminal. A character that is not ASCII counts as two columns. */
+/**
+ * Wraps a line to the width of the terminal. A character that is not ASCII
+ * counts as two columns.
+ */
 function wrapLine(line: string, width: number): string[] {
   const pieces: string[] = [];
   let piece = "";

@@ -1,9 +1,16 @@
 import type { Writable } from "node:stream";
-import { type DescMessage, type MessageShape, toJsonString } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  type MessageShape,
+  toJsonString,
+} from "@bufbuild/protobuf";
 import { isTerminal, writeLine } from "../io.ts";
 import { visibleJson } from "./style.ts";
 
-/** Writes a message as a line of JSON. At a terminal, control and invisible characters are written as JSON escapes. */
+/**
+ * Writes a message as a line of JSON. At a terminal, control and invisible
+ * characters are written as JSON escapes.
+ */
 export function writeJsonLine<Desc extends DescMessage>(
   out: Writable,
   schema: Desc,

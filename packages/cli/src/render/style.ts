@@ -16,10 +16,18 @@ export interface LineStyle {
   readonly columns: number;
 }
 
-/** Returns a `Paint` that uses colors on a terminal, unless NO_COLOR is set or TERM is dumb. */
-export function paintFor({ stdout, env }: Pick<Io, "stdout" | "env">, stream: Writable = stdout): Paint {
+/**
+ * Returns a `Paint` that uses colors on a terminal, unless NO_COLOR is set or
+ * TERM is dumb.
+ */
+export function paintFor(
+  { stdout, env }: Pick<Io, "stdout" | "env">,
+  stream: Writable = stdout,
+): Paint {
   const isColoured = isTerminal(stream) && env.TERM !== "dumb" && !env.NO_COLOR;
-  return isColoured ? (look, text) => styleText(FORMATS[look], text, { validateStream: false }) : (_look, text) => text;
+  return isColoured
+    ? (look, text) => styleText(FORMATS[look], text, { validateStream: false })
+    : (_look, text) => text;
 }
 
 const FORMATS = {
@@ -40,14 +48,18 @@ const FORMATS = {
 } as const;
 
 /**
- * Replaces the characters of an untrusted text that would move the cursor, change the terminal, or hide or reorder text by their codes.
+ * Replaces the characters of an untrusted text that would move the cursor,
+ * change the terminal, or hide or reorder text by their codes.
  *
- * Line breaks and tabs stay, and so do joiners between letters and emoji that need them. For text that a user approves use `visibleText`,
- * which is stricter.
+ * Line breaks and tabs stay, and so do joiners between letters and emoji that
+ * need them. For text that a user approves use `visibleText`, which is
+ * stricter.
  */
 export function visible(text: string): string {
   return text.replaceAll(UNSAFE, (char) =>
-    char === "\n" || char === "\t" ? char : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
+    char === "\n" || char === "\t"
+      ? char
+      : `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
   );
 }
 
@@ -56,21 +68,47 @@ export function visibleName(name: string): string {
   return visible(name).replaceAll("\n", "\\u{a}");
 }
 
-/** Returns `visible` text with all lines but the first indented, so that none can pass for a line of this program. */
+/**
+ * Returns `visible` text with all lines but the first indented, so that none
+ * can pass for a line of this program.
+ */
 export function indented(text: string): string {
   return visible(text).replaceAll("\n", "\n    ");
 }
 
-/** Writes the same characters in a line of JSON as JSON escapes, which leaves its meaning unchanged. */
+/**
+ * Writes the same characters in a line of JSON as JSON escapes, which leaves
+ * its meaning unchanged.
+ */
 export function visibleJson(json: string): string {
   return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-    char === "\n" ? char : char.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+    char === "\n"
+      ? char
+      : char.replaceAll(
+          /./gs,
+          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+        ),
   );
 }
 
 /** Scripts whose letters need joiners and non-joiners between them. */
-const JOINED_SCRIPTS = ["Arab", "Beng", "Deva", "Gujr", "Guru", "Knda", "Mlym", "Orya", "Sinh", "Taml", "Telu"]
+const JOINED_SCRIPTS = [
+  "Arab",
+  "Beng",
+  "Deva",
+  "Gujr",
+  "Guru",
+  "Knda",
+  "Mlym",
+  "Orya",
+  "Sinh",
+  "Taml",
+  "Telu",
+]
   .map((script) => `\\p{sc=${script}}`)
   .join("");
 const LETTER_JOINER = `(?<=[${JOINED_SCRIPTS}]\\p{M}*)[\u200c\u200d](?=[${JOINED_SCRIPTS}])`;
-const UNSAFE = new RegExp(`(?!${IN_EMOJI.source}|${LETTER_JOINER})[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]`, "gu");
+const UNSAFE = new RegExp(
+  `(?!${IN_EMOJI.source}|${LETTER_JOINER})[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]`,
+  "gu",
+);

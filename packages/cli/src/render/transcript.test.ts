@@ -1,5 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { TaskEventSchema, TaskState, type ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import {
+  TaskEventSchema,
+  TaskState,
+  type ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { type Speakers, Transcript } from "./transcript.ts";
 
@@ -12,7 +17,10 @@ describe("a transcript", () => {
       render(
         text("Look"),
         text("ing."),
-        event({ case: "thought", value: { subject: "Next", description: "Read it." } }),
+        event({
+          case: "thought",
+          value: { subject: "Next", description: "Read it." },
+        }),
         text("Done."),
         event({ case: "stateChange", value: {} }, TaskState.COMPLETED),
       ),
@@ -20,7 +28,8 @@ describe("a transcript", () => {
   });
 
   it("shows live output once, as it grows, and then how the call ended", () => {
-    const live = (liveContent: string): Event => toolCall({ status: ToolCallStatus.EXECUTING, liveContent });
+    const live = (liveContent: string): Event =>
+      toolCall({ status: ToolCallStatus.EXECUTING, liveContent });
     const output = {
       case: "output" as const,
       value: { result: { case: "text" as const, value: "one\ntwo\nthree\n" } },
@@ -40,14 +49,23 @@ describe("a transcript", () => {
     const reason = "no\n? run ls [y]";
     expect(
       render(
-        event({ case: "stateChange", value: { error: reason } }, TaskState.FAILED),
-        event({ case: "stateChange", value: { text: reason } }, TaskState.CANCELED),
+        event(
+          { case: "stateChange", value: { error: reason } },
+          TaskState.FAILED,
+        ),
+        event(
+          { case: "stateChange", value: { text: reason } },
+          TaskState.CANCELED,
+        ),
       ),
     ).toBe("failed: no\n    ? run ls [y]\ncanceled: no\n    ? run ls [y]\n");
   });
 
   it("shows an output whole whose beginning was cut while it ran", () => {
-    const output = { case: "output" as const, value: { result: { case: "text" as const, value: "[cut]\nnine\nten" } } };
+    const output = {
+      case: "output" as const,
+      value: { result: { case: "text" as const, value: "[cut]\nnine\nten" } },
+    };
     expect(
       render(
         toolCall({ status: ToolCallStatus.EXECUTING, liveContent: "one\n" }),
@@ -59,12 +77,21 @@ describe("a transcript", () => {
   it("shows what the agent says of its work, what it summarized and where its answer comes from", () => {
     expect(
       render(
-        event({ case: "notice", value: { text: "the model is busy: asked again in 2 s" } }),
+        event({
+          case: "notice",
+          value: { text: "the model is busy: asked again in 2 s" },
+        }),
         event({ case: "summary", value: { text: "long", keptMessages: 4 } }),
         text("Answer."),
-        event({ case: "citation", value: { uri: "https://example.com/\u202ea", title: "" } }),
+        event({
+          case: "citation",
+          value: { uri: "https://example.com/\u202ea", title: "" },
+        }),
         event({ case: "usage", value: { inputTokens: 1n } }),
-        event({ case: "citation", value: { uri: "https://example.com/b", title: "B", license: "MIT" } }),
+        event({
+          case: "citation",
+          value: { uri: "https://example.com/b", title: "B", license: "MIT" },
+        }),
       ),
     ).toBe(
       "· the model is busy: asked again in 2 s\n· the earlier conversation was summarized\nAnswer.\n" +
@@ -77,23 +104,39 @@ describe("a transcript", () => {
       case: "message",
       value: { parts: [{ content: { case: "text", value } }] },
     });
-    const answer = { case: "confirmation" as const, value: { selectedOptionId: "cancel" } };
+    const answer = {
+      case: "confirmation" as const,
+      value: { selectedOptionId: "cancel" },
+    };
     const events = [
       event({
         case: "created",
-        value: { message: { parts: [{ content: { case: "text", value: "Look\u001b[2J\nhere" } }] } },
+        value: {
+          message: {
+            parts: [
+              { content: { case: "text", value: "Look\u001b[2J\nhere" } },
+            ],
+          },
+        },
       }),
       text("Yes."),
       event({ case: "message", value: { parts: [{ content: answer }] } }),
       event(said("And now?")),
     ];
     expect(render(...events)).toBe("Yes.");
-    expect(renderAs("both", events)).toBe("> Look\\u{1b}[2J\n    here\nYes.\n· answered: decline\n> And now?\n");
+    expect(renderAs("both", events)).toBe(
+      "> Look\\u{1b}[2J\n    here\nYes.\n· answered: decline\n> And now?\n",
+    );
   });
 
   it("says why a task failed, and keeps what came from outside from acting", () => {
-    const failed = event({ case: "stateChange", value: { error: "the model\u001b[2J failed" } }, TaskState.FAILED);
-    expect(render(text("a\u0007b"), failed)).toBe("a\\u{7}b\nfailed: the model\\u{1b}[2J failed\n");
+    const failed = event(
+      { case: "stateChange", value: { error: "the model\u001b[2J failed" } },
+      TaskState.FAILED,
+    );
+    expect(render(text("a\u0007b"), failed)).toBe(
+      "a\\u{7}b\nfailed: the model\\u{1b}[2J failed\n",
+    );
   });
 });
 
@@ -103,7 +146,9 @@ function render(...events: readonly Event[]): string {
 
 function renderAs(speakers: Speakers, events: readonly Event[]): string {
   const transcript = new Transcript((_look, painted) => painted, speakers);
-  return events.map((event) => transcript.add(create(TaskEventSchema, event))).join("");
+  return events
+    .map((event) => transcript.add(create(TaskEventSchema, event)))
+    .join("");
 }
 
 function event(payload: Payload, state: TaskState = TaskState.WORKING): Event {
@@ -115,5 +160,8 @@ function text(value: string): Event {
 }
 
 function toolCall(init: MessageInitShape<typeof ToolCallSchema>): Event {
-  return event({ case: "toolCall", value: { toolCallId: "1", toolName: "run", description: "Run it", ...init } });
+  return event({
+    case: "toolCall",
+    value: { toolCallId: "1", toolName: "run", description: "Run it", ...init },
+  });
 }

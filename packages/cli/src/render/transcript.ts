@@ -11,7 +11,10 @@ import { answerLine } from "../choice.ts";
 import { indented, type Paint, visible } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
-/** Whose messages a transcript shows: the agent's alone, for users who have just typed theirs, or both. */
+/**
+ * Whose messages a transcript shows: the agent's alone, for users who have just
+ * typed theirs, or both.
+ */
 export type Speakers = "agent" | "both";
 
 /** Renders the events of a task as text for the terminal. */
@@ -37,36 +40,68 @@ export class Transcript {
         return visible(payload.value.text);
       case "thought": {
         const { subject, description } = payload.value;
-        return this.#lines([this.#paint("dim", `… ${indented(`${subject}: ${description}`)}`)]);
+        return this.#lines([
+          this.#paint("dim", `… ${indented(`${subject}: ${description}`)}`),
+        ]);
       }
       case "toolCall":
         return this.#lines(this.#callLines(payload.value));
       case "stateChange":
-        return this.#closeText() + this.#lines(this.#stateLines(state, payload.value.error || payload.value.text));
+        return (
+          this.#closeText() +
+          this.#lines(
+            this.#stateLines(state, payload.value.error || payload.value.text),
+          )
+        );
       case "notice":
-        return this.#lines([this.#paint("dim", `· ${indented(payload.value.text)}`)]);
+        return this.#lines([
+          this.#paint("dim", `· ${indented(payload.value.text)}`),
+        ]);
       case "summary":
-        return this.#lines([this.#paint("dim", "· the earlier conversation was summarized")]);
+        return this.#lines([
+          this.#paint("dim", "· the earlier conversation was summarized"),
+        ]);
       case "citation": {
         const { uri, title, license } = payload.value;
-        const source = [title, uri, license && `(${license})`].filter((part) => part !== "").join(" ");
-        return this.#lines([this.#paint("dim", `· source: ${indented(source)}`)]);
+        const source = [title, uri, license && `(${license})`]
+          .filter((part) => part !== "")
+          .join(" ");
+        return this.#lines([
+          this.#paint("dim", `· source: ${indented(source)}`),
+        ]);
       }
       case "artifact": {
-        const { artifactId = "", name = "", parts = [] } = payload.value.artifact ?? {};
-        return this.#lines([this.#paint("dim", `· artifact: ${indented(name || artifactId)}`), ...partLines(parts)]);
+        const {
+          artifactId = "",
+          name = "",
+          parts = [],
+        } = payload.value.artifact ?? {};
+        return this.#lines([
+          this.#paint("dim", `· artifact: ${indented(name || artifactId)}`),
+          ...partLines(parts),
+        ]);
       }
       case "reply":
         return this.#lines(partLines(payload.value.parts));
       case "messageQueued":
         return this.#lines([
           ...this.#userLines(payload.value.message),
-          this.#paint("dim", "· the message is queued until the agent takes it"),
+          this.#paint(
+            "dim",
+            "· the message is queued until the agent takes it",
+          ),
         ]);
       case "messageWithdrawn":
-        return this.#lines([this.#paint("dim", "· a queued message was withdrawn")]);
+        return this.#lines([
+          this.#paint("dim", "· a queued message was withdrawn"),
+        ]);
       case "renamed":
-        return this.#lines([this.#paint("dim", `· the title is now: ${indented(payload.value.title)}`)]);
+        return this.#lines([
+          this.#paint(
+            "dim",
+            `· the title is now: ${indented(payload.value.title)}`,
+          ),
+        ]);
       case "created":
         return this.#lines(this.#userLines(payload.value.message));
       case "message":
@@ -85,12 +120,16 @@ export class Transcript {
     return this.#lines([text]);
   }
 
-  /** Returns the lines of a user's message: its text, answers to questions, and attachments. */
+  /**
+   * Returns the lines of a user's message: its text, answers to questions, and
+   * attachments.
+   */
   #userLines(message: Message | undefined): string[] {
     if (this.#speakers === "agent" || !message) return [];
     return message.parts.flatMap((part) => {
       const { content } = part;
-      if (content.case === "text") return [this.#paint("heading", `> ${indented(content.value)}`)];
+      if (content.case === "text")
+        return [this.#paint("heading", `> ${indented(content.value)}`)];
       if (content.case === "confirmation") {
         return [this.#paint("dim", answerLine(content.value.selectedOptionId))];
       }
@@ -100,7 +139,10 @@ export class Transcript {
 
   #stateLines(state: TaskState, text: string): string[] {
     const outcome = outcomeText(state, text);
-    if (outcome !== undefined) return [this.#paint(state === TaskState.CANCELED ? "dim" : "bad", outcome)];
+    if (outcome !== undefined)
+      return [
+        this.#paint(state === TaskState.CANCELED ? "dim" : "bad", outcome),
+      ];
     return text === "" ? [] : [visible(text)];
   }
 
@@ -117,15 +159,23 @@ export class Transcript {
       return outputLines(fresh ?? call.liveContent, this.#paint);
     }
     this.#begun.delete(call.toolCallId);
-    const output = call.result.case === "output" ? call.result.value.result : undefined;
-    const rest = output?.case === "text" ? this.#outputSince(call.toolCallId, output.value) : undefined;
-    const isContinued = this.#shown.delete(call.toolCallId) && rest !== undefined;
+    const output =
+      call.result.case === "output" ? call.result.value.result : undefined;
+    const rest =
+      output?.case === "text"
+        ? this.#outputSince(call.toolCallId, output.value)
+        : undefined;
+    const isContinued =
+      this.#shown.delete(call.toolCallId) && rest !== undefined;
     return isContinued
       ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
       : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
   }
 
-  /** Returns the output that has not been printed; undefined when it does not continue what was printed, since its beginning was cut. */
+  /**
+   * Returns the output that has not been printed; undefined when it does not
+   * continue what was printed, since its beginning was cut.
+   */
   #outputSince(toolCallId: string, output: string): string | undefined {
     const before = this.#shown.get(toolCallId) ?? "";
     return output.startsWith(before) ? output.slice(before.length) : undefined;
@@ -133,7 +183,9 @@ export class Transcript {
 
   /** Joins lines, below an unfinished line of text. */
   #lines(lines: readonly string[]): string {
-    return lines.length === 0 ? "" : `${this.#closeText()}${lines.join("\n")}\n`;
+    return lines.length === 0
+      ? ""
+      : `${this.#closeText()}${lines.join("\n")}\n`;
   }
 
   /** Ends an unfinished line of text. */
@@ -144,7 +196,10 @@ export class Transcript {
   }
 }
 
-/** Returns the lines of text and data, and a line for each file. Other parts have none. */
+/**
+ * Returns the lines of text and data, and a line for each file. Other parts
+ * have none.
+ */
 export function partLines(parts: readonly Part[]): string[] {
   return parts.flatMap(({ content }) => {
     switch (content.case) {
@@ -155,8 +210,17 @@ export function partLines(parts: readonly Part[]): string[] {
         return [visible(dataText(content))];
       case "file": {
         const { name, mediaType, source } = content.value;
-        const data = source.case === "bytes" ? `${source.value.length} bytes` : (source.value ?? "");
-        return [indented([name, mediaType && `(${mediaType})`, data].filter((word) => word !== "").join(" "))];
+        const data =
+          source.case === "bytes"
+            ? `${source.value.length} bytes`
+            : (source.value ?? "");
+        return [
+          indented(
+            [name, mediaType && `(${mediaType})`, data]
+              .filter((word) => word !== "")
+              .join(" "),
+          ),
+        ];
       }
       default:
         return [];
@@ -170,8 +234,16 @@ const OUTCOMES: ReadonlyMap<TaskState, string> = new Map([
   [TaskState.CANCELED, "canceled"],
 ]);
 
-/** Returns the outcome of a task that failed, was rejected or was canceled, with the reason; undefined for any other state. */
-export function outcomeText(state: TaskState, reason: string): string | undefined {
+/**
+ * Returns the outcome of a task that failed, was rejected or was canceled, with
+ * the reason; undefined for any other state.
+ */
+export function outcomeText(
+  state: TaskState,
+  reason: string,
+): string | undefined {
   const outcome = OUTCOMES.get(state);
-  return outcome === undefined || reason === "" ? outcome : `${outcome}: ${indented(reason)}`;
+  return outcome === undefined || reason === ""
+    ? outcome
+    : `${outcome}: ${indented(reason)}`;
 }

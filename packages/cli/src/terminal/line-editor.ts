@@ -1,4 +1,8 @@
-import { type CompleterResult, createInterface, type Interface } from "node:readline";
+import {
+  type CompleterResult,
+  createInterface,
+  type Interface,
+} from "node:readline";
 import { PassThrough, Writable } from "node:stream";
 import type { TerminalInput } from "./terminal.ts";
 
@@ -11,7 +15,10 @@ export interface LineEditorOptions {
   readonly out: Writable & { readonly columns?: number };
   /** Completes a line when Tab is pressed. Default: no completion. */
   readonly complete?: (line: string) => CompleterResult;
-  /** Receives each line that is entered while none is asked for. It waits in a queue. */
+  /**
+   * Receives each line that is entered while none is asked for. It waits in a
+   * queue.
+   */
   readonly onQueued?: (line: string) => void;
 }
 
@@ -25,8 +32,9 @@ export interface Line {
 /**
  * Edits a line of input.
  *
- * Accepts keys at any time, and shows the line only while one is asked for. Input from in between is kept as a draft, or as a queued line after
- * Enter. Several pasted lines are shown as one word, such as `[paste 1: 30 lines]`.
+ * Accepts keys at any time, and shows the line only while one is asked for.
+ * Input from in between is kept as a draft, or as a queued line after Enter.
+ * Several pasted lines are shown as one word, such as `[paste 1: 30 lines]`.
  */
 export class LineEditor implements Disposable {
   readonly #readline: Interface;
@@ -43,11 +51,15 @@ export class LineEditor implements Disposable {
     this.#readline = createInterface({
       input: new PassThrough(),
       output: shownWhile(() => this.#waiting !== undefined, options.out),
-      completer: options.complete ?? ((line: string): CompleterResult => [[], line]),
+      completer:
+        options.complete ?? ((line: string): CompleterResult => [[], line]),
       terminal: true,
     });
     this.#readline.on("line", (typed) => {
-      const line = { text: this.#expanded(typed.trim()), isPasted: this.#isPasted };
+      const line = {
+        text: this.#expanded(typed.trim()),
+        isPasted: this.#isPasted,
+      };
       this.#isPasted = false;
       if (this.#waiting) {
         this.#give(line);
@@ -65,7 +77,9 @@ export class LineEditor implements Disposable {
   /** The unread input, the draft last; empty once the editor has ended. */
   get rest(): string {
     if (this.#isEnded) return "";
-    return [...this.#queue.map(({ text }) => text), this.draft].join("\n").trim();
+    return [...this.#queue.map(({ text }) => text), this.draft]
+      .join("\n")
+      .trim();
   }
 
   /** The line that is being typed. */
@@ -82,7 +96,10 @@ export class LineEditor implements Disposable {
     else this.#readline.close();
   }
 
-  /** Inserts a text into the line, as a paste: without control characters, and without empty lines at its end. */
+  /**
+   * Inserts a text into the line, as a paste: without control characters, and
+   * without empty lines at its end.
+   */
   insert(text: string): void {
     this.#isPasted = true;
     const pasted = text
@@ -90,7 +107,10 @@ export class LineEditor implements Disposable {
       .replaceAll(/(?![\n\t])\p{Cc}/gu, "")
       .replace(/\n+$/, "");
     const lines = pasted.split("\n");
-    const label = lines.length === 1 ? pasted : `[paste ${this.#pastes.size + 1}: ${lines.length} lines]`;
+    const label =
+      lines.length === 1
+        ? pasted
+        : `[paste ${this.#pastes.size + 1}: ${lines.length} lines]`;
     if (lines.length > 1) this.#pastes.set(label, pasted);
     this.#readline.write(label);
   }
@@ -105,11 +125,15 @@ export class LineEditor implements Disposable {
     return true;
   }
 
-  /** Returns the first queued line, or asks for one. Undefined at the end of the input, or when `signal` aborts. */
+  /**
+   * Returns the first queued line, or asks for one. Undefined at the end of the
+   * input, or when `signal` aborts.
+   */
   read(prompt: string, signal: AbortSignal): Promise<Line | undefined> {
     const queued = this.#queue.shift();
     if (queued) this.#options.out.write(`${prompt}${queued.text}\n`);
-    if (queued || this.#isEnded || signal.aborted) return Promise.resolve(queued);
+    if (queued || this.#isEnded || signal.aborted)
+      return Promise.resolve(queued);
     const { promise, resolve } = Promise.withResolvers<Line | undefined>();
     const withdraw = (): void => this.#give(undefined);
     this.#waiting = (line) => {
@@ -143,12 +167,21 @@ export class LineEditor implements Disposable {
   }
 
   #expanded(line: string): string {
-    return [...this.#pastes].reduce((text, [label, pasted]) => text.replaceAll(label, () => pasted), line);
+    return [...this.#pastes].reduce(
+      (text, [label, pasted]) => text.replaceAll(label, () => pasted),
+      line,
+    );
   }
 }
 
-/** Returns a stream that passes on what is written while `isShown`, and otherwise drops it and has no width. */
-function shownWhile(isShown: () => boolean, out: LineEditorOptions["out"]): Writable {
+/**
+ * Returns a stream that passes on what is written while `isShown`, and
+ * otherwise drops it and has no width.
+ */
+function shownWhile(
+  isShown: () => boolean,
+  out: LineEditorOptions["out"],
+): Writable {
   const shown = new Writable({
     decodeStrings: false,
     write(chunk, _encoding, done) {
@@ -156,6 +189,8 @@ function shownWhile(isShown: () => boolean, out: LineEditorOptions["out"]): Writ
       done();
     },
   });
-  Object.defineProperty(shown, "columns", { get: () => (isShown() ? out.columns : undefined) });
+  Object.defineProperty(shown, "columns", {
+    get: () => (isShown() ? out.columns : undefined),
+  });
   return shown;
 }

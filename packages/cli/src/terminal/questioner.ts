@@ -16,7 +16,8 @@ export interface Questioner {
   /**
    * Waits for a line that was typed after the terminal had drawn the question.
    *
-   * Undefined when the user leaves the question open (Ctrl-D), or when `signal` aborts.
+   * Undefined when the user leaves the question open (Ctrl-D), or when `signal`
+   * aborts.
    */
   ask(question: Question, signal: AbortSignal): Promise<Line | undefined>;
   /** Gives the terminal to another program while `work` runs. */
@@ -26,15 +27,19 @@ export interface Questioner {
 /** Receives input that does not answer a question. */
 export interface Aside {
   take(input: TerminalInput): void;
-  /** Returns a notice about that input for the user; undefined when there is none. */
+  /**
+   * Returns a notice about that input for the user; undefined when there is
+   * none.
+   */
   notice(): string | undefined;
 }
 
 /**
  * Asks at a terminal.
  *
- * Input from before the question was drawn never answers it. Neither does a later paste, unless the question takes text. Such input is
- * put aside, and the user is told.
+ * Input from before the question was drawn never answers it. Neither does a
+ * later paste, unless the question takes text. Such input is put aside, and the
+ * user is told.
  */
 export class TerminalQuestioner implements Questioner {
   readonly out: Writable;
@@ -51,7 +56,10 @@ export class TerminalQuestioner implements Questioner {
     return this.#terminal.lend(work);
   }
 
-  async ask(question: Question, signal: AbortSignal): Promise<Line | undefined> {
+  async ask(
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<Line | undefined> {
     for (;;) {
       if (signal.aborted) return undefined;
       using _held = this.#terminal.hold();
@@ -59,13 +67,21 @@ export class TerminalQuestioner implements Questioner {
       const line = await this.#read(editor, question, signal);
       const more = editor.rest;
       if (line === undefined || more === "") return line;
-      // Several lines at once are a paste in a terminal without bracketed paste.
+      // Several lines at once are a paste in a terminal without bracketed
+      // paste.
       this.#aside.take({ case: "paste", text: `${line.text}\n${more}` });
     }
   }
 
-  /** Prints the question, puts aside input from before the terminal has drawn it, and reads the answer. */
-  async #read(editor: LineEditor, question: Question, signal: AbortSignal): Promise<Line | undefined> {
+  /**
+   * Prints the question, puts aside input from before the terminal has drawn
+   * it, and reads the answer.
+   */
+  async #read(
+    editor: LineEditor,
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<Line | undefined> {
     const early: TerminalInput[] = [];
     const drawn = Promise.withResolvers<Promise<Line | undefined>>();
     const before = this.#terminal.listen((input) => void early.push(input));
@@ -73,7 +89,9 @@ export class TerminalQuestioner implements Questioner {
     this.#terminal.whenDrawn(() => {
       this.#putAside(editor, early);
       this.#terminal.listen((input) => {
-        const isAnswer = input.case !== "end" && (input.case !== "paste" || question.takesWords);
+        const isAnswer =
+          input.case !== "end" &&
+          (input.case !== "paste" || question.takesWords);
         if (isAnswer) editor.take(input);
         else this.#putAside(editor, [input]);
       });
@@ -89,7 +107,8 @@ export class TerminalQuestioner implements Questioner {
   #putAside(editor: LineEditor, inputs: readonly TerminalInput[]): void {
     if (inputs.length > 0) this.out.write(CLEAR_LINE);
     for (const input of inputs) this.#aside.take(input);
-    if (inputs.some((input) => input.case === "end")) editor.take({ case: "end" });
+    if (inputs.some((input) => input.case === "end"))
+      editor.take({ case: "end" });
     const notice = this.#aside.notice();
     if (notice !== undefined) editor.tell(notice);
   }

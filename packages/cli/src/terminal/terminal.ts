@@ -3,7 +3,10 @@ import { emitKeypressEvents, type Key } from "node:readline";
 import type { Writable } from "node:stream";
 import { type Io, isTerminal } from "../io.ts";
 
-/** Terminal input: a key, a pasted text, the return to the program (`fg`), or the end of the input. */
+/**
+ * Terminal input: a key, a pasted text, the return to the program (`fg`), or
+ * the end of the input.
+ */
 export type TerminalInput =
   | { readonly case: "key"; readonly text: string; readonly key: Key }
   | { readonly case: "paste"; readonly text: string }
@@ -13,10 +16,16 @@ export type TerminalInput =
 /** Receives the input of a terminal. */
 export type InputListener = (input: TerminalInput) => void;
 
-/** Turns bracketed paste on and off: the terminal then marks the beginning and the end of a paste. */
+/**
+ * Turns bracketed paste on and off: the terminal then marks the beginning and
+ * the end of a paste.
+ */
 const PASTE_MODE = { on: "\u001b[?2004h", off: "\u001b[?2004l" } as const;
 
-/** Asks the terminal for its status (DSR). The answer follows every key that was pressed before the terminal drew the preceding output. */
+/**
+ * Asks the terminal for its status (DSR). The answer follows every key that was
+ * pressed before the terminal drew the preceding output.
+ */
 const STATUS_REQUEST = "\u001b[5n";
 const STATUS_REPORT = "\u001b[0n";
 
@@ -26,13 +35,20 @@ const REPORT_TIMEOUT_MS = 500;
 /**
  * The user's terminal.
  *
- * While it is held it is in raw mode: keys arrive one by one, Ctrl-C included, and a paste arrives as a whole. Its settings are restored
- * however the process ends.
+ * While it is held it is in raw mode: keys arrive one by one, Ctrl-C included,
+ * and a paste arrives as a whole. Its settings are restored however the process
+ * ends.
  */
 export class Terminal {
-  /** The stream for questions and prompts: standard output, or standard error when only that is a terminal. */
+  /**
+   * The stream for questions and prompts: standard output, or standard error
+   * when only that is a terminal.
+   */
   readonly out: Writable;
-  /** Wraps the time in which Ctrl-Z has stopped the process, so that what was drawn can be removed before and drawn again after. */
+  /**
+   * Wraps the time in which Ctrl-Z has stopped the process, so that what was
+   * drawn can be removed before and drawn again after.
+   */
   aroundStop: (stop: () => Promise<void>) => void = (stop) => void stop();
   readonly #io: Io;
   #listener: InputListener = () => undefined;
@@ -67,7 +83,10 @@ export class Terminal {
     };
   }
 
-  /** Gives the terminal with its original settings to another program while `work` runs. */
+  /**
+   * Gives the terminal with its original settings to another program while
+   * `work` runs.
+   */
   async lend<T>(work: () => Promise<T>): Promise<T> {
     if (this.#holders > 0) this.#release();
     try {
@@ -78,9 +97,11 @@ export class Terminal {
   }
 
   /**
-   * Calls back once the terminal has drawn everything written to it. By then all input from before has been received.
+   * Calls back once the terminal has drawn everything written to it. By then
+   * all input from before has been received.
    *
-   * For a terminal that does not report its status, calls back after {@link REPORT_TIMEOUT_MS}.
+   * For a terminal that does not report its status, calls back after
+   * {@link REPORT_TIMEOUT_MS}.
    */
   whenDrawn(callback: () => void): void {
     const timer = setTimeout(callOnce, REPORT_TIMEOUT_MS);
@@ -100,7 +121,10 @@ export class Terminal {
     emitKeypressEvents(stdin);
     stdin.on("keypress", this.#onKey);
     stdin.once("end", this.#onEnd).once("error", this.#onEnd);
-    process.once("exit", this.#restore).once("SIGTERM", this.#onSignal).once("SIGHUP", this.#onSignal);
+    process
+      .once("exit", this.#restore)
+      .once("SIGTERM", this.#onSignal)
+      .once("SIGHUP", this.#onSignal);
     this.#prepare();
     stdin.resume();
     if (stdin.readableEnded) queueMicrotask(this.#onEnd);
@@ -108,8 +132,14 @@ export class Terminal {
 
   #release(): void {
     const { stdin } = this.#io;
-    stdin.off("keypress", this.#onKey).off("end", this.#onEnd).off("error", this.#onEnd);
-    process.off("exit", this.#restore).off("SIGTERM", this.#onSignal).off("SIGHUP", this.#onSignal);
+    stdin
+      .off("keypress", this.#onKey)
+      .off("end", this.#onEnd)
+      .off("error", this.#onEnd);
+    process
+      .off("exit", this.#restore)
+      .off("SIGTERM", this.#onSignal)
+      .off("SIGHUP", this.#onSignal);
     stdin.pause();
     this.#restore();
   }
@@ -162,5 +192,6 @@ export class Terminal {
 }
 
 function setRawMode(stdin: Io["stdin"], mode: "raw" | "cooked"): void {
-  if ("setRawMode" in stdin && typeof stdin.setRawMode === "function") stdin.setRawMode(mode === "raw");
+  if ("setRawMode" in stdin && typeof stdin.setRawMode === "function")
+    stdin.setRawMode(mode === "raw");
 }

@@ -12,8 +12,15 @@ export interface PipedOptions {
   readonly platform?: NodeJS.Platform;
 }
 
-/** Returns streams that are no terminal, for a command in the process of the test, and what was written to them so far. */
-export function pipedIo({ stdin = "", env = { NO_COLOR: "1" }, platform = process.platform }: PipedOptions = {}): {
+/**
+ * Returns streams that are no terminal, for a command in the process of the
+ * test, and what was written to them so far.
+ */
+export function pipedIo({
+  stdin = "",
+  env = { NO_COLOR: "1" },
+  platform = process.platform,
+}: PipedOptions = {}): {
   readonly io: Io;
   out(): string;
   err(): string;
@@ -32,11 +39,18 @@ export function pipedIo({ stdin = "", env = { NO_COLOR: "1" }, platform = proces
   return { io, out: textOf(stdout), err: textOf(stderr) };
 }
 
-/** Runs a command with nobody at a terminal. Returns its exit code and all that it wrote. */
+/**
+ * Runs a command with nobody at a terminal. Returns its exit code and all that
+ * it wrote.
+ */
 export async function runCommand(
   argv: readonly string[],
   options?: PipedOptions,
-): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+): Promise<{
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}> {
   const { io, out, err } = pipedIo(options);
   const code = await runProgram(argv, io);
   return { code, out: out(), err: err() };

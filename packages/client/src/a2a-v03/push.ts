@@ -8,16 +8,30 @@ import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
 /**
  * Creates the service of push notification configs on top of A2A 0.3.
  */
-export function createPushServiceV03(endpoint: RpcEndpoint): ServiceImpl<typeof PushService> {
-  const call = (verb: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue> =>
+export function createPushServiceV03(
+  endpoint: RpcEndpoint,
+): ServiceImpl<typeof PushService> {
+  const call = (
+    verb: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonValue> =>
     endpoint.call(`tasks/pushNotificationConfig/${verb}`, params, signal);
   return {
     async setPushConfig({ config }, { signal }) {
-      const stored = await call("set", config ? encodePushConfig(config) : {}, signal);
+      const stored = await call(
+        "set",
+        config ? encodePushConfig(config) : {},
+        signal,
+      );
       return { config: decodePushConfig(stored) };
     },
     async getPushConfig({ taskId, configId }, { signal }) {
-      const stored = await call("get", { id: taskId, pushNotificationConfigId: configId }, signal);
+      const stored = await call(
+        "get",
+        { id: taskId, pushNotificationConfigId: configId },
+        signal,
+      );
       return { config: decodePushConfig(stored) };
     },
     async listPushConfigs({ taskId }, { signal }) {
@@ -25,7 +39,11 @@ export function createPushServiceV03(endpoint: RpcEndpoint): ServiceImpl<typeof 
       return { configs: listOrEmpty(stored).map(decodePushConfig) };
     },
     async deletePushConfig({ taskId, configId }, { signal }) {
-      await call("delete", { id: taskId, pushNotificationConfigId: configId }, signal);
+      await call(
+        "delete",
+        { id: taskId, pushNotificationConfigId: configId },
+        signal,
+      );
       return {};
     },
   };

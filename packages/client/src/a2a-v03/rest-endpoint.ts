@@ -1,6 +1,10 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type RestCall, type RestOperation, restOperation } from "@devtool/schema/a2a-v03";
+import {
+  type RestCall,
+  type RestOperation,
+  restOperation,
+} from "@devtool/schema/a2a-v03";
 import type { CallHeaders, EndpointOptions } from "../a2a/endpoint.ts";
 import { errorFromHttpJsonV03 } from "../a2a/errors.ts";
 import { HttpJsonEndpoint } from "../a2a/http-json-endpoint.ts";
@@ -8,26 +12,42 @@ import type { Frame, RpcEndpoint } from "../a2a/rpc-endpoint.ts";
 import { decodeAnswer, encodeCall } from "../a2a/wire.ts";
 
 /**
- * Creates the endpoint of A2A 0.3 over HTTP+JSON: methods keep their JSON-RPC names, and each
- * becomes a request to a path of its own (section 3.5.3).
+ * Creates the endpoint of A2A 0.3 over HTTP+JSON: methods keep their JSON-RPC
+ * names, and each becomes a request to a path of its own (section 3.5.3).
  */
-export function createRestEndpoint(options: EndpointOptions, headers: CallHeaders): RpcEndpoint {
-  const endpoint = new HttpJsonEndpoint({ ...options, headers, errorFrom: errorFromHttpJsonV03 });
+export function createRestEndpoint(
+  options: EndpointOptions,
+  headers: CallHeaders,
+): RpcEndpoint {
+  const endpoint = new HttpJsonEndpoint({
+    ...options,
+    headers,
+    errorFrom: errorFromHttpJsonV03,
+  });
   return {
     async call(method, params, signal) {
       const { operation, call, otherCall } = encodeRestCall(method, params);
-      const json = await endpoint.call(call, signal).catch((reason: unknown) => {
-        const { code } = ConnectError.from(reason);
-        if (otherCall && code === Code.InvalidArgument) return endpoint.call(otherCall, signal);
-        throw reason;
-      });
+      const json = await endpoint
+        .call(call, signal)
+        .catch((reason: unknown) => {
+          const { code } = ConnectError.from(reason);
+          if (otherCall && code === Code.InvalidArgument)
+            return endpoint.call(otherCall, signal);
+          throw reason;
+        });
       return decodeAnswer(() => operation.decodeResult(json));
     },
     async *stream({ method, params, lastEventId }, signal) {
       const { operation, call, otherCall } = encodeRestCall(method, params);
-      const open = (one: RestCall): AsyncIterable<Frame> => endpoint.stream({ call: one, lastEventId }, signal);
-      for await (const { result, id } of otherCall ? openEither(open, call, otherCall) : open(call)) {
-        yield { result: decodeAnswer(() => operation.decodeResult(result)), id };
+      const open = (one: RestCall): AsyncIterable<Frame> =>
+        endpoint.stream({ call: one, lastEventId }, signal);
+      for await (const { result, id } of otherCall
+        ? openEither(open, call, otherCall)
+        : open(call)) {
+        yield {
+          result: decodeAnswer(() => operation.decodeResult(result)),
+          id,
+        };
       }
     },
   };
@@ -45,19 +65,28 @@ interface EncodedCall {
 function encodeRestCall(method: string, params: JsonObject): EncodedCall {
   return encodeCall(() => {
     const operation = restOperation(method);
-    return { operation, call: operation.encodeCall(params), otherCall: operation.encodeOtherCall?.(params) };
+    return {
+      operation,
+      call: operation.encodeCall(params),
+      otherCall: operation.encodeOtherCall?.(params),
+    };
   });
 }
 
 /**
- * The codes that an unknown path or verb may have. For `tasks/resubscribe`, some servers have GET
- * and some POST, and report the other one as a missing task.
+ * The codes that an unknown path or verb may have. For `tasks/resubscribe`,
+ * some servers have GET and some POST, and report the other one as a missing
+ * task.
  */
-const MISUNDERSTOOD: ReadonlySet<Code> = new Set([Code.NotFound, Code.Unimplemented, Code.InvalidArgument]);
+const MISUNDERSTOOD: ReadonlySet<Code> = new Set([
+  Code.NotFound,
+  Code.Unimplemented,
+  Code.InvalidArgument,
+]);
 
 /**
- * Opens a stream by one call, or by the other if the server does not understand the first. If both
- * fail, throws the error of the first.
+ * Opens a stream by one call, or by the other if the server does not understand
+ * the first. If both fail, throws the error of the first.
  */
 async function* openEither(
   open: (call: RestCall) => AsyncIterable<Frame>,
@@ -74,7 +103,8 @@ async function* openEither(
   try {
     yield* openNoting(call);
   } catch (reason) {
-    if (isOpen || !MISUNDERSTOOD.has(ConnectError.from(reason).code)) throw reason;
+    if (isOpen || !MISUNDERSTOOD.has(ConnectError.from(reason).code))
+      throw reason;
     try {
       yield* openNoting(otherCall);
     } catch (otherReason) {

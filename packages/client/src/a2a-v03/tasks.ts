@@ -7,22 +7,36 @@ import { continueInNewTask, type TaskCalls } from "../a2a/task-calls.ts";
 /**
  * The task methods of A2A 0.3.
  *
- * An agent with the extension lets an ended task continue, as the RFC says (STREAM-5). Without it,
- * a message to an ended task starts a new one.
+ * An agent with the extension lets an ended task continue, as the RFC says
+ * (STREAM-5). Without it, a message to an ended task starts a new one.
  */
-export function taskCallsV03(endpoint: RpcEndpoint, extension: ExtensionUse): TaskCalls {
+export function taskCallsV03(
+  endpoint: RpcEndpoint,
+  extension: ExtensionUse,
+): TaskCalls {
   return {
     redirect: extension === "active" ? (request) => request : continueInNewTask,
-    send: (request, signal) => endpoint.call("message/send", encodeMessageSend(request), signal),
+    send: (request, signal) =>
+      endpoint.call("message/send", encodeMessageSend(request), signal),
     stream: (request, signal) =>
-      endpoint.stream({ method: "message/stream", params: encodeMessageSend(request) }, signal),
+      endpoint.stream(
+        { method: "message/stream", params: encodeMessageSend(request) },
+        signal,
+      ),
     get: (id, signal) => endpoint.call("tasks/get", { id }, signal),
     list() {
-      throw new ConnectError("A2A 0.3 has no list of tasks: use A2A 1.0, Connect or gRPC", Code.Unimplemented);
+      throw new ConnectError(
+        "A2A 0.3 has no list of tasks: use A2A 1.0, Connect or gRPC",
+        Code.Unimplemented,
+      );
     },
     cancel: (id, signal) => endpoint.call("tasks/cancel", { id }, signal),
-    withdraw: ({ taskId, messageId }, signal) => endpoint.call("message/withdraw", { taskId, messageId }, signal),
+    withdraw: ({ taskId, messageId }, signal) =>
+      endpoint.call("message/withdraw", { taskId, messageId }, signal),
     subscribe: (id, lastEventId, signal) =>
-      endpoint.stream({ method: "tasks/resubscribe", params: { id }, lastEventId }, signal),
+      endpoint.stream(
+        { method: "tasks/resubscribe", params: { id }, lastEventId },
+        signal,
+      ),
   };
 }

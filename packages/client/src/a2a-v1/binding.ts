@@ -5,11 +5,14 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import type { StreamResponse, StreamResponseSchema } from "@devtool/schema/a2a-v1";
+import type {
+  StreamResponse,
+  StreamResponseSchema,
+} from "@devtool/schema/a2a-v1";
 
 /**
- * A binding of A2A 1.0: it carries the methods of `A2AService` over one protocol. Both methods
- * throw `ConnectError`s.
+ * A binding of A2A 1.0: it carries the methods of `A2AService` over one
+ * protocol. Both methods throw `ConnectError`s.
  */
 export interface A2aBinding {
   /**
@@ -36,7 +39,8 @@ export interface A2aBinding {
 export interface A2aStreamCall<I extends DescMessage> {
   readonly request: MessageInitShape<I>;
   /**
-   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined starts a new stream.
+   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined
+   * starts a new stream.
    */
   readonly lastEventId?: bigint;
 }
@@ -47,7 +51,8 @@ export interface A2aStreamCall<I extends DescMessage> {
 export interface StreamElement {
   readonly response: StreamResponse;
   /**
-   * The event id beside the element. Undefined if the agent or the binding has none.
+   * The event id beside the element. Undefined if the agent or the binding has
+   * none.
    */
   readonly id: string | undefined;
 }

@@ -4,20 +4,32 @@ import { SEQUENCE_URI } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import type { CallHeaders } from "../a2a/endpoint.ts";
 import { errorFromGrpc } from "../a2a/errors.ts";
-import { type BearerToken, bearerHeader, callWithToken, streamWithToken } from "../bearer-token.ts";
+import {
+  type BearerToken,
+  bearerHeader,
+  callWithToken,
+  streamWithToken,
+} from "../bearer-token.ts";
 import type { A2aBinding } from "./binding.ts";
 
 /**
- * Creates the gRPC binding of A2A 1.0 over a transport that speaks gRPC. The ids of its
- * events are in their metadata, where the agent is a devtool server: A2A has no field for them.
+ * Creates the gRPC binding of A2A 1.0 over a transport that speaks gRPC. The
+ * ids of its events are in their metadata, where the agent is a devtool server:
+ * A2A has no field for them.
  */
-export function createGrpcBinding(transport: Transport, headers: CallHeaders, token: BearerToken): A2aBinding {
+export function createGrpcBinding(
+  transport: Transport,
+  headers: CallHeaders,
+  token: BearerToken,
+): A2aBinding {
   return {
     async call(method, request, signal) {
       try {
         return await callWithToken(token, async (value) => {
           const all = { ...headers, ...bearerHeader(value) };
-          return (await transport.unary(method, signal, undefined, all, request)).message;
+          return (
+            await transport.unary(method, signal, undefined, all, request)
+          ).message;
         });
       } catch (reason) {
         throw errorFromGrpc(reason);
@@ -28,10 +40,19 @@ export function createGrpcBinding(transport: Transport, headers: CallHeaders, to
         yield* streamWithToken(token, async function* (value) {
           const resume = defined({ "last-event-id": lastEventId?.toString() });
           const all = { ...headers, ...resume, ...bearerHeader(value) };
-          const { message } = await transport.stream(method, signal, undefined, all, createAsyncIterable([request]));
+          const { message } = await transport.stream(
+            method,
+            signal,
+            undefined,
+            all,
+            createAsyncIterable([request]),
+          );
           for await (const response of message) {
             const sequence = response.payload.value?.metadata?.[SEQUENCE_URI];
-            yield { response, id: typeof sequence === "string" ? sequence : undefined };
+            yield {
+              response,
+              id: typeof sequence === "string" ? sequence : undefined,
+            };
           }
         });
       } catch (reason) {

@@ -1,31 +1,55 @@
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { PushConfigSchema, type PushService } from "@devtool/schema";
-import { A2AService, pushConfigFromA2a, pushConfigToA2a } from "@devtool/schema/a2a-v1";
+import {
+  A2AService,
+  pushConfigFromA2a,
+  pushConfigToA2a,
+} from "@devtool/schema/a2a-v1";
 import type { A2aBinding } from "./binding.ts";
 
 /**
- * Creates the service of push notification configs on top of A2A 1.0. An empty tenant is none.
+ * Creates the service of push notification configs on top of A2A 1.0. An empty
+ * tenant is none.
  */
-export function createPushServiceV1(binding: A2aBinding, tenant: string): ServiceImpl<typeof PushService> {
+export function createPushServiceV1(
+  binding: A2aBinding,
+  tenant: string,
+): ServiceImpl<typeof PushService> {
   const { method } = A2AService;
   return {
     async setPushConfig({ config = create(PushConfigSchema) }, { signal }) {
       const request = { ...pushConfigToA2a(config), tenant };
-      const stored = await binding.call(method.createTaskPushNotificationConfig, request, signal);
+      const stored = await binding.call(
+        method.createTaskPushNotificationConfig,
+        request,
+        signal,
+      );
       return { config: pushConfigFromA2a(stored) };
     },
     async getPushConfig({ taskId, configId }, { signal }) {
       const request = { taskId, id: configId, tenant };
-      const stored = await binding.call(method.getTaskPushNotificationConfig, request, signal);
+      const stored = await binding.call(
+        method.getTaskPushNotificationConfig,
+        request,
+        signal,
+      );
       return { config: pushConfigFromA2a(stored) };
     },
     async listPushConfigs({ taskId }, { signal }) {
-      const { configs } = await binding.call(method.listTaskPushNotificationConfigs, { taskId, tenant }, signal);
+      const { configs } = await binding.call(
+        method.listTaskPushNotificationConfigs,
+        { taskId, tenant },
+        signal,
+      );
       return { configs: configs.map(pushConfigFromA2a) };
     },
     async deletePushConfig({ taskId, configId }, { signal }) {
-      await binding.call(method.deleteTaskPushNotificationConfig, { taskId, id: configId, tenant }, signal);
+      await binding.call(
+        method.deleteTaskPushNotificationConfig,
+        { taskId, id: configId, tenant },
+        signal,
+      );
       return {};
     },
   };

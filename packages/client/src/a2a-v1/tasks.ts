@@ -1,5 +1,9 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import { type ListTasksRequest, type ListTasksResponse, ListTasksResponseSchema } from "@devtool/schema";
+import {
+  type ListTasksRequest,
+  type ListTasksResponse,
+  ListTasksResponseSchema,
+} from "@devtool/schema";
 import {
   A2AService,
   A2aTaskState,
@@ -24,33 +28,60 @@ export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
   return {
     redirect: continueInNewTask,
     async send(request, signal) {
-      const { payload } = await binding.call(method.sendMessage, { ...sendRequestToA2a(request), tenant }, signal);
+      const { payload } = await binding.call(
+        method.sendMessage,
+        { ...sendRequestToA2a(request), tenant },
+        signal,
+      );
       return frameFromPayload(payload);
     },
     stream(message, signal) {
       const request = { ...sendRequestToA2a(message), tenant };
-      return readElements(binding.stream(method.sendStreamingMessage, { request }, signal));
+      return readElements(
+        binding.stream(method.sendStreamingMessage, { request }, signal),
+      );
     },
     async get(id, signal) {
-      return frameFromPayload({ case: "task", value: await binding.call(method.getTask, { id, tenant }, signal) });
+      return frameFromPayload({
+        case: "task",
+        value: await binding.call(method.getTask, { id, tenant }, signal),
+      });
     },
     list: (request, signal) => listTasks(binding, tenant, request, signal),
     async cancel(id, signal) {
-      return frameFromPayload({ case: "task", value: await binding.call(method.cancelTask, { id, tenant }, signal) });
+      return frameFromPayload({
+        case: "task",
+        value: await binding.call(method.cancelTask, { id, tenant }, signal),
+      });
     },
     async withdraw({ taskId, messageId }, signal) {
       const { withdrawMessage } = MessageQueueService.method;
-      const { task } = await binding.call(withdrawMessage, { taskId, messageId, tenant }, signal);
-      return frameFromPayload(task ? { case: "task", value: task } : { case: undefined });
+      const { task } = await binding.call(
+        withdrawMessage,
+        { taskId, messageId, tenant },
+        signal,
+      );
+      return frameFromPayload(
+        task ? { case: "task", value: task } : { case: undefined },
+      );
     },
     subscribe(id, lastEventId, signal) {
-      return readElements(binding.stream(method.subscribeToTask, { request: { id, tenant }, lastEventId }, signal));
+      return readElements(
+        binding.stream(
+          method.subscribeToTask,
+          { request: { id, tenant }, lastEventId },
+          signal,
+        ),
+      );
     },
   };
 }
 
-async function* readElements(elements: AsyncIterable<StreamElement>): AsyncIterable<Frame> {
-  for await (const { response, id } of elements) yield { result: frameFromPayload(response.payload), id };
+async function* readElements(
+  elements: AsyncIterable<StreamElement>,
+): AsyncIterable<Frame> {
+  for await (const { response, id } of elements)
+    yield { result: frameFromPayload(response.payload), id };
 }
 
 /**
@@ -74,11 +105,20 @@ async function listTasks(
     pageToken,
     historyLength: 0,
   });
-  const { tasks, nextPageToken } = await binding.call(A2AService.method.listTasks, request, signal);
+  const { tasks, nextPageToken } = await binding.call(
+    A2AService.method.listTasks,
+    request,
+    signal,
+  );
   const summaries = tasks.map(({ id, contextId, status }) => {
     const state = stateFromA2a(status?.state ?? A2aTaskState.UNSPECIFIED);
     // Of the last event, only state and time are known.
-    const lastEvent = defined({ taskId: id, contextId, state, time: status?.timestamp });
+    const lastEvent = defined({
+      taskId: id,
+      contextId,
+      state,
+      time: status?.timestamp,
+    });
     return { id, contextId, lastEvent };
   });
   return create(ListTasksResponseSchema, { tasks: summaries, nextPageToken });

@@ -1,6 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson, findExtension, parseJson, WireError } from "@devtool/schema";
-import { type AgentCard, AgentCardSchema, agentCardFromV03, decodeA2aJson } from "@devtool/schema/a2a-v1";
+import {
+  decodeRfcJson,
+  findExtension,
+  parseJson,
+  WireError,
+} from "@devtool/schema";
+import {
+  type AgentCard,
+  AgentCardSchema,
+  agentCardFromV03,
+  decodeA2aJson,
+} from "@devtool/schema/a2a-v1";
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { ExtensionUse } from "./endpoint.ts";
@@ -13,8 +23,8 @@ import { waitFor } from "./wire.ts";
  */
 export interface AgentCardOptions {
   /**
-   * The base URL of the agent. The card is looked for at `.well-known/agent-card.json` below this
-   * URL, then at the root of its host.
+   * The base URL of the agent. The card is looked for at
+   * `.well-known/agent-card.json` below this URL, then at the root of its host.
    */
   readonly url: string;
   /**
@@ -24,8 +34,9 @@ export interface AgentCardOptions {
    */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * Whether the agent must have the development-tool extension. An agent without it offers text and
-   * task states only. An incompatible version of the extension is refused either way.
+   * Whether the agent must have the development-tool extension. An agent
+   * without it offers text and task states only. An incompatible version of the
+   * extension is refused either way.
    *
    * Default: `required`.
    */
@@ -33,24 +44,30 @@ export interface AgentCardOptions {
 }
 
 /**
- * Fetches an agent's card and checks that the development-tool extension is there in a compatible
- * version (CARD-2). A card in the form of A2A 0.3 is converted to that of 1.0.
+ * Fetches an agent's card and checks that the development-tool extension is
+ * there in a compatible version (CARD-2). A card in the form of A2A 0.3 is
+ * converted to that of 1.0.
  *
  * ```ts
  * const card = await fetchAgentCard({ url: "http://127.0.0.1:41242" }, signal);
  * const client = createDevtoolClient(createAgentTransport(card, { url, token }));
  * ```
  *
- * Throws a `ConnectError`: `Code.NotFound` if there is no card; `Code.FailedPrecondition` if the
- * card is invalid, lacks the extension, or has another version of it, which the message names;
- * `Code.Unavailable`, `Code.DeadlineExceeded` or `Code.Canceled` if the agent was not reached.
+ * Throws a `ConnectError`: `Code.NotFound` if there is no card;
+ * `Code.FailedPrecondition` if the card is invalid, lacks the extension, or has
+ * another version of it, which the message names; `Code.Unavailable`,
+ * `Code.DeadlineExceeded` or `Code.Canceled` if the agent was not reached.
  */
-export async function fetchAgentCard(options: AgentCardOptions, signal: AbortSignal): Promise<AgentCard> {
+export async function fetchAgentCard(
+  options: AgentCardOptions,
+  signal: AbortSignal,
+): Promise<AgentCard> {
   const { url, extension = "required" } = options;
   const text = await fetchCardText(options, signal);
   const card = asFailedPrecondition(() => {
     const json = parseJson(text);
-    const isV1 = listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0;
+    const isV1 =
+      listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0;
     return isV1
       ? decodeA2aJson(AgentCardSchema, json)
       : agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
@@ -65,12 +82,14 @@ export async function fetchAgentCard(options: AgentCardOptions, signal: AbortSig
 /**
  * Returns whether a card lists the development-tool extension.
  *
- * Throws `Code.FailedPrecondition` for an incompatible version; the message names both versions
- * (CARD-2).
+ * Throws `Code.FailedPrecondition` for an incompatible version; the message
+ * names both versions (CARD-2).
  */
 export function extensionOf({ capabilities }: AgentCard): ExtensionUse {
   const uris = capabilities?.extensions.map(({ uri }) => uri) ?? [];
-  return asFailedPrecondition(() => (findExtension(uris) === undefined ? "none" : "active"));
+  return asFailedPrecondition(() =>
+    findExtension(uris) === undefined ? "none" : "active",
+  );
 }
 
 async function fetchCardText(
@@ -79,21 +98,34 @@ async function fetchCardText(
 ): Promise<string> {
   const { href, origin } = new URL(url);
   const path = "/.well-known/agent-card.json";
-  // The path of the URL may be the prefix of a proxy, so the card may be below it.
-  const addresses = new Set([`${href.replace(/[?#].*$/, "").replace(/\/+$/, "")}${path}`, `${origin}${path}`]);
+  // The path of the URL may be the prefix of a proxy, so the card may be below
+  // it.
+  const addresses = new Set([
+    `${href.replace(/[?#].*$/, "").replace(/\/+$/, "")}${path}`,
+    `${origin}${path}`,
+  ]);
   const refusals: string[] = [];
   for (const address of addresses) {
-    const response = await waitFor(fetch(address, { signal, headers: { "a2a-version": "1.0" } }), signal);
+    const response = await waitFor(
+      fetch(address, { signal, headers: { "a2a-version": "1.0" } }),
+      signal,
+    );
     const text = await waitFor(readText(response), signal);
     if (response.ok) return text;
     const reason = readErrorText(text);
-    refusals.push(`HTTP ${response.status}${reason === "" ? "" : `: ${reason}`}`);
+    refusals.push(
+      `HTTP ${response.status}${reason === "" ? "" : `: ${reason}`}`,
+    );
   }
-  throw new ConnectError(`the agent at ${url} has no card: ${refusals[0]}`, Code.NotFound);
+  throw new ConnectError(
+    `the agent at ${url} has no card: ${refusals[0]}`,
+    Code.NotFound,
+  );
 }
 
 /**
- * An invalid card is the agent's fault, so it must not look like an invalid argument of the call.
+ * An invalid card is the agent's fault, so it must not look like an invalid
+ * argument of the call.
  */
 function asFailedPrecondition<T>(read: () => T): T {
   try {

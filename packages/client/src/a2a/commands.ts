@@ -15,15 +15,22 @@ import { defined } from "@devtool/schema/json";
 import type { RpcEndpoint } from "./rpc-endpoint.ts";
 
 /**
- * Creates the slash-command service. The extension adds its two methods to both versions of A2A
- * (CMD-1).
+ * Creates the slash-command service. The extension adds its two methods to both
+ * versions of A2A (CMD-1).
  */
-export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): ServiceImpl<typeof SlashCommandService> {
+export function createA2aCommandService(
+  endpoint: Pick<RpcEndpoint, "call">,
+): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands({ contextId, settings, sessionSettings }, { signal }) {
-      // Over HTTP+JSON the request is the query of a URL, which logs keep. It names the agent alone, and no secret of an MCP server.
+    async getAllSlashCommands(
+      { contextId, settings, sessionSettings },
+      { signal },
+    ) {
+      // Over HTTP+JSON the request is the query of a URL, which logs keep. It
+      // names the agent alone, and no secret of an MCP server.
       const agent = sessionSettings?.agent ?? "";
-      const chosen = agent === "" ? undefined : create(SessionSettingsSchema, { agent });
+      const chosen =
+        agent === "" ? undefined : create(SessionSettingsSchema, { agent });
       const json = await endpoint.call(
         "commands/get",
         scopeParams({ contextId, settings, sessionSettings: chosen }),
@@ -31,8 +38,14 @@ export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): Se
       );
       return decodeRfcJson(GetAllSlashCommandsResponseSchema, json);
     },
-    async runSlashCommand({ command = create(ExecuteSlashCommandRequestSchema), ...scope }, { signal }) {
-      const params = { ...encodeRfcJson(ExecuteSlashCommandRequestSchema, command), ...scopeParams(scope) };
+    async runSlashCommand(
+      { command = create(ExecuteSlashCommandRequestSchema), ...scope },
+      { signal },
+    ) {
+      const params = {
+        ...encodeRfcJson(ExecuteSlashCommandRequestSchema, command),
+        ...scopeParams(scope),
+      };
       const json = await endpoint.call("command/execute", params, signal);
       return { result: decodeRfcJson(ExecuteSlashCommandResponseSchema, json) };
     },
@@ -40,13 +53,19 @@ export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): Se
 }
 
 /** The conversation of a command, and the settings of a new one. */
-type Scope = Partial<Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">>;
+type Scope = Partial<
+  Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">
+>;
 
 /**
- * Encodes the conversation and settings that a command applies to, as a message has them: beside
- * the RFC's own fields.
+ * Encodes the conversation and settings that a command applies to, as a message
+ * has them: beside the RFC's own fields.
  */
-function scopeParams({ contextId = "", settings, sessionSettings }: Scope): JsonObject {
+function scopeParams({
+  contextId = "",
+  settings,
+  sessionSettings,
+}: Scope): JsonObject {
   const metadata = settingsMetadata({ settings, sessionSettings });
   return defined({
     contextId: contextId === "" ? undefined : contextId,

@@ -24,13 +24,14 @@ export interface EndpointOptions {
 }
 
 /**
- * Whether the development-tool extension is used with an agent. Only an agent that has the
- * extension is asked for it.
+ * Whether the development-tool extension is used with an agent. Only an agent
+ * that has the extension is asked for it.
  */
 export type ExtensionUse = "active" | "none";
 
 /**
- * The headers that are sent with every call, beside the token: version and extension.
+ * The headers that are sent with every call, beside the token: version and
+ * extension.
  */
 export type CallHeaders = Readonly<Record<string, string>>;
 
@@ -39,10 +40,16 @@ export type CallHeaders = Readonly<Record<string, string>>;
  */
 export function sendRequest(
   { url, token = "", fetch = globalThis.fetch }: EndpointOptions,
-  { headers, ...init }: Pick<RequestInit, "method" | "body"> & { readonly headers: CallHeaders },
+  {
+    headers,
+    ...init
+  }: Pick<RequestInit, "method" | "body"> & { readonly headers: CallHeaders },
   signal: AbortSignal,
 ): Promise<Response> {
   return fetchWithToken(token, (bearer) =>
-    waitFor(fetch(url, { ...init, headers: { ...bearer, ...headers }, signal }), signal),
+    waitFor(
+      fetch(url, { ...init, headers: { ...bearer, ...headers }, signal }),
+      signal,
+    ),
   );
 }

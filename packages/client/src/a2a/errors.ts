@@ -1,29 +1,56 @@
-import { type DescMessage, type JsonValue, type MessageShape, toJson } from "@bufbuild/protobuf";
+import {
+  type DescMessage,
+  type JsonValue,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson, ErrorContextSchema, WireError } from "@devtool/schema";
-import { type BadRequest, BadRequestSchema, type ErrorInfo, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
-import { errorFromRest, JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
-import { listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import {
+  type BadRequest,
+  BadRequestSchema,
+  type ErrorInfo,
+  ErrorInfoSchema,
+} from "@devtool/schema/a2a-v1";
+import {
+  errorFromRest,
+  JsonRpcCode,
+  type JsonRpcError,
+} from "@devtool/schema/a2a-v03";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { decodeAnswer } from "./wire.ts";
 
 /**
- * Converts an error of A2A over JSON-RPC. In 1.0 its data is a list of `google.rpc` details; in 0.3
- * it names the field that is wrong.
+ * Converts an error of A2A over JSON-RPC. In 1.0 its data is a list of
+ * `google.rpc` details; in 0.3 it names the field that is wrong.
  */
-export function errorFromJsonRpc({ code, message, data }: JsonRpcError): ConnectError {
+export function errorFromJsonRpc({
+  code,
+  message,
+  data,
+}: JsonRpcError): ConnectError {
   const json = data ? toJson(ValueSchema, data) : null;
   const connectCode = JSON_RPC_CODES.get(code) ?? Code.Unknown;
-  if (Array.isArray(json)) return errorWithDetails(message, connectCode, readDetails(json));
+  if (Array.isArray(json))
+    return errorWithDetails(message, connectCode, readDetails(json));
   const { field, value } = objectOrEmpty(json);
   if (typeof field !== "string") return new ConnectError(message, connectCode);
-  const context = { desc: ErrorContextSchema, value: { field, value: stringOrEmpty(value) } };
+  const context = {
+    desc: ErrorContextSchema,
+    value: { field, value: stringOrEmpty(value) },
+  };
   return new ConnectError(message, connectCode, undefined, [context]);
 }
 
 /**
- * Converts the body of an error of A2A 1.0 over HTTP+JSON, which has the form of AIP-193. Returns
- * undefined if the body is not an error.
+ * Converts the body of an error of A2A 1.0 over HTTP+JSON, which has the form
+ * of AIP-193. Returns undefined if the body is not an error.
  */
 export function errorFromHttpJsonV1(json: JsonValue): ConnectError | undefined {
   const { status, message, details } = objectOrEmpty(objectOrEmpty(json).error);
@@ -33,51 +60,73 @@ export function errorFromHttpJsonV1(json: JsonValue): ConnectError | undefined {
 }
 
 /**
- * Converts the body of an error of A2A 0.3 over HTTP+JSON. Returns undefined if the body is not an
- * error.
+ * Converts the body of an error of A2A 0.3 over HTTP+JSON. Returns undefined if
+ * the body is not an error.
  *
- * A2A 0.3 leaves the form open, so the forms of its SDKs are read, and that of 1.0, which a server
- * that speaks both may write.
+ * A2A 0.3 leaves the form open, so the forms of its SDKs are read, and that of
+ * 1.0, which a server that speaks both may write.
  */
-export function errorFromHttpJsonV03(json: JsonValue, status: number): ConnectError | undefined {
-  if (stringOrEmpty(objectOrEmpty(objectOrEmpty(json).error).status) !== "") return errorFromHttpJsonV1(json);
+export function errorFromHttpJsonV03(
+  json: JsonValue,
+  status: number,
+): ConnectError | undefined {
+  if (stringOrEmpty(objectOrEmpty(objectOrEmpty(json).error).status) !== "")
+    return errorFromHttpJsonV1(json);
   // JSON-RPC has no codes for these; the HTTP status says more than the body.
-  if (status === 401 || status === 403 || status === 503) return errorFromHttpStatus(status, JSON.stringify(json));
+  if (status === 401 || status === 403 || status === 503)
+    return errorFromHttpStatus(status, JSON.stringify(json));
   const error = decodeAnswer(() => errorFromRest(json, status));
   return error && errorFromJsonRpc(error);
 }
 
 /**
- * Gives an error of A2A over gRPC the code of the failure that its details name.
+ * Gives an error of A2A over gRPC the code of the failure that its details
+ * name.
  */
 export function errorFromGrpc(reason: unknown): ConnectError {
   const error = ConnectError.from(reason);
-  const details = { infos: error.findDetails(ErrorInfoSchema), requests: error.findDetails(BadRequestSchema) };
+  const details = {
+    infos: error.findDetails(ErrorInfoSchema),
+    requests: error.findDetails(BadRequestSchema),
+  };
   return errorWithDetails(error.rawMessage, error.code, details, error);
 }
 
 /**
- * Converts an HTTP error whose body is not an A2A error. A proxy may have sent it, so statuses that
- * say the agent is down become `Code.Unavailable`, which is retried.
+ * Converts an HTTP error whose body is not an A2A error. A proxy may have sent
+ * it, so statuses that say the agent is down become `Code.Unavailable`, which
+ * is retried.
  */
-export function errorFromHttpStatus(status: number, body: string): ConnectError {
+export function errorFromHttpStatus(
+  status: number,
+  body: string,
+): ConnectError {
   const text = readErrorText(body);
   if (status === 401) {
-    const message = body.trimStart().startsWith("{") && text !== "" ? text : "the bearer token is missing or wrong";
+    const message =
+      body.trimStart().startsWith("{") && text !== ""
+        ? text
+        : "the bearer token is missing or wrong";
     return new ConnectError(message, Code.Unauthenticated);
   }
   const message = `the agent answered with HTTP ${status}${text === "" ? "" : `: ${text}`}`;
-  return new ConnectError(message, HTTP_CODES.get(status) ?? (status >= 500 ? Code.Unavailable : Code.InvalidArgument));
+  return new ConnectError(
+    message,
+    HTTP_CODES.get(status) ??
+      (status >= 500 ? Code.Unavailable : Code.InvalidArgument),
+  );
 }
 
 /**
- * Returns the human-readable text of an error body: the message that its JSON holds, otherwise the
- * body itself, cut after 400 characters.
+ * Returns the human-readable text of an error body: the message that its JSON
+ * holds, otherwise the body itself, cut after 400 characters.
  */
 export function readErrorText(body: string): string {
   const json = objectOrEmpty(parseJsonOrUndefined(body));
   const message =
-    stringOrEmpty(json.error) || stringOrEmpty(json.message) || stringOrEmpty(objectOrEmpty(json.error).message);
+    stringOrEmpty(json.error) ||
+    stringOrEmpty(json.message) ||
+    stringOrEmpty(objectOrEmpty(json.error).message);
   return (message || body.trim()).slice(0, 400);
 }
 
@@ -90,15 +139,22 @@ interface ErrorDetails {
 }
 
 function readDetails(json: readonly JsonValue[]): ErrorDetails {
-  return { infos: detailsOfType(ErrorInfoSchema, json), requests: detailsOfType(BadRequestSchema, json) };
+  return {
+    infos: detailsOfType(ErrorInfoSchema, json),
+    requests: detailsOfType(BadRequestSchema, json),
+  };
 }
 
 /**
  * Returns the details of one type. Details that cannot be read are skipped.
  */
-function detailsOfType<Desc extends DescMessage>(schema: Desc, details: readonly JsonValue[]): MessageShape<Desc>[] {
+function detailsOfType<Desc extends DescMessage>(
+  schema: Desc,
+  details: readonly JsonValue[],
+): MessageShape<Desc>[] {
   return details.map(objectOrEmpty).flatMap((detail) => {
-    if (!stringOrEmpty(detail["@type"]).endsWith(`/${schema.typeName}`)) return [];
+    if (!stringOrEmpty(detail["@type"]).endsWith(`/${schema.typeName}`))
+      return [];
     try {
       return [decodeRfcJson(schema, detail)];
     } catch (reason) {
@@ -109,8 +165,9 @@ function detailsOfType<Desc extends DescMessage>(schema: Desc, details: readonly
 }
 
 /**
- * Builds an error that carries the details as Connect has them. The failure that they name decides
- * the code, because A2A's own codes of JSON-RPC, HTTP and gRPC are coarser.
+ * Builds an error that carries the details as Connect has them. The failure
+ * that they name decides the code, because A2A's own codes of JSON-RPC, HTTP
+ * and gRPC are coarser.
  */
 function errorWithDetails(
   message: string,
@@ -118,11 +175,23 @@ function errorWithDetails(
   { infos, requests }: ErrorDetails,
   cause?: unknown,
 ): ConnectError {
-  const named = infos.flatMap(({ reason }) => FAILURE_CODES.get(reason) ?? [])[0];
-  const [violation] = requests.flatMap(({ fieldViolations }) => fieldViolations);
-  const context = violation ? [{ desc: ErrorContextSchema, value: { field: violation.field } }] : [];
+  const named = infos.flatMap(
+    ({ reason }) => FAILURE_CODES.get(reason) ?? [],
+  )[0];
+  const [violation] = requests.flatMap(
+    ({ fieldViolations }) => fieldViolations,
+  );
+  const context = violation
+    ? [{ desc: ErrorContextSchema, value: { field: violation.field } }]
+    : [];
   const details = infos.map((value) => ({ desc: ErrorInfoSchema, value }));
-  return new ConnectError(message, named ?? code, undefined, [...context, ...details], cause);
+  return new ConnectError(
+    message,
+    named ?? code,
+    undefined,
+    [...context, ...details],
+    cause,
+  );
 }
 
 const JSON_RPC_CODES: ReadonlyMap<number, Code> = new Map([
@@ -145,7 +214,8 @@ const JSON_RPC_CODES: ReadonlyMap<number, Code> = new Map([
 ]);
 
 /**
- * The failures that A2A 1.0 names in an `ErrorInfo`, in every binding (section 5.4).
+ * The failures that A2A 1.0 names in an `ErrorInfo`, in every binding (section
+ * 5.4).
  */
 const FAILURE_CODES: ReadonlyMap<string, Code> = new Map([
   ["TASK_NOT_FOUND", Code.NotFound],

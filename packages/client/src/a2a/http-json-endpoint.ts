@@ -2,7 +2,11 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { HttpCall } from "@devtool/schema/a2a-v1";
 import { defined, parseJsonOrUndefined } from "@devtool/schema/json";
-import { type CallHeaders, type EndpointOptions, sendRequest } from "./endpoint.ts";
+import {
+  type CallHeaders,
+  type EndpointOptions,
+  sendRequest,
+} from "./endpoint.ts";
 import { errorFromHttpStatus } from "./errors.ts";
 import { readText } from "./response-text.ts";
 import type { Frame } from "./rpc-endpoint.ts";
@@ -18,10 +22,13 @@ export interface HttpJsonOptions extends EndpointOptions {
    */
   readonly headers: CallHeaders;
   /**
-   * Reads an error in the form of one version of A2A. Returns undefined for JSON that is not an
-   * error.
+   * Reads an error in the form of one version of A2A. Returns undefined for
+   * JSON that is not an error.
    */
-  readonly errorFrom: (json: JsonValue, status: number) => ConnectError | undefined;
+  readonly errorFrom: (
+    json: JsonValue,
+    status: number,
+  ) => ConnectError | undefined;
 }
 
 /**
@@ -30,13 +37,15 @@ export interface HttpJsonOptions extends EndpointOptions {
 export interface HttpJsonStream {
   readonly call: HttpCall;
   /**
-   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined starts a new stream.
+   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined
+   * starts a new stream.
    */
   readonly lastEventId?: bigint | undefined;
 }
 
 /**
- * An agent's HTTP+JSON interface, called by method and path. Throws `ConnectError`s.
+ * An agent's HTTP+JSON interface, called by method and path. Throws
+ * `ConnectError`s.
  */
 export class HttpJsonEndpoint {
   readonly #options: HttpJsonOptions;
@@ -49,7 +58,11 @@ export class HttpJsonEndpoint {
    * Makes a call that has one answer. An empty answer is null.
    */
   async call(call: HttpCall, signal: AbortSignal): Promise<JsonValue> {
-    const response = await this.#send(call, { accept: "application/json" }, signal);
+    const response = await this.#send(
+      call,
+      { accept: "application/json" },
+      signal,
+    );
     const text = await this.#readText(response, signal);
     return text === "" ? null : parseAnswer(text);
   }
@@ -57,13 +70,22 @@ export class HttpJsonEndpoint {
   /**
    * Makes a call that streams.
    */
-  async *stream({ call, lastEventId }: HttpJsonStream, signal: AbortSignal): AsyncIterable<Frame> {
-    const headers = defined({ accept: "text/event-stream", "last-event-id": lastEventId?.toString() });
+  async *stream(
+    { call, lastEventId }: HttpJsonStream,
+    signal: AbortSignal,
+  ): AsyncIterable<Frame> {
+    const headers = defined({
+      accept: "text/event-stream",
+      "last-event-id": lastEventId?.toString(),
+    });
     const response = await this.#send(call, headers, signal);
     if (!isEventStream(response)) {
       await this.#readText(response, signal);
       const subject = `${call.httpMethod} ${call.path}`;
-      throw new ConnectError(`${subject}: the agent did not answer with a stream`, Code.DataLoss);
+      throw new ConnectError(
+        `${subject}: the agent did not answer with a stream`,
+        Code.DataLoss,
+      );
     }
     for await (const { data, id } of readServerSentEvents(response, signal)) {
       const result = parseAnswer(data);
@@ -73,25 +95,37 @@ export class HttpJsonEndpoint {
     }
   }
 
-  #send({ httpMethod, path, body }: HttpCall, headers: CallHeaders, signal: AbortSignal): Promise<Response> {
+  #send(
+    { httpMethod, path, body }: HttpCall,
+    headers: CallHeaders,
+    signal: AbortSignal,
+  ): Promise<Response> {
     const url = `${this.#options.url.replace(/\/+$/, "")}${path}`;
     const contentType = body === undefined ? undefined : "application/json";
     const init = defined({
       method: httpMethod,
-      headers: defined({ "content-type": contentType, ...this.#options.headers, ...headers }),
+      headers: defined({
+        "content-type": contentType,
+        ...this.#options.headers,
+        ...headers,
+      }),
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     return sendRequest({ ...this.#options, url }, init, signal);
   }
 
   /**
-   * Reads the body of a response. Throws the error that the body describes, or one for its status.
+   * Reads the body of a response. Throws the error that the body describes, or
+   * one for its status.
    */
   async #readText(response: Response, signal: AbortSignal): Promise<string> {
     const text = await waitFor(readText(response), signal);
     if (response.ok) return text;
     const json = parseJsonOrUndefined(text);
-    const error = json === undefined ? undefined : this.#options.errorFrom(json, response.status);
+    const error =
+      json === undefined
+        ? undefined
+        : this.#options.errorFrom(json, response.status);
     throw error ?? errorFromHttpStatus(response.status, text);
   }
 }

@@ -4,7 +4,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson } from "@devtool/schema";
 import { JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
 import { defined } from "@devtool/schema/json";
-import { type CallHeaders, type EndpointOptions, sendRequest } from "./endpoint.ts";
+import {
+  type CallHeaders,
+  type EndpointOptions,
+  sendRequest,
+} from "./endpoint.ts";
 import { errorFromHttpStatus, errorFromJsonRpc } from "./errors.ts";
 import { readText } from "./response-text.ts";
 import type { Frame, RpcEndpoint, StreamCall } from "./rpc-endpoint.ts";
@@ -27,52 +31,97 @@ export class JsonRpcEndpoint implements RpcEndpoint {
     this.#headers = headers;
   }
 
-  async call(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue> {
-    const response = await this.#post(method, params, { accept: "application/json" }, signal);
+  async call(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonValue> {
+    const response = await this.#post(
+      method,
+      params,
+      { accept: "application/json" },
+      signal,
+    );
     return resultFrom(await readResponse(response, signal));
   }
 
-  async *stream({ method, params, lastEventId }: StreamCall, signal: AbortSignal): AsyncIterable<Frame> {
-    const headers = defined({ accept: "text/event-stream", "last-event-id": lastEventId?.toString() });
+  async *stream(
+    { method, params, lastEventId }: StreamCall,
+    signal: AbortSignal,
+  ): AsyncIterable<Frame> {
+    const headers = defined({
+      accept: "text/event-stream",
+      "last-event-id": lastEventId?.toString(),
+    });
     const response = await this.#post(method, params, headers, signal);
     if (!isEventStream(response)) {
       resultFrom(await readResponse(response, signal));
-      throw new ConnectError(`${method}: the agent did not answer with a stream`, Code.DataLoss);
+      throw new ConnectError(
+        `${method}: the agent did not answer with a stream`,
+        Code.DataLoss,
+      );
     }
     for await (const { data, id } of readServerSentEvents(response, signal)) {
       yield { result: resultFrom(parseAnswer(data)), id };
     }
   }
 
-  #post(method: string, params: JsonObject, headers: CallHeaders, signal: AbortSignal): Promise<Response> {
-    const body = JSON.stringify({ jsonrpc: "2.0", id: ++this.#lastId, method, params });
-    const all = { "content-type": "application/json", ...this.#headers, ...headers };
-    return sendRequest(this.#options, { method: "POST", headers: all, body }, signal);
+  #post(
+    method: string,
+    params: JsonObject,
+    headers: CallHeaders,
+    signal: AbortSignal,
+  ): Promise<Response> {
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id: ++this.#lastId,
+      method,
+      params,
+    });
+    const all = {
+      "content-type": "application/json",
+      ...this.#headers,
+      ...headers,
+    };
+    return sendRequest(
+      this.#options,
+      { method: "POST", headers: all, body },
+      signal,
+    );
   }
 }
 
 /**
- * Statuses that say more than the JSON-RPC error in the body, which has no code for them.
+ * Statuses that say more than the JSON-RPC error in the body, which has no code
+ * for them.
  */
 const DECISIVE_STATUSES: ReadonlySet<number> = new Set([401, 403, 503]);
 
 /**
- * Reads the body of an answer that is not a stream. Throws if the HTTP status alone tells the error.
+ * Reads the body of an answer that is not a stream. Throws if the HTTP status
+ * alone tells the error.
  */
-async function readResponse(response: Response, signal: AbortSignal): Promise<JsonValue> {
+async function readResponse(
+  response: Response,
+  signal: AbortSignal,
+): Promise<JsonValue> {
   const { ok, status } = response;
   const text = await waitFor(readText(response), signal);
   const isJsonRpc = /"jsonrpc"\s*:/.test(text);
-  if (DECISIVE_STATUSES.has(status) || (!ok && !isJsonRpc)) throw errorFromHttpStatus(status, text);
+  if (DECISIVE_STATUSES.has(status) || (!ok && !isJsonRpc))
+    throw errorFromHttpStatus(status, text);
   // The Go SDK for 0.3 sends an empty body if there is no result.
   return text === "" ? { jsonrpc: "2.0" } : parseAnswer(text);
 }
 
 /**
- * Returns the result of a JSON-RPC response, or null if it has none. Throws the error it carries.
+ * Returns the result of a JSON-RPC response, or null if it has none. Throws the
+ * error it carries.
  */
 function resultFrom(json: JsonValue): JsonValue {
-  const { outcome } = decodeAnswer(() => decodeRfcJson(JsonRpcResponseSchema, json));
+  const { outcome } = decodeAnswer(() =>
+    decodeRfcJson(JsonRpcResponseSchema, json),
+  );
   if (outcome.case === "error") throw errorFromJsonRpc(outcome.value);
   return outcome.case === "result" ? toJson(ValueSchema, outcome.value) : null;
 }

@@ -8,13 +8,15 @@ export interface KnownTask {
   readonly contextId: string;
   readonly state: TaskState;
   /**
-   * The sequence of its last event that a stream has shown. The client counts events if the agent does not number them.
+   * The sequence of its last event that a stream has shown. The client counts
+   * events if the agent does not number them.
    */
   readonly sequence: bigint;
 }
 
 /**
- * Maximum number of tasks, and of message recipients, to remember. The oldest are dropped.
+ * Maximum number of tasks, and of message recipients, to remember. The oldest
+ * are dropped.
  */
 const MAX_ENTRIES = 1000;
 
@@ -35,22 +37,28 @@ export class KnownTasks {
   update(task: KnownTask): void {
     if (task.id === "") return;
     const before = this.#tasks.get(task.id)?.sequence ?? 0n;
-    store(this.#tasks, task.id, { ...task, sequence: task.sequence > before ? task.sequence : before });
+    store(this.#tasks, task.id, {
+      ...task,
+      sequence: task.sequence > before ? task.sequence : before,
+    });
   }
 
   /**
-   * Returns the task as it was when a message was first sent to it. A message that is sent again
-   * must have the same content (STREAM-7), even if its task has ended in between.
+   * Returns the task as it was when a message was first sent to it. A message
+   * that is sent again must have the same content (STREAM-7), even if its task
+   * has ended in between.
    */
   recipient(taskId: string, messageId: string): KnownTask | undefined {
     const key = JSON.stringify([taskId, messageId]);
-    if (!this.#recipients.has(key)) store(this.#recipients, key, this.find(taskId));
+    if (!this.#recipients.has(key))
+      store(this.#recipients, key, this.find(taskId));
     return this.#recipients.get(key);
   }
 }
 
 /**
- * Stores an entry as the newest one, and drops the oldest if there are too many.
+ * Stores an entry as the newest one, and drops the oldest if there are too
+ * many.
  */
 function store<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);

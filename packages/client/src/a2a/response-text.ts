@@ -1,13 +1,14 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
 /**
- * The maximum length of an answer in characters: room for a long task with its whole history.
+ * The maximum length of an answer in characters: room for a long task with its
+ * whole history.
  */
 const MAX_ANSWER_CHARS = 128 * 1024 * 1024;
 
 /**
- * Reads the body of a response as text. Throws `Code.DataLoss` for one that is too long, and closes
- * its connection: an agent may answer without end.
+ * Reads the body of a response as text. Throws `Code.DataLoss` for one that is
+ * too long, and closes its connection: an agent may answer without end.
  */
 export async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader();

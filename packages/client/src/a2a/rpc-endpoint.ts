@@ -1,14 +1,18 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 
 /**
- * An agent whose methods are called by their JSON-RPC names, whichever binding carries them. Both
- * methods throw `ConnectError`s.
+ * An agent whose methods are called by their JSON-RPC names, whichever binding
+ * carries them. Both methods throw `ConnectError`s.
  */
 export interface RpcEndpoint {
   /**
    * Calls a method that returns one result.
    */
-  call(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue>;
+  call(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonValue>;
   /**
    * Calls a method that streams.
    */
@@ -22,7 +26,8 @@ export interface StreamCall {
   readonly method: string;
   readonly params: JsonObject;
   /**
-   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined starts a new stream.
+   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined
+   * starts a new stream.
    */
   readonly lastEventId?: bigint | undefined;
 }

@@ -22,20 +22,37 @@ import { decodeAnswer } from "./wire.ts";
 /**
  * Creates the task service on top of one version of A2A.
  */
-export function createA2aTaskService(calls: TaskCalls): ServiceImpl<typeof TaskService> {
+export function createA2aTaskService(
+  calls: TaskCalls,
+): ServiceImpl<typeof TaskService> {
   const known = new KnownTasks();
-  const recipientOf = ({ taskId, message }: SendMessageRequest): KnownTask | undefined =>
+  const recipientOf = ({
+    taskId,
+    message,
+  }: SendMessageRequest): KnownTask | undefined =>
     known.recipient(taskId, message?.messageId ?? "");
   return {
     async sendMessage(request, { signal }) {
-      const answer = await calls.send(calls.redirect(request, recipientOf(request)), signal);
-      return defined({ task: readTask(answer, known), replay: readReplay(answer) });
+      const answer = await calls.send(
+        calls.redirect(request, recipientOf(request)),
+        signal,
+      );
+      return defined({
+        task: readTask(answer, known),
+        replay: readReplay(answer),
+      });
     },
-    async *streamMessage({ request: original = create(SendMessageRequestSchema) }, { signal }) {
+    async *streamMessage(
+      { request: original = create(SendMessageRequestSchema) },
+      { signal },
+    ) {
       const recipient = recipientOf(original);
       const request = calls.redirect(original, recipient);
       const sequence = request.taskId === "" ? 0n : (recipient?.sequence ?? 0n);
-      const start = { ...startPosition(request.taskId, sequence), sent: request.message };
+      const start = {
+        ...startPosition(request.taskId, sequence),
+        sent: request.message,
+      };
       const answer = calls.stream(request, signal);
       let replay: Replay | undefined;
       const frames = (async function* () {
@@ -63,22 +80,36 @@ export function createA2aTaskService(calls: TaskCalls): ServiceImpl<typeof TaskS
       return { task: readTask(await calls.withdraw(request, signal), known) };
     },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
-      const start = startPosition(afterSequence === 0n ? "" : taskId, afterSequence);
-      for await (const event of readEvents(calls.subscribe(taskId, afterSequence, signal), start, known)) {
+      const start = startPosition(
+        afterSequence === 0n ? "" : taskId,
+        afterSequence,
+      );
+      for await (const event of readEvents(
+        calls.subscribe(taskId, afterSequence, signal),
+        start,
+        known,
+      )) {
         yield { event };
       }
     },
     renameTask() {
-      throw new ConnectError("renameTask: A2A has no such request: use Connect or gRPC", Code.Unimplemented);
+      throw new ConnectError(
+        "renameTask: A2A has no such request: use Connect or gRPC",
+        Code.Unimplemented,
+      );
     },
     watchTasks() {
-      throw new ConnectError("watchTasks: A2A has no such request: use Connect or gRPC", Code.Unimplemented);
+      throw new ConnectError(
+        "watchTasks: A2A has no such request: use Connect or gRPC",
+        Code.Unimplemented,
+      );
     },
   };
 }
 
 /**
- * The position of a stream that starts after an event of a task of which nothing else is known.
+ * The position of a stream that starts after an event of a task of which
+ * nothing else is known.
  */
 function startPosition(taskId: string, sequence: bigint): StreamPosition {
   return { sequence, taskId, contextId: "", state: TaskState.WORKING };
@@ -86,7 +117,8 @@ function startPosition(taskId: string, sequence: bigint): StreamPosition {
 
 function readTask(answer: JsonValue, known: KnownTasks): Task {
   const task = decodeAnswer(() => taskFromAnswer(answer));
-  // A known task has the sequence that a stream has shown, from which the events of agents without ids are counted on.
+  // A known task has the sequence that a stream has shown, from which the
+  // events of agents without ids are counted on.
   known.update({ ...task, sequence: 0n });
   return task;
 }
@@ -95,7 +127,9 @@ function readTask(answer: JsonValue, known: KnownTasks): Task {
  * Reads whether an answer or a frame replays an earlier exchange (STREAM-7).
  */
 function readReplay(answer: JsonValue): Replay | undefined {
-  return decodeAnswer(() => findReplay(objectOrEmpty(objectOrEmpty(answer).metadata)));
+  return decodeAnswer(() =>
+    findReplay(objectOrEmpty(objectOrEmpty(answer).metadata)),
+  );
 }
 
 /**

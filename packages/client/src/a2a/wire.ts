@@ -11,7 +11,10 @@ import { ParseError } from "eventsource-parser/stream";
  * - `Code.DataLoss` for a frame or an answer over the size limit,
  * - `Code.Unavailable` for anything else: the connection was lost.
  */
-export async function waitFor<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function waitFor<T>(
+  pending: Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
   try {
     return await pending;
   } catch (reason) {
@@ -21,42 +24,65 @@ export async function waitFor<T>(pending: Promise<T>, signal: AbortSignal): Prom
       if (cause instanceof ConnectError) throw cause;
       const isTimeout = cause instanceof Error && cause.name === "TimeoutError";
       const code = isTimeout ? Code.DeadlineExceeded : Code.Canceled;
-      const message = isTimeout ? "the agent did not answer in time" : "canceled";
+      const message = isTimeout
+        ? "the agent did not answer in time"
+        : "canceled";
       throw new ConnectError(message, code, undefined, undefined, cause);
     }
     if (reason instanceof ConnectError) throw reason;
-    if (reason instanceof ParseError) throw new ConnectError(reason.message, Code.DataLoss);
-    throw new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, reason);
+    if (reason instanceof ParseError)
+      throw new ConnectError(reason.message, Code.DataLoss);
+    throw new ConnectError(
+      "the connection was lost",
+      Code.Unavailable,
+      undefined,
+      undefined,
+      reason,
+    );
   }
 }
 
 /**
- * Parses the text of an answer. Throws `Code.DataLoss` for invalid JSON, which a retry cannot fix.
+ * Parses the text of an answer. Throws `Code.DataLoss` for invalid JSON, which
+ * a retry cannot fix.
  */
 export function parseAnswer(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch (reason) {
     const message = `the agent's answer is not valid JSON: got ${JSON.stringify(text.slice(0, 80))}`;
-    throw new ConnectError(message, Code.DataLoss, undefined, undefined, reason);
+    throw new ConnectError(
+      message,
+      Code.DataLoss,
+      undefined,
+      undefined,
+      reason,
+    );
   }
 }
 
 /**
- * Runs an encoder of a request. Throws `Code.InvalidArgument` if the request has no valid encoding.
+ * Runs an encoder of a request. Throws `Code.InvalidArgument` if the request
+ * has no valid encoding.
  */
 export function encodeCall<T>(encode: () => T): T {
   try {
     return encode();
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
-    throw new ConnectError(reason.message, Code.InvalidArgument, undefined, undefined, reason);
+    throw new ConnectError(
+      reason.message,
+      Code.InvalidArgument,
+      undefined,
+      undefined,
+      reason,
+    );
   }
 }
 
 /**
- * Runs a decoder of an answer. Throws `Code.DataLoss` if the answer violates the protocol, which a
- * retry cannot fix.
+ * Runs a decoder of an answer. Throws `Code.DataLoss` if the answer violates
+ * the protocol, which a retry cannot fix.
  */
 export function decodeAnswer<T>(decode: () => T): T {
   try {
@@ -64,6 +90,12 @@ export function decodeAnswer<T>(decode: () => T): T {
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
     const message = `the agent's answer cannot be read: ${reason.message}`;
-    throw new ConnectError(message, Code.DataLoss, undefined, undefined, reason);
+    throw new ConnectError(
+      message,
+      Code.DataLoss,
+      undefined,
+      undefined,
+      reason,
+    );
   }
 }

@@ -1,5 +1,12 @@
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, isAtRest, MessageSchema, Role, reduceTask, type Task } from "@devtool/schema";
+import {
+  emptyTask,
+  isAtRest,
+  MessageSchema,
+  Role,
+  reduceTask,
+  type Task,
+} from "@devtool/schema";
 import type { ChatTransport } from "ai";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { streamMessage, subscribeTask } from "../follow.ts";
@@ -14,19 +21,24 @@ import type { AgentUIMessage, Chunk } from "./ui-message.ts";
  */
 export interface ChatTransportOptions extends SendOptions, ResumeOptions {
   /**
-   * Returns the id of the task that a chat continues: `metadata.taskId` of a message that it received earlier.
+   * Returns the id of the task that a chat continues: `metadata.taskId` of a
+   * message that it received earlier.
    *
-   * Default: a chat continues the task of its messages, and a chat without messages starts one.
+   * Default: a chat continues the task of its messages, and a chat without
+   * messages starts one.
    */
   readonly taskIdOf?: (chatId: string) => string | undefined;
 }
 
 /**
- * Creates the transport of a chat of Vercel's AI SDK 7 with an agent. It may serve several chats; each is a task.
+ * Creates the transport of a chat of Vercel's AI SDK 7 with an agent. It may
+ * serve several chats; each is a task.
  *
- * A message is sent once, under the id that the chat gave it. An approval allows a tool call once, and otherwise declines it;
- * it counts only for the question that the chat showed. Set `sendAutomaticallyWhen` of the chat, so that
- * answers are sent. Stopping a chat ends its stream, but the agent keeps working: call `client.tasks.cancelTask` to stop it.
+ * A message is sent once, under the id that the chat gave it. An approval
+ * allows a tool call once, and otherwise declines it; it counts only for the
+ * question that the chat showed. Set `sendAutomaticallyWhen` of the chat, so
+ * that answers are sent. Stopping a chat ends its stream, but the agent keeps
+ * working: call `client.tasks.cancelTask` to stop it.
  *
  * ```ts
  * const chat = useChat({
@@ -35,9 +47,10 @@ export interface ChatTransportOptions extends SendOptions, ResumeOptions {
  * });
  * ```
  *
- * Errors are `ConnectError`s: those of `streamMessage`, `Code.InvalidArgument` for parts that an agent does not take and for an
- * approval of a call that does not offer to be allowed once, and `Code.FailedPrecondition` if a call asks about something else
- * than the chat showed.
+ * Errors are `ConnectError`s: those of `streamMessage`, `Code.InvalidArgument`
+ * for parts that an agent does not take and for an approval of a call that does
+ * not offer to be allowed once, and `Code.FailedPrecondition` if a call asks
+ * about something else than the chat showed.
  */
 export function createChatTransport(
   client: DevtoolClient,
@@ -46,8 +59,12 @@ export function createChatTransport(
   return new AgentChatTransport(client, options);
 }
 
-type SentMessages = Parameters<ChatTransport<AgentUIMessage>["sendMessages"]>[0];
-type Reconnected = Parameters<ChatTransport<AgentUIMessage>["reconnectToStream"]>[0];
+type SentMessages = Parameters<
+  ChatTransport<AgentUIMessage>["sendMessages"]
+>[0];
+type Reconnected = Parameters<
+  ChatTransport<AgentUIMessage>["reconnectToStream"]
+>[0];
 
 class AgentChatTransport implements ChatTransport<AgentUIMessage> {
   /** What a reconnect reads replaces the message that was interrupted. */
@@ -62,34 +79,65 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
     this.#options = options;
   }
 
-  async sendMessages({ chatId, messages, messageId, abortSignal }: SentMessages): Promise<ReadableStream<Chunk>> {
-    const subject = messages.find(({ id }) => id === messageId) ?? messages.at(-1);
+  async sendMessages({
+    chatId,
+    messages,
+    messageId,
+    abortSignal,
+  }: SentMessages): Promise<ReadableStream<Chunk>> {
+    const subject =
+      messages.find(({ id }) => id === messageId) ?? messages.at(-1);
     if (!subject) throw new TypeError("the chat has no message to send");
-    return streamOf((signal) => this.#send({ chatId, messages, subject }, signal), abortSignal);
+    return streamOf(
+      (signal) => this.#send({ chatId, messages, subject }, signal),
+      abortSignal,
+    );
   }
 
-  async reconnectToStream({ chatId, abortSignal }: Reconnected): Promise<ReadableStream<Chunk> | null> {
-    const taskId = this.#tasks.get(chatId)?.id ?? this.#options.taskIdOf?.(chatId);
+  async reconnectToStream({
+    chatId,
+    abortSignal,
+  }: Reconnected): Promise<ReadableStream<Chunk> | null> {
+    const taskId =
+      this.#tasks.get(chatId)?.id ?? this.#options.taskIdOf?.(chatId);
     if (taskId === undefined) return null;
-    return streamOf((signal) => this.#reconnect(chatId, taskId, signal), abortSignal);
+    return streamOf(
+      (signal) => this.#reconnect(chatId, taskId, signal),
+      abortSignal,
+    );
   }
 
-  async *#send({ chatId, messages, subject }: ChatMessages, signal: AbortSignal): AsyncGenerator<Chunk> {
+  async *#send(
+    { chatId, messages, subject }: ChatMessages,
+    signal: AbortSignal,
+  ): AsyncGenerator<Chunk> {
     let task = this.#tasks.get(chatId);
     if (!task) {
-      const named = messages.findLast(({ metadata }) => metadata)?.metadata?.taskId;
+      const named = messages.findLast(({ metadata }) => metadata)?.metadata
+        ?.taskId;
       const taskId = this.#options.taskIdOf?.(chatId) ?? named;
-      const answer = taskId === undefined ? undefined : await this.#client.tasks.getTask({ taskId }, { signal });
+      const answer =
+        taskId === undefined
+          ? undefined
+          : await this.#client.tasks.getTask({ taskId }, { signal });
       task = answer?.task ?? emptyTask();
     }
     const isAnswer = subject.role === "assistant";
     const message = isAnswer
-      ? create(MessageSchema, { role: Role.USER, parts: answersIn(subject, task) })
+      ? create(MessageSchema, {
+          role: Role.USER,
+          parts: answersIn(subject, task),
+        })
       : messageOfUser(subject);
     const request = sendRequest({ message }, task.id, this.#options);
     const encoder = new ChunkEncoder(isAnswer ? subject : undefined);
     let isStarted = isAnswer;
-    for await (const event of streamMessage(this.#client, request, signal, this.#options)) {
+    for await (const event of streamMessage(
+      this.#client,
+      request,
+      signal,
+      this.#options,
+    )) {
       task = reduceTask(task, event);
       this.#tasks.set(chatId, task);
       if (!isStarted) yield start(subject.id, task);
@@ -98,26 +146,42 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
     }
   }
 
-  async *#reconnect(chatId: string, taskId: string, signal: AbortSignal): AsyncGenerator<Chunk> {
-    const { task: now = emptyTask() } = await this.#client.tasks.getTask({ taskId }, { signal });
+  async *#reconnect(
+    chatId: string,
+    taskId: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<Chunk> {
+    const { task: now = emptyTask() } = await this.#client.tasks.getTask(
+      { taskId },
+      { signal },
+    );
     let task = emptyTask();
     let encoder = new ChunkEncoder();
     let turn: Chunk[] = [];
-    for await (const event of subscribeTask(this.#client, { taskId }, signal, this.#options)) {
+    for await (const event of subscribeTask(
+      this.#client,
+      { taskId },
+      signal,
+      this.#options,
+    )) {
       task = reduceTask(task, event);
       this.#tasks.set(chatId, task);
       const { payload } = event;
       let message = payload.case === "message" ? payload.value : undefined;
       if (payload.case === "created") message = payload.value.message;
-      // A message begins a turn if it says something. Answers alone continue a turn.
-      const saysSomething = message?.parts.some(({ content }) => content.case !== "confirmation");
+      // A message begins a turn if it says something. Answers alone continue a
+      // turn.
+      const saysSomething = message?.parts.some(
+        ({ content }) => content.case !== "confirmation",
+      );
       if (message && saysSomething && event.sequence <= now.sequence) {
         encoder = new ChunkEncoder();
         turn = [start(message.messageId, task)];
       }
       turn.push(...encoder.encode(event, task));
       if (event.sequence < now.sequence) continue;
-      // The last turn so far is complete: from here on, the chat sees each event as it comes.
+      // The last turn so far is complete: from here on, the chat sees each
+      // event as it comes.
       yield* turn;
       turn = [];
       if (isAtRest(task.state)) return;
@@ -133,24 +197,33 @@ interface ChatMessages {
 }
 
 /**
- * Creates the first chunk of the message that responds to a user's message. Its id is the same after a reconnect, so that the
- * message is replaced and not shown twice.
+ * Creates the first chunk of the message that responds to a user's message. Its
+ * id is the same after a reconnect, so that the message is replaced and not
+ * shown twice.
  */
 function start(messageId: string, { id }: Task): Chunk {
-  return { type: "start", messageId: `response-${messageId}`, messageMetadata: { taskId: id } };
+  return {
+    type: "start",
+    messageId: `response-${messageId}`,
+    messageMetadata: { taskId: id },
+  };
 }
 
 /**
- * Returns a stream of what a generator yields. Browsers have no `ReadableStream.from`.
+ * Returns a stream of what a generator yields. Browsers have no
+ * `ReadableStream.from`.
  *
- * The signal that the generator gets aborts when `signal` does, and when the reader of the stream leaves.
+ * The signal that the generator gets aborts when `signal` does, and when the
+ * reader of the stream leaves.
  */
 function streamOf<T>(
   generate: (signal: AbortSignal) => AsyncGenerator<T>,
   signal: AbortSignal | undefined,
 ): ReadableStream<T> {
   const left = new AbortController();
-  const items = generate(signal ? AbortSignal.any([signal, left.signal]) : left.signal);
+  const items = generate(
+    signal ? AbortSignal.any([signal, left.signal]) : left.signal,
+  );
   return new ReadableStream<T>({
     async pull(controller) {
       const { done, value } = await items.next();

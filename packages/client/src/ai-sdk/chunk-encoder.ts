@@ -24,7 +24,8 @@ export class ChunkEncoder {
   #openText = "";
 
   /**
-   * `continued` is the message that the chunks continue. Default: they begin one.
+   * `continued` is the message that the chunks continue. Default: they begin
+   * one.
    */
   constructor(continued?: UIMessage) {
     this.#tools = new ToolChunks(continued);
@@ -40,7 +41,9 @@ export class ChunkEncoder {
         return this.#text(payload.value.text, sequence);
       case "thought": {
         const { subject, description } = payload.value;
-        const thought = [subject, description].filter((line) => line !== "").join("\n\n");
+        const thought = [subject, description]
+          .filter((line) => line !== "")
+          .join("\n\n");
         const id = `thought-${sequence}`;
         return [
           ...this.#endText(),
@@ -55,29 +58,64 @@ export class ChunkEncoder {
         return this.#stateChange(payload.value, event, task);
       case "reply":
         return [
-          ...payload.value.parts.flatMap((part) => this.#replyPart(part, sequence)),
+          ...payload.value.parts.flatMap((part) =>
+            this.#replyPart(part, sequence),
+          ),
           ...this.#endText(),
           ...endOf(event, task),
         ];
       case "usage": {
         const { id, usage } = task;
         if (!usage) return [];
-        const tokens = { inputTokens: Number(usage.inputTokens), outputTokens: Number(usage.outputTokens) };
-        return [{ type: "message-metadata", messageMetadata: { taskId: id, usage: tokens } }];
+        const tokens = {
+          inputTokens: Number(usage.inputTokens),
+          outputTokens: Number(usage.outputTokens),
+        };
+        return [
+          {
+            type: "message-metadata",
+            messageMetadata: { taskId: id, usage: tokens },
+          },
+        ];
       }
       case "notice":
-        return [{ type: "data-notice", data: { text: payload.value.text }, transient: true }];
+        return [
+          {
+            type: "data-notice",
+            data: { text: payload.value.text },
+            transient: true,
+          },
+        ];
       case "summary":
-        return [...this.#endText(), { type: "data-summary", data: { text: payload.value.text } }];
+        return [
+          ...this.#endText(),
+          { type: "data-summary", data: { text: payload.value.text } },
+        ];
       case "citation": {
         const { uri, title } = payload.value;
-        if (uri === "") return [{ type: "data-citation", data: toJson(CitationSchema, payload.value) }];
-        return [{ type: "source-url", sourceId: uri, url: uri, title: title || uri }];
+        if (uri === "")
+          return [
+            {
+              type: "data-citation",
+              data: toJson(CitationSchema, payload.value),
+            },
+          ];
+        return [
+          { type: "source-url", sourceId: uri, url: uri, title: title || uri },
+        ];
       }
       case "artifact": {
-        const artifact = task.artifacts.find(({ artifactId }) => artifactId === payload.value.artifact?.artifactId);
+        const artifact = task.artifacts.find(
+          ({ artifactId }) => artifactId === payload.value.artifact?.artifactId,
+        );
         if (!artifact) return [];
-        return [{ type: "data-artifact", id: artifact.artifactId, data: toJson(ArtifactSchema, artifact) }];
+        return [
+          {
+            type: "data-artifact",
+            id: artifact.artifactId,
+            data: toJson(ArtifactSchema, artifact),
+          },
+        ];
       }
       case "messageQueued":
         return endOf(event, task);
@@ -94,10 +132,16 @@ export class ChunkEncoder {
     }
   }
 
-  #stateChange({ text, openCalls }: StateChange, event: TaskEvent, task: Task): Chunk[] {
+  #stateChange(
+    { text, openCalls }: StateChange,
+    event: TaskEvent,
+    task: Task,
+  ): Chunk[] {
     return [
       ...this.#calls(openCalls, task),
-      ...(text === "" ? [] : [...this.#endText(), ...this.#text(text, event.sequence)]),
+      ...(text === ""
+        ? []
+        : [...this.#endText(), ...this.#text(text, event.sequence)]),
       ...(isAtRest(event.state) ? this.#endText() : []),
       ...endOf(event, task),
     ];
@@ -105,11 +149,16 @@ export class ChunkEncoder {
 
   #calls(calls: readonly ToolCall[], task: Task): Chunk[] {
     if (calls.length === 0) return [];
-    return [...this.#endText(), ...calls.flatMap((call) => this.#tools.update(call, task)), ...this.#tools.ask(task)];
+    return [
+      ...this.#endText(),
+      ...calls.flatMap((call) => this.#tools.update(call, task)),
+      ...this.#tools.ask(task),
+    ];
   }
 
   #text(delta: string, sequence: bigint): Chunk[] {
-    if (this.#openText !== "") return [{ type: "text-delta", id: this.#openText, delta }];
+    if (this.#openText !== "")
+      return [{ type: "text-delta", id: this.#openText, delta }];
     const id = `text-${sequence}`;
     this.#openText = id;
     return [
@@ -131,10 +180,16 @@ export class ChunkEncoder {
       const { mediaType, source } = content.value;
       const type = mediaType || "application/octet-stream";
       const bytes = source.case === "bytes" ? source.value : new Uint8Array();
-      const url = source.case === "uri" ? source.value : `data:${type};base64,${base64Encode(bytes)}`;
+      const url =
+        source.case === "uri"
+          ? source.value
+          : `data:${type};base64,${base64Encode(bytes)}`;
       return [...this.#endText(), { type: "file", mediaType: type, url }];
     }
-    return [...this.#endText(), { type: "data-part", data: toJson(PartSchema, part) }];
+    return [
+      ...this.#endText(),
+      { type: "data-part", data: toJson(PartSchema, part) },
+    ];
   }
 }
 
@@ -143,7 +198,13 @@ function endOf({ state }: TaskEvent, task: Task): Chunk[] {
     case TaskState.FAILED:
     case TaskState.REJECTED:
       return [
-        { type: "error", errorText: task.error || task.stateText || `the task is ${TaskState[state].toLowerCase()}` },
+        {
+          type: "error",
+          errorText:
+            task.error ||
+            task.stateText ||
+            `the task is ${TaskState[state].toLowerCase()}`,
+        },
       ];
     case TaskState.CANCELED:
       return [{ type: "abort", reason: "the task was canceled" }];

@@ -8,7 +8,8 @@ import { readText } from "../a2a/response-text.ts";
 import { fetchWithToken } from "../bearer-token.ts";
 
 /**
- * A server that speaks the dialect: JSON-RPC for tasks, and plain HTTP requests for the rest.
+ * A server that speaks the dialect: JSON-RPC for tasks, and plain HTTP requests
+ * for the rest.
  */
 export class GeminiCliEndpoint {
   readonly rpc: JsonRpcEndpoint;
@@ -16,31 +17,38 @@ export class GeminiCliEndpoint {
 
   constructor(options: EndpointOptions) {
     this.#options = options;
-    // No extension header: on a server that has both, it would activate our own extension.
+    // No extension header: on a server that has both, it would activate our own
+    // extension.
     this.rpc = new JsonRpcEndpoint(options, {});
   }
 
   /**
-   * Gets JSON from a path. Returns undefined for HTTP 204 and throws a `ConnectError` for a failure.
+   * Gets JSON from a path. Returns undefined for HTTP 204 and throws a
+   * `ConnectError` for a failure.
    */
   async get(path: string, signal: AbortSignal): Promise<JsonValue | undefined> {
     const response = await this.request(path, { signal });
     if (!response.ok) throw await errorFromResponse(response);
-    return response.status === 204 ? undefined : parseJson(await readText(response));
+    return response.status === 204
+      ? undefined
+      : parseJson(await readText(response));
   }
 
   /**
-   * Sends a request to a path below the server's address. Throws a `ConnectError` if the connection
-   * fails.
+   * Sends a request to a path below the server's address. Throws a
+   * `ConnectError` if the connection fails.
    */
   async request(path: string, init: RequestInit): Promise<Response> {
     const { url, token = "", fetch = globalThis.fetch } = this.#options;
     return fetchWithToken(token, async (bearer) => {
       const headers = new Headers(init.headers);
-      for (const [name, value] of Object.entries(bearer)) headers.set(name, value);
-      return await fetch(new URL(path, url), { ...init, headers }).catch((reason: unknown) => {
-        throw lostTurnError(reason);
-      });
+      for (const [name, value] of Object.entries(bearer))
+        headers.set(name, value);
+      return await fetch(new URL(path, url), { ...init, headers }).catch(
+        (reason: unknown) => {
+          throw lostTurnError(reason);
+        },
+      );
     });
   }
 }
@@ -48,8 +56,13 @@ export class GeminiCliEndpoint {
 /**
  * Converts an error response to a plain HTTP request.
  */
-export async function errorFromResponse(response: Response): Promise<ConnectError> {
-  return new ConnectError(await readErrorMessage(response), HTTP_CODES[response.status] ?? Code.Unknown);
+export async function errorFromResponse(
+  response: Response,
+): Promise<ConnectError> {
+  return new ConnectError(
+    await readErrorMessage(response),
+    HTTP_CODES[response.status] ?? Code.Unknown,
+  );
 }
 
 const HTTP_CODES: Readonly<Record<number, Code>> = {
@@ -62,7 +75,8 @@ const HTTP_CODES: Readonly<Record<number, Code>> = {
 };
 
 /**
- * Reads the message of an error response: its `error` field, otherwise its body or status.
+ * Reads the message of an error response: its `error` field, otherwise its body
+ * or status.
  */
 export async function readErrorMessage(response: Response): Promise<string> {
   const text = await readText(response);
@@ -76,18 +90,30 @@ export async function readErrorMessage(response: Response): Promise<string> {
 /**
  * Converts the error of a broken connection so that it is not retried.
  *
- * The server has stopped the turn, takes a repeated message for a new one, and does not replay
- * events. Only a refused connection is worth a retry, because nothing was sent.
+ * The server has stopped the turn, takes a repeated message for a new one, and
+ * does not replay events. Only a refused connection is worth a retry, because
+ * nothing was sent.
  */
 export function lostTurnError(reason: unknown): ConnectError {
   const error = ConnectError.from(reason);
   if (error.code === Code.Canceled || isConnectionRefused(reason)) return error;
-  if (error.code !== Code.Unavailable && error.code !== Code.Unknown) return error;
-  const message = "the connection was lost and the server stopped the turn: send a message to continue";
-  return new ConnectError(message, Code.FailedPrecondition, undefined, undefined, reason);
+  if (error.code !== Code.Unavailable && error.code !== Code.Unknown)
+    return error;
+  const message =
+    "the connection was lost and the server stopped the turn: send a message to continue";
+  return new ConnectError(
+    message,
+    Code.FailedPrecondition,
+    undefined,
+    undefined,
+    reason,
+  );
 }
 
 function isConnectionRefused(reason: unknown): boolean {
   if (!(reason instanceof Error)) return false;
-  return ("code" in reason && reason.code === "ECONNREFUSED") || isConnectionRefused(reason.cause);
+  return (
+    ("code" in reason && reason.code === "ECONNREFUSED") ||
+    isConnectionRefused(reason.cause)
+  );
 }

@@ -1,11 +1,18 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { emptyTask, isTerminal, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
+import {
+  emptyTask,
+  isTerminal,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
 import { decodeGeminiCliFrame } from "@devtool/schema/gemini-cli";
 import { abortable } from "../abortable.ts";
 
 /**
- * The events of a task that a transport has received. The server does not number events and does
- * not replay them, so they are numbered and kept here, and can be read again.
+ * The events of a task that a transport has received. The server does not
+ * number events and does not replay them, so they are numbered and kept here,
+ * and can be read again.
  */
 export class RecordedTask {
   task: Task = emptyTask();
@@ -32,7 +39,8 @@ export class RecordedTask {
   }
 
   /**
-   * Yields the events after a sequence, and those to come, until the task has ended.
+   * Yields the events after a sequence, and those to come, until the task has
+   * ended.
    */
   async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
     for (let next = Number(after); ; next++) {
@@ -52,7 +60,8 @@ export class RecordedTask {
 const MAX_TASKS = 200;
 
 /**
- * The tasks that a transport has received events of. The longest unused are dropped.
+ * The tasks that a transport has received events of. The longest unused are
+ * dropped.
  */
 export class RecordedTasks {
   readonly #tasks = new Map<string, RecordedTask>();
@@ -69,7 +78,8 @@ export class RecordedTasks {
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, task);
     const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size > MAX_TASKS && oldest !== undefined) this.#tasks.delete(oldest);
+    if (this.#tasks.size > MAX_TASKS && oldest !== undefined)
+      this.#tasks.delete(oldest);
     return task;
   }
 }

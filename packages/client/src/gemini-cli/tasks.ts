@@ -16,8 +16,17 @@ import {
   TaskSummarySchema,
 } from "@devtool/schema";
 import { decodeState } from "@devtool/schema/a2a-v03";
-import { decodeGeminiCliTask, encodeGeminiCliSend, TaskInfoSchema } from "@devtool/schema/gemini-cli";
-import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  decodeGeminiCliTask,
+  encodeGeminiCliSend,
+  TaskInfoSchema,
+} from "@devtool/schema/gemini-cli";
+import {
+  defined,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { assertPlainList } from "../a2a/plain-list.ts";
 import type { Frame } from "../a2a/rpc-endpoint.ts";
 import { assertSendable } from "./assert-sendable.ts";
@@ -34,39 +43,75 @@ export function createGeminiCliTaskService(
   return {
     async sendMessage(request, { signal }) {
       let task: Task | undefined;
-      for await (const { taskId } of exchange(request, endpoint, recorded, signal)) task = recorded.find(taskId)?.task;
+      for await (const { taskId } of exchange(
+        request,
+        endpoint,
+        recorded,
+        signal,
+      ))
+        task = recorded.find(taskId)?.task;
       return defined({ task });
     },
-    async *streamMessage({ request = create(SendMessageRequestSchema) }, { signal }) {
-      for await (const event of exchange(request, endpoint, recorded, signal)) yield { event };
+    async *streamMessage(
+      { request = create(SendMessageRequestSchema) },
+      { signal },
+    ) {
+      for await (const event of exchange(request, endpoint, recorded, signal))
+        yield { event };
     },
     async getTask({ taskId }, { signal }) {
-      const task = decodeGeminiCliTask(await endpoint.rpc.call("tasks/get", { id: taskId }, signal));
+      const task = decodeGeminiCliTask(
+        await endpoint.rpc.call("tasks/get", { id: taskId }, signal),
+      );
       return { task: recorded.find(taskId)?.task ?? task };
     },
     async listTasks(request, { signal }) {
       assertPlainList(request, "Gemini CLI's server");
-      return { tasks: readTaskList(await endpoint.get("/tasks/metadata", signal), request) };
+      return {
+        tasks: readTaskList(
+          await endpoint.get("/tasks/metadata", signal),
+          request,
+        ),
+      };
     },
     async cancelTask({ taskId }, { signal }) {
-      const answer = await endpoint.rpc.call("tasks/cancel", { id: taskId }, signal);
+      const answer = await endpoint.rpc.call(
+        "tasks/cancel",
+        { id: taskId },
+        signal,
+      );
       const known = recorded.find(taskId);
       if (!known) return { task: decodeGeminiCliTask(answer) };
       if (known.task.state !== TaskState.CANCELED) {
         // Recorded as the frame that the task's stream would have received.
         const { id = "", contextId = "", status = {} } = objectOrEmpty(answer);
-        known.appendFrame({ kind: "status-update", taskId: id, contextId, status, final: true });
+        known.appendFrame({
+          kind: "status-update",
+          taskId: id,
+          contextId,
+          status,
+          final: true,
+        });
       }
       return { task: known.task };
     },
     withdrawMessage() {
-      throw new ConnectError("withdrawMessage: Gemini CLI's server does not queue messages", Code.Unimplemented);
+      throw new ConnectError(
+        "withdrawMessage: Gemini CLI's server does not queue messages",
+        Code.Unimplemented,
+      );
     },
     renameTask() {
-      throw new ConnectError("renameTask: Gemini CLI's server has no titles", Code.Unimplemented);
+      throw new ConnectError(
+        "renameTask: Gemini CLI's server has no titles",
+        Code.Unimplemented,
+      );
     },
     watchTasks() {
-      throw new ConnectError("watchTasks: Gemini CLI's server does not tell which tasks change", Code.Unimplemented);
+      throw new ConnectError(
+        "watchTasks: Gemini CLI's server does not tell which tasks change",
+        Code.Unimplemented,
+      );
     },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       const known = recorded.find(taskId);
@@ -74,7 +119,8 @@ export function createGeminiCliTaskService(
         const message = `task ${JSON.stringify(taskId)} is not known to this client: the server does not replay events`;
         throw new ConnectError(message, Code.Unimplemented);
       }
-      for await (const event of known.read(afterSequence, signal)) yield { event };
+      for await (const event of known.read(afterSequence, signal))
+        yield { event };
     },
   };
 }
@@ -90,10 +136,15 @@ async function* exchange(
 ): AsyncIterable<TaskEvent> {
   let known = recorded.find(request.taskId);
   assertSendable(request, known?.task ?? emptyTask());
-  const call = { method: "message/stream", params: encodeGeminiCliSend(request) };
+  const call = {
+    method: "message/stream",
+    params: encodeGeminiCliSend(request),
+  };
   // The server repeats the message only in a task that it creates.
   let isMessageRecorded = request.taskId === "";
-  for await (const { result } of withTurnErrors(endpoint.rpc.stream(call, signal))) {
+  for await (const { result } of withTurnErrors(
+    endpoint.rpc.stream(call, signal),
+  )) {
     known ??= recorded.open(taskIdFrom(result));
     const events: TaskEvent[] = [];
     if (!isMessageRecorded) {
@@ -117,7 +168,9 @@ async function* exchange(
       if (endsExchange(event)) return;
     }
   }
-  throw lostTurnError(new ConnectError("the stream ended before its turn did", Code.Unavailable));
+  throw lostTurnError(
+    new ConnectError("the stream ended before its turn did", Code.Unavailable),
+  );
 }
 
 /**
@@ -128,7 +181,9 @@ export function taskIdFrom(frame: JsonValue): string {
   return stringOrEmpty(kind === "task" ? id : taskId);
 }
 
-async function* withTurnErrors(frames: AsyncIterable<Frame>): AsyncIterable<Frame> {
+async function* withTurnErrors(
+  frames: AsyncIterable<Frame>,
+): AsyncIterable<Frame> {
   try {
     yield* frames;
   } catch (reason) {
@@ -137,14 +192,22 @@ async function* withTurnErrors(frames: AsyncIterable<Frame>): AsyncIterable<Fram
 }
 
 /**
- * Reads a list of tasks and applies the filters of the request, which the server does not know.
+ * Reads a list of tasks and applies the filters of the request, which the
+ * server does not know.
  */
-function readTaskList(json: JsonValue | undefined, request: ListTasksRequest): TaskSummary[] {
+function readTaskList(
+  json: JsonValue | undefined,
+  request: ListTasksRequest,
+): TaskSummary[] {
   return listOrEmpty(json).flatMap((item) => {
-    const { id, contextId, taskState, model } = decodeRfcJson(TaskInfoSchema, item);
+    const { id, contextId, taskState, model } = decodeRfcJson(
+      TaskInfoSchema,
+      item,
+    );
     const state = decodeState(taskState);
     if (request.contextId !== "" && request.contextId !== contextId) return [];
-    if (request.state !== TaskState.UNSPECIFIED && request.state !== state) return [];
+    if (request.state !== TaskState.UNSPECIFIED && request.state !== state)
+      return [];
     const lastEvent = { taskId: id, contextId, state, model };
     return [create(TaskSummarySchema, { id, contextId, lastEvent })];
   });

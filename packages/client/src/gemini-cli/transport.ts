@@ -1,4 +1,9 @@
-import { Code, ConnectError, createRouterTransport, type Transport } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  createRouterTransport,
+  type Transport,
+} from "@connectrpc/connect";
 import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { createGeminiCliCommandService } from "./commands.ts";
@@ -12,23 +17,30 @@ import { createGeminiCliTaskService } from "./tasks.ts";
 export type GeminiCliTransportOptions = EndpointOptions;
 
 /**
- * Creates a transport to a server that speaks the `coderAgent` dialect of A2A 0.3, as Gemini CLI's
- * own does. A client over it has the same services as over Connect or gRPC.
+ * Creates a transport to a server that speaks the `coderAgent` dialect of A2A
+ * 0.3, as Gemini CLI's own does. A client over it has the same services as over
+ * Connect or gRPC.
  *
- * The dialect has no push notifications, and no choice of model, tools or MCP servers: such calls
- * fail with `Code.Unimplemented`. Its server does not replay events, so the events of a task can be
- * read again only from the transport that received them.
+ * The dialect has no push notifications, and no choice of model, tools or MCP
+ * servers: such calls fail with `Code.Unimplemented`. Its server does not
+ * replay events, so the events of a task can be read again only from the
+ * transport that received them.
  *
  * ```ts
  * const client = createDevtoolClient(createGeminiCliTransport({ url: "http://127.0.0.1:41242" }));
  * ```
  */
-export function createGeminiCliTransport(options: GeminiCliTransportOptions): Transport {
+export function createGeminiCliTransport(
+  options: GeminiCliTransportOptions,
+): Transport {
   const endpoint = new GeminiCliEndpoint(options);
   const recorded = new RecordedTasks();
   return createRouterTransport(({ service }) => {
     service(TaskService, createGeminiCliTaskService(endpoint, recorded));
-    service(SlashCommandService, createGeminiCliCommandService(endpoint, recorded));
+    service(
+      SlashCommandService,
+      createGeminiCliCommandService(endpoint, recorded),
+    );
     service(PushService, {
       setPushConfig: refusePush,
       getPushConfig: refusePush,
@@ -39,6 +51,7 @@ export function createGeminiCliTransport(options: GeminiCliTransportOptions): Tr
 }
 
 function refusePush(): never {
-  const message = "push notifications are not available over the coderAgent dialect: stream instead";
+  const message =
+    "push notifications are not available over the coderAgent dialect: stream instead";
   throw new ConnectError(message, Code.Unimplemented);
 }

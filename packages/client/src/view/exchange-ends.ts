@@ -35,7 +35,8 @@ export class ExchangeEnds {
   }
 
   /**
-   * Forgets the ends so far: the log of another task follows, which counts from 1. Promises of `after` stay pending.
+   * Forgets the ends so far: the log of another task follows, which counts
+   * from 1. Promises of `after` stay pending.
    */
   restart(): void {
     this.#last = 0n;

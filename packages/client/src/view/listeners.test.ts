@@ -46,5 +46,10 @@ function scheduled(): {
     () => calls.push("publish"),
   );
   const remove = listeners.add(() => calls.push("listener"));
-  return { listeners, turn: () => due.splice(0).forEach((notify) => void notify()), calls, remove };
+  return {
+    listeners,
+    turn: () => due.splice(0).forEach((notify) => void notify()),
+    calls,
+    remove,
+  };
 }

@@ -1,7 +1,8 @@
 import type { Schedule } from "./schedule.ts";
 
 /**
- * Notifies the listeners of a view of its changes, at most once for each turn of its schedule.
+ * Notifies the listeners of a view of its changes, at most once for each turn
+ * of its schedule.
  */
 export class Listeners {
   readonly #schedule: Schedule;
@@ -11,7 +12,8 @@ export class Listeners {
   readonly #publish: () => void;
   readonly #listeners = new Map<symbol, () => void>();
   /**
-   * The notification that is due. A new one replaces it when `flush` has run early.
+   * The notification that is due. A new one replaces it when `flush` has run
+   * early.
    */
   #due: symbol | undefined;
 

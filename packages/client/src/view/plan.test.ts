@@ -16,7 +16,10 @@ describe("the plan of a task", () => {
       { step: "write", status: "in_progress" },
       { step: "test", status: "pending" },
     ];
-    const call = { case: "toolCall", value: { toolName: "update_plan", inputParameters: { plan } } } as const;
+    const call = {
+      case: "toolCall",
+      value: { toolName: "update_plan", inputParameters: { plan } },
+    } as const;
     expect(planAfter(call)).toEqual([DONE, RUNNING, LATER]);
   });
 
@@ -25,26 +28,49 @@ describe("the plan of a task", () => {
       { content: "read", status: "completed", priority: "high" },
       { content: "test", status: "pending", priority: "low" },
     ];
-    expect(planAfter(artifact({ case: "data", value: { entries } }))).toEqual([DONE, LATER]);
+    expect(planAfter(artifact({ case: "data", value: { entries } }))).toEqual([
+      DONE,
+      LATER,
+    ]);
   });
 
   it("is that of an artifact of Codex", () => {
     const plan = [{ step: "write", status: "inProgress" }];
-    expect(planAfter(artifact({ case: "data", value: { explanation: null, plan } }))).toEqual([RUNNING]);
+    expect(
+      planAfter(artifact({ case: "data", value: { explanation: null, plan } })),
+    ).toEqual([RUNNING]);
   });
 
   it.each<[string, Payload]>([
-    ["another tool", { case: "toolCall", value: { toolName: "read_file", inputParameters: { plan: [] } } }],
-    ["a call without a plan", { case: "toolCall", value: { toolName: "update_plan" } }],
+    [
+      "another tool",
+      {
+        case: "toolCall",
+        value: { toolName: "read_file", inputParameters: { plan: [] } },
+      },
+    ],
+    [
+      "a call without a plan",
+      { case: "toolCall", value: { toolName: "update_plan" } },
+    ],
     ["a plan in prose", artifact({ case: "text", value: "1. read" })],
     ["text", { case: "text", value: { text: "plan" } }],
   ])("is not changed by %s", (_, payload) => {
     const before = [{ text: "before", status: "pending" as const }];
-    expect(reducePlan(before, create(TaskEventSchema, { payload }))).toBe(before);
+    expect(reducePlan(before, create(TaskEventSchema, { payload }))).toBe(
+      before,
+    );
   });
 
   it("leaves out what is not a step", () => {
-    expect(planAfter(artifact({ case: "data", value: { plan: ["read", { status: "pending" }, null] } }))).toEqual([]);
+    expect(
+      planAfter(
+        artifact({
+          case: "data",
+          value: { plan: ["read", { status: "pending" }, null] },
+        }),
+      ),
+    ).toEqual([]);
   });
 });
 
@@ -52,8 +78,15 @@ function planAfter(payload: Payload): unknown {
   return reducePlan([], create(TaskEventSchema, { payload }));
 }
 
-function artifact(content: { case: "data"; value: object } | { case: "text"; value: string }): Payload {
+function artifact(
+  content: { case: "data"; value: object } | { case: "text"; value: string },
+): Payload {
   const part =
-    content.case === "text" ? { content } : { content: { case: "data" as const, value: { ...content.value } } };
-  return { case: "artifact", value: { artifact: { artifactId: "plan", name: "Plan", parts: [part] } } };
+    content.case === "text"
+      ? { content }
+      : { content: { case: "data" as const, value: { ...content.value } } };
+  return {
+    case: "artifact",
+    value: { artifact: { artifactId: "plan", name: "Plan", parts: [part] } },
+  };
 }

@@ -11,19 +11,27 @@ export interface PlanStep {
 }
 
 /**
- * Returns the plan after an event: the steps that it gives, or the plan before it.
+ * Returns the plan after an event: the steps that it gives, or the plan before
+ * it.
  *
- * An agent gives its plan, each time whole, with a call of `update_plan`, or in an artifact named
- * "Plan" with a JSON object as its content.
+ * An agent gives its plan, each time whole, with a call of `update_plan`, or in
+ * an artifact named "Plan" with a JSON object as its content.
  */
-export function reducePlan(plan: readonly PlanStep[], { payload }: TaskEvent): readonly PlanStep[] {
+export function reducePlan(
+  plan: readonly PlanStep[],
+  { payload }: TaskEvent,
+): readonly PlanStep[] {
   switch (payload.case) {
     case "toolCall":
-      return payload.value.toolName === "update_plan" ? (stepsIn(payload.value.inputParameters) ?? plan) : plan;
+      return payload.value.toolName === "update_plan"
+        ? (stepsIn(payload.value.inputParameters) ?? plan)
+        : plan;
     case "artifact": {
       const { artifact } = payload.value;
       if (artifact?.name !== "Plan") return plan;
-      const [data] = artifact.parts.flatMap(({ content }) => (content.case === "data" ? [content.value] : []));
+      const [data] = artifact.parts.flatMap(({ content }) =>
+        content.case === "data" ? [content.value] : [],
+      );
       return stepsIn(data) ?? plan;
     }
     default:
@@ -34,13 +42,25 @@ export function reducePlan(plan: readonly PlanStep[], { payload }: TaskEvent): r
 /**
  * Reads the steps of a plan: `plan` with `step`, or `entries` with `content`.
  */
-function stepsIn(data: JsonObject | undefined): readonly PlanStep[] | undefined {
+function stepsIn(
+  data: JsonObject | undefined,
+): readonly PlanStep[] | undefined {
   const list = data?.plan ?? data?.entries;
   if (!Array.isArray(list)) return undefined;
-  return list.map(objectOrEmpty).flatMap(({ step, content, status }): PlanStep[] => {
-    const text = step ?? content;
-    if (typeof text !== "string") return [];
-    if (status === "completed") return [{ text, status }];
-    return [{ text, status: status === "in_progress" || status === "inProgress" ? "in_progress" : "pending" }];
-  });
+  return list
+    .map(objectOrEmpty)
+    .flatMap(({ step, content, status }): PlanStep[] => {
+      const text = step ?? content;
+      if (typeof text !== "string") return [];
+      if (status === "completed") return [{ text, status }];
+      return [
+        {
+          text,
+          status:
+            status === "in_progress" || status === "inProgress"
+              ? "in_progress"
+              : "pending",
+        },
+      ];
+    });
 }

@@ -1,11 +1,12 @@
 /**
- * Calls a function once, later: a view's listeners are notified together of all changes until then.
+ * Calls a function once, later: a view's listeners are notified together of all
+ * changes until then.
  */
 export type Schedule = (notify: () => void) => void;
 
 /**
- * Maximum time in milliseconds that an animation frame is waited for. A page in the background draws
- * none.
+ * Maximum time in milliseconds that an animation frame is waited for. A page in
+ * the background draws none.
  */
 const MAX_FRAME_MS = 1000;
 
@@ -19,7 +20,8 @@ interface MayDraw {
 }
 
 /**
- * Calls a function with the next animation frame, or as the next macrotask where nothing is drawn.
+ * Calls a function with the next animation frame, or as the next macrotask
+ * where nothing is drawn.
  */
 export function scheduleFrame(notify: () => void): void {
   const browser: MayDraw = globalThis;

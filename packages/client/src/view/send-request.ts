@@ -11,8 +11,8 @@ import { defined } from "@devtool/schema/json";
 import { textMessage } from "../confirmation.ts";
 
 /**
- * The session in which a first message starts a task. Fields of the message's own request come
- * before these.
+ * The session in which a first message starts a task. Fields of the message's
+ * own request come before these.
  */
 export interface NewSession {
   readonly contextId?: string;
@@ -21,9 +21,12 @@ export interface NewSession {
 }
 
 /**
- * What a view sends: a text, or a request to `SendMessage` whose `messageId` may be missing.
+ * What a view sends: a text, or a request to `SendMessage` whose `messageId`
+ * may be missing.
  */
-export type MessageContent = string | MessageInitShape<typeof SendMessageRequestSchema>;
+export type MessageContent =
+  | string
+  | MessageInitShape<typeof SendMessageRequestSchema>;
 
 /**
  * What a view adds to requests that lack it.
@@ -36,8 +39,8 @@ export interface SendOptions {
    */
   readonly session?: NewSession;
   /**
-   * What the program calls itself, for people: at most 64 visible characters. It is recorded with
-   * each answer, and shown to others.
+   * What the program calls itself, for people: at most 64 visible characters.
+   * It is recorded with each answer, and shown to others.
    *
    * Default: nothing.
    */
@@ -51,24 +54,43 @@ export interface SendOptions {
 }
 
 /**
- * Completes the request that sends the content of a view. The task id is empty for a new task.
+ * Completes the request that sends the content of a view. The task id is empty
+ * for a new task.
  */
-export function sendRequest(content: MessageContent, taskId: string, options: SendOptions): SendMessageRequest {
+export function sendRequest(
+  content: MessageContent,
+  taskId: string,
+  options: SendOptions,
+): SendMessageRequest {
   const { clientLabel, nextId = () => crypto.randomUUID() } = options;
-  const given = typeof content === "string" ? { message: textMessage(nextId(), content) } : content;
+  const given =
+    typeof content === "string"
+      ? { message: textMessage(nextId(), content) }
+      : content;
   const request = create(SendMessageRequestSchema, given);
   if (request.message) {
     const { messageId } = request.message;
-    request.message = { ...request.message, messageId: messageId || nextId(), role: Role.USER };
+    request.message = {
+      ...request.message,
+      messageId: messageId || nextId(),
+      role: Role.USER,
+    };
   }
   if (clientLabel !== undefined) {
     const settings = request.messageSettings ?? create(MessageSettingsSchema);
-    request.messageSettings = { ...settings, clientLabel: settings.clientLabel || clientLabel };
+    request.messageSettings = {
+      ...settings,
+      clientLabel: settings.clientLabel || clientLabel,
+    };
   }
   request.taskId ||= taskId;
   if (request.taskId !== "") return request;
   const session = create(SendMessageRequestSchema, options.session);
-  const { contextId, settings = session.settings, sessionSettings = session.sessionSettings } = request;
+  const {
+    contextId,
+    settings = session.settings,
+    sessionSettings = session.sessionSettings,
+  } = request;
   return create(SendMessageRequestSchema, {
     ...request,
     contextId: contextId || session.contextId,

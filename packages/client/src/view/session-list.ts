@@ -1,22 +1,28 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
-import type { TaskState, TaskSummary, WatchTasksResponse } from "@devtool/schema";
+import type {
+  TaskState,
+  TaskSummary,
+  WatchTasksResponse,
+} from "@devtool/schema";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { callWithRetry, type ResumeOptions, repeatStream } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
 import { type Schedule, scheduleFrame } from "./schedule.ts";
 
 /**
- * What a list shows at one moment. It is never changed, and neither is anything in it.
+ * What a list shows at one moment. It is never changed, and neither is anything
+ * in it.
  */
 export interface SessionListSnapshot {
   /**
-   * The caller's tasks with their last events, the last changed first. Tasks that have not changed
-   * are the same objects as in the snapshot before.
+   * The caller's tasks with their last events, the last changed first. Tasks
+   * that have not changed are the same objects as in the snapshot before.
    */
   readonly sessions: readonly TaskSummary[];
   /**
-   * Whether the tasks that changed last were read. False until the first answer of the server.
+   * Whether the tasks that changed last were read. False until the first answer
+   * of the server.
    */
   readonly isLoaded: boolean;
   /**
@@ -24,7 +30,8 @@ export interface SessionListSnapshot {
    */
   readonly hasMore: boolean;
   /**
-   * Why the connection was lost, while the list tries to restore it; otherwise undefined.
+   * Why the connection was lost, while the list tries to restore it; otherwise
+   * undefined.
    */
   readonly lost: ConnectError | undefined;
   /**
@@ -35,8 +42,8 @@ export interface SessionListSnapshot {
 }
 
 /**
- * Options of `createSessionList`. A list tries to reconnect without end, unless `maxAttempts` is
- * set.
+ * Options of `createSessionList`. A list tries to reconnect without end, unless
+ * `maxAttempts` is set.
  */
 export interface SessionListOptions extends Omit<ResumeOptions, "onLost"> {
   /**
@@ -56,8 +63,8 @@ export interface SessionListOptions extends Omit<ResumeOptions, "onLost"> {
    */
   readonly schedule?: Schedule;
   /**
-   * What the program calls itself, for people: at most 64 visible characters. It is recorded with
-   * each new title.
+   * What the program calls itself, for people: at most 64 visible characters.
+   * It is recorded with each new title.
    *
    * Default: nothing.
    */
@@ -87,23 +94,26 @@ export interface SessionFilter {
 }
 
 /**
- * The caller's tasks, for user interfaces, as they are now. It needs a server with `WatchTasks`, over
- * Connect or gRPC.
+ * The caller's tasks, for user interfaces, as they are now. It needs a server
+ * with `WatchTasks`, over Connect or gRPC.
  */
 export interface SessionList {
   /**
-   * Calls a function after each change of the snapshot. Returns a function that unsubscribes it.
+   * Calls a function after each change of the snapshot. Returns a function that
+   * unsubscribes it.
    */
   subscribe(listener: () => void): () => void;
   /**
-   * Returns what the list shows. It is the same object until listeners are notified again.
+   * Returns what the list shows. It is the same object until listeners are
+   * notified again.
    */
   snapshot(): SessionListSnapshot;
   /**
-   * Reads the list and its changes until the signal aborts, over one stream for all tasks. A lost
-   * connection is restored.
+   * Reads the list and its changes until the signal aborts, over one stream for
+   * all tasks. A lost connection is restored.
    *
-   * Resolves when the signal aborts. Rejects with errors that a retry cannot fix.
+   * Resolves when the signal aborts. Rejects with errors that a retry cannot
+   * fix.
    */
   follow(signal: AbortSignal): Promise<void>;
   /**
@@ -111,8 +121,8 @@ export interface SessionList {
    */
   loadMore(signal: AbortSignal): Promise<void>;
   /**
-   * Gives a task another title: at most 80 characters on one line. Resolves when the server has
-   * it; the snapshot shows it when `follow` has read it.
+   * Gives a task another title: at most 80 characters on one line. Resolves
+   * when the server has it; the snapshot shows it when `follow` has read it.
    */
   rename(taskId: string, title: string, signal: AbortSignal): Promise<void>;
 }
@@ -126,7 +136,10 @@ export interface SessionList {
  * await list.follow(signal);
  * ```
  */
-export function createSessionList(client: DevtoolClient, options: SessionListOptions = {}): SessionList {
+export function createSessionList(
+  client: DevtoolClient,
+  options: SessionListOptions = {},
+): SessionList {
   return new WatchedList(client, options);
 }
 
@@ -139,8 +152,8 @@ class WatchedList implements SessionList {
   readonly #listeners: Listeners;
   #tasks: ReadonlyMap<string, TaskSummary> = new Map();
   /**
-   * The ids of those tasks that the filter does not select any more. They are kept because an older
-   * page may still show them.
+   * The ids of those tasks that the filter does not select any more. They are
+   * kept because an older page may still show them.
    */
   readonly #excluded = new Set<string>();
   #isLoaded = false;
@@ -158,7 +171,12 @@ class WatchedList implements SessionList {
   #snapshot: SessionListSnapshot;
 
   constructor(client: DevtoolClient, options: SessionListOptions) {
-    const { pageSize = 50, filter = {}, clientLabel = "", schedule = scheduleFrame } = options;
+    const {
+      pageSize = 50,
+      filter = {},
+      clientLabel = "",
+      schedule = scheduleFrame,
+    } = options;
     this.#client = client;
     this.#pageSize = pageSize;
     this.#filter = filter;
@@ -178,14 +196,19 @@ class WatchedList implements SessionList {
   }
 
   // React calls both without the list.
-  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener);
+  readonly subscribe = (listener: () => void): (() => void) =>
+    this.#listeners.add(listener);
 
   readonly snapshot = (): SessionListSnapshot => this.#snapshot;
 
   async follow(signal: AbortSignal): Promise<void> {
     this.#error = undefined;
     try {
-      const changes = repeatStream((limit) => this.#watch(limit), this.#resume, signal);
+      const changes = repeatStream(
+        (limit) => this.#watch(limit),
+        this.#resume,
+        signal,
+      );
       for await (const { task, excluded } of changes) {
         if (task) this.#put([task], excluded ? [task.id] : []);
       }
@@ -204,7 +227,11 @@ class WatchedList implements SessionList {
     const { size } = this.#tasks;
     do {
       const rebuilds = this.#rebuilds;
-      const request = { ...this.#filter, pageSize: this.#pageSize, pageToken: this.#nextPage };
+      const request = {
+        ...this.#filter,
+        pageSize: this.#pageSize,
+        pageToken: this.#nextPage,
+      };
       const { tasks, nextPageToken } = await callWithRetry(
         (limit) => this.#client.tasks.listTasks(request, { signal: limit }),
         this.#resume,
@@ -219,18 +246,28 @@ class WatchedList implements SessionList {
     this.#listeners.flush();
   }
 
-  async rename(taskId: string, title: string, signal: AbortSignal): Promise<void> {
-    await this.#client.tasks.renameTask({ taskId, title, clientLabel: this.#clientLabel }, { signal });
+  async rename(
+    taskId: string,
+    title: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    await this.#client.tasks.renameTask(
+      { taskId, title, clientLabel: this.#clientLabel },
+      { signal },
+    );
   }
 
   /**
-   * Opens a stream, adds the tasks that it starts with, and yields the changes that follow.
+   * Opens a stream, adds the tasks that it starts with, and yields the changes
+   * that follow.
    */
   async *#watch(signal: AbortSignal): AsyncIterable<WatchTasksResponse> {
     const start: TaskSummary[] = [];
     let isStarted = false;
     const request = { ...this.#filter, snapshotSize: this.#pageSize };
-    for await (const response of this.#client.tasks.watchTasks(request, { signal })) {
+    for await (const response of this.#client.tasks.watchTasks(request, {
+      signal,
+    })) {
       if (this.#lost) this.#listeners.change();
       this.#lost = undefined;
       if (isStarted) yield response;
@@ -244,13 +281,16 @@ class WatchedList implements SessionList {
   /**
    * Takes over the tasks at the start of a stream.
    *
-   * They are the last changed first. So if one of them has not changed since an earlier stream, the
-   * older ones have not either. Otherwise others may have changed that the stream does not name. With
-   * a filter they may always have: it does not name those that the filter does not select any more.
+   * They are the last changed first. So if one of them has not changed since an
+   * earlier stream, the older ones have not either. Otherwise others may have
+   * changed that the stream does not name. With a filter they may always have:
+   * it does not name those that the filter does not select any more.
    */
   #start(tasks: readonly TaskSummary[]): void {
     const isFiltered = Object.values(this.#filter).some(Boolean);
-    const isConnected = tasks.some((task) => sequenceOf(this.#tasks.get(task.id)) === sequenceOf(task));
+    const isConnected = tasks.some(
+      (task) => sequenceOf(this.#tasks.get(task.id)) === sequenceOf(task),
+    );
     if (isFiltered || !isConnected) {
       this.#rebuilds++;
       this.#tasks = new Map();
@@ -268,12 +308,17 @@ class WatchedList implements SessionList {
    * @param excluded the ids of those among them that the filter does not select
    */
   #put(tasks: readonly TaskSummary[], excluded: readonly string[] = []): void {
-    const newer = tasks.filter((task) => sequenceOf(task) > sequenceOf(this.#tasks.get(task.id)));
+    const newer = tasks.filter(
+      (task) => sequenceOf(task) > sequenceOf(this.#tasks.get(task.id)),
+    );
     for (const { id } of newer) {
       if (excluded.includes(id)) this.#excluded.add(id);
       else this.#excluded.delete(id);
     }
-    this.#tasks = new Map([...this.#tasks, ...newer.map((task) => [task.id, task] as const)]);
+    this.#tasks = new Map([
+      ...this.#tasks,
+      ...newer.map((task) => [task.id, task] as const),
+    ]);
     this.#listeners.change();
   }
 
@@ -281,8 +326,12 @@ class WatchedList implements SessionList {
     return {
       sessions: [...this.#tasks.values()]
         .filter(({ id }) => !this.#excluded.has(id))
-        // As `ListTasks` sorts them: the last changed first, and by descending id at the same time.
-        .sort((one, other) => timeOf(other) - timeOf(one) || (one.id < other.id ? 1 : -1)),
+        // As `ListTasks` sorts them: the last changed first, and by descending
+        // id at the same time.
+        .sort(
+          (one, other) =>
+            timeOf(other) - timeOf(one) || (one.id < other.id ? 1 : -1),
+        ),
       isLoaded: this.#isLoaded,
       hasMore: this.#hasMore,
       lost: this.#lost,

@@ -1,7 +1,8 @@
 import type { Message, Part, Role, Task } from "@devtool/schema";
 
 /**
- * One thing that a task shows: a text, a thought, a tool call with its output, a file, an answer.
+ * One thing that a task shows: a text, a thought, a tool call with its output,
+ * a file, an answer.
  */
 export interface TaskItem {
   /**
@@ -19,7 +20,8 @@ export interface TaskItem {
 }
 
 /**
- * Lists the items of a task. An item whose part has not changed is the same object as before.
+ * Lists the items of a task. An item whose part has not changed is the same
+ * object as before.
  */
 export class TaskItems {
   readonly #ofMessages = new WeakMap<Message, readonly TaskItem[]>();
@@ -30,7 +32,11 @@ export class TaskItems {
       const known = this.#ofMessages.get(message);
       if (known) return known;
       const items = message.parts.map((part, at) => {
-        const item = this.#ofParts.get(part) ?? { key: `${id}/${index}/${at}`, role: message.role, part };
+        const item = this.#ofParts.get(part) ?? {
+          key: `${id}/${index}/${at}`,
+          role: message.role,
+          part,
+        };
         this.#ofParts.set(part, item);
         return item;
       });

@@ -13,15 +13,20 @@ import { abortable } from "../abortable.ts";
 import { assertEncodable } from "../assert-encodable.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { exchangeLog, taskLog } from "../follow.ts";
-import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
+import {
+  callWithRetry,
+  type ResumableLog,
+  type ResumeOptions,
+  readWithResume,
+} from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";
 import { recordedMessage } from "./recorded-message.ts";
 import { TimeSlice } from "./time-slice.ts";
 import { WakeUp } from "./wake-up.ts";
 
 /**
- * Time in milliseconds after which a new stream that has not failed counts as connected, even if the
- * task has no new event.
+ * Time in milliseconds after which a new stream that has not failed counts as
+ * connected, even if the task has no new event.
  */
 const CONNECTED_AFTER_MS = 2000;
 
@@ -34,12 +39,13 @@ export interface ReaderHandlers {
    */
   onEvent(event: TaskEvent): void;
   /**
-   * Called with a message that was sent, before the event that follows it, if the protocol does not
-   * show the event that records the message.
+   * Called with a message that was sent, before the event that follows it, if
+   * the protocol does not show the event that records the message.
    */
   onSent(message: Message, next: TaskEvent): void;
   /**
-   * Called with the error when the connection is lost, and with undefined when it is restored.
+   * Called with the error when the connection is lost, and with undefined when
+   * it is restored.
    */
   onLost(error: ConnectError | undefined): void;
 }
@@ -62,8 +68,9 @@ interface Position {
 }
 
 /**
- * Reads the log of one task over one stream at a time: an exchange while it sends a message, and the
- * log itself otherwise. In A2A 1.0, where another task continues an ended one, it then reads that task.
+ * Reads the log of one task over one stream at a time: an exchange while it
+ * sends a message, and the log itself otherwise. In A2A 1.0, where another task
+ * continues an ended one, it then reads that task.
  */
 export class TaskReader {
   readonly #client: DevtoolClient;
@@ -72,7 +79,8 @@ export class TaskReader {
   readonly #wakeUp = new WakeUp();
   readonly #outbox: Sending[] = [];
   /**
-   * Includes events that show nothing. Undefined before the first event of a new task.
+   * Includes events that show nothing. Undefined before the first event of a
+   * new task.
    */
   #position: Position | undefined;
   /**
@@ -102,15 +110,16 @@ export class TaskReader {
   }
 
   /**
-   * The id of the task. Empty before the first message of a new task was accepted.
+   * The id of the task. Empty before the first message of a new task was
+   * accepted.
    */
   get taskId(): string {
     return this.#position?.taskId ?? "";
   }
 
   /**
-   * Reads and sends until the signal aborts. Throws errors that a retry cannot fix, except those of
-   * messages, which their senders have.
+   * Reads and sends until the signal aborts. Throws errors that a retry cannot
+   * fix, except those of messages, which their senders have.
    */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -124,7 +133,8 @@ export class TaskReader {
       }
       const sending = this.#outbox.shift();
       if (sending) await this.#exchange(sending, signal);
-      else if (this.#position && !this.#isAtEnd) await this.#readOn(this.#position, signal);
+      else if (this.#position && !this.#isAtEnd)
+        await this.#readOn(this.#position, signal);
       else await this.#wakeUp.wait(signal);
     }
   }
@@ -138,8 +148,8 @@ export class TaskReader {
   }
 
   /**
-   * Sends a message to a task that is not working, or starts one. Resolves at the end of its
-   * exchange. The reader must run.
+   * Sends a message to a task that is not working, or starts one. Resolves at
+   * the end of its exchange. The reader must run.
    */
   async send(request: SendMessageRequest, signal: AbortSignal): Promise<void> {
     const sending = { request, signal, done: Promise.withResolvers<void>() };
@@ -149,19 +159,24 @@ export class TaskReader {
   }
 
   /**
-   * Adds a message to the queue of a working task. Resolves at the end of its exchange. The reader
-   * must run: its stream shows the exchange, and a second one would show it again.
+   * Adds a message to the queue of a working task. Resolves at the end of its
+   * exchange. The reader must run: its stream shows the exchange, and a second
+   * one would show it again.
    */
   async queue(request: SendMessageRequest, signal: AbortSignal): Promise<void> {
     assertEncodable(request);
     const sequence = this.#position?.sequence ?? 0n;
-    const immediate = create(SendMessageRequestSchema, { ...request, returnImmediately: true });
+    const immediate = create(SendMessageRequestSchema, {
+      ...request,
+      returnImmediately: true,
+    });
     const { task } = await callWithRetry(
       (limit) => this.#client.tasks.sendMessage(immediate, { signal: limit }),
       this.#options,
       signal,
     );
-    // In A2A 1.0, a message to a task that has ended meanwhile starts another, which is read on then.
+    // In A2A 1.0, a message to a task that has ended meanwhile starts another,
+    // which is read on then.
     if (task && task.id !== "" && task.id !== request.taskId) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#next = { taskId: task.id, ended: resolve };
@@ -169,8 +184,12 @@ export class TaskReader {
       return abortable(promise, signal);
     }
     // The answer may be newer than what was read here, or older.
-    const accepted = task && task.sequence > sequence ? task.sequence : sequence;
-    await abortable(this.exchangeEnd(task && isAtRest(task.state) ? accepted - 1n : accepted), signal);
+    const accepted =
+      task && task.sequence > sequence ? task.sequence : sequence;
+    await abortable(
+      this.exchangeEnd(task && isAtRest(task.state) ? accepted - 1n : accepted),
+      signal,
+    );
   }
 
   /**
@@ -183,27 +202,39 @@ export class TaskReader {
   /**
    * Reads the log until the task ends, or there is something else to do.
    */
-  async #readOn({ taskId, sequence }: Position, signal: AbortSignal): Promise<void> {
+  async #readOn(
+    { taskId, sequence }: Position,
+    signal: AbortSignal,
+  ): Promise<void> {
     const interrupt = AbortSignal.any([signal, this.#wakeUp.signal]);
     const log = this.#observe(taskLog(this.#client, taskId, sequence));
     try {
-      for await (const event of readWithResume(log, this.#options, interrupt)) this.#pass(event);
+      for await (const event of readWithResume(log, this.#options, interrupt))
+        this.#pass(event);
       this.#isAtEnd = true;
     } catch (reason) {
       if (!interrupt.aborted) throw reason;
     }
   }
 
-  async #exchange({ request, signal: sender, done }: Sending, signal: AbortSignal): Promise<void> {
+  async #exchange(
+    { request, signal: sender, done }: Sending,
+    signal: AbortSignal,
+  ): Promise<void> {
     if (sender.aborted) return;
     const addressed = { ...request, taskId: request.taskId || this.taskId };
     const log = this.#observe(exchangeLog(this.#client, addressed));
     this.#isAtEnd = false;
     this.#sent = request.message;
     try {
-      for await (const event of readWithResume(log, this.#options, AbortSignal.any([signal, sender]))) {
+      for await (const event of readWithResume(
+        log,
+        this.#options,
+        AbortSignal.any([signal, sender]),
+      )) {
         if (event.sequence > (this.#position?.sequence ?? 0n)) {
-          // Others have added to the task meanwhile, or the protocol shows no messages. The log has what is missing.
+          // Others have added to the task meanwhile, or the protocol shows no
+          // messages. The log has what is missing.
           void this.#ends.after(event.sequence - 1n).then(done.resolve);
           return;
         }
@@ -219,7 +250,8 @@ export class TaskReader {
   }
 
   /**
-   * Returns a log that records its position, and whether it is connected. Other work runs between its events.
+   * Returns a log that records its position, and whether it is connected. Other
+   * work runs between its events.
    */
   #observe(log: ResumableLog): ResumableLog {
     const { onLost } = this.#handlers;
@@ -227,13 +259,17 @@ export class TaskReader {
     const advance = ({ taskId, sequence }: TaskEvent): void => {
       const isOther = this.#position?.taskId !== taskId;
       if (isOther) this.#ends.restart();
-      if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n) this.#position = { taskId, sequence };
+      if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n)
+        this.#position = { taskId, sequence };
     };
     return {
       ...log,
       open: async function* (last, signal) {
         const slice = new TimeSlice();
-        const connected = setTimeout(() => onLost(undefined), CONNECTED_AFTER_MS);
+        const connected = setTimeout(
+          () => onLost(undefined),
+          CONNECTED_AFTER_MS,
+        );
         try {
           for await (const event of log.open(last, signal)) {
             clearTimeout(connected);
@@ -250,7 +286,8 @@ export class TaskReader {
   }
 
   #pass(event: TaskEvent): void {
-    if (this.#sent && !recordedMessage(event)) this.#handlers.onSent(this.#sent, event);
+    if (this.#sent && !recordedMessage(event))
+      this.#handlers.onSent(this.#sent, event);
     this.#sent = undefined;
     this.#handlers.onEvent(event);
     if (endsExchange(event)) this.#ends.reach(event.sequence);

@@ -15,22 +15,23 @@ import { recordedMessage } from "./recorded-message.ts";
 import { type TaskItem, TaskItems } from "./task-items.ts";
 
 /**
- * What a view shows at one moment. It is never changed, and neither is anything in it.
+ * What a view shows at one moment. It is never changed, and neither is anything
+ * in it.
  */
 export interface TaskSnapshot {
   /**
-   * The task: its state, usage, settings, queued messages and artifacts. It has no id before the
-   * first message was accepted.
+   * The task: its state, usage, settings, queued messages and artifacts. It has
+   * no id before the first message was accepted.
    */
   readonly task: Task;
   /**
-   * What the user and the agent said and did, in order. Items that have not changed are the same
-   * objects as in the snapshot before.
+   * What the user and the agent said and did, in order. Items that have not
+   * changed are the same objects as in the snapshot before.
    */
   readonly items: readonly TaskItem[];
   /**
-   * The tool calls that wait for the user's answer. A call that still asks the same is the same object as in the
-   * snapshot before.
+   * The tool calls that wait for the user's answer. A call that still asks the
+   * same is the same object as in the snapshot before.
    */
   readonly questions: readonly AskedToolCall[];
   /**
@@ -38,26 +39,30 @@ export interface TaskSnapshot {
    */
   readonly plan: readonly PlanStep[];
   /**
-   * The latest notice about the work, such as a retried request, until something else happens.
+   * The latest notice about the work, such as a retried request, until
+   * something else happens.
    */
   readonly notice: Notice | undefined;
   /**
-   * The messages that were given to `send` or `answer` and are not in the task yet.
+   * The messages that were given to `send` or `answer` and are not in the task
+   * yet.
    */
   readonly unsent: readonly Message[];
   /**
-   * Why the connection was lost, while the view tries to restore it; otherwise undefined.
+   * Why the connection was lost, while the view tries to restore it; otherwise
+   * undefined.
    */
   readonly lost: ConnectError | undefined;
   /**
-   * Why reading ended early: an error that a retry cannot fix, such as `Code.NotFound`.
-   * Undefined while the view reads.
+   * Why reading ended early: an error that a retry cannot fix, such as
+   * `Code.NotFound`. Undefined while the view reads.
    */
   readonly error: ConnectError | undefined;
 }
 
 /**
- * Folds the events of a task, and what its view knows beside them, into snapshots.
+ * Folds the events of a task, and what its view knows beside them, into
+ * snapshots.
  */
 export class SnapshotFold {
   readonly #onChange: () => void;
@@ -65,7 +70,8 @@ export class SnapshotFold {
   #questions: readonly AskedToolCall[] = [];
   #task = emptyTask();
   /**
-   * The items of the tasks that this one continues: in A2A 1.0, another task continues an ended one.
+   * The items of the tasks that this one continues: in A2A 1.0, another task
+   * continues an ended one.
    */
   #earlier: readonly TaskItem[] = [];
   #plan: readonly PlanStep[] = [];
@@ -94,30 +100,44 @@ export class SnapshotFold {
   add(event: TaskEvent): void {
     const before = this.#task;
     const isOther = before.id !== "" && before.id !== event.taskId;
-    if (isOther) this.#earlier = [...this.#earlier, ...this.#items.list(before)];
+    if (isOther)
+      this.#earlier = [...this.#earlier, ...this.#items.list(before)];
     else if (event.sequence <= before.sequence) return;
     this.#task = reduceTask(isOther ? emptyTask() : before, event);
     this.#plan = reducePlan(this.#plan, event);
-    this.#notice = event.payload.case === "notice" ? event.payload.value : undefined;
+    this.#notice =
+      event.payload.case === "notice" ? event.payload.value : undefined;
     const recorded = recordedMessage(event)?.messageId;
-    this.#setUnsent(this.#unsent.filter(({ messageId }) => messageId !== recorded));
+    this.#setUnsent(
+      this.#unsent.filter(({ messageId }) => messageId !== recorded),
+    );
     this.#onChange();
   }
 
   /**
-   * Folds a message that the protocol does not show: A2A 0.3 shows the first message of a task only.
+   * Folds a message that the protocol does not show: A2A 0.3 shows the first
+   * message of a task only.
    */
   addMessage(message: Message, next: TaskEvent): void {
-    if (this.#task.history.some(({ messageId }) => messageId === message.messageId)) return;
+    if (
+      this.#task.history.some(
+        ({ messageId }) => messageId === message.messageId,
+      )
+    )
+      return;
     if (next.sequence <= this.#task.sequence) return;
-    const event = { ...next, payload: { case: "message", value: message } } as const;
+    const event = {
+      ...next,
+      payload: { case: "message", value: message },
+    } as const;
     this.add(event);
     this.#task = { ...this.#task, sequence: next.sequence - 1n };
   }
 
   /**
-   * Takes the title from the answer to a request, unless the task is newer than the answer: the event comes
-   * later, and not before the next message if the task has ended.
+   * Takes the title from the answer to a request, unless the task is newer than
+   * the answer: the event comes later, and not before the next message if the
+   * task has ended.
    */
   setTitle({ sequence, title }: Pick<Task, "sequence" | "title">): void {
     if (sequence >= this.#task.sequence) this.#task = { ...this.#task, title };
@@ -141,7 +161,8 @@ export class SnapshotFold {
   }
 
   /**
-   * Removes a message that was sent, or will not be. A message that the log has is removed by its event.
+   * Removes a message that was sent, or will not be. A message that the log has
+   * is removed by its event.
    */
   removeUnsent(message: Message): void {
     this.#setUnsent(this.#unsent.filter((other) => other !== message));
@@ -152,7 +173,9 @@ export class SnapshotFold {
    */
   take(): TaskSnapshot {
     const before = this.#questions;
-    this.#questions = pendingToolCalls(this.#task).map((call) => before.find((other) => isSame(call, other)) ?? call);
+    this.#questions = pendingToolCalls(this.#task).map(
+      (call) => before.find((other) => isSame(call, other)) ?? call,
+    );
     return {
       task: this.#task,
       items: [...this.#earlier, ...this.#items.list(this.#task)],
@@ -173,11 +196,18 @@ export class SnapshotFold {
 }
 
 /**
- * Whether two calls ask the same, so that the later one can be shown as the same object.
+ * Whether two calls ask the same, so that the later one can be shown as the
+ * same object.
  */
 function isSame(call: AskedToolCall, other: AskedToolCall): boolean {
   if (call.toolCallId !== other.toolCallId) return false;
-  const [digest, otherDigest] = [call.shownDigest ?? [], other.shownDigest ?? []];
+  const [digest, otherDigest] = [
+    call.shownDigest ?? [],
+    other.shownDigest ?? [],
+  ];
   if (digest.length !== otherDigest.length) return false;
-  return digest.every((byte, index) => byte === otherDigest[index]) && equals(ToolCallSchema, call, other);
+  return (
+    digest.every((byte, index) => byte === otherDigest[index]) &&
+    equals(ToolCallSchema, call, other)
+  );
 }

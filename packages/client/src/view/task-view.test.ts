@@ -28,7 +28,9 @@ describe("a view of a task that ends while it sends a message to it", () => {
         sendMessage({ message }) {
           second = message;
           ended.resolve();
-          return { task: { id: "task-2", sequence: 1n, state: TaskState.WORKING } };
+          return {
+            task: { id: "task-2", sequence: 1n, state: TaskState.WORKING },
+          };
         },
         async *subscribeTask({ taskId }) {
           if (taskId !== "task-2") return;
@@ -39,7 +41,9 @@ describe("a view of a task that ends while it sends a message to it", () => {
     });
     const view = createTaskView(createDevtoolClient(transport));
     const working = Promise.withResolvers<void>();
-    view.subscribe(() => view.snapshot().task.id === "task-1" && working.resolve());
+    view.subscribe(
+      () => view.snapshot().task.id === "task-1" && working.resolve(),
+    );
     const signal = AbortSignal.timeout(60_000);
     const first = view.send("one", signal);
     await working.promise;
@@ -54,7 +58,11 @@ describe("a view of a task that ends while it sends a message to it", () => {
 describe("the questions of a view", () => {
   it("are the same objects as long as they ask the same", async () => {
     const steps = [
-      [asked("task-1", 2n, "call-1", 1), asked("task-1", 3n, "call-2", 2), waiting("task-1", 4n, ["call-1", "call-2"])],
+      [
+        asked("task-1", 2n, "call-1", 1),
+        asked("task-1", 3n, "call-2", 2),
+        waiting("task-1", 4n, ["call-1", "call-2"]),
+      ],
       [noticed("task-1", 5n)],
       [asked("task-1", 6n, "call-1", 3)],
     ];
@@ -70,7 +78,9 @@ describe("the questions of a view", () => {
         },
       });
     });
-    const view = createTaskView(createDevtoolClient(transport), { taskId: "task-1" });
+    const view = createTaskView(createDevtoolClient(transport), {
+      taskId: "task-1",
+    });
     const seen: (readonly AskedToolCall[])[] = [];
     const done = new AbortController();
     const lasts = [4n, 5n, 6n];
@@ -81,11 +91,22 @@ describe("the questions of a view", () => {
       shown[seen.length - 1]?.resolve();
       if (seen.length === steps.length) done.abort();
     });
-    await view.follow(AbortSignal.any([done.signal, AbortSignal.timeout(60_000)]));
+    await view.follow(
+      AbortSignal.any([done.signal, AbortSignal.timeout(60_000)]),
+    );
     const [first = [], second = [], third = []] = seen;
-    expect(first.map(({ toolCallId }) => toolCallId)).toEqual(["call-1", "call-2"]);
-    expect([second[0] === first[0], second[1] === first[1]]).toEqual([true, true]);
-    expect([third[0] === first[0], third[1] === first[1]]).toEqual([false, true]);
+    expect(first.map(({ toolCallId }) => toolCallId)).toEqual([
+      "call-1",
+      "call-2",
+    ]);
+    expect([second[0] === first[0], second[1] === first[1]]).toEqual([
+      true,
+      true,
+    ]);
+    expect([third[0] === first[0], third[1] === first[1]]).toEqual([
+      false,
+      true,
+    ]);
     expect(third[0]?.shownDigest).toEqual(Uint8Array.of(3));
   });
 });
@@ -101,52 +122,109 @@ describe("a view of a task of which much has arrived at once", () => {
       service(TaskService, {
         async *subscribeTask() {
           yield { event: created("task-1", undefined) };
-          while (!hasRun && last < 20_000n) yield { event: said("task-1", ++last) };
+          while (!hasRun && last < 20_000n)
+            yield { event: said("task-1", ++last) };
           yield { event: completed("task-1", ++last) };
         },
       });
     });
-    const view = createTaskView(createDevtoolClient(transport), { taskId: "task-1" });
+    const view = createTaskView(createDevtoolClient(transport), {
+      taskId: "task-1",
+    });
     const done = new AbortController();
-    view.subscribe(() => view.snapshot().task.state === TaskState.COMPLETED && done.abort());
-    await view.follow(AbortSignal.any([done.signal, AbortSignal.timeout(60_000)]));
+    view.subscribe(
+      () => view.snapshot().task.state === TaskState.COMPLETED && done.abort(),
+    );
+    await view.follow(
+      AbortSignal.any([done.signal, AbortSignal.timeout(60_000)]),
+    );
     expect(hasRun).toBe(true);
     expect(last).toBeLessThan(20_000n);
   });
 });
 
 function created(taskId: string, message: Message | undefined): TaskEvent {
-  const payload = { case: "created", value: message ? { message } : {} } as const;
-  return create(TaskEventSchema, { taskId, sequence: 1n, state: TaskState.WORKING, payload });
+  const payload = {
+    case: "created",
+    value: message ? { message } : {},
+  } as const;
+  return create(TaskEventSchema, {
+    taskId,
+    sequence: 1n,
+    state: TaskState.WORKING,
+    payload,
+  });
 }
 
 /** The policy has decided that a call asks. */
-function asked(taskId: string, sequence: bigint, toolCallId: string, digest: number): TaskEvent {
+function asked(
+  taskId: string,
+  sequence: bigint,
+  toolCallId: string,
+  digest: number,
+): TaskEvent {
   const payload = { case: "toolCall", value: question(toolCallId) } as const;
   const toolCallDetail = { digest: Uint8Array.of(digest) };
-  return create(TaskEventSchema, { taskId, sequence, state: TaskState.WORKING, payload, toolCallDetail });
+  return create(TaskEventSchema, {
+    taskId,
+    sequence,
+    state: TaskState.WORKING,
+    payload,
+    toolCallDetail,
+  });
 }
 
-function waiting(taskId: string, sequence: bigint, toolCallIds: readonly string[]): TaskEvent {
-  const payload = { case: "stateChange", value: { openCalls: toolCallIds.map(question) } } as const;
-  return create(TaskEventSchema, { taskId, sequence, state: TaskState.INPUT_REQUIRED, payload });
+function waiting(
+  taskId: string,
+  sequence: bigint,
+  toolCallIds: readonly string[],
+): TaskEvent {
+  const payload = {
+    case: "stateChange",
+    value: { openCalls: toolCallIds.map(question) },
+  } as const;
+  return create(TaskEventSchema, {
+    taskId,
+    sequence,
+    state: TaskState.INPUT_REQUIRED,
+    payload,
+  });
 }
 
 function noticed(taskId: string, sequence: bigint): TaskEvent {
   const payload = { case: "notice", value: {} } as const;
-  return create(TaskEventSchema, { taskId, sequence, state: TaskState.INPUT_REQUIRED, payload });
+  return create(TaskEventSchema, {
+    taskId,
+    sequence,
+    state: TaskState.INPUT_REQUIRED,
+    payload,
+  });
 }
 
 function question(toolCallId: string): MessageInitShape<typeof ToolCallSchema> {
-  return { toolCallId, status: ToolCallStatus.PENDING, confirmationRequest: { options: [{ id: "proceed_once" }] } };
+  return {
+    toolCallId,
+    status: ToolCallStatus.PENDING,
+    confirmationRequest: { options: [{ id: "proceed_once" }] },
+  };
 }
 
 function said(taskId: string, sequence: bigint): TaskEvent {
   const payload = { case: "text", value: { text: "word " } } as const;
-  return create(TaskEventSchema, { taskId, sequence, state: TaskState.WORKING, payload });
+  return create(TaskEventSchema, {
+    taskId,
+    sequence,
+    state: TaskState.WORKING,
+    payload,
+  });
 }
 
 function completed(taskId: string, sequence = 2n): TaskEvent {
   const payload = { case: "stateChange", value: {} } as const;
-  return create(TaskEventSchema, { taskId, sequence, state: TaskState.COMPLETED, payload });
+  return create(TaskEventSchema, {
+    taskId,
+    sequence,
+    state: TaskState.COMPLETED,
+    payload,
+  });
 }

@@ -1,20 +1,32 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { isAtRest, isTerminal, OPTION_MODIFY_ARGUMENTS, PartSchema } from "@devtool/schema";
+import {
+  isAtRest,
+  isTerminal,
+  OPTION_MODIFY_ARGUMENTS,
+  PartSchema,
+} from "@devtool/schema";
 import { abortable } from "../abortable.ts";
 import { confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
 import type { DevtoolClient } from "../devtool-client.ts";
 import type { ResumeOptions } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
 import { type Schedule, scheduleFrame } from "./schedule.ts";
-import { type MessageContent, type SendOptions, sendRequest } from "./send-request.ts";
+import {
+  type MessageContent,
+  type SendOptions,
+  sendRequest,
+} from "./send-request.ts";
 import { TaskReader } from "./task-reader.ts";
 import { SnapshotFold, type TaskSnapshot } from "./task-snapshot.ts";
 
 /**
- * Options of `createTaskView`. A view tries to reconnect without end, unless `maxAttempts` is set.
+ * Options of `createTaskView`. A view tries to reconnect without end, unless
+ * `maxAttempts` is set.
  */
-export interface TaskViewOptions extends Omit<ResumeOptions, "onLost">, SendOptions {
+export interface TaskViewOptions
+  extends Omit<ResumeOptions, "onLost">,
+    SendOptions {
   /**
    * The task to show.
    *
@@ -24,54 +36,66 @@ export interface TaskViewOptions extends Omit<ResumeOptions, "onLost">, SendOpti
   /**
    * When listeners are notified of changes.
    *
-   * Default: with the next animation frame in a browser, as the next macrotask elsewhere.
+   * Default: with the next animation frame in a browser, as the next macrotask
+   * elsewhere.
    */
   readonly schedule?: Schedule;
 }
 
 /**
- * A view of one task, for user interfaces: what the task is now, and how to act on it.
+ * A view of one task, for user interfaces: what the task is now, and how to act
+ * on it.
  *
- * `subscribe` and `snapshot` have the form of React's `useSyncExternalStore`, and need no `this`.
+ * `subscribe` and `snapshot` have the form of React's `useSyncExternalStore`,
+ * and need no `this`.
  */
 export interface TaskView {
   /**
-   * Calls a function after each change of the snapshot. Returns a function that unsubscribes it.
+   * Calls a function after each change of the snapshot. Returns a function that
+   * unsubscribes it.
    */
   subscribe(listener: () => void): () => void;
   /**
-   * Returns what the view shows. It is the same object until listeners are notified again.
+   * Returns what the view shows. It is the same object until listeners are
+   * notified again.
    */
   snapshot(): TaskSnapshot;
   /**
-   * Reads the task, including the changes that other clients make, until the signal aborts. A lost
-   * connection is restored, and the log is read on after the last event.
+   * Reads the task, including the changes that other clients make, until the
+   * signal aborts. A lost connection is restored, and the log is read on after
+   * the last event.
    *
-   * A task that has ended is read on with the next message that this view sends, or when `follow`
-   * is called again. Resolves when the signal aborts. Rejects with errors that a retry cannot fix.
+   * A task that has ended is read on with the next message that this view
+   * sends, or when `follow` is called again. Resolves when the signal aborts.
+   * Rejects with errors that a retry cannot fix.
    */
   follow(signal: AbortSignal): Promise<void>;
   /**
-   * Sends a text, or a request to `SendMessage` whose `messageId` may be missing. It continues the
-   * task, or starts one.
+   * Sends a text, or a request to `SendMessage` whose `messageId` may be
+   * missing. It continues the task, or starts one.
    *
-   * Resolves when the exchange has ended: when the agent has finished, or waits for the user. A
-   * signal that aborts ends the waiting and not the agent.
+   * Resolves when the exchange has ended: when the agent has finished, or waits
+   * for the user. A signal that aborts ends the waiting and not the agent.
    */
   send(content: MessageContent, signal: AbortSignal): Promise<void>;
   /**
-   * Answers one of `questions` as the snapshot shows it; see `confirmationPart`. With the option
-   * `modify_arguments`, the call asks again with other arguments; see `modifiedArgumentsPart`.
-   * Resolves as `send` does.
+   * Answers one of `questions` as the snapshot shows it; see
+   * `confirmationPart`. With the option `modify_arguments`, the call asks again
+   * with other arguments; see `modifiedArgumentsPart`. Resolves as `send` does.
    */
-  answer(toolCallId: string, optionId: string, signal: AbortSignal, changes?: AnswerChanges): Promise<void>;
+  answer(
+    toolCallId: string,
+    optionId: string,
+    signal: AbortSignal,
+    changes?: AnswerChanges,
+  ): Promise<void>;
   /**
    * Cancels the task. Resolves when the snapshot shows that it has ended.
    */
   cancel(signal: AbortSignal): Promise<void>;
   /**
-   * Gives the task another title: at most 80 characters on one line. The task may have ended.
-   * Resolves when the snapshot shows the title.
+   * Gives the task another title: at most 80 characters on one line. The task
+   * may have ended. Resolves when the snapshot shows the title.
    */
   rename(title: string, signal: AbortSignal): Promise<void>;
 }
@@ -85,7 +109,8 @@ export interface AnswerChanges {
    */
   readonly newContent?: string;
   /**
-   * Replaces all arguments of the call. Required for the option `modify_arguments`, and for no other.
+   * Replaces all arguments of the call. Required for the option
+   * `modify_arguments`, and for no other.
    */
   readonly modifiedArguments?: JsonObject;
   /**
@@ -104,7 +129,10 @@ export interface AnswerChanges {
  * for (const { toolCallId } of view.snapshot().questions) await view.answer(toolCallId, "proceed_once", signal);
  * ```
  */
-export function createTaskView(client: DevtoolClient, options: TaskViewOptions = {}): TaskView {
+export function createTaskView(
+  client: DevtoolClient,
+  options: TaskViewOptions = {},
+): TaskView {
   return new LogView(client, options);
 }
 
@@ -127,7 +155,11 @@ class LogView implements TaskView {
   #snapshot: TaskSnapshot;
 
   constructor(client: DevtoolClient, options: TaskViewOptions) {
-    const { taskId, schedule = scheduleFrame, maxAttempts = Number.POSITIVE_INFINITY } = options;
+    const {
+      taskId,
+      schedule = scheduleFrame,
+      maxAttempts = Number.POSITIVE_INFINITY,
+    } = options;
     this.#client = client;
     this.#options = options;
     this.#listeners = new Listeners(schedule, () => {
@@ -148,7 +180,8 @@ class LogView implements TaskView {
   }
 
   // React calls both without the view.
-  readonly subscribe = (listener: () => void): (() => void) => this.#listeners.add(listener);
+  readonly subscribe = (listener: () => void): (() => void) =>
+    this.#listeners.add(listener);
 
   readonly snapshot = (): TaskSnapshot => this.#snapshot;
 
@@ -170,7 +203,10 @@ class LogView implements TaskView {
     const isQueued = task.sequence > 0n && !isAtRest(task.state);
     try {
       await this.#whileReading(
-        () => (isQueued ? this.#reader.queue(request, signal) : this.#reader.send(request, signal)),
+        () =>
+          isQueued
+            ? this.#reader.queue(request, signal)
+            : this.#reader.send(request, signal),
         signal,
       );
     } finally {
@@ -179,15 +215,28 @@ class LogView implements TaskView {
     }
   }
 
-  async answer(toolCallId: string, optionId: string, signal: AbortSignal, changes: AnswerChanges = {}): Promise<void> {
-    const call = this.#snapshot.questions.find((asked) => asked.toolCallId === toolCallId);
+  async answer(
+    toolCallId: string,
+    optionId: string,
+    signal: AbortSignal,
+    changes: AnswerChanges = {},
+  ): Promise<void> {
+    const call = this.#snapshot.questions.find(
+      (asked) => asked.toolCallId === toolCallId,
+    );
     if (!call) {
-      throw new ConnectError(`tool call "${toolCallId}" does not wait for an answer`, Code.FailedPrecondition);
+      throw new ConnectError(
+        `tool call "${toolCallId}" does not wait for an answer`,
+        Code.FailedPrecondition,
+      );
     }
     const { text = "", newContent, modifiedArguments } = changes;
     const isEdit = optionId === OPTION_MODIFY_ARGUMENTS;
     // Arguments with another option would be lost.
-    if (isEdit !== (modifiedArguments !== undefined) || (isEdit && newContent !== undefined)) {
+    if (
+      isEdit !== (modifiedArguments !== undefined) ||
+      (isEdit && newContent !== undefined)
+    ) {
       const problem = `option "${OPTION_MODIFY_ARGUMENTS}" and modifiedArguments go together, without newContent`;
       throw new ConnectError(problem, Code.InvalidArgument);
     }
@@ -195,17 +244,25 @@ class LogView implements TaskView {
       ? modifiedArgumentsPart(call, modifiedArguments)
       : confirmationPart(call, optionId, newContent);
     const parts = [part];
-    if (text !== "") parts.push(create(PartSchema, { content: { case: "text", value: text } }));
+    if (text !== "")
+      parts.push(
+        create(PartSchema, { content: { case: "text", value: text } }),
+      );
     await this.send({ message: { parts } }, signal);
   }
 
   async cancel(signal: AbortSignal): Promise<void> {
     const { taskId } = this.#reader;
-    if (taskId === "") throw new ConnectError("there is no task to cancel", Code.FailedPrecondition);
+    if (taskId === "")
+      throw new ConnectError(
+        "there is no task to cancel",
+        Code.FailedPrecondition,
+      );
     try {
       await this.#whileReading(async () => {
         await this.#client.tasks.cancelTask({ taskId }, { signal });
-        while (!isTerminal(this.#fold.task.state)) await this.#reader.exchangeEnd(this.#fold.task.sequence);
+        while (!isTerminal(this.#fold.task.state))
+          await this.#reader.exchangeEnd(this.#fold.task.sequence);
       }, signal);
     } finally {
       this.#listeners.flush();
@@ -214,17 +271,28 @@ class LogView implements TaskView {
 
   async rename(title: string, signal: AbortSignal): Promise<void> {
     const { taskId } = this.#reader;
-    if (taskId === "") throw new ConnectError("there is no task to rename", Code.FailedPrecondition);
+    if (taskId === "")
+      throw new ConnectError(
+        "there is no task to rename",
+        Code.FailedPrecondition,
+      );
     const { clientLabel = "" } = this.#options;
-    const { task } = await this.#client.tasks.renameTask({ taskId, title, clientLabel }, { signal });
+    const { task } = await this.#client.tasks.renameTask(
+      { taskId, title, clientLabel },
+      { signal },
+    );
     if (task) this.#fold.setTitle(task);
     this.#listeners.flush();
   }
 
   /**
-   * Runs the reader while some work is done, or until the signal aborts. Throws the reader's error.
+   * Runs the reader while some work is done, or until the signal aborts. Throws
+   * the reader's error.
    */
-  async #whileReading(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async #whileReading(
+    work: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const reading = this.#reading ?? this.#startReading();
     reading.holders++;
     try {
@@ -244,13 +312,15 @@ class LogView implements TaskView {
   #startReading(): Reading {
     const controller = new AbortController();
     this.#fold.setError(undefined);
-    const ended = this.#reader.run(controller.signal).catch((reason: unknown) => {
-      if (controller.signal.aborted) return;
-      this.#reading = undefined;
-      this.#fold.setError(ConnectError.from(reason));
-      this.#listeners.flush();
-      throw reason;
-    });
+    const ended = this.#reader
+      .run(controller.signal)
+      .catch((reason: unknown) => {
+        if (controller.signal.aborted) return;
+        this.#reading = undefined;
+        this.#fold.setError(ConnectError.from(reason));
+        this.#listeners.flush();
+        throw reason;
+      });
     this.#reading = { controller, ended, holders: 0 };
     return this.#reading;
   }

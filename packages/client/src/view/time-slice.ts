@@ -1,11 +1,13 @@
 /**
- * Minimum time in milliseconds between two breaks in reading. Browsers call longer tasks long.
+ * Minimum time in milliseconds between two breaks in reading. Browsers call
+ * longer tasks long.
  */
 const SLICE_MS = 50;
 
 /**
- * Divides the reading of events into macrotasks. Events that have already arrived are read in microtasks, and a page
- * neither draws nor answers before the last of those.
+ * Divides the reading of events into macrotasks. Events that have already
+ * arrived are read in microtasks, and a page neither draws nor answers before
+ * the last of those.
  */
 export class TimeSlice {
   #began = performance.now();
@@ -18,7 +20,8 @@ export class TimeSlice {
   }
 
   /**
-   * Begins the next slice, in a macrotask of its own. A message starts it: browsers hold timers of hidden pages back.
+   * Begins the next slice, in a macrotask of its own. A message starts it:
+   * browsers hold timers of hidden pages back.
    */
   async next(): Promise<void> {
     const { port1, port2 } = new MessageChannel();

@@ -23,6 +23,8 @@ export class WakeUp {
   async wait(signal: AbortSignal): Promise<void> {
     const either = AbortSignal.any([signal, this.signal]);
     if (either.aborted) return;
-    await new Promise((resolve) => either.addEventListener("abort", resolve, { once: true }));
+    await new Promise((resolve) =>
+      either.addEventListener("abort", resolve, { once: true }),
+    );
   }
 }

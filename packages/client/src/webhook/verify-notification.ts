@@ -13,7 +13,8 @@ import {
 import type { SeenEvents } from "./seen-events.ts";
 
 /**
- * Maximum age of a notification, and maximum difference between the two clocks, in seconds.
+ * Maximum age of a notification, and maximum difference between the two clocks,
+ * in seconds.
  */
 const TOLERANCE_S = 300;
 
@@ -29,9 +30,12 @@ export interface NotificationRequest {
   /**
    * The headers, as `fetch` or Node provide them.
    */
-  readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly headers:
+    | Headers
+    | Readonly<Record<string, string | readonly string[] | undefined>>;
   /**
-   * The body exactly as received, before any parsing: the signature covers its bytes.
+   * The body exactly as received, before any parsing: the signature covers its
+   * bytes.
    */
   readonly body: string | Uint8Array;
 }
@@ -45,7 +49,8 @@ export interface VerifyOptions {
    */
   readonly keys: NotificationKeys;
   /**
-   * The URL that the push config names. A notification signed for another URL is rejected.
+   * The URL that the push config names. A notification signed for another URL
+   * is rejected.
    */
   readonly audience: string;
   /**
@@ -61,7 +66,8 @@ export interface VerifyOptions {
    */
   readonly token?: string;
   /**
-   * Returns the current time in milliseconds since 1970, for instance `Date.now`.
+   * Returns the current time in milliseconds since 1970, for instance
+   * `Date.now`.
    */
   readonly now: () => number;
   /**
@@ -71,7 +77,8 @@ export interface VerifyOptions {
 }
 
 /**
- * A verified notification: signed by the server, for this receiver, unchanged and recent.
+ * A verified notification: signed by the server, for this receiver, unchanged
+ * and recent.
  */
 export interface Notification {
   /**
@@ -92,22 +99,25 @@ export interface Notification {
    */
   readonly isDuplicate: boolean;
   /**
-   * Undoes the acceptance of an event that could not be processed, so that the server's retry is
-   * not taken for a duplicate. Call it before answering with an error.
+   * Undoes the acceptance of an event that could not be processed, so that the
+   * server's retry is not taken for a duplicate. Call it before answering with
+   * an error.
    */
   forget(): void;
 }
 
 /**
- * Thrown for a notification that must not be trusted. Answer with HTTP 401 and do nothing.
+ * Thrown for a notification that must not be trusted. Answer with HTTP 401 and
+ * do nothing.
  */
 export class NotificationError extends Error {
   override readonly name = "NotificationError";
 }
 
 /**
- * Creates the key lookup for `verifyNotification`, from a key set or from the URL of one. A remote
- * key set is fetched when a key is first needed, and then cached.
+ * Creates the key lookup for `verifyNotification`, from a key set or from the
+ * URL of one. A remote key set is fetched when a key is first needed, and then
+ * cached.
  *
  * ```ts
  * const keys = notificationKeys(new URL("/.well-known/jwks.json", serverUrl));
@@ -117,54 +127,87 @@ export class NotificationError extends Error {
  */
 export function notificationKeys(
   source: URL | JSONWebKeySet,
-  { fetch = globalThis.fetch }: { readonly fetch?: typeof globalThis.fetch } = {},
+  {
+    fetch = globalThis.fetch,
+  }: { readonly fetch?: typeof globalThis.fetch } = {},
 ): NotificationKeys {
   if (!(source instanceof URL)) return createLocalJWKSet(source);
-  return createRemoteJWKSet(source, { [customFetch]: (url, options) => fetch(url, options) });
+  return createRemoteJWKSet(source, {
+    [customFetch]: (url, options) => fetch(url, options),
+  });
 }
 
 /**
- * Verifies a push notification: its signer, receiver, age and body, and whether it is a duplicate
- * (S8).
+ * Verifies a push notification: its signer, receiver, age and body, and whether
+ * it is a duplicate (S8).
  *
  * ```ts
  * const options = { keys, audience: "https://me.example/hook", now: Date.now, seen: new SeenEvents() };
  * const { body, isDuplicate } = await verifyNotification({ headers, body: bytes }, options);
  * ```
  *
- * Throws a `NotificationError` if the notification must not be trusted, and another error if the
- * keys could not be fetched.
+ * Throws a `NotificationError` if the notification must not be trusted, and
+ * another error if the keys could not be fetched.
  */
-export async function verifyNotification(request: NotificationRequest, options: VerifyOptions): Promise<Notification> {
+export async function verifyNotification(
+  request: NotificationRequest,
+  options: VerifyOptions,
+): Promise<Notification> {
   const { seen, token, now } = options;
-  const bytes = typeof request.body === "string" ? new TextEncoder().encode(request.body) : request.body;
-  if (token !== undefined) assertToken(readHeader(request, "x-a2a-notification-token"), token);
-  const claims = await verifySignature(readHeader(request, "devtool-signature"), options);
+  const bytes =
+    typeof request.body === "string"
+      ? new TextEncoder().encode(request.body)
+      : request.body;
+  if (token !== undefined)
+    assertToken(readHeader(request, "x-a2a-notification-token"), token);
+  const claims = await verifySignature(
+    readHeader(request, "devtool-signature"),
+    options,
+  );
   const ageS = now() / 1000 - (claims.iat ?? 0);
   if (Math.abs(ageS) > TOLERANCE_S) {
-    throw new NotificationError(`the notification is ${Math.round(ageS)} seconds old: limit is ${TOLERANCE_S}`);
+    throw new NotificationError(
+      `the notification is ${Math.round(ageS)} seconds old: limit is ${TOLERANCE_S}`,
+    );
   }
   const { taskId, seq, jti: eventId } = claims;
-  const isEvent = typeof taskId === "string" && typeof seq === "string" && /^[1-9]\d{0,18}$/.test(seq);
-  if (!isEvent || eventId === undefined) throw new NotificationError("the signature does not name an event");
+  const isEvent =
+    typeof taskId === "string" &&
+    typeof seq === "string" &&
+    /^[1-9]\d{0,18}$/.test(seq);
+  if (!isEvent || eventId === undefined)
+    throw new NotificationError("the signature does not name an event");
   const sequence = BigInt(seq);
   const digest = await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes));
   if (claims.bodySha256 !== base64url.encode(new Uint8Array(digest))) {
     throw new NotificationError("the body is not what was signed");
   }
   const announced = readHeader(request, "devtool-event-id");
-  if (announced !== "" && announced !== eventId) throw new NotificationError("the event id is not what was signed");
+  if (announced !== "" && announced !== eventId)
+    throw new NotificationError("the event id is not what was signed");
   const source = JSON.stringify([claims.iss, taskId]);
   const isDuplicate = !seen.note(source, sequence);
   const forget = (): void => {
     if (!isDuplicate) seen.forget(source, sequence);
   };
-  return { eventId, taskId, sequence, body: new TextDecoder().decode(bytes), isDuplicate, forget };
+  return {
+    eventId,
+    taskId,
+    sequence,
+    body: new TextDecoder().decode(bytes),
+    isDuplicate,
+    forget,
+  };
 }
 
-async function verifySignature(jws: string, { keys, audience, issuer, now }: VerifyOptions): Promise<JWTPayload> {
-  if (jws === "") throw new NotificationError("the header Devtool-Signature is missing");
-  // Base64 can spell one signature in several ways: the last character has unused bits, which must be 0.
+async function verifySignature(
+  jws: string,
+  { keys, audience, issuer, now }: VerifyOptions,
+): Promise<JWTPayload> {
+  if (jws === "")
+    throw new NotificationError("the header Devtool-Signature is missing");
+  // Base64 can spell one signature in several ways: the last character has
+  // unused bits, which must be 0.
   if (!/^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/.test(jws)) {
     throw new NotificationError("the signature is not in canonical form");
   }
@@ -177,28 +220,47 @@ async function verifySignature(jws: string, { keys, audience, issuer, now }: Ver
         audience,
         clockTolerance: TOLERANCE_S,
         currentDate: new Date(now()),
-        requiredClaims: ["iss", "aud", "iat", "exp", "jti", "taskId", "seq", "bodySha256"],
+        requiredClaims: [
+          "iss",
+          "aud",
+          "iat",
+          "exp",
+          "jti",
+          "taskId",
+          "seq",
+          "bodySha256",
+        ],
         issuer,
       }),
     );
     return payload;
   } catch (reason) {
     if (!(reason instanceof errors.JOSEError)) throw reason;
-    // If the keys could not be fetched, nothing is known about the notification.
-    if (reason instanceof errors.JWKSTimeout || reason.code === "ERR_JOSE_GENERIC") throw reason;
-    throw new NotificationError(`the signature is not valid: ${reason.message}`, { cause: reason });
+    // If the keys could not be fetched, nothing is known about the
+    // notification.
+    if (
+      reason instanceof errors.JWKSTimeout ||
+      reason.code === "ERR_JOSE_GENERIC"
+    )
+      throw reason;
+    throw new NotificationError(
+      `the signature is not valid: ${reason.message}`,
+      { cause: reason },
+    );
   }
 }
 
 /**
- * Compares in constant time, so that the time taken does not reveal where the tokens differ.
+ * Compares in constant time, so that the time taken does not reveal where the
+ * tokens differ.
  */
 function assertToken(actual: string, expected: string): void {
   let difference = actual.length ^ expected.length;
   for (let index = 0; index < expected.length; index++) {
     difference |= expected.charCodeAt(index) ^ actual.charCodeAt(index);
   }
-  if (difference !== 0) throw new NotificationError("the token is not that of the push config");
+  if (difference !== 0)
+    throw new NotificationError("the token is not that of the push config");
 }
 
 function readHeader({ headers }: NotificationRequest, name: string): string {

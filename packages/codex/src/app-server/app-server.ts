@@ -1,7 +1,15 @@
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import {
+  setTimeout as delay,
+  setImmediate as nextTurn,
+} from "node:timers/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { assertJsonBudget } from "@devtool/schema";
-import { isObject, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import {
+  isObject,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import {
   abortable,
   Code,
@@ -12,7 +20,10 @@ import {
   VERSION,
 } from "@devtool/server/agent";
 
-/** The maximum size of a message of the app-server, in bytes: 32 MiB, since items can hold images. */
+/**
+ * The maximum size of a message of the app-server, in bytes: 32 MiB, since
+ * items can hold images.
+ */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
 /** The methods of the app-server that are called. */
@@ -33,8 +44,17 @@ export type Method = (typeof CALLED_METHODS)[number];
 
 /** A message that the app-server sends on its own account. */
 export type ServerMessage =
-  | { readonly case: "notification"; readonly method: string; readonly params: JsonObject }
-  | { readonly case: "request"; readonly id: RequestId; readonly method: string; readonly params: JsonObject };
+  | {
+      readonly case: "notification";
+      readonly method: string;
+      readonly params: JsonObject;
+    }
+  | {
+      readonly case: "request";
+      readonly id: RequestId;
+      readonly method: string;
+      readonly params: JsonObject;
+    };
 
 /** The id of a request, in JSON-RPC. */
 export type RequestId = string | number;
@@ -57,7 +77,10 @@ export type Reply =
 export interface AppServerLimits {
   /** The timeout of a request, in milliseconds. */
   readonly requestTimeoutMs: number;
-  /** The maximum number of messages that wait to be handled. An app-server that sends more is ended. */
+  /**
+   * The maximum number of messages that wait to be handled. An app-server that
+   * sends more is ended.
+   */
   readonly maxUnread: number;
 }
 
@@ -67,11 +90,19 @@ const MAX_BROKEN_LINES = 100;
 const MAX_DEPTH = 64;
 /** The maximum number of values in a message. */
 const MAX_NODES = 200_000;
-/** The number of messages after which the event loop continues with other work. */
+/**
+ * The number of messages after which the event loop continues with other work.
+ */
 const MESSAGES_PER_TURN = 50;
-/** The maximum number of bytes that an app-server may leave unread before it is ended. */
+/**
+ * The maximum number of bytes that an app-server may leave unread before it is
+ * ended.
+ */
 const MAX_UNREAD_BYTES: number = 64 * 1024 * 1024;
-/** The time after the end of a process in which the rest of its output is still read, in milliseconds. */
+/**
+ * The time after the end of a process in which the rest of its output is still
+ * read, in milliseconds.
+ */
 const LINGER_MS = 200;
 /** JSON-RPC's code for a method that does not exist. */
 const METHOD_NOT_FOUND = -32601;
@@ -79,8 +110,9 @@ const METHOD_NOT_FOUND = -32601;
 /**
  * A connection to a `codex app-server` process, over its standard streams.
  *
- * The messages are JSON-RPC 2.0 without the field `jsonrpc`, one per line. A failure of the process ends the connection:
- * pending requests and the sink get a `DevtoolError` with `Code.Unavailable`.
+ * The messages are JSON-RPC 2.0 without the field `jsonrpc`, one per line. A
+ * failure of the process ends the connection: pending requests and the sink get
+ * a `DevtoolError` with `Code.Unavailable`.
  */
 export class AppServer implements AsyncDisposable {
   readonly #process: StdioProcess;
@@ -98,11 +130,22 @@ export class AppServer implements AsyncDisposable {
     this.#reading = this.#run();
   }
 
-  /** Starts a process and initializes the connection. Throws a `DevtoolError` when that fails. */
-  static async start(command: StdioCommand, limits: AppServerLimits, signal: AbortSignal): Promise<AppServer> {
+  /**
+   * Starts a process and initializes the connection. Throws a `DevtoolError`
+   * when that fails.
+   */
+  static async start(
+    command: StdioCommand,
+    limits: AppServerLimits,
+    signal: AbortSignal,
+  ): Promise<AppServer> {
     const server = new AppServer(command, limits);
     try {
-      const clientInfo = { name: "devtool", title: "devtool", version: VERSION };
+      const clientInfo = {
+        name: "devtool",
+        title: "devtool",
+        version: VERSION,
+      };
       const capabilities = { experimentalApi: true, requestAttestation: false };
       await server.request("initialize", { clientInfo, capabilities }, signal);
       server.#send({ method: "initialized" });
@@ -129,8 +172,9 @@ export class AppServer implements AsyncDisposable {
   }
 
   /**
-   * Delivers the messages of the app-server to a sink, until the returned value is disposed of. While there is no
-   * sink, notifications are dropped and requests are refused.
+   * Delivers the messages of the app-server to a sink, until the returned value
+   * is disposed of. While there is no sink, notifications are dropped and
+   * requests are refused.
    */
   attach(sink: MessageSink): Disposable {
     this.#sink = sink;
@@ -142,15 +186,29 @@ export class AppServer implements AsyncDisposable {
     };
   }
 
-  /** Sends a request and returns the result. Throws a `DevtoolError` when the app-server refuses it, ends, or is late. */
-  async request(method: Method, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  /**
+   * Sends a request and returns the result. Throws a `DevtoolError` when the
+   * app-server refuses it, ends, or is late.
+   */
+  async request(
+    method: Method,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
     const reply = await this.call(method, params, signal);
     if (reply.case === "result") return reply.value;
-    throw new DevtoolError(`Codex refused ${method}: ${reply.message}`, Code.FailedPrecondition);
+    throw new DevtoolError(
+      `Codex refused ${method}: ${reply.message}`,
+      Code.FailedPrecondition,
+    );
   }
 
   /** Sends a request and returns the response, which may be a refusal. */
-  async call(method: Method, params: JsonObject, signal: AbortSignal): Promise<Reply> {
+  async call(
+    method: Method,
+    params: JsonObject,
+    signal: AbortSignal,
+  ): Promise<Reply> {
     if (this.#failure) throw this.#failure;
     const id = ++this.#lastId;
     const reply = Promise.withResolvers<Reply>();
@@ -159,8 +217,12 @@ export class AppServer implements AsyncDisposable {
     this.#pending.set(id, reply);
     const timer = new AbortController();
     const { requestTimeoutMs } = this.#limits;
-    const late = delay(requestTimeoutMs, undefined, { signal: timer.signal }).then(() => {
-      throw unavailable(`it did not answer ${method} within ${requestTimeoutMs} ms`);
+    const late = delay(requestTimeoutMs, undefined, {
+      signal: timer.signal,
+    }).then(() => {
+      throw unavailable(
+        `it did not answer ${method} within ${requestTimeoutMs} ms`,
+      );
     });
     late.catch(() => undefined);
     try {
@@ -190,11 +252,14 @@ export class AppServer implements AsyncDisposable {
 
   #send(message: JsonObject): void {
     this.#process.write(`${JSON.stringify(message)}\n`);
-    if (this.#process.unreadBytes > MAX_UNREAD_BYTES) this.#end("it does not read its input");
+    if (this.#process.unreadBytes > MAX_UNREAD_BYTES)
+      this.#end("it does not read its input");
   }
 
   async #run(): Promise<void> {
-    const reading = this.#read().catch((reason: Error) => this.#end(reason.message));
+    const reading = this.#read().catch((reason: Error) =>
+      this.#end(reason.message),
+    );
     const howItEnded = await this.#process.ended;
     await Promise.race([reading, delay(LINGER_MS, undefined, { ref: false })]);
     this.#end(howItEnded);
@@ -207,11 +272,17 @@ export class AppServer implements AsyncDisposable {
     let broken = 0;
     for await (const chunk of this.#process.output) {
       for (const [at, line] of [...lines.push(chunk)].entries()) {
-        assertJsonBudget(line, { maxBytes: MAX_MESSAGE_BYTES, maxDepth: MAX_DEPTH, maxNodes: MAX_NODES });
+        assertJsonBudget(line, {
+          maxBytes: MAX_MESSAGE_BYTES,
+          maxDepth: MAX_DEPTH,
+          maxNodes: MAX_NODES,
+        });
         const message = parseJsonOrUndefined(line);
         if (isObject(message)) this.#deliver(message);
         else if (line.trim() !== "" && ++broken > MAX_BROKEN_LINES)
-          throw new Error(`it wrote more than ${MAX_BROKEN_LINES} lines that are not valid JSON`);
+          throw new Error(
+            `it wrote more than ${MAX_BROKEN_LINES} lines that are not valid JSON`,
+          );
         if (at % MESSAGES_PER_TURN === MESSAGES_PER_TURN - 1) await nextTurn();
       }
       await nextTurn();
@@ -229,9 +300,14 @@ export class AppServer implements AsyncDisposable {
     }
     const content = { method, params: objectOrEmpty(params) };
     if (this.#sink) {
-      this.#sink.push(isId ? { case: "request", id, ...content } : { case: "notification", ...content });
+      this.#sink.push(
+        isId
+          ? { case: "request", id, ...content }
+          : { case: "notification", ...content },
+      );
       const { maxUnread } = this.#limits;
-      if (this.#sink.size > maxUnread) throw new Error(`it sent more than ${maxUnread} messages at once`);
+      if (this.#sink.size > maxUnread)
+        throw new Error(`it sent more than ${maxUnread} messages at once`);
     } else if (isId) this.refuse(id, "no turn is running");
   }
 
@@ -249,5 +325,8 @@ export class AppServer implements AsyncDisposable {
 }
 
 function unavailable(why: string): DevtoolError {
-  return new DevtoolError(`Codex's app-server failed: ${why}`, Code.Unavailable);
+  return new DevtoolError(
+    `Codex's app-server failed: ${why}`,
+    Code.Unavailable,
+  );
 }

@@ -16,25 +16,38 @@ export class Inbox<T> {
     this.#wake?.();
   }
 
-  /** Ends the queue: the reader gets the messages that are left, then the error. */
+  /**
+   * Ends the queue: the reader gets the messages that are left, then the error.
+   */
   fail(error: Error): void {
     this.#failure ??= error;
     this.#wake?.();
   }
 
   /**
-   * Returns the next message. Undefined when none arrives within a time in milliseconds.
+   * Returns the next message. Undefined when none arrives within a time in
+   * milliseconds.
    *
-   * Rejects with the reason of the signal, or with the error of `fail` when no message is left.
+   * Rejects with the reason of the signal, or with the error of `fail` when no
+   * message is left.
    */
-  async next(timeMs: number | undefined, signal: AbortSignal): Promise<T | undefined> {
+  async next(
+    timeMs: number | undefined,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
     signal.throwIfAborted();
     if (this.#items.length === 0 && !this.#failure) {
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = new AbortController();
       this.#wake = resolve;
-      signal.addEventListener("abort", () => resolve(), { once: true, signal: timer.signal });
-      const timeout = timeMs === undefined ? [] : [delay(timeMs, undefined, { signal: timer.signal })];
+      signal.addEventListener("abort", () => resolve(), {
+        once: true,
+        signal: timer.signal,
+      });
+      const timeout =
+        timeMs === undefined
+          ? []
+          : [delay(timeMs, undefined, { signal: timer.signal })];
       try {
         await Promise.race([promise, ...timeout]);
       } finally {

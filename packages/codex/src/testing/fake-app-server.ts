@@ -1,9 +1,17 @@
 /**
- * A fake of `codex app-server`, for tests: a process that speaks its protocol and does what the lines of the prompt say.
+ * A fake of `codex app-server`, for tests: a process that speaks its protocol
+ * and does what the lines of the prompt say.
  *
- * The messages have the shapes of codex 0.169.0. Threads are kept in `CODEX_HOME`, so that another process can resume them.
+ * The messages have the shapes of codex 0.169.0. Threads are kept in
+ * `CODEX_HOME`, so that another process can resume them.
  */
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { STEPS } from "./fake-steps.ts";
@@ -30,35 +38,74 @@ const killedAt = join(home, "killed-at");
 createInterface({ input: process.stdin }).on("line", (line) => {
   const message: Json = JSON.parse(line);
   appendFileSync(join(home, "received.jsonl"), `${line}\n`);
-  if (typeof message.method !== "string") return pending.get(Number(message.id))?.(message);
-  if (message.id !== undefined) void respond(Number(message.id), message.method, objectOf(message.params));
+  if (typeof message.method !== "string")
+    return pending.get(Number(message.id))?.(message);
+  if (message.id !== undefined)
+    void respond(Number(message.id), message.method, objectOf(message.params));
 });
 
-async function respond(id: number, method: string, params: Json): Promise<void> {
+async function respond(
+  id: number,
+  method: string,
+  params: Json,
+): Promise<void> {
   if (existsSync(killedAt) && readFileSync(killedAt, "utf8") === method) {
     rmSync(killedAt);
     return die();
   }
   const threadId = String(params.threadId ?? "");
-  const refuse = (message: string): void => write({ id, error: { code: -32600, message } });
+  const refuse = (message: string): void =>
+    write({ id, error: { code: -32600, message } });
   switch (method) {
     case "initialize":
-      return write({ id, result: { userAgent: "fake", codexHome: home, platformFamily: "unix", platformOs: "linux" } });
+      return write({
+        id,
+        result: {
+          userAgent: "fake",
+          codexHome: home,
+          platformFamily: "unix",
+          platformOs: "linux",
+        },
+      });
     case "account/read":
       return write({
         id,
-        result: { account: process.env.OPENAI_API_KEY ? { type: "apiKey" } : null, requiresOpenaiAuth: false },
+        result: {
+          account: process.env.OPENAI_API_KEY ? { type: "apiKey" } : null,
+          requiresOpenaiAuth: false,
+        },
       });
     case "model/list":
-      return write({ id, result: params.cursor === "2" ? modelPage("gpt-small", null) : modelPage("gpt-own", "2") });
+      return write({
+        id,
+        result:
+          params.cursor === "2"
+            ? modelPage("gpt-small", null)
+            : modelPage("gpt-own", "2"),
+      });
     case "thread/start":
     case "thread/fork":
-      return write({ id, result: { thread: startThread(), model: "gpt-own", sandbox: sandboxOf(params) } });
+      return write({
+        id,
+        result: {
+          thread: startThread(),
+          model: "gpt-own",
+          sandbox: sandboxOf(params),
+        },
+      });
     case "thread/resume":
-      if (!existsSync(threadFile(threadId))) return refuse(`no rollout found for thread id ${threadId}`);
-      notify("thread/tokenUsage/updated", { threadId, turnId: "turn-of-before", tokenUsage: usage });
+      if (!existsSync(threadFile(threadId)))
+        return refuse(`no rollout found for thread id ${threadId}`);
+      notify("thread/tokenUsage/updated", {
+        threadId,
+        turnId: "turn-of-before",
+        tokenUsage: usage,
+      });
       memoryOf(threadId);
-      return write({ id, result: { thread: { id: threadId }, sandbox: sandboxOf(params) } });
+      return write({
+        id,
+        result: { thread: { id: threadId }, sandbox: sandboxOf(params) },
+      });
     case "turn/start": {
       const turnId = `turn-${process.pid}-${nextNumber()}`;
       write({ id, result: { turn: turn(turnId, "inProgress") } });
@@ -77,7 +124,17 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
 }
 
 function modelPage(model: string, nextCursor: string | null): Json {
-  return { data: [{ id: `preset-${model}`, model, displayName: model.toUpperCase(), hidden: false }], nextCursor };
+  return {
+    data: [
+      {
+        id: `preset-${model}`,
+        model,
+        displayName: model.toUpperCase(),
+        hidden: false,
+      },
+    ],
+    nextCursor,
+  };
 }
 
 function startThread(): Json {
@@ -87,18 +144,28 @@ function startThread(): Json {
   return { id };
 }
 
-/** The policy of a thread, as a configuration of Codex with `network_access` makes it. */
+/**
+ * The policy of a thread, as a configuration of Codex with `network_access`
+ * makes it.
+ */
 function sandboxOf({ sandbox }: Json): Json {
-  if (sandbox === "read-only") return { type: "readOnly", networkAccess: false };
+  if (sandbox === "read-only")
+    return { type: "readOnly", networkAccess: false };
   return { type: "workspaceWrite", writableRoots: [], networkAccess: true };
 }
 
 function promptOf({ input }: Json): string {
-  const texts = (Array.isArray(input) ? input : []).map((part) => String(objectOf(part).text ?? ""));
+  const texts = (Array.isArray(input) ? input : []).map((part) =>
+    String(objectOf(part).text ?? ""),
+  );
   return texts.join("\n");
 }
 
-async function runTurn(threadId: string, turnId: string, prompt: string): Promise<void> {
+async function runTurn(
+  threadId: string,
+  turnId: string,
+  prompt: string,
+): Promise<void> {
   const current = new Turn(threadId, turnId);
   current.note("turn/started", { turn: turn(turnId, "inProgress") });
   running.interrupt = () => current.end("interrupted");

@@ -1,33 +1,105 @@
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { running, type Turn, usage, waitForSteer, withdrawLastRequest } from "./fake-turn.ts";
-import { die, home, type Json, memoryOf, nextNumber, notify, remember } from "./fake-wire.ts";
+import {
+  running,
+  type Turn,
+  usage,
+  waitForSteer,
+  withdrawLastRequest,
+} from "./fake-turn.ts";
+import {
+  die,
+  home,
+  type Json,
+  memoryOf,
+  nextNumber,
+  notify,
+  remember,
+} from "./fake-wire.ts";
 
-/** A command that asks before it runs, and runs again after a restart if the user approved it. */
-async function runAsking(current: Turn, command: string, more: Json = {}): Promise<void> {
+/**
+ * A command that asks before it runs, and runs again after a restart if the
+ * user approved it.
+ */
+async function runAsking(
+  current: Turn,
+  command: string,
+  more: Json = {},
+): Promise<void> {
   const wrapped = `/bin/bash -lc '${command}'`;
   const id = `call_${nextNumber()}`;
-  const item = { type: "commandExecution", id, command: wrapped, cwd: process.cwd(), status: "inProgress" };
-  current.start({ ...item, processId: null, commandActions: [{ type: "unknown", command }] });
-  const amendment = { acceptWithExecpolicyAmendment: { execpolicy_amendment: command.split(" ") } };
-  const availableDecisions = ["accept", "acceptForSession", amendment, "decline", "cancel"];
-  const asked = { itemId: id, kind: "command", command: wrapped, cwd: process.cwd(), availableDecisions, ...more };
-  const { decision } = await current.request("item/commandExecution/requestApproval", asked);
+  const item = {
+    type: "commandExecution",
+    id,
+    command: wrapped,
+    cwd: process.cwd(),
+    status: "inProgress",
+  };
+  current.start({
+    ...item,
+    processId: null,
+    commandActions: [{ type: "unknown", command }],
+  });
+  const amendment = {
+    acceptWithExecpolicyAmendment: { execpolicy_amendment: command.split(" ") },
+  };
+  const availableDecisions = [
+    "accept",
+    "acceptForSession",
+    amendment,
+    "decline",
+    "cancel",
+  ];
+  const asked = {
+    itemId: id,
+    kind: "command",
+    command: wrapped,
+    cwd: process.cwd(),
+    availableDecisions,
+    ...more,
+  };
+  const { decision } = await current.request(
+    "item/commandExecution/requestApproval",
+    asked,
+  );
   if (more.dies) die();
-  if (decision === "decline" || decision === "cancel") current.complete({ ...item, status: "declined" });
+  if (decision === "decline" || decision === "cancel")
+    current.complete({ ...item, status: "declined" });
   if (decision === "cancel") return current.end("interrupted");
   if (decision === "decline") return say(current, "declined");
-  current.note("item/commandExecution/outputDelta", { itemId: id, delta: "out" });
+  current.note("item/commandExecution/outputDelta", {
+    itemId: id,
+    delta: "out",
+  });
   appendFileSync(join(home, "ran.txt"), `${command}\n`);
-  current.complete({ ...item, status: "completed", aggregatedOutput: `${JSON.stringify(decision)}\n`, exitCode: 0 });
+  current.complete({
+    ...item,
+    status: "completed",
+    aggregatedOutput: `${JSON.stringify(decision)}\n`,
+    exitCode: 0,
+  });
 }
 
-function runCommand(current: Turn, command: string, exitCode: number, output: string): void {
-  const item = { type: "commandExecution", id: `call_${nextNumber()}`, command, cwd: process.cwd(), processId: "1" };
+function runCommand(
+  current: Turn,
+  command: string,
+  exitCode: number,
+  output: string,
+): void {
+  const item = {
+    type: "commandExecution",
+    id: `call_${nextNumber()}`,
+    command,
+    cwd: process.cwd(),
+    processId: "1",
+  };
   current.start({ ...item, status: "inProgress" });
   for (let at = 0; at < output.length; at += 1000)
-    current.note("item/commandExecution/outputDelta", { itemId: item.id, delta: output.slice(at, at + 1000) });
+    current.note("item/commandExecution/outputDelta", {
+      itemId: item.id,
+      delta: output.slice(at, at + 1000),
+    });
   const status = exitCode === 0 ? "completed" : "failed";
   current.complete({ ...item, status, exitCode, aggregatedOutput: output });
 }
@@ -35,16 +107,25 @@ function runCommand(current: Turn, command: string, exitCode: number, output: st
 function say(current: Turn, text: string): void {
   const id = `msg_${nextNumber()}`;
   current.start({ type: "agentMessage", id, text: "" });
-  for (const delta of text.split(/(?= )/)) current.note("item/agentMessage/delta", { itemId: id, delta });
+  for (const delta of text.split(/(?= )/))
+    current.note("item/agentMessage/delta", { itemId: id, delta });
   current.complete({ type: "agentMessage", id, text });
 }
 
 async function patch(current: Turn, changes: Json[]): Promise<void> {
   const id = `call_${nextNumber()}`;
   current.start({ type: "fileChange", id, changes, status: "inProgress" });
-  const { decision } = await current.request("item/fileChange/requestApproval", { itemId: id, reason: null });
+  const { decision } = await current.request(
+    "item/fileChange/requestApproval",
+    { itemId: id, reason: null },
+  );
   const accepted = decision === "accept" || decision === "acceptForSession";
-  current.complete({ type: "fileChange", id, changes, status: accepted ? "completed" : "declined" });
+  current.complete({
+    type: "fileChange",
+    id,
+    changes,
+    status: accepted ? "completed" : "declined",
+  });
   if (decision === "cancel") return current.end("interrupted");
   current.note("turn/diff/updated", { diff: "diff --git a/a.txt b/a.txt\n" });
 }
@@ -56,56 +137,124 @@ const update = (name: string): Json => ({
 });
 
 /** The action of each line of a prompt, by its first word. */
-export const STEPS: Readonly<Record<string, (current: Turn, rest: string) => void | Promise<void>>> = {
+export const STEPS: Readonly<
+  Record<string, (current: Turn, rest: string) => void | Promise<void>>
+> = {
   say,
   remember: ({ threadId }, rest) => remember(threadId, rest),
-  /** Says which process this is, and what it has been told to `remember` in the thread. */
+  /**
+   * Says which process this is, and what it has been told to `remember` in the
+   * thread.
+   */
   recall: (current) => {
     const { threadId } = current;
-    say(current, JSON.stringify({ process: process.pid, session: threadId, known: memoryOf(threadId) }));
+    say(
+      current,
+      JSON.stringify({
+        process: process.pid,
+        session: threadId,
+        known: memoryOf(threadId),
+      }),
+    );
   },
   run: (current, rest) => runCommand(current, rest, 0, "out\n"),
   fail: (current, rest) => runCommand(current, rest, 3, "bad\n"),
-  big: (current, rest) => runCommand(current, "big", 0, "x".repeat(Number(rest))),
+  big: (current, rest) =>
+    runCommand(current, "big", 0, "x".repeat(Number(rest))),
   ask: (current, rest) => runAsking(current, rest),
-  escalate: (current, rest) => runAsking(current, rest, { reason: "outside, please" }),
-  connect: (current, rest) => runAsking(current, rest, { networkApprovalContext: { host: "h", protocol: "https" } }),
+  escalate: (current, rest) =>
+    runAsking(current, rest, { reason: "outside, please" }),
+  connect: (current, rest) =>
+    runAsking(current, rest, {
+      networkApprovalContext: { host: "h", protocol: "https" },
+    }),
   // A line that a bridge writes after a restart.
   The: async (current, rest) => {
     const command = /^user approved this call.*: shell: (.*)$/.exec(rest)?.[1];
     if (command !== undefined) await runAsking(current, command);
   },
-  patch: (current, rest) => patch(current, rest === "" ? [update("a.txt")] : rest.split(" ").map(update)),
+  patch: (current, rest) =>
+    patch(
+      current,
+      rest === "" ? [update("a.txt")] : rest.split(" ").map(update),
+    ),
   think: (current, rest) => {
     const id = `rs_${nextNumber()}`;
     current.start({ type: "reasoning", id, summary: [], content: [] });
-    current.note("item/reasoning/summaryPartAdded", { itemId: id, summaryIndex: 0 });
-    current.note("item/reasoning/summaryTextDelta", { itemId: id, delta: rest, summaryIndex: 0 });
+    current.note("item/reasoning/summaryPartAdded", {
+      itemId: id,
+      summaryIndex: 0,
+    });
+    current.note("item/reasoning/summaryTextDelta", {
+      itemId: id,
+      delta: rest,
+      summaryIndex: 0,
+    });
     current.complete({ type: "reasoning", id, summary: [rest], content: [] });
   },
   plan: (current) =>
-    current.note("turn/plan/updated", { explanation: "why", plan: [{ step: "a", status: "completed" }] }),
-  usage: (current) => current.note("thread/tokenUsage/updated", { tokenUsage: usage }),
+    current.note("turn/plan/updated", {
+      explanation: "why",
+      plan: [{ step: "a", status: "completed" }],
+    }),
+  usage: (current) =>
+    current.note("thread/tokenUsage/updated", { tokenUsage: usage }),
   mcp: (current) => {
-    const item = { type: "mcpToolCall", id: `call_${nextNumber()}`, server: "s", tool: "t", arguments: { a: 1 } };
+    const item = {
+      type: "mcpToolCall",
+      id: `call_${nextNumber()}`,
+      server: "s",
+      tool: "t",
+      arguments: { a: 1 },
+    };
     current.start({ ...item, status: "inProgress", result: null, error: null });
-    const result = { content: [{ type: "text", text: "hello" }], structuredContent: null };
+    const result = {
+      content: [{ type: "text", text: "hello" }],
+      structuredContent: null,
+    };
     current.complete({ ...item, status: "completed", result, error: null });
   },
   collab: (current) => {
-    const item = { type: "collabAgentToolCall", id: `call_${nextNumber()}`, tool: "spawnAgent", prompt: "Help." };
-    const threads = { senderThreadId: current.threadId, receiverThreadIds: ["child"] };
-    current.start({ ...item, ...threads, status: "inProgress", agentsStates: {} });
-    const child = { type: "agentMessage", id: "msg_child", text: "for the parent only" };
+    const item = {
+      type: "collabAgentToolCall",
+      id: `call_${nextNumber()}`,
+      tool: "spawnAgent",
+      prompt: "Help.",
+    };
+    const threads = {
+      senderThreadId: current.threadId,
+      receiverThreadIds: ["child"],
+    };
+    current.start({
+      ...item,
+      ...threads,
+      status: "inProgress",
+      agentsStates: {},
+    });
+    const child = {
+      type: "agentMessage",
+      id: "msg_child",
+      text: "for the parent only",
+    };
     notify("item/completed", { threadId: "child", turnId: "t", item: child });
     const agentsStates = { child: { status: "running", message: null } };
-    current.complete({ ...item, ...threads, status: "completed", agentsStates });
+    current.complete({
+      ...item,
+      ...threads,
+      status: "completed",
+      agentsStates,
+    });
   },
   permit: async (current) => {
     const permissions = { network: { enabled: true }, fileSystem: null };
     say(
       current,
-      JSON.stringify(await current.request("item/permissions/requestApproval", { permissions, reason: "r" })),
+      JSON.stringify(
+        await current.request("item/permissions/requestApproval", {
+          permissions,
+          reason: "r",
+        }),
+      ),
     );
   },
   input: async (current) => {
@@ -114,32 +263,92 @@ export const STEPS: Readonly<Record<string, (current: Turn, rest: string) => voi
       { label: "B", description: "b" },
     ];
     const questions = [
-      { id: "q1", header: "H", question: "Which?", isOther: false, isSecret: false, options },
-      { id: "q2", header: "", question: "Why?", isOther: true, isSecret: false, options: null },
+      {
+        id: "q1",
+        header: "H",
+        question: "Which?",
+        isOther: false,
+        isSecret: false,
+        options,
+      },
+      {
+        id: "q2",
+        header: "",
+        question: "Why?",
+        isOther: true,
+        isSecret: false,
+        options: null,
+      },
     ];
-    say(current, JSON.stringify(await current.request("item/tool/requestUserInput", { itemId: "i", questions })));
+    say(
+      current,
+      JSON.stringify(
+        await current.request("item/tool/requestUserInput", {
+          itemId: "i",
+          questions,
+        }),
+      ),
+    );
   },
   elicit: async (current) => {
-    const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
-    const asked = { serverName: "s", mode: "form", message: "Name?", requestedSchema };
-    say(current, JSON.stringify(await current.request("mcpServer/elicitation/request", asked)));
+    const requestedSchema = {
+      type: "object",
+      properties: { name: { type: "string" } },
+    };
+    const asked = {
+      serverName: "s",
+      mode: "form",
+      message: "Name?",
+      requestedSchema,
+    };
+    say(
+      current,
+      JSON.stringify(
+        await current.request("mcpServer/elicitation/request", asked),
+      ),
+    );
   },
-  tool: async (current) => say(current, JSON.stringify(await current.request("item/tool/call", { tool: "x" }))),
+  tool: async (current) =>
+    say(
+      current,
+      JSON.stringify(await current.request("item/tool/call", { tool: "x" })),
+    ),
   withdraw: async (current, command) => {
     const id = `call_${nextNumber()}`;
-    current.start({ type: "commandExecution", id, command, cwd: ".", processId: null, status: "inProgress" });
-    const asked = current.request("item/commandExecution/requestApproval", { itemId: id, command });
+    current.start({
+      type: "commandExecution",
+      id,
+      command,
+      cwd: ".",
+      processId: null,
+      status: "inProgress",
+    });
+    const asked = current.request("item/commandExecution/requestApproval", {
+      itemId: id,
+      command,
+    });
     await waitForSteer();
     withdrawLastRequest();
     await asked;
-    current.complete({ type: "commandExecution", id, command, cwd: ".", status: "declined" });
+    current.complete({
+      type: "commandExecution",
+      id,
+      command,
+      cwd: ".",
+      status: "declined",
+    });
   },
   steer: async (current) => {
     // A finished item is where the bridge looks for messages that steer.
     while (!current.isOver) {
       const text = await Promise.race([waitForSteer(), delay(20)]);
       if (text !== undefined) return say(current, `steered: ${text}`);
-      current.complete({ type: "reasoning", id: `rs_${nextNumber()}`, summary: [], content: [] });
+      current.complete({
+        type: "reasoning",
+        id: `rs_${nextNumber()}`,
+        summary: [],
+        content: [],
+      });
     }
   },
   hang: async () => {
@@ -153,20 +362,33 @@ export const STEPS: Readonly<Record<string, (current: Turn, rest: string) => voi
   },
   deaf: () => new Promise(() => (running.interrupt = undefined)),
   broken: (current) => {
-    const codexErrorInfo = { responseStreamDisconnected: { httpStatusCode: 502 } };
+    const codexErrorInfo = {
+      responseStreamDisconnected: { httpStatusCode: 502 },
+    };
     current.end("failed", { message: "stream disconnected", codexErrorInfo });
   },
-  login: (current) => current.end("failed", { message: "log in", codexErrorInfo: "unauthorized" }),
+  login: (current) =>
+    current.end("failed", {
+      message: "log in",
+      codexErrorInfo: "unauthorized",
+    }),
   askdie: (current, rest) => runAsking(current, rest, { dies: true }),
   rundie: (current, command) => {
-    const item = { type: "commandExecution", id: `call_${nextNumber()}`, command, cwd: process.cwd(), processId: "1" };
+    const item = {
+      type: "commandExecution",
+      id: `call_${nextNumber()}`,
+      command,
+      cwd: process.cwd(),
+      processId: "1",
+    };
     current.start({ ...item, status: "inProgress" });
     die();
   },
   killed: die,
   die: () => process.exit(7),
   garbage: (_current, rest) => {
-    for (let count = 0; count < Number(rest); count++) process.stdout.write("this is not JSON\n");
+    for (let count = 0; count < Number(rest); count++)
+      process.stdout.write("this is not JSON\n");
   },
   flood: (current, rest) => {
     for (let count = 0; count < Number(rest); count++)

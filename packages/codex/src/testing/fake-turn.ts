@@ -1,7 +1,10 @@
 import { type Json, notify, objectOf, pending, write } from "./fake-wire.ts";
 
 /** How the client reaches the turn that runs. */
-export const running: { interrupt: (() => void) | undefined; steer: ((text: string) => void) | undefined } = {
+export const running: {
+  interrupt: (() => void) | undefined;
+  steer: ((text: string) => void) | undefined;
+} = {
   interrupt: undefined,
   steer: undefined,
 };
@@ -13,10 +16,20 @@ export function turn(id: string, status: string, error: unknown = null): Json {
   return { id, items: [], status, error };
 }
 
-const breakdown = { totalTokens: 15, inputTokens: 10, cachedInputTokens: 1, outputTokens: 5, reasoningOutputTokens: 2 };
+const breakdown = {
+  totalTokens: 15,
+  inputTokens: 10,
+  cachedInputTokens: 1,
+  outputTokens: 5,
+  reasoningOutputTokens: 2,
+};
 
 /** The usage of tokens that threads report. */
-export const usage: Json = { total: breakdown, last: breakdown, modelContextWindow: 258400 };
+export const usage: Json = {
+  total: breakdown,
+  last: breakdown,
+  modelContextWindow: 258400,
+};
 
 /** A turn of Codex, and what it says to the client. */
 export class Turn {
@@ -49,15 +62,24 @@ export class Turn {
     pending.set(id, answer.resolve);
     write({ method, id, params: { ...this.#base, startedAtMs: 1, ...params } });
     const { result, error } = await answer.promise;
-    notify("serverRequest/resolved", { threadId: this.threadId, requestId: id });
+    notify("serverRequest/resolved", {
+      threadId: this.threadId,
+      requestId: id,
+    });
     return error === undefined ? objectOf(result) : { refused: error };
   }
 
   end(status: string, error?: Json): void {
     if (this.isOver) return;
     this.isOver = true;
-    notify("thread/status/changed", { threadId: this.threadId, status: { type: "idle" } });
-    notify("turn/completed", { threadId: this.threadId, turn: turn(this.turnId, status, error) });
+    notify("thread/status/changed", {
+      threadId: this.threadId,
+      status: { type: "idle" },
+    });
+    notify("turn/completed", {
+      threadId: this.threadId,
+      turn: turn(this.turnId, status, error),
+    });
   }
 }
 

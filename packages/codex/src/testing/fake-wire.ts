@@ -5,8 +5,12 @@ import { join } from "node:path";
 
 export type Json = Record<string, unknown>;
 
-/** The directory of threads and records: a new one for a test that does not look at them. */
-export const home: string = process.env.CODEX_HOME ?? mkdtempSync(join(tmpdir(), "fake-codex-"));
+/**
+ * The directory of threads and records: a new one for a test that does not look
+ * at them.
+ */
+export const home: string =
+  process.env.CODEX_HOME ?? mkdtempSync(join(tmpdir(), "fake-codex-"));
 
 /** The requests to the client that wait for a response, by id. */
 export const pending = new Map<number, (message: Json) => void>();
@@ -34,9 +38,14 @@ export function threadFile(threadId: string): string {
 /** What threads were told, by their ids, since this process has loaded them. */
 const memories = new Map<string, string[]>();
 
-/** Returns what a thread was told: as this process knows it, which reads the file once. */
+/**
+ * Returns what a thread was told: as this process knows it, which reads the
+ * file once.
+ */
 export function memoryOf(threadId: string): string[] {
-  const known = memories.get(threadId) ?? readFileSync(threadFile(threadId), "utf8").split("\n").filter(Boolean);
+  const known =
+    memories.get(threadId) ??
+    readFileSync(threadFile(threadId), "utf8").split("\n").filter(Boolean);
   memories.set(threadId, known);
   return known;
 }

@@ -34,9 +34,15 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** The messages that the bridge reads and sends, by the file that defines them. */
+/**
+ * The messages that the bridge reads and sends, by the file that defines them.
+ */
 const MESSAGES: Readonly<Record<string, readonly string[]>> = {
-  ServerNotification: [...CARRIED_NOTIFICATIONS, "turn/completed", "serverRequest/resolved"],
+  ServerNotification: [
+    ...CARRIED_NOTIFICATIONS,
+    "turn/completed",
+    "serverRequest/resolved",
+  ],
   ServerRequest: CARRIED_REQUESTS,
   ClientRequest: CALLED_METHODS,
 };
@@ -55,21 +61,42 @@ const LISTED_APART: ReadonlySet<string> = new Set(["ThreadItem"]);
 export function readProtocolNames(program: string): ProtocolNames {
   const directory = mkdtempSync(join(tmpdir(), "devtool-codex-schema-"));
   try {
-    execFileSync(program, ["app-server", "generate-json-schema", "--experimental", "--out", directory]);
-    const schemaOf = (name: string): Schema => JSON.parse(readFileSync(join(directory, `${name}.json`), "utf8"));
-    const methodsOf = (name: string): string[] => constantsIn(schemaOf(name), "method");
-    const { ThreadItem = {} } = schemaOf("ServerNotification").definitions ?? {};
-    const ofMessages = Object.entries(MESSAGES).map(([file, wanted]) => variantsOfMessages(schemaOf(file), wanted));
-    const ofAnswers = ANSWERS.map((file) => variantsReached(schemaOf(file), schemaOf(file)));
-    const modes = constantsIn(schemaOf("McpServerElicitationRequestParams"), "mode");
+    execFileSync(program, [
+      "app-server",
+      "generate-json-schema",
+      "--experimental",
+      "--out",
+      directory,
+    ]);
+    const schemaOf = (name: string): Schema =>
+      JSON.parse(readFileSync(join(directory, `${name}.json`), "utf8"));
+    const methodsOf = (name: string): string[] =>
+      constantsIn(schemaOf(name), "method");
+    const { ThreadItem = {} } =
+      schemaOf("ServerNotification").definitions ?? {};
+    const ofMessages = Object.entries(MESSAGES).map(([file, wanted]) =>
+      variantsOfMessages(schemaOf(file), wanted),
+    );
+    const ofAnswers = ANSWERS.map((file) =>
+      variantsReached(schemaOf(file), schemaOf(file)),
+    );
+    const modes = constantsIn(
+      schemaOf("McpServerElicitationRequestParams"),
+      "mode",
+    );
     return {
-      version: /\d+\.\d+\.\d+/.exec(execFileSync(program, ["--version"], { encoding: "utf8" }))?.[0] ?? "",
+      version:
+        /\d+\.\d+\.\d+/.exec(
+          execFileSync(program, ["--version"], { encoding: "utf8" }),
+        )?.[0] ?? "",
       methods: methodsOf("ClientRequest"),
       clientNotifications: methodsOf("ClientNotification"),
       requests: methodsOf("ServerRequest"),
       notifications: methodsOf("ServerNotification"),
       items: constantsIn(ThreadItem, "type"),
-      variants: sorted(Object.assign({ ElicitationMode: modes }, ...ofMessages, ...ofAnswers)),
+      variants: sorted(
+        Object.assign({ ElicitationMode: modes }, ...ofMessages, ...ofAnswers),
+      ),
     };
   } finally {
     rmSync(directory, { recursive: true });
@@ -78,16 +105,30 @@ export function readProtocolNames(program: string): ProtocolNames {
 
 type Variants = Readonly<Record<string, readonly string[]>>;
 
-/** Returns the variants of all types that some of the messages of a schema reach. */
-function variantsOfMessages(schema: Schema, methods: readonly string[]): Variants {
+/**
+ * Returns the variants of all types that some of the messages of a schema
+ * reach.
+ */
+function variantsOfMessages(
+  schema: Schema,
+  methods: readonly string[],
+): Variants {
   const messages = alternatives(schema).filter(({ properties }) =>
     properties?.method?.enum?.some((method) => methods.includes(method)),
   );
-  return Object.assign({}, ...messages.map((message) => variantsReached(schema, message)));
+  return Object.assign(
+    {},
+    ...messages.map((message) => variantsReached(schema, message)),
+  );
 }
 
-/** Returns the variants of all types that a part of a schema reaches, by type. */
-function variantsReached({ definitions = {} }: Schema, start: Schema): Variants {
+/**
+ * Returns the variants of all types that a part of a schema reaches, by type.
+ */
+function variantsReached(
+  { definitions = {} }: Schema,
+  start: Schema,
+): Variants {
   const found: Record<string, readonly string[]> = {};
   const seen = new Set<string>();
   for (const todo = [...referencesIn(start)]; todo.length > 0; ) {
@@ -97,8 +138,10 @@ function variantsReached({ definitions = {} }: Schema, start: Schema): Variants 
     seen.add(name);
     todo.push(...referencesIn(definition));
     const variants = [...new Set(variantsIn(definition))];
-    const isChoice = definition.enum !== undefined || alternatives(definition).length > 1;
-    if (isChoice && variants.length > 1 && !LISTED_APART.has(name)) found[name] = variants;
+    const isChoice =
+      definition.enum !== undefined || alternatives(definition).length > 1;
+    if (isChoice && variants.length > 1 && !LISTED_APART.has(name))
+      found[name] = variants;
   }
   return found;
 }
@@ -107,12 +150,18 @@ function variantsReached({ definitions = {} }: Schema, start: Schema): Variants 
 function referencesIn(schema: unknown): string[] {
   if (typeof schema !== "object" || schema === null) return [];
   return Object.entries(schema).flatMap(([key, value]) =>
-    key === "$ref" && typeof value === "string" ? [value.split("/").at(-1) ?? ""] : referencesIn(value),
+    key === "$ref" && typeof value === "string"
+      ? [value.split("/").at(-1) ?? ""]
+      : referencesIn(value),
   );
 }
 
 function sorted(variants: Variants): Variants {
-  return Object.fromEntries(Object.entries(variants).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  return Object.fromEntries(
+    Object.entries(variants).toSorted(([one], [other]) =>
+      one < other ? -1 : 1,
+    ),
+  );
 }
 
 /** Returns the constants of a field in the variants of a schema, in order. */
@@ -123,15 +172,24 @@ function constantsIn(schema: Schema, field: string): string[] {
   });
 }
 
-/** Returns the variants of a type: its constants, the constants of its field `type`, or the names of its only field. */
+/**
+ * Returns the variants of a type: its constants, the constants of its field
+ * `type`, or the names of its only field.
+ */
 function variantsIn(schema: Schema): string[] {
   if (schema.enum) return [...schema.enum];
   const [type] = schema.properties?.type?.enum ?? [];
   if (type !== undefined) return [type];
   const fields = Object.keys(schema.properties ?? {});
-  return fields.length === 1 ? fields : alternatives(schema).flatMap(variantsIn);
+  return fields.length === 1
+    ? fields
+    : alternatives(schema).flatMap(variantsIn);
 }
 
-function alternatives({ oneOf = [], anyOf = [], allOf = [] }: Schema): Schema[] {
+function alternatives({
+  oneOf = [],
+  anyOf = [],
+  allOf = [],
+}: Schema): Schema[] {
   return [...oneOf, ...anyOf, ...allOf];
 }

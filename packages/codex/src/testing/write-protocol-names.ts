@@ -1,8 +1,10 @@
 /**
- * Writes the names in the protocol of the app-server of codex to `protocol-names.json`.
+ * Writes the names in the protocol of the app-server of codex to
+ * `protocol-names.json`.
  *
- * `pnpm codex-protocol [PROGRAM]` asks PROGRAM, by default the `codex` in PATH, for its JSON Schema. `test/codex-docs.test.ts` then names
- * what `docs/codex.md` does not mention.
+ * `pnpm codex-protocol [PROGRAM]` asks PROGRAM, by default the `codex` in PATH,
+ * for its JSON Schema. `test/codex-docs.test.ts` then names what
+ * `docs/codex.md` does not mention.
  */
 import { writeFileSync } from "node:fs";
 import { readProtocolNames } from "./protocol-names.ts";

@@ -12,12 +12,21 @@ import {
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
-import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import type { PermissionRequest } from "@devtool/server/agent";
 import { type FileChange, unifiedDiff } from "./file-change.ts";
 import { scriptOf } from "./shell-text.ts";
 
-/** The option that declines a call and lets Codex go on. `cancel` also ends its turn. */
+/**
+ * The option that declines a call and lets Codex go on. `cancel` also ends its
+ * turn.
+ */
 export const OPTION_REJECT = "reject";
 
 /** A question of Codex about one call, and what each answer means to it. */
@@ -31,7 +40,10 @@ export interface Approval {
 export interface CallApproval extends Approval {
   /** The request as the policy rules see it. */
   readonly claim: Pick<PermissionRequest, "kind" | "details" | "paths">;
-  /** Whether more is approved than the claim says, such as a connection. A rule can then deny it and not allow it. */
+  /**
+   * Whether more is approved than the claim says, such as a connection. A rule
+   * can then deny it and not allow it.
+   */
   readonly coversMore: boolean;
 }
 
@@ -40,64 +52,128 @@ export function commandApproval(params: JsonObject): CallApproval {
   const offered = listOrEmpty(params.availableDecisions);
   const { proposedExecpolicyAmendment: amendment } = params;
   const isAmended = listOrEmpty(amendment).length > 0;
-  const save = isAmended ? [{ acceptWithExecpolicyAmendment: { execpolicy_amendment: amendment ?? [] } }] : [];
+  const save = isAmended
+    ? [
+        {
+          acceptWithExecpolicyAmendment: {
+            execpolicy_amendment: amendment ?? [],
+          },
+        },
+      ]
+    : [];
   // Some app-servers do not say which decisions they offer.
-  const decisions = offered.length > 0 ? offered : ["accept", "acceptForSession", ...save, "decline", "cancel"];
+  const decisions =
+    offered.length > 0
+      ? offered
+      : ["accept", "acceptForSession", ...save, "decline", "cancel"];
   const choices = decisions.flatMap(readDecision);
   const reason = stringOrEmpty(params.reason);
   const command = scriptOf(stringOrEmpty(params.command));
   const notes = commandNotes(params);
   const workingDirectory = stringOrEmpty(params.cwd) || undefined;
-  const value = create(ExecuteDetailsSchema, defined({ command, workingDirectory }));
-  const claim = { kind: "execute", details: { case: "executeDetails" as const, value }, paths: [] };
+  const value = create(
+    ExecuteDetailsSchema,
+    defined({ command, workingDirectory }),
+  );
+  const claim = {
+    kind: "execute",
+    details: { case: "executeDetails" as const, value },
+    paths: [],
+  };
   if (command !== "" && notes.length === 0) {
-    // Codex asks in the same words for a command in its sandbox and for one outside of it.
+    // Codex asks in the same words for a command in its sandbox and for one
+    // outside of it.
     const located = choices.map(({ option, result }) => {
       if (!ALLOWING.has(option.id)) return { option, result };
-      return choice(option.id, `${option.name}, in or outside of Codex's sandbox`, result);
+      return choice(
+        option.id,
+        `${option.name}, in or outside of Codex's sandbox`,
+        result,
+      );
     });
     const approval = approvalOf(claim.details, withReason(reason, located));
     return { ...approval, claim, coversMore: false };
   }
   // The details of a command have no place for what else is approved with it.
   const words = [reason, ...notes, command].filter((word) => word !== "");
-  return { ...approvalOf(generic(words.join("\n")), choices), claim, coversMore: true };
+  return {
+    ...approvalOf(generic(words.join("\n")), choices),
+    claim,
+    coversMore: true,
+  };
 }
 
-/** Returns the question whether files may be changed. `diff` is the change, if there is one and it can be shown. */
+/**
+ * Returns the question whether files may be changed. `diff` is the change, if
+ * there is one and it can be shown.
+ */
 export function fileApproval(
   changes: readonly FileChange[],
   diff: FileDiff | undefined,
   params: JsonObject,
 ): CallApproval {
-  const choices = ["accept", "acceptForSession", "decline", "cancel"].flatMap(readDecision);
+  const choices = ["accept", "acceptForSession", "decline", "cancel"].flatMap(
+    readDecision,
+  );
   const reason = stringOrEmpty(params.reason);
   const root = stringOrEmpty(params.grantRoot);
-  const paths = changes.flatMap(({ path, movePath }) => (movePath === "" ? [path] : [path, movePath]));
+  const paths = changes.flatMap(({ path, movePath }) =>
+    movePath === "" ? [path] : [path, movePath],
+  );
   const isWhole = root === "" && changes.length > 0;
-  // One question shows one file. More than that are shown as one text, so that nobody approves what they have not seen.
+  // One question shows one file. More than that are shown as one text, so that
+  // nobody approves what they have not seen.
   if (diff && isWhole) {
     const details = { case: "fileEditDetails" as const, value: diff };
     const claim = { kind: "edit", details, paths };
-    return { ...approvalOf(details, withReason(reason, choices)), claim, coversMore: false };
+    return {
+      ...approvalOf(details, withReason(reason, choices)),
+      claim,
+      coversMore: false,
+    };
   }
-  const lines = [reason, root === "" ? "" : `Allows all changes below ${root}.`].filter((line) => line !== "");
+  const lines = [
+    reason,
+    root === "" ? "" : `Allows all changes below ${root}.`,
+  ].filter((line) => line !== "");
   const details = generic([...lines, unifiedDiff(changes)].join("\n"));
-  return { ...approvalOf(details, choices), claim: { kind: "edit", details, paths }, coversMore: !isWhole };
+  return {
+    ...approvalOf(details, choices),
+    claim: { kind: "edit", details, paths },
+    coversMore: !isWhole,
+  };
 }
 
 /** Returns the question whether Codex may have more permissions. */
-export function permissionsApproval({ reason, permissions }: JsonObject): CallApproval {
+export function permissionsApproval({
+  reason,
+  permissions,
+}: JsonObject): CallApproval {
   const asked = objectOrEmpty(permissions);
-  const granted = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
-  const words = [stringOrEmpty(reason), `Codex asks for permissions: ${JSON.stringify(granted)}`];
+  const granted = Object.fromEntries(
+    Object.entries(asked).filter(([, value]) => value !== null),
+  );
+  const words = [
+    stringOrEmpty(reason),
+    `Codex asks for permissions: ${JSON.stringify(granted)}`,
+  ];
   const details = generic(words.filter((word) => word !== "").join("\n"));
   const choices = [
-    choice(OPTION_PROCEED_ONCE, "Allow for this turn", { permissions: granted, scope: "turn" }),
-    choice(OPTION_PROCEED_ALWAYS, "Allow for this session", { permissions: granted, scope: "session" }),
+    choice(OPTION_PROCEED_ONCE, "Allow for this turn", {
+      permissions: granted,
+      scope: "turn",
+    }),
+    choice(OPTION_PROCEED_ALWAYS, "Allow for this session", {
+      permissions: granted,
+      scope: "session",
+    }),
     choice(OPTION_CANCEL, "Decline", { permissions: {}, scope: "turn" }),
   ];
-  return { ...approvalOf(details, choices), claim: { kind: "other", details, paths: [] }, coversMore: true };
+  return {
+    ...approvalOf(details, choices),
+    claim: { kind: "other", details, paths: [] },
+    coversMore: true,
+  };
 }
 
 /** An option of a question. */
@@ -107,37 +183,70 @@ export interface Choice {
 }
 
 /** Creates an option of a question. */
-export function choice(id: string, name: string, result: JsonObject, description?: string): Choice {
-  return { option: create(ConfirmationOptionSchema, defined({ id, name, description })), result };
+export function choice(
+  id: string,
+  name: string,
+  result: JsonObject,
+  description?: string,
+): Choice {
+  return {
+    option: create(
+      ConfirmationOptionSchema,
+      defined({ id, name, description }),
+    ),
+    result,
+  };
 }
 
 /** Creates the details of a question in words. */
 export function generic(description: string): ConfirmationRequest["details"] {
-  return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
+  return {
+    case: "genericDetails",
+    value: create(GenericDetailsSchema, { description }),
+  };
 }
 
 /** Creates a question with options. */
-export function approvalOf(details: ConfirmationRequest["details"], choices: readonly Choice[]): Approval {
+export function approvalOf(
+  details: ConfirmationRequest["details"],
+  choices: readonly Choice[],
+): Approval {
   const results = new Map<string, JsonObject>();
   const options: ConfirmationOption[] = [];
   for (const { option, result } of choices) {
-    // Codex may offer several amendments of a kind: each needs an id of its own.
-    const id = results.has(option.id) ? `${option.id}:${results.size}` : option.id;
+    // Codex may offer several amendments of a kind: each needs an id of its
+    // own.
+    const id = results.has(option.id)
+      ? `${option.id}:${results.size}`
+      : option.id;
     results.set(id, result);
     options.push({ ...option, id });
   }
-  return { request: create(ConfirmationRequestSchema, { options, details }), results };
+  return {
+    request: create(ConfirmationRequestSchema, { options, details }),
+    results,
+  };
 }
 
-/** Returns what is approved together with a command; nothing for a command alone. */
+/**
+ * Returns what is approved together with a command; nothing for a command
+ * alone.
+ */
 function commandNotes(params: JsonObject): string[] {
   const { host, protocol } = objectOrEmpty(params.networkApprovalContext);
   const notes: string[] = [];
-  if (host !== undefined) notes.push(`Connects to ${stringOrEmpty(host)} (${stringOrEmpty(protocol)}).`);
+  if (host !== undefined)
+    notes.push(
+      `Connects to ${stringOrEmpty(host)} (${stringOrEmpty(protocol)}).`,
+    );
   if (isObject(params.additionalPermissions))
-    notes.push(`With the permissions ${JSON.stringify(params.additionalPermissions)}.`);
-  if (params.kind === "humanCommand") notes.push("Codex requires the decision of a person.");
-  if (params.kind === "writeStdin") notes.push("Writes to the input of a running command.");
+    notes.push(
+      `With the permissions ${JSON.stringify(params.additionalPermissions)}.`,
+    );
+  if (params.kind === "humanCommand")
+    notes.push("Codex requires the decision of a person.");
+  if (params.kind === "writeStdin")
+    notes.push("Writes to the input of a running command.");
   return notes;
 }
 
@@ -147,36 +256,74 @@ const ALLOWING: ReadonlySet<string> = new Set([
   OPTION_PROCEED_ALWAYS_AND_SAVE,
 ]);
 
-/** Adds Codex's reason to the option that allows a call once, where the details of the question have no place for it. */
-function withReason(reason: string, choices: readonly Choice[]): readonly Choice[] {
+/**
+ * Adds Codex's reason to the option that allows a call once, where the details
+ * of the question have no place for it.
+ */
+function withReason(
+  reason: string,
+  choices: readonly Choice[],
+): readonly Choice[] {
   if (reason === "") return choices;
   return choices.map(({ option, result }) => {
     const isOnce = option.id === OPTION_PROCEED_ONCE;
-    return isOnce ? choice(option.id, option.name, result, `Codex's reason: ${reason}`) : { option, result };
+    return isOnce
+      ? choice(option.id, option.name, result, `Codex's reason: ${reason}`)
+      : { option, result };
   });
 }
 
-/** Reads a decision that Codex offers. Empty for a decision that is unknown: it is not offered. */
+/**
+ * Reads a decision that Codex offers. Empty for a decision that is unknown: it
+ * is not offered.
+ */
 function readDecision(decision: JsonValue): Choice[] {
   switch (decision) {
     case "accept":
       return [choice(OPTION_PROCEED_ONCE, "Allow once", { decision })];
     case "acceptForSession":
-      return [choice(OPTION_PROCEED_ALWAYS, "Allow for this session", { decision })];
+      return [
+        choice(OPTION_PROCEED_ALWAYS, "Allow for this session", { decision }),
+      ];
     case "decline":
-      return [choice(OPTION_REJECT, "Decline", { decision }, "Codex goes on without it.")];
+      return [
+        choice(
+          OPTION_REJECT,
+          "Decline",
+          { decision },
+          "Codex goes on without it.",
+        ),
+      ];
     case "cancel":
-      return [choice(OPTION_CANCEL, "Cancel", { decision }, "Codex stops and waits for your next message.")];
+      return [
+        choice(
+          OPTION_CANCEL,
+          "Cancel",
+          { decision },
+          "Codex stops and waits for your next message.",
+        ),
+      ];
   }
   if (!isObject(decision)) return [];
-  const { acceptWithExecpolicyAmendment: exec, applyNetworkPolicyAmendment: network } = decision;
+  const {
+    acceptWithExecpolicyAmendment: exec,
+    applyNetworkPolicyAmendment: network,
+  } = decision;
   if (isObject(exec)) {
-    const prefix = listOrEmpty(exec.execpolicy_amendment).map(stringOrEmpty).join(" ");
+    const prefix = listOrEmpty(exec.execpolicy_amendment)
+      .map(stringOrEmpty)
+      .join(" ");
     const name = `Always allow commands that begin with "${scriptOf(prefix)}"`;
     return [choice(OPTION_PROCEED_ALWAYS_AND_SAVE, name, { decision })];
   }
   if (!isObject(network)) return [];
   const { host, action } = objectOrEmpty(network.network_policy_amendment);
   const verb = action === "deny" ? "deny" : "allow";
-  return [choice(`${verb}_host_and_save`, `Always ${verb} connections to ${stringOrEmpty(host)}`, { decision })];
+  return [
+    choice(
+      `${verb}_host_and_save`,
+      `Always ${verb} connections to ${stringOrEmpty(host)}`,
+      { decision },
+    ),
+  ];
 }

@@ -26,18 +26,35 @@ export type CallResult = ToolCall["result"];
 
 /** How a call ends. */
 export interface CallEnd {
-  readonly status: ToolCallStatus.SUCCEEDED | ToolCallStatus.FAILED | ToolCallStatus.CANCELLED;
+  readonly status:
+    | ToolCallStatus.SUCCEEDED
+    | ToolCallStatus.FAILED
+    | ToolCallStatus.CANCELLED;
   readonly result: CallResult;
 }
 
 /** The end of a call that was declined or canceled. */
-export const CANCELLED: CallEnd = { status: ToolCallStatus.CANCELLED, result: { case: undefined } };
+export const CANCELLED: CallEnd = {
+  status: ToolCallStatus.CANCELLED,
+  result: { case: undefined },
+};
 
-/** The rule that the audit log names for a call about which Codex asked nobody. */
-const CODEX_DECIDED: Partial<ToolCallDetail> = { rule: "agent", reason: "Codex did not ask" };
+/**
+ * The rule that the audit log names for a call about which Codex asked nobody.
+ */
+const CODEX_DECIDED: Partial<ToolCallDetail> = {
+  rule: "agent",
+  reason: "Codex did not ask",
+};
 
-/** SHA-256 of a call as its user is asked to approve it: an answer is valid only for a call with the same one. */
-export function approvalDigest(call: ToolCall, confirmationRequest: ConfirmationRequest): Uint8Array {
+/**
+ * SHA-256 of a call as its user is asked to approve it: an answer is valid only
+ * for a call with the same one.
+ */
+export function approvalDigest(
+  call: ToolCall,
+  confirmationRequest: ConfirmationRequest,
+): Uint8Array {
   const shown = toJson(ConfirmationRequestSchema, confirmationRequest);
   const asked = [call.toolName, call.inputParameters ?? {}, shown];
   return createHash("sha256").update(canonicalJson(asked)).digest();
@@ -46,8 +63,9 @@ export function approvalDigest(call: ToolCall, confirmationRequest: Confirmation
 /**
  * The tool calls of one turn, by the id of their item.
  *
- * Each change returns the events that publish it. A call moves only as the RFC allows: it executes before it succeeds, and
- * an ended call does not change, whatever the app-server reports.
+ * Each change returns the events that publish it. A call moves only as the RFC
+ * allows: it executes before it succeeds, and an ended call does not change,
+ * whatever the app-server reports.
  */
 export class CallBook {
   readonly #calls = new Map<string, ToolCall>();
@@ -61,9 +79,14 @@ export class CallBook {
     return this.#calls.get(key);
   }
 
-  /** The keys of the calls that have not ended, in the order in which they were made. */
+  /**
+   * The keys of the calls that have not ended, in the order in which they were
+   * made.
+   */
   get open(): readonly string[] {
-    return [...this.#calls].filter(([, call]) => !isEnded(call)).map(([key]) => key);
+    return [...this.#calls]
+      .filter(([, call]) => !isEnded(call))
+      .map(([key]) => key);
   }
 
   /** Adds a call that the task has already. */
@@ -71,10 +94,23 @@ export class CallBook {
     this.#calls.set(key, call);
   }
 
-  /** Adds a new call, as PENDING. `parent` is the id of the running call that it asks a question for. */
-  add(key: string, fields: MessageInitShape<typeof ToolCallSchema>, parent?: string): AgentEvent[] {
-    const call = create(ToolCallSchema, { ...fields, status: ToolCallStatus.PENDING });
-    const detail = create(ToolCallDetailSchema, { stage: ToolCallStage.VALIDATING, parentToolCallId: parent ?? "" });
+  /**
+   * Adds a new call, as PENDING. `parent` is the id of the running call that it
+   * asks a question for.
+   */
+  add(
+    key: string,
+    fields: MessageInitShape<typeof ToolCallSchema>,
+    parent?: string,
+  ): AgentEvent[] {
+    const call = create(ToolCallSchema, {
+      ...fields,
+      status: ToolCallStatus.PENDING,
+    });
+    const detail = create(ToolCallDetailSchema, {
+      stage: ToolCallStage.VALIDATING,
+      parentToolCallId: parent ?? "",
+    });
     this.#undecided.add(key);
     this.#details.set(key, detail);
     return this.#publish(key, [{ call, detail }]);
@@ -89,31 +125,62 @@ export class CallBook {
   ask(key: string, confirmationRequest: ConfirmationRequest): AgentEvent[] {
     if (!this.#undecided.delete(key)) return [];
     return this.#change(key, (call) => {
-      const detail = this.#detail(key, { digest: approvalDigest(call, confirmationRequest) });
+      const detail = this.#detail(key, {
+        digest: approvalDigest(call, confirmationRequest),
+      });
       return [{ call: { ...call, confirmationRequest }, detail }];
     });
   }
 
   /** Records that a rule allows a call, if it can still ask. */
-  allow(key: string, { rule }: Extract<PermissionDecision, { case: "allow" }>): AgentEvent[] {
+  allow(
+    key: string,
+    { rule }: Extract<PermissionDecision, { case: "allow" }>,
+  ): AgentEvent[] {
     if (!this.#undecided.delete(key)) return [];
-    const decided = { stage: ToolCallStage.SCHEDULED, rule, reason: "the policy allows it" };
-    return this.#change(key, (call) => [{ call: unasked(call), detail: this.#detail(key, decided) }]);
+    const decided = {
+      stage: ToolCallStage.SCHEDULED,
+      rule,
+      reason: "the policy allows it",
+    };
+    return this.#change(key, (call) => [
+      { call: unasked(call), detail: this.#detail(key, decided) },
+    ]);
   }
 
   /** Ends a call that a rule denies. */
-  deny(key: string, { rule, reason }: Extract<PermissionDecision, { case: "deny" }>): AgentEvent[] {
+  deny(
+    key: string,
+    { rule, reason }: Extract<PermissionDecision, { case: "deny" }>,
+  ): AgentEvent[] {
     this.#undecided.delete(key);
     return this.#change(key, (call) => {
-      const result = { case: "error" as const, value: toolFailure("policy_violation", reason) };
-      const detail = this.#detail(key, { stage: ToolCallStage.FAILED, rule, reason });
-      return [{ call: { ...unasked(call), status: ToolCallStatus.FAILED, result }, detail }];
+      const result = {
+        case: "error" as const,
+        value: toolFailure("policy_violation", reason),
+      };
+      const detail = this.#detail(key, {
+        stage: ToolCallStage.FAILED,
+        rule,
+        reason,
+      });
+      return [
+        {
+          call: { ...unasked(call), status: ToolCallStatus.FAILED, result },
+          detail,
+        },
+      ];
     });
   }
 
-  /** Records that a call no longer asks, because the app-server has withdrawn the question. */
+  /**
+   * Records that a call no longer asks, because the app-server has withdrawn
+   * the question.
+   */
   withdraw(key: string): AgentEvent[] {
-    return this.#change(key, (call) => (isAwaitingApproval(call) ? [{ call: unasked(call) }] : []));
+    return this.#change(key, (call) =>
+      isAwaitingApproval(call) ? [{ call: unasked(call) }] : [],
+    );
   }
 
   /** Records what the session has recorded: that the user agreed to a call. */
@@ -125,7 +192,11 @@ export class CallBook {
   /** Records what the session has recorded: that the user declined a call. */
   markCancelled(key: string): void {
     const call = this.#calls.get(key);
-    if (call) this.#calls.set(key, { ...unasked(call), status: ToolCallStatus.CANCELLED });
+    if (call)
+      this.#calls.set(key, {
+        ...unasked(call),
+        status: ToolCallStatus.CANCELLED,
+      });
   }
 
   /** Records that a call runs. */
@@ -137,25 +208,39 @@ export class CallBook {
   show(key: string, liveContent: string): AgentEvent[] {
     return this.#change(key, (call) => [
       ...this.#begin(key, call),
-      { call: { ...unasked(call), status: ToolCallStatus.EXECUTING, liveContent } },
+      {
+        call: {
+          ...unasked(call),
+          status: ToolCallStatus.EXECUTING,
+          liveContent,
+        },
+      },
     ]);
   }
 
   /** Ends a call. */
   end(key: string, { status, result }: CallEnd): AgentEvent[] {
     return this.#change(key, ({ liveContent: _shown, ...call }) => {
-      const before = status === ToolCallStatus.SUCCEEDED ? this.#begin(key, call) : [];
+      const before =
+        status === ToolCallStatus.SUCCEEDED ? this.#begin(key, call) : [];
       this.#undecided.delete(key);
       return [...before, { call: { ...unasked(call), status, result } }];
     });
   }
 
-  /** The versions of a call up to the one that runs; none if it runs already. */
+  /**
+   * The versions of a call up to the one that runs; none if it runs already.
+   */
   #begin(key: string, call: ToolCall): CallUpdate[] {
     if (call.status !== ToolCallStatus.PENDING) return [];
-    const running = { call: { ...unasked(call), status: ToolCallStatus.EXECUTING } };
+    const running = {
+      call: { ...unasked(call), status: ToolCallStatus.EXECUTING },
+    };
     if (!this.#undecided.delete(key)) return [running];
-    const detail = this.#detail(key, { ...CODEX_DECIDED, stage: ToolCallStage.SCHEDULED });
+    const detail = this.#detail(key, {
+      ...CODEX_DECIDED,
+      stage: ToolCallStage.SCHEDULED,
+    });
     return [{ call: unasked(call), detail }, running];
   }
 

@@ -8,7 +8,11 @@ import {
   ToolCallStage,
   ToolCallStatus,
 } from "@devtool/schema";
-import { canonicalJson, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  canonicalJson,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import {
   type AgentEvent,
   Code,
@@ -36,7 +40,10 @@ export interface CodexTurnOptions {
   readonly workspace: string;
   /** Calls that an earlier run of the turn left, and that Codex makes again. */
   readonly answered: readonly AnsweredCall[];
-  /** Returns the parameters of `turn/start` beside the thread and the input, for the mode that the session has now. */
+  /**
+   * Returns the parameters of `turn/start` beside the thread and the input, for
+   * the mode that the session has now.
+   */
   readonly settings: () => JsonObject;
   /** Returns the approval mode for the permission policy. */
   readonly approvalMode: () => ApprovalMode;
@@ -45,12 +52,21 @@ export interface CodexTurnOptions {
 }
 
 /** The event that the turn waits for. */
-type Incoming = ServerMessage | { readonly case: "act"; readonly act: () => AgentEvent[]; readonly done: () => void };
+type Incoming =
+  | ServerMessage
+  | {
+      readonly case: "act";
+      readonly act: () => AgentEvent[];
+      readonly done: () => void;
+    };
 
 /** The time that Codex has to interrupt its turn, in milliseconds. */
 const INTERRUPT_MS = 2000;
 
-/** Runs one turn of Codex, from its input to `turn/completed`, and yields events of the agent. */
+/**
+ * Runs one turn of Codex, from its input to `turn/completed`, and yields events
+ * of the agent.
+ */
 export class CodexTurn {
   readonly #options: CodexTurnOptions;
   readonly #inbox = new Inbox<Incoming>();
@@ -65,15 +81,24 @@ export class CodexTurn {
   #hasEnded = false;
   /** The approval mode with which the turn of Codex began. */
   #mode: ApprovalMode | undefined;
-  /** Input that arrived too late for the turn of Codex, or that changes its mode: the next one begins with it. */
+  /**
+   * Input that arrived too late for the turn of Codex, or that changes its
+   * mode: the next one begins with it.
+   */
   #late: JsonObject[] = [];
 
   constructor(options: CodexTurnOptions) {
     this.#options = options;
     this.#answered = options.answered;
-    const { turn, server, threadId, workspace, approvalMode, permission, now } = options;
+    const { turn, server, threadId, workspace, approvalMode, permission, now } =
+      options;
     const calls = this.#calls;
-    this.#items = new ItemStream({ calls, threadId, workspace, begin: (itemId, call) => this.#begin(itemId, call) });
+    this.#items = new ItemStream({
+      calls,
+      threadId,
+      workspace,
+      begin: (itemId, call) => this.#begin(itemId, call),
+    });
     this.#questions = new Questions({
       turn,
       server,
@@ -92,25 +117,36 @@ export class CodexTurn {
         this.#inbox.push({ case: "act", act, done: resolve });
         await promise;
       },
-      steer: (text) => this.#steer([textInput(text)], AbortSignal.timeout(INTERRUPT_MS)),
+      steer: (text) =>
+        this.#steer([textInput(text)], AbortSignal.timeout(INTERRUPT_MS)),
       now,
     });
   }
 
   /**
-   * Gives Codex an input and yields what it does. Returns its last turn (`Turn` of the app-server) when it has ended.
+   * Gives Codex an input and yields what it does. Returns its last turn (`Turn`
+   * of the app-server) when it has ended.
    *
    * When the signal aborts, it interrupts Codex and rejects with the reason.
    */
-  async *run(input: readonly JsonObject[], signal: AbortSignal): AsyncGenerator<AgentEvent, JsonObject> {
+  async *run(
+    input: readonly JsonObject[],
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, JsonObject> {
     using _attached = this.#options.server.attach(this.#inbox);
     const asking = new AbortController();
     try {
-      let ended = yield* this.#runOnce(input, AbortSignal.any([signal, asking.signal]));
+      let ended = yield* this.#runOnce(
+        input,
+        AbortSignal.any([signal, asking.signal]),
+      );
       while (this.#late.length > 0) {
         const late = this.#late;
         this.#late = [];
-        ended = yield* this.#runOnce(late, AbortSignal.any([signal, asking.signal]));
+        ended = yield* this.#runOnce(
+          late,
+          AbortSignal.any([signal, asking.signal]),
+        );
       }
       return ended;
     } catch (reason) {
@@ -123,10 +159,13 @@ export class CodexTurn {
   }
 
   /**
-   * Ends what ran when the app-server failed, and waits for the answers to what it asked. Returns them; none when nothing
-   * is asked, or when something ran, so that nobody knows how far it got.
+   * Ends what ran when the app-server failed, and waits for the answers to what
+   * it asked. Returns them; none when nothing is asked, or when something ran,
+   * so that nobody knows how far it got.
    */
-  async *outlive(signal: AbortSignal): AsyncGenerator<AgentEvent, readonly AnsweredCall[]> {
+  async *outlive(
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, readonly AnsweredCall[]> {
     const { turn } = this.#options;
     const asked: string[] = [];
     let isLost = false;
@@ -135,55 +174,89 @@ export class CodexTurn {
       if (call?.status === ToolCallStatus.EXECUTING) {
         isLost = true;
         yield* this.#calls.end(key, LEFT_OPEN);
-      } else if (this.#questions.isOwnCall(key)) yield* this.#calls.end(key, CANCELLED);
+      } else if (this.#questions.isOwnCall(key))
+        yield* this.#calls.end(key, CANCELLED);
       else if (call && !this.#calls.mayAsk(key)) asked.push(call.toolCallId);
     }
     if (isLost) return [];
-    return Promise.all(asked.map((toolCallId) => answerTo(turn, toolCallId, signal)));
+    return Promise.all(
+      asked.map((toolCallId) => answerTo(turn, toolCallId, signal)),
+    );
   }
 
-  async *#runOnce(input: readonly JsonObject[], signal: AbortSignal): AsyncGenerator<AgentEvent, JsonObject> {
+  async *#runOnce(
+    input: readonly JsonObject[],
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, JsonObject> {
     const { turn, server, threadId, settings } = this.#options;
     this.#mode = turn.task.sessionSettings?.approvalMode;
-    const started = await server.request("turn/start", { ...settings(), threadId, input: [...input] }, signal);
+    const started = await server.request(
+      "turn/start",
+      { ...settings(), threadId, input: [...input] },
+      signal,
+    );
     this.#turnId = stringOrEmpty(objectOrEmpty(started.turn).id);
     for (;;) {
-      const message = await this.#inbox.next(this.#items.hasNewOutput ? SHOW_INTERVAL_MS : undefined, signal);
+      const message = await this.#inbox.next(
+        this.#items.hasNewOutput ? SHOW_INTERVAL_MS : undefined,
+        signal,
+      );
       if (message?.case === "notification" && this.#isEnd(message)) {
-        // Ends the calls that Codex left open, and those that it should have made again and did not.
-        for (const { call } of this.#answered) this.#calls.adopt(call.toolCallId, call);
-        const outdated = new Set(this.#answered.map(({ call }) => call.toolCallId));
+        // Ends the calls that Codex left open, and those that it should have
+        // made again and did not.
+        for (const { call } of this.#answered)
+          this.#calls.adopt(call.toolCallId, call);
+        const outdated = new Set(
+          this.#answered.map(({ call }) => call.toolCallId),
+        );
         this.#answered = [];
-        for (const key of this.#calls.open) yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
+        for (const key of this.#calls.open)
+          yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
         return objectOrEmpty(message.params.turn);
       }
       if (message) yield* await this.#receive(message, signal);
       if (message?.case === "act") message.done();
       yield* this.#items.showOutput(this.#options.now().getTime());
-      // Messages that steer Codex are given to it between two items, while no call is open.
-      const isBetweenItems = message?.case === "notification" && message.method === "item/completed";
+      // Messages that steer Codex are given to it between two items, while no
+      // call is open.
+      const isBetweenItems =
+        message?.case === "notification" && message.method === "item/completed";
       if (isBetweenItems && this.#calls.open.length === 0) {
         const known = turn.task.history.length;
         turn.takeSteering();
-        const steering = turn.task.history.slice(known).flatMap(inputFromMessage);
-        if (turn.task.sessionSettings?.approvalMode !== this.#mode) this.#late.push(...steering);
+        const steering = turn.task.history
+          .slice(known)
+          .flatMap(inputFromMessage);
+        if (turn.task.sessionSettings?.approvalMode !== this.#mode)
+          this.#late.push(...steering);
         else if (steering.length > 0) await this.#steer(steering, signal);
       }
     }
   }
 
-  async #receive(message: Incoming, signal: AbortSignal): Promise<AgentEvent[]> {
+  async #receive(
+    message: Incoming,
+    signal: AbortSignal,
+  ): Promise<AgentEvent[]> {
     switch (message.case) {
       case "act":
         return message.act();
       case "request":
-        this.#questions.handle(message, signal).catch((reason: Error) => this.#inbox.fail(reason));
+        this.#questions
+          .handle(message, signal)
+          .catch((reason: Error) => this.#inbox.fail(reason));
         return [];
       case "notification": {
         const { threadId, turnId } = message.params;
-        if (message.method === "serverRequest/resolved") this.#questions.withdraw(message.params);
+        if (message.method === "serverRequest/resolved")
+          this.#questions.withdraw(message.params);
         // A resumed thread repeats some notifications of earlier turns.
-        if (threadId === this.#options.threadId && typeof turnId === "string" && turnId !== this.#turnId) return [];
+        if (
+          threadId === this.#options.threadId &&
+          typeof turnId === "string" &&
+          turnId !== this.#turnId
+        )
+          return [];
         return this.#items.receive(message.method, message.params);
       }
       default:
@@ -191,16 +264,31 @@ export class CodexTurn {
     }
   }
 
-  #isEnd({ method, params }: Extract<ServerMessage, { case: "notification" }>): boolean {
-    if (method !== "turn/completed" || params.threadId !== this.#options.threadId) return false;
+  #isEnd({
+    method,
+    params,
+  }: Extract<ServerMessage, { case: "notification" }>): boolean {
+    if (
+      method !== "turn/completed" ||
+      params.threadId !== this.#options.threadId
+    )
+      return false;
     return objectOrEmpty(params.turn).id === this.#turnId;
   }
 
-  /** Begins a call, or takes up the one that an earlier run of the turn asked about. */
-  #begin(itemId: string, { toolName, description, args }: ItemCall): AgentEvent[] {
+  /**
+   * Begins a call, or takes up the one that an earlier run of the turn asked
+   * about.
+   */
+  #begin(
+    itemId: string,
+    { toolName, description, args }: ItemCall,
+  ): AgentEvent[] {
     const wanted = canonicalJson(structFromJson(args));
     const again = this.#answered.find(
-      ({ call }) => call.toolName === toolName && canonicalJson(call.inputParameters ?? {}) === wanted,
+      ({ call }) =>
+        call.toolName === toolName &&
+        canonicalJson(call.inputParameters ?? {}) === wanted,
     );
     if (again) {
       this.#answered = this.#answered.filter((answered) => answered !== again);
@@ -208,10 +296,16 @@ export class CodexTurn {
       this.#calls.adopt(itemId, again.call);
       return [];
     }
-    // The id of an item is its model's. Models of another turn may have used it.
+    // The id of an item is its model's. Models of another turn may have used
+    // it.
     const isUsed = findToolCall(this.#options.turn.task, itemId) !== undefined;
     const toolCallId = isUsed ? `${itemId}-${this.#turnId}` : itemId;
-    return this.#calls.add(itemId, { toolCallId, toolName, description, inputParameters: structFromJson(args) });
+    return this.#calls.add(itemId, {
+      toolCallId,
+      toolName,
+      description,
+      inputParameters: structFromJson(args),
+    });
   }
 
   async #steer(input: JsonObject[], signal: AbortSignal): Promise<void> {
@@ -227,7 +321,11 @@ export class CodexTurn {
     const { server, threadId } = this.#options;
     const signal = AbortSignal.timeout(INTERRUPT_MS);
     try {
-      await server.request("turn/interrupt", { threadId, turnId: this.#turnId }, signal);
+      await server.request(
+        "turn/interrupt",
+        { threadId, turnId: this.#turnId },
+        signal,
+      );
       for (;;) {
         const message = await this.#inbox.next(undefined, signal);
         if (message?.case === "notification" && this.#isEnd(message)) return;
@@ -238,22 +336,49 @@ export class CodexTurn {
   }
 }
 
-/** Returns the answer to a call that asked: the recorded one, or the one that comes. */
-async function answerTo(turn: Turn, toolCallId: string, signal: AbortSignal): Promise<AnsweredCall> {
+/**
+ * Returns the answer to a call that asked: the recorded one, or the one that
+ * comes.
+ */
+async function answerTo(
+  turn: Turn,
+  toolCallId: string,
+  signal: AbortSignal,
+): Promise<AnsweredCall> {
   turn.confirmations.open(toolCallId);
   const detail = findToolCallDetail(turn.task, toolCallId);
   const isOpen = detail?.stage === ToolCallStage.AWAITING_APPROVAL;
-  const recorded = isOpen ? undefined : turn.task.history.flatMap(confirmationsOf);
-  const given = recorded?.findLast((answer) => answer.toolCallId === toolCallId);
+  const recorded = isOpen
+    ? undefined
+    : turn.task.history.flatMap(confirmationsOf);
+  const given = recorded?.findLast(
+    (answer) => answer.toolCallId === toolCallId,
+  );
   const answer = given ?? (await turn.confirmations.wait(toolCallId, signal));
   const call = findToolCall(turn.task, toolCallId);
-  if (!call) throw new DevtoolError(`tool call ${quoted(toolCallId)} is not in the task`, Code.Internal);
+  if (!call)
+    throw new DevtoolError(
+      `tool call ${quoted(toolCallId)} is not in the task`,
+      Code.Internal,
+    );
   return { call, answer, digest: detail?.digest ?? new Uint8Array() };
 }
 
-const LEFT_OPEN = failedWith("interrupted", "Codex ended its turn while the call was open: its outcome is unknown");
-const OUTDATED = failedWith("approval_outdated", "Codex did not make the call again: it did not run");
+const LEFT_OPEN = failedWith(
+  "interrupted",
+  "Codex ended its turn while the call was open: its outcome is unknown",
+);
+const OUTDATED = failedWith(
+  "approval_outdated",
+  "Codex did not make the call again: it did not run",
+);
 
-function failedWith(type: "interrupted" | "approval_outdated", message: string): CallEnd {
-  return { status: ToolCallStatus.FAILED, result: { case: "error", value: toolFailure(type, message) } };
+function failedWith(
+  type: "interrupted" | "approval_outdated",
+  message: string,
+): CallEnd {
+  return {
+    status: ToolCallStatus.FAILED,
+    result: { case: "error", value: toolFailure(type, message) },
+  };
 }

@@ -2,7 +2,12 @@ import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type FileDiff, FileDiffSchema } from "@devtool/schema";
-import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  defined,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { isInside } from "@devtool/server/agent";
 
 /** The maximum size of a file that is read to show a change, in bytes. */
@@ -47,7 +52,10 @@ export function changesArgs(changes: readonly FileChange[]): JsonObject {
 /** Returns a one-line description of changes. */
 export function describeChanges(changes: readonly FileChange[]): string {
   return changes
-    .map(({ path, kind, movePath }) => `${kind} ${path}${movePath === "" ? "" : ` and move it to ${movePath}`}`)
+    .map(
+      ({ path, kind, movePath }) =>
+        `${kind} ${path}${movePath === "" ? "" : ` and move it to ${movePath}`}`,
+    )
     .join(", ");
 }
 
@@ -57,16 +65,25 @@ export function unifiedDiff(changes: readonly FileChange[]): string {
 }
 
 /**
- * Returns a change with the whole content of its file before and after. Must be called before the change is made.
+ * Returns a change with the whole content of its file before and after. Must be
+ * called before the change is made.
  *
- * Undefined when that cannot be shown: the file is outside of the workspace, moved, too large or not as the change
- * expects it.
+ * Undefined when that cannot be shown: the file is outside of the workspace,
+ * moved, too large or not as the change expects it.
  */
-export async function fileDiffOf(change: FileChange, workspace: string): Promise<FileDiff | undefined> {
+export async function fileDiffOf(
+  change: FileChange,
+  workspace: string,
+): Promise<FileDiff | undefined> {
   const { path, kind, movePath, diff } = change;
   if (!isInside(workspace, path) || movePath !== "") return undefined;
-  const fields = { fileName: basename(path), filePath: path, formattedDiff: formatChange(change) };
-  if (kind === "add") return create(FileDiffSchema, { ...fields, newContent: diff });
+  const fields = {
+    fileName: basename(path),
+    filePath: path,
+    formattedDiff: formatChange(change),
+  };
+  if (kind === "add")
+    return create(FileDiffSchema, { ...fields, newContent: diff });
   let oldContent: string;
   try {
     if ((await stat(path)).size > MAX_FILE_BYTES) return undefined;
@@ -75,7 +92,9 @@ export async function fileDiffOf(change: FileChange, workspace: string): Promise
     return undefined;
   }
   const newContent = kind === "delete" ? "" : applyHunks(oldContent, diff);
-  return newContent === undefined ? undefined : create(FileDiffSchema, defined({ ...fields, oldContent, newContent }));
+  return newContent === undefined
+    ? undefined
+    : create(FileDiffSchema, defined({ ...fields, oldContent, newContent }));
 }
 
 function formatChange({ path, kind, movePath, diff }: FileChange): string {
@@ -83,16 +102,23 @@ function formatChange({ path, kind, movePath, diff }: FileChange): string {
   const after = kind === "delete" ? "/dev/null" : movePath || path;
   const header = `--- ${before}\n+++ ${after}\n`;
   if (diff === "") return header;
-  if (kind === "update") return `${header}${diff.endsWith("\n") ? diff : `${diff}\n`}`;
+  if (kind === "update")
+    return `${header}${diff.endsWith("\n") ? diff : `${diff}\n`}`;
   // One hunk adds or deletes the whole file.
   const lines = diff.replace(/\n$/, "").split("\n");
-  const [sign, range] = kind === "add" ? ["+", `-0,0 +1,${lines.length}`] : ["-", `-1,${lines.length} +0,0`];
+  const [sign, range] =
+    kind === "add"
+      ? ["+", `-0,0 +1,${lines.length}`]
+      : ["-", `-1,${lines.length} +0,0`];
   return `${header}@@ ${range} @@\n${lines.map((line) => `${sign}${line}\n`).join("")}`;
 }
 
 const HUNK = /^@@ -(?<start>\d+)(?:,\d+)? \+\d+(?:,\d+)? @@/;
 
-/** Applies the hunks of a unified diff to a text. Undefined when they do not fit exactly. */
+/**
+ * Applies the hunks of a unified diff to a text. Undefined when they do not fit
+ * exactly.
+ */
 function applyHunks(text: string, diff: string): string | undefined {
   const old = text.split("\n");
   const result: string[] = [];

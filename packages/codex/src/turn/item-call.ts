@@ -1,9 +1,24 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { structFromJson, ToolCallStatus, ToolOutputSchema } from "@devtool/schema";
-import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  structFromJson,
+  ToolCallStatus,
+  ToolOutputSchema,
+} from "@devtool/schema";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { toolFailure } from "@devtool/server/agent";
 import { CANCELLED, type CallEnd } from "./call-book.ts";
-import { changesArgs, describeChanges, readChanges, unifiedDiff } from "./file-change.ts";
+import {
+  changesArgs,
+  describeChanges,
+  readChanges,
+  unifiedDiff,
+} from "./file-change.ts";
 import { scriptOf } from "./shell-text.ts";
 
 /** The tool call that a thread item describes. */
@@ -13,43 +28,86 @@ export interface ItemCall {
   readonly args: JsonObject;
 }
 
-/** Returns the tool call that a thread item stands for. Undefined for items that are not tool calls. */
+/**
+ * Returns the tool call that a thread item stands for. Undefined for items that
+ * are not tool calls.
+ */
 export function callOfItem(item: JsonObject): ItemCall | undefined {
   switch (item.type) {
     case "commandExecution": {
       const command = scriptOf(stringOrEmpty(item.command));
-      return { toolName: "shell", description: command, args: { command, cwd: stringOrEmpty(item.cwd) } };
+      return {
+        toolName: "shell",
+        description: command,
+        args: { command, cwd: stringOrEmpty(item.cwd) },
+      };
     }
     case "fileChange": {
       const changes = readChanges(item.changes);
-      return { toolName: "apply_patch", description: describeChanges(changes), args: changesArgs(changes) };
+      return {
+        toolName: "apply_patch",
+        description: describeChanges(changes),
+        args: changesArgs(changes),
+      };
     }
     case "mcpToolCall": {
-      const [server, tool] = [stringOrEmpty(item.server), stringOrEmpty(item.tool)];
-      return { toolName: `mcp__${server}__${tool}`, description: `${tool} of ${server}`, args: argsOf(item.arguments) };
+      const [server, tool] = [
+        stringOrEmpty(item.server),
+        stringOrEmpty(item.tool),
+      ];
+      return {
+        toolName: `mcp__${server}__${tool}`,
+        description: `${tool} of ${server}`,
+        args: argsOf(item.arguments),
+      };
     }
     case "dynamicToolCall": {
       const tool = stringOrEmpty(item.tool);
-      return { toolName: tool, description: tool, args: argsOf(item.arguments) };
+      return {
+        toolName: tool,
+        description: tool,
+        args: argsOf(item.arguments),
+      };
     }
     case "collabAgentToolCall": {
       const { tool, senderThreadId = "", receiverThreadIds = [] } = item;
       const prompt = item.prompt ?? undefined;
-      const threads = { parent_thread_id: senderThreadId, child_thread_ids: receiverThreadIds };
+      const threads = {
+        parent_thread_id: senderThreadId,
+        child_thread_ids: receiverThreadIds,
+      };
       return {
         toolName: `agent:${stringOrEmpty(tool)}`,
         description: stringOrEmpty(prompt),
-        args: structFromJson(defined({ ...threads, prompt, model: item.model ?? undefined })),
+        args: structFromJson(
+          defined({ ...threads, prompt, model: item.model ?? undefined }),
+        ),
       };
     }
     case "webSearch":
-      return { toolName: "web_search", description: stringOrEmpty(item.query), args: { query: item.query ?? "" } };
+      return {
+        toolName: "web_search",
+        description: stringOrEmpty(item.query),
+        args: { query: item.query ?? "" },
+      };
     case "imageView":
-      return { toolName: "view_image", description: stringOrEmpty(item.path), args: { path: item.path ?? "" } };
+      return {
+        toolName: "view_image",
+        description: stringOrEmpty(item.path),
+        args: { path: item.path ?? "" },
+      };
     case "imageGeneration":
-      return { toolName: "generate_image", description: stringOrEmpty(item.revisedPrompt), args: {} };
+      return {
+        toolName: "generate_image",
+        description: stringOrEmpty(item.revisedPrompt),
+        args: {},
+      };
     case "sleep":
-      return { toolName: "sleep", description: `${item.durationMs} ms`, args: { duration_ms: item.durationMs ?? 0 } };
+      return {
+        toolName: "sleep",
+        description: `${item.durationMs} ms`,
+        args: { duration_ms: item.durationMs ?? 0 },
+      };
     default:
       return undefined;
   }
@@ -57,31 +115,53 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
 
 /** Returns how the call of a completed item ended. */
 export function endOfItem(item: JsonObject): CallEnd {
-  if (item.status === "declined" || item.status === "interrupted") return CANCELLED;
-  const hasFailed = item.status === "failed" || isObject(item.error) || isObject(item.failure);
+  if (item.status === "declined" || item.status === "interrupted")
+    return CANCELLED;
+  const hasFailed =
+    item.status === "failed" || isObject(item.error) || isObject(item.failure);
   switch (item.type) {
     case "commandExecution": {
       const { exitCode } = item;
-      const code = typeof exitCode === "number" && Number.isInteger(exitCode) ? exitCode : undefined;
+      const code =
+        typeof exitCode === "number" && Number.isInteger(exitCode)
+          ? exitCode
+          : undefined;
       const output = stringOrEmpty(item.aggregatedOutput);
       if (!hasFailed) return succeeded(output);
-      return failed(output || (code === undefined ? "the command failed" : `exit code ${code}`), code);
+      return failed(
+        output ||
+          (code === undefined ? "the command failed" : `exit code ${code}`),
+        code,
+      );
     }
     case "fileChange": {
       const changes = readChanges(item.changes);
-      return hasFailed ? failed("the change could not be applied") : succeeded(unifiedDiff(changes));
+      return hasFailed
+        ? failed("the change could not be applied")
+        : succeeded(unifiedDiff(changes));
     }
     case "mcpToolCall":
       return endOfMcpCall(item);
     case "imageGeneration":
-      if (hasFailed) return failed(stringOrEmpty(objectOrEmpty(item.failure).message));
-      return succeeded(stringOrEmpty(item.savedPath) || stringOrEmpty(item.fileId) || "the image was not saved");
+      if (hasFailed)
+        return failed(stringOrEmpty(objectOrEmpty(item.failure).message));
+      return succeeded(
+        stringOrEmpty(item.savedPath) ||
+          stringOrEmpty(item.fileId) ||
+          "the image was not saved",
+      );
     case "collabAgentToolCall":
-      return hasFailed ? failed("the call failed") : succeeded({ agents: item.agentsStates ?? {} });
+      return hasFailed
+        ? failed("the call failed")
+        : succeeded({ agents: item.agentsStates ?? {} });
     case "dynamicToolCall":
-      return hasFailed ? failed("the call failed") : succeeded({ content: item.contentItems ?? [] });
+      return hasFailed
+        ? failed("the call failed")
+        : succeeded({ content: item.contentItems ?? [] });
     case "webSearch":
-      return succeeded(defined({ action: item.action, results: item.results ?? undefined }));
+      return succeeded(
+        defined({ action: item.action, results: item.results ?? undefined }),
+      );
     default:
       return succeeded("");
   }
@@ -115,7 +195,10 @@ function succeeded(output: string | JsonObject): CallEnd {
         ? { case: "text", value: output }
         : { case: "structuredData", value: structFromJson(output) },
   });
-  return { status: ToolCallStatus.SUCCEEDED, result: { case: "output", value } };
+  return {
+    status: ToolCallStatus.SUCCEEDED,
+    result: { case: "output", value },
+  };
 }
 
 function failed(message: string, exitCode?: number): CallEnd {

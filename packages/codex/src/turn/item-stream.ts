@@ -7,7 +7,11 @@ import {
   ToolOutputSchema,
   UsageSchema,
 } from "@devtool/schema";
-import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import type { AgentEvent } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import { type FileChange, fileDiffOf, readChanges } from "./file-change.ts";
@@ -20,24 +24,40 @@ const MAX_NOTICE_LENGTH = 2000;
 /** Dependencies of `ItemStream`. */
 export interface ItemStreamOptions {
   readonly calls: CallBook;
-  /** The thread of the conversation. Other threads are those of its sub-agents. */
+  /**
+   * The thread of the conversation. Other threads are those of its sub-agents.
+   */
   readonly threadId: string;
   /** An absolute path. */
   readonly workspace: string;
-  /** Begins a call: returns the events that publish it, under the id of its item. */
-  readonly begin: (itemId: string, call: { toolName: string; description: string; args: JsonObject }) => AgentEvent[];
+  /**
+   * Begins a call: returns the events that publish it, under the id of its
+   * item.
+   */
+  readonly begin: (
+    itemId: string,
+    call: { toolName: string; description: string; args: JsonObject },
+  ) => AgentEvent[];
 }
 
-/** The changes of a `fileChange` item, with the content of the file if it is one that can be shown. */
+/**
+ * The changes of a `fileChange` item, with the content of the file if it is one
+ * that can be shown.
+ */
 export interface ProposedChanges {
   readonly changes: readonly FileChange[];
   readonly diff: FileDiff | undefined;
 }
 
 /** Translates a notification. */
-type Handler = (stream: ItemStream, params: JsonObject) => AgentEvent[] | Promise<AgentEvent[]>;
+type Handler = (
+  stream: ItemStream,
+  params: JsonObject,
+) => AgentEvent[] | Promise<AgentEvent[]>;
 
-/** Translates the notifications about one turn of Codex to events of the agent. */
+/**
+ * Translates the notifications about one turn of Codex to events of the agent.
+ */
 export class ItemStream {
   readonly #options: ItemStreamOptions;
   readonly #changes = new Map<string, ProposedChanges>();
@@ -46,7 +66,10 @@ export class ItemStream {
   readonly #thoughts = new Map<string, string[]>();
   /** The items whose text arrived in pieces. */
   readonly #streamed = new Set<string>();
-  /** The id of the agent message whose text came last, if no call has begun or ended since. */
+  /**
+   * The id of the agent message whose text came last, if no call has begun or
+   * ended since.
+   */
   #speaker = "";
   #lastDiff = "";
 
@@ -64,13 +87,19 @@ export class ItemStream {
     return this.#changes.get(itemId) ?? { changes: [], diff: undefined };
   }
 
-  /** Returns the events of a notification; none for a notification that is not translated. */
+  /**
+   * Returns the events of a notification; none for a notification that is not
+   * translated.
+   */
   async receive(method: string, params: JsonObject): Promise<AgentEvent[]> {
     const handler = HANDLERS.get(method);
     return handler ? handler(this, params) : [];
   }
 
-  /** Returns new versions of the calls with new output, at a time in milliseconds. */
+  /**
+   * Returns new versions of the calls with new output, at a time in
+   * milliseconds.
+   */
   showOutput(nowMs: number): AgentEvent[] {
     return [...this.#outputs].flatMap(([itemId, output]) => {
       const text = output.take(nowMs);
@@ -82,12 +111,18 @@ export class ItemStream {
     const item = objectOrEmpty(sent);
     const itemId = stringOrEmpty(item.id);
     const call = callOfItem(item);
-    if (!call) return item.type === "enteredReviewMode" ? notice("Codex begins a review.") : [];
+    if (!call)
+      return item.type === "enteredReviewMode"
+        ? notice("Codex begins a review.")
+        : [];
     this.#speaker = "";
     if (item.type === "fileChange") await this.#keepChanges(itemId, item);
     const begun = this.#options.begin(itemId, call);
-    // A command that has a process runs. Without one it may still ask; the others ask before they start, if at all.
-    const asksFirst = item.type === "fileChange" || (item.type === "commandExecution" && !item.processId);
+    // A command that has a process runs. Without one it may still ask; the
+    // others ask before they start, if at all.
+    const asksFirst =
+      item.type === "fileChange" ||
+      (item.type === "commandExecution" && !item.processId);
     return asksFirst ? begun : [...begun, ...this.#options.calls.run(itemId)];
   }
 
@@ -96,17 +131,24 @@ export class ItemStream {
     const itemId = stringOrEmpty(item.id);
     switch (item.type) {
       case "agentMessage":
-        return this.#streamed.has(itemId) ? [] : this.#say(params, itemId, stringOrEmpty(item.text));
+        return this.#streamed.has(itemId)
+          ? []
+          : this.#say(params, itemId, stringOrEmpty(item.text));
       case "reasoning":
         return this.#endThoughts(params, item);
       case "plan":
-        return artifact(`plan-${itemId}`, "Plan", { text: stringOrEmpty(item.text), mediaType: "text/markdown" });
+        return artifact(`plan-${itemId}`, "Plan", {
+          text: stringOrEmpty(item.text),
+          mediaType: "text/markdown",
+        });
       case "exitedReviewMode":
         return this.#say(params, itemId, stringOrEmpty(item.review));
       case "contextCompaction":
         return notice("Codex summarized the conversation for its model.");
       case "subAgentActivity":
-        return notice(`Codex's agent ${stringOrEmpty(item.agentPath)} ${stringOrEmpty(item.kind)}.`);
+        return notice(
+          `Codex's agent ${stringOrEmpty(item.agentPath)} ${stringOrEmpty(item.kind)}.`,
+        );
     }
     const call = callOfItem(item);
     if (!call) return [];
@@ -116,9 +158,18 @@ export class ItemStream {
     const begun = known ? [] : this.#options.begin(itemId, call);
     const end = endOfItem(item);
     const diff = this.#changes.get(itemId)?.diff;
-    if (end.result.case !== "output" || !diff) return [...begun, ...this.#options.calls.end(itemId, end)];
-    const value = create(ToolOutputSchema, { result: { case: "diff", value: diff } });
-    return [...begun, ...this.#options.calls.end(itemId, { ...end, result: { case: "output", value } })];
+    if (end.result.case !== "output" || !diff)
+      return [...begun, ...this.#options.calls.end(itemId, end)];
+    const value = create(ToolOutputSchema, {
+      result: { case: "diff", value: diff },
+    });
+    return [
+      ...begun,
+      ...this.#options.calls.end(itemId, {
+        ...end,
+        result: { case: "output", value },
+      }),
+    ];
   }
 
   messageDelta(params: JsonObject): AgentEvent[] {
@@ -130,7 +181,10 @@ export class ItemStream {
   thoughtDelta({ itemId, delta, summaryIndex }: JsonObject): AgentEvent[] {
     const id = stringOrEmpty(itemId);
     const parts = this.#thoughts.get(id) ?? [];
-    const index = typeof summaryIndex === "number" && summaryIndex >= 0 ? Math.min(summaryIndex, parts.length) : 0;
+    const index =
+      typeof summaryIndex === "number" && summaryIndex >= 0
+        ? Math.min(summaryIndex, parts.length)
+        : 0;
     parts[index] = (parts[index] ?? "") + stringOrEmpty(delta);
     this.#thoughts.set(id, parts);
     return [];
@@ -146,7 +200,10 @@ export class ItemStream {
   }
 
   mcpProgress({ itemId, message }: JsonObject): AgentEvent[] {
-    return this.#options.calls.show(stringOrEmpty(itemId), stringOrEmpty(message));
+    return this.#options.calls.show(
+      stringOrEmpty(itemId),
+      stringOrEmpty(message),
+    );
   }
 
   async patchUpdated({ itemId, changes }: JsonObject): Promise<AgentEvent[]> {
@@ -161,9 +218,17 @@ export class ItemStream {
 
   diffUpdated({ turnId, diff, threadId }: JsonObject): AgentEvent[] {
     const text = stringOrEmpty(diff);
-    if (threadId !== this.#options.threadId || text === "" || text === this.#lastDiff) return [];
+    if (
+      threadId !== this.#options.threadId ||
+      text === "" ||
+      text === this.#lastDiff
+    )
+      return [];
     this.#lastDiff = text;
-    return artifact(`diff-${stringOrEmpty(turnId)}`, "Changes of the turn", { text, mediaType: "text/x-diff" });
+    return artifact(`diff-${stringOrEmpty(turnId)}`, "Changes of the turn", {
+      text,
+      mediaType: "text/x-diff",
+    });
   }
 
   usage({ tokenUsage }: JsonObject): AgentEvent[] {
@@ -180,7 +245,10 @@ export class ItemStream {
     return [{ case: "usage", value }];
   }
 
-  /** Returns a piece of the answer. Each message begins a paragraph. Messages of sub-agents are not part of the answer. */
+  /**
+   * Returns a piece of the answer. Each message begins a paragraph. Messages of
+   * sub-agents are not part of the answer.
+   */
   #say({ threadId }: JsonObject, itemId: string, text: string): AgentEvent[] {
     if (threadId !== this.#options.threadId || text === "") return [];
     const isNext = this.#speaker !== "" && this.#speaker !== itemId;
@@ -188,17 +256,27 @@ export class ItemStream {
     return [{ case: "text", value: isNext ? `\n\n${text}` : text }];
   }
 
-  #endThoughts({ threadId }: JsonObject, { id, summary, content }: JsonObject): AgentEvent[] {
+  #endThoughts(
+    { threadId }: JsonObject,
+    { id, summary, content }: JsonObject,
+  ): AgentEvent[] {
     const pieces = this.#thoughts.get(stringOrEmpty(id)) ?? [];
     this.#thoughts.delete(stringOrEmpty(id));
     if (threadId !== this.#options.threadId) return [];
     const summaries = listOrEmpty(summary).map(stringOrEmpty);
-    const texts = [summaries, pieces, listOrEmpty(content).map(stringOrEmpty)].find((list) => list.length > 0) ?? [];
+    const texts =
+      [summaries, pieces, listOrEmpty(content).map(stringOrEmpty)].find(
+        (list) => list.length > 0,
+      ) ?? [];
     return texts.flatMap((text) => {
       if (text.trim() === "") return [];
       // Codex writes `**Subject** description`.
-      const { subject = "", rest = text } = /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
-      const value = create(AgentThoughtSchema, { subject, description: rest.trim() });
+      const { subject = "", rest = text } =
+        /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
+      const value = create(AgentThoughtSchema, {
+        subject,
+        description: rest.trim(),
+      });
       return [{ case: "thought", value }];
     });
   }
@@ -206,7 +284,10 @@ export class ItemStream {
   async #keepChanges(itemId: string, item: JsonObject): Promise<void> {
     const changes = readChanges(item.changes);
     const [only, ...others] = changes;
-    const diff = only && others.length === 0 ? await fileDiffOf(only, this.#options.workspace) : undefined;
+    const diff =
+      only && others.length === 0
+        ? await fileDiffOf(only, this.#options.workspace)
+        : undefined;
     this.#changes.set(itemId, { changes, diff });
   }
 }
@@ -215,18 +296,35 @@ const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["item/started", (stream, params) => stream.itemStarted(params)],
   ["item/completed", (stream, params) => stream.itemCompleted(params)],
   ["item/agentMessage/delta", (stream, params) => stream.messageDelta(params)],
-  ["item/reasoning/summaryTextDelta", (stream, params) => stream.thoughtDelta(params)],
-  ["item/commandExecution/outputDelta", (stream, params) => stream.outputDelta(params)],
+  [
+    "item/reasoning/summaryTextDelta",
+    (stream, params) => stream.thoughtDelta(params),
+  ],
+  [
+    "item/commandExecution/outputDelta",
+    (stream, params) => stream.outputDelta(params),
+  ],
   ["item/mcpToolCall/progress", (stream, params) => stream.mcpProgress(params)],
-  ["item/fileChange/patchUpdated", (stream, params) => stream.patchUpdated(params)],
+  [
+    "item/fileChange/patchUpdated",
+    (stream, params) => stream.patchUpdated(params),
+  ],
   ["turn/plan/updated", (stream, params) => stream.planUpdated(params)],
   ["turn/diff/updated", (stream, params) => stream.diffUpdated(params)],
   ["thread/tokenUsage/updated", (stream, params) => stream.usage(params)],
   ["warning", (_stream, { message }) => notice(stringOrEmpty(message))],
   ["guardianWarning", (_stream, { message }) => notice(stringOrEmpty(message))],
   ["configWarning", (_stream, { summary }) => notice(stringOrEmpty(summary))],
-  ["model/rerouted", (_stream, { toModel }) => notice(`Codex now uses the model ${stringOrEmpty(toModel)}.`)],
-  ["error", (_stream, { error, willRetry }) => (willRetry === true ? notice(errorText(error)) : [])],
+  [
+    "model/rerouted",
+    (_stream, { toModel }) =>
+      notice(`Codex now uses the model ${stringOrEmpty(toModel)}.`),
+  ],
+  [
+    "error",
+    (_stream, { error, willRetry }) =>
+      willRetry === true ? notice(errorText(error)) : [],
+  ],
 ]);
 
 /** The notifications that become events of the agent. */
@@ -235,13 +333,23 @@ export const CARRIED_NOTIFICATIONS: readonly string[] = [...HANDLERS.keys()];
 /** Returns the text of a turn's error: its message and its kind. */
 export function errorText(error: unknown): string {
   const { message, codexErrorInfo } = objectOrEmpty(error);
-  const kind = typeof codexErrorInfo === "string" ? codexErrorInfo : Object.keys(objectOrEmpty(codexErrorInfo))[0];
-  return kind === undefined || kind === "other" ? stringOrEmpty(message) : `${stringOrEmpty(message)} (${kind})`;
+  const kind =
+    typeof codexErrorInfo === "string"
+      ? codexErrorInfo
+      : Object.keys(objectOrEmpty(codexErrorInfo))[0];
+  return kind === undefined || kind === "other"
+    ? stringOrEmpty(message)
+    : `${stringOrEmpty(message)} (${kind})`;
 }
 
 function notice(text: string): AgentEvent[] {
   if (text === "") return [];
-  return [{ case: "notice", value: create(NoticeSchema, { text: text.slice(0, MAX_NOTICE_LENGTH) }) }];
+  return [
+    {
+      case: "notice",
+      value: create(NoticeSchema, { text: text.slice(0, MAX_NOTICE_LENGTH) }),
+    },
+  ];
 }
 
 function artifact(
@@ -252,10 +360,22 @@ function artifact(
   const part =
     "data" in content
       ? { content: { case: "data" as const, value: content.data } }
-      : { content: { case: "text" as const, value: content.text }, mediaType: content.mediaType };
-  return [{ case: "artifact", value: create(ArtifactUpdateSchema, { artifact: { artifactId, name, parts: [part] } }) }];
+      : {
+          content: { case: "text" as const, value: content.text },
+          mediaType: content.mediaType,
+        };
+  return [
+    {
+      case: "artifact",
+      value: create(ArtifactUpdateSchema, {
+        artifact: { artifactId, name, parts: [part] },
+      }),
+    },
+  ];
 }
 
 function tokenCount(value: unknown): bigint {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : 0n;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0
+    ? BigInt(value)
+    : 0n;
 }

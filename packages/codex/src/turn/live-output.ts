@@ -3,7 +3,10 @@ const MAX_LENGTH = 16 * 1024;
 /** The minimum time between two versions, in milliseconds. */
 export const SHOW_INTERVAL_MS = 200;
 
-/** The output of a running command so far. It is shown at intervals, and its beginning is cut. */
+/**
+ * The output of a running command so far. It is shown at intervals, and its
+ * beginning is cut.
+ */
 export class LiveOutput {
   #tail = "";
   #produced = 0;
@@ -22,9 +25,13 @@ export class LiveOutput {
     this.#isNew = true;
   }
 
-  /** Returns the output to show at a time in milliseconds. Undefined when there is nothing new or it is too soon. */
+  /**
+   * Returns the output to show at a time in milliseconds. Undefined when there
+   * is nothing new or it is too soon.
+   */
   take(nowMs: number): string | undefined {
-    if (!this.#isNew || nowMs - this.#shownAtMs < SHOW_INTERVAL_MS) return undefined;
+    if (!this.#isNew || nowMs - this.#shownAtMs < SHOW_INTERVAL_MS)
+      return undefined;
     this.#isNew = false;
     this.#shownAtMs = nowMs;
     if (this.#produced <= MAX_LENGTH) return this.#tail;

@@ -2,9 +2,11 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { dataText, type File, type Message } from "@devtool/schema";
 
 /**
- * Returns a message as the input of a turn (`UserInput`), in the order of its parts.
+ * Returns a message as the input of a turn (`UserInput`), in the order of its
+ * parts.
  *
- * Images are passed as such. Other files are passed as text: their content if they are text, otherwise their URI or name.
+ * Images are passed as such. Other files are passed as text: their content if
+ * they are text, otherwise their URI or name.
  */
 export function inputFromMessage({ parts }: Message): JsonObject[] {
   return parts.flatMap(({ content }): JsonObject[] => {
@@ -16,7 +18,8 @@ export function inputFromMessage({ parts }: Message): JsonObject[] {
       case "data":
       case "dataValue":
         return [textInput(dataText(content))];
-      // An answer is delivered to its question; the others are parts of the agent's messages.
+      // An answer is delivered to its question; the others are parts of the
+      // agent's messages.
       case "confirmation":
       case "thought":
       case "toolCall":
@@ -44,9 +47,14 @@ function inputFromFile({ name, mediaType, source }: File): JsonObject {
   }
   const bytes = Buffer.from(source.value ?? new Uint8Array());
   if (mediaType.startsWith("image/"))
-    return { type: "image", url: `data:${mediaType};base64,${bytes.toString("base64")}` };
+    return {
+      type: "image",
+      url: `data:${mediaType};base64,${bytes.toString("base64")}`,
+    };
   const text = bytes.toString("utf8");
   return textInput(
-    Buffer.from(text).equals(bytes) ? `${title}:\n${text}` : `${title}: ${bytes.length} bytes that are not text`,
+    Buffer.from(text).equals(bytes)
+      ? `${title}:\n${text}`
+      : `${title}: ${bytes.length} bytes that are not text`,
   );
 }

@@ -9,7 +9,12 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { stringOrEmpty } from "@devtool/schema/json";
-import type { AgentEvent, PermissionDecision, PermissionPolicy, Turn } from "@devtool/server/agent";
+import type {
+  AgentEvent,
+  PermissionDecision,
+  PermissionPolicy,
+  Turn,
+} from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import {
   type Approval,
@@ -19,11 +24,24 @@ import {
   OPTION_REJECT,
   permissionsApproval,
 } from "./approval.ts";
-import { approvalDigest, CANCELLED, type CallBook, type CallEnd } from "./call-book.ts";
+import {
+  approvalDigest,
+  CANCELLED,
+  type CallBook,
+  type CallEnd,
+} from "./call-book.ts";
 import type { ProposedChanges } from "./item-stream.ts";
-import { elicitationAnswer, elicitationQuestion, inputAnswer, inputQuestions } from "./user-question.ts";
+import {
+  elicitationAnswer,
+  elicitationQuestion,
+  inputAnswer,
+  inputQuestions,
+} from "./user-question.ts";
 
-/** A call that waited for its user when the server stopped, and the answer that came since. */
+/**
+ * A call that waited for its user when the server stopped, and the answer that
+ * came since.
+ */
 export interface AnsweredCall {
   readonly call: ToolCall;
   readonly answer: ToolCallConfirmation;
@@ -42,11 +60,20 @@ export interface QuestionsOptions {
   readonly changesOf: (itemId: string) => ProposedChanges;
   /** Returns the approval mode of the turn, for `permission`. */
   readonly approvalMode: () => ApprovalMode;
-  /** Decides about calls before their user is asked. Undefined when the user decides about all. */
+  /**
+   * Decides about calls before their user is asked. Undefined when the user
+   * decides about all.
+   */
   readonly permission: PermissionPolicy | undefined;
-  /** Takes the answer that the user gave to a call before a restart. Undefined when there is none. */
+  /**
+   * Takes the answer that the user gave to a call before a restart. Undefined
+   * when there is none.
+   */
   readonly takeAnswer: (itemId: string) => AnsweredCall | undefined;
-  /** Makes events and yields them in the order of the turn. Resolves when the consumer of the turn asks for the next event. */
+  /**
+   * Makes events and yields them in the order of the turn. Resolves when the
+   * consumer of the turn asks for the next event.
+   */
   readonly publish: (make: () => AgentEvent[]) => Promise<void>;
   /** Sends Codex a message while it works. */
   readonly steer: (text: string) => Promise<void>;
@@ -55,14 +82,24 @@ export interface QuestionsOptions {
 
 const ASK: PermissionDecision = { case: "ask" };
 /** The end of a call that only asked. */
-const ANSWERED: CallEnd = { status: ToolCallStatus.SUCCEEDED, result: { case: undefined } };
+const ANSWERED: CallEnd = {
+  status: ToolCallStatus.SUCCEEDED,
+  result: { case: undefined },
+};
 /** The result of a request for permissions that is declined. */
 const NO_PERMISSIONS: JsonObject = { permissions: {}, scope: "turn" };
 
 /** Handles a request until it is answered. */
-type Handler = (questions: Questions, request: ServerRequest, signal: AbortSignal) => Promise<void>;
+type Handler = (
+  questions: Questions,
+  request: ServerRequest,
+  signal: AbortSignal,
+) => Promise<void>;
 
-/** The questions that Codex asks in one turn. Each is a tool call that waits for its user. */
+/**
+ * The questions that Codex asks in one turn. Each is a tool call that waits for
+ * its user.
+ */
 export class Questions {
   readonly #options: QuestionsOptions;
   /** The requests that are not answered yet, by their id as JSON. */
@@ -74,11 +111,18 @@ export class Questions {
     this.#options = options;
   }
 
-  /** Handles a request of the app-server until it is answered, or until the signal aborts. */
+  /**
+   * Handles a request of the app-server until it is answered, or until the
+   * signal aborts.
+   */
   async handle(request: ServerRequest, signal: AbortSignal): Promise<void> {
     const { server } = this.#options;
     const handler = HANDLERS.get(request.method);
-    if (!handler) return server.refuse(request.id, `devtool does not support ${request.method}`);
+    if (!handler)
+      return server.refuse(
+        request.id,
+        `devtool does not support ${request.method}`,
+      );
     const withdrawn = new AbortController();
     this.#open.set(JSON.stringify(request.id), withdrawn);
     try {
@@ -90,7 +134,10 @@ export class Questions {
     }
   }
 
-  /** Whether a call is only a question, which ends with the process that asked it. */
+  /**
+   * Whether a call is only a question, which ends with the process that asked
+   * it.
+   */
   isOwnCall(key: string): boolean {
     return this.#own.has(key);
   }
@@ -100,18 +147,37 @@ export class Questions {
     this.#open.get(JSON.stringify(requestId ?? null))?.abort();
   }
 
-  async approveCommand(request: ServerRequest, signal: AbortSignal): Promise<void> {
+  async approveCommand(
+    request: ServerRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     await this.#approve(request, commandApproval(request.params), signal);
   }
 
-  async approveChanges(request: ServerRequest, signal: AbortSignal): Promise<void> {
-    const { changes, diff } = this.#options.changesOf(stringOrEmpty(request.params.itemId));
-    await this.#approve(request, fileApproval(changes, diff, request.params), signal);
+  async approveChanges(
+    request: ServerRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { changes, diff } = this.#options.changesOf(
+      stringOrEmpty(request.params.itemId),
+    );
+    await this.#approve(
+      request,
+      fileApproval(changes, diff, request.params),
+      signal,
+    );
   }
 
-  async approvePermissions({ id, params }: ServerRequest, signal: AbortSignal): Promise<void> {
+  async approvePermissions(
+    { id, params }: ServerRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     const approval = permissionsApproval(params);
-    const key = await this.#addQuestion(`permissions-${id}`, "request_permissions", params);
+    const key = await this.#addQuestion(
+      `permissions-${id}`,
+      "request_permissions",
+      params,
+    );
     const { server, calls, publish } = this.#options;
     const decision = await this.#decide(key, approval, signal);
     if (decision.case === "deny") {
@@ -123,48 +189,100 @@ export class Questions {
     server.reply(id, approval.results.get(selectedOptionId) ?? NO_PERMISSIONS);
   }
 
-  async askUser({ id, params }: ServerRequest, signal: AbortSignal): Promise<void> {
+  async askUser(
+    { id, params }: ServerRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     const answers: JsonObject = {};
     for (const question of inputQuestions(params)) {
-      const key = await this.#addQuestion(`input-${id}-${question.id}`, "request_user_input", params);
+      const key = await this.#addQuestion(
+        `input-${id}-${question.id}`,
+        "request_user_input",
+        params,
+      );
       const answer = await this.#ask(key, question.approval, signal);
       await this.#endQuestion(key, answer.selectedOptionId);
-      answers[question.id] = inputAnswer(question, answer.selectedOptionId, this.#textOf(answer));
+      answers[question.id] = inputAnswer(
+        question,
+        answer.selectedOptionId,
+        this.#textOf(answer),
+      );
     }
     this.#options.server.reply(id, { answers });
   }
 
-  async elicit({ id, params }: ServerRequest, signal: AbortSignal): Promise<void> {
+  async elicit(
+    { id, params }: ServerRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { server } = this.#options;
     const approval = elicitationQuestion(params);
-    if (!approval) return server.reply(id, { action: "decline", content: null, _meta: null });
-    const key = await this.#addQuestion(`elicitation-${id}`, "mcp_elicitation", params);
+    if (!approval)
+      return server.reply(id, {
+        action: "decline",
+        content: null,
+        _meta: null,
+      });
+    const key = await this.#addQuestion(
+      `elicitation-${id}`,
+      "mcp_elicitation",
+      params,
+    );
     const answer = await this.#ask(key, approval, signal);
     await this.#endQuestion(key, answer.selectedOptionId);
-    server.reply(id, elicitationAnswer(approval, answer.selectedOptionId, this.#textOf(answer)));
+    server.reply(
+      id,
+      elicitationAnswer(
+        approval,
+        answer.selectedOptionId,
+        this.#textOf(answer),
+      ),
+    );
   }
 
   async tellTime({ id }: ServerRequest): Promise<void> {
-    this.#options.server.reply(id, { currentTimeAt: Math.floor(this.#options.now().getTime() / 1000) });
+    this.#options.server.reply(id, {
+      currentTimeAt: Math.floor(this.#options.now().getTime() / 1000),
+    });
   }
 
-  /** Asks whether an item may go on, unless a rule decides, and answers the request. */
-  async #approve({ id, params }: ServerRequest, approval: CallApproval, signal: AbortSignal): Promise<void> {
+  /**
+   * Asks whether an item may go on, unless a rule decides, and answers the
+   * request.
+   */
+  async #approve(
+    { id, params }: ServerRequest,
+    approval: CallApproval,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { server, calls, publish } = this.#options;
     const itemId = stringOrEmpty(params.itemId);
     const known = this.#takeEarlierAnswer(itemId, approval);
-    const isOfItem = known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
-    const key = isOfItem ? itemId : await this.#addQuestion(`approval-${id}`, "approval", params, itemId);
+    const isOfItem =
+      known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
+    const key = isOfItem
+      ? itemId
+      : await this.#addQuestion(`approval-${id}`, "approval", params, itemId);
     const decision = known ? ASK : await this.#decide(key, approval, signal);
     switch (decision.case) {
       case "allow":
-        await publish(() => [...calls.allow(key, decision), ...(isOfItem ? calls.run(key) : calls.end(key, ANSWERED))]);
-        return server.reply(id, approval.results.get(OPTION_PROCEED_ONCE) ?? { decision: "accept" });
+        await publish(() => [
+          ...calls.allow(key, decision),
+          ...(isOfItem ? calls.run(key) : calls.end(key, ANSWERED)),
+        ]);
+        return server.reply(
+          id,
+          approval.results.get(OPTION_PROCEED_ONCE) ?? { decision: "accept" },
+        );
       case "deny":
         await publish(() => calls.deny(key, decision));
         return server.reply(id, { decision: "decline" });
       case "ask":
-        return this.#answer({ id, itemId, key }, approval, known ?? (await this.#ask(key, approval, signal)));
+        return this.#answer(
+          { id, itemId, key },
+          approval,
+          known ?? (await this.#ask(key, approval, signal)),
+        );
       default:
         return decision satisfies never;
     }
@@ -172,33 +290,71 @@ export class Questions {
 
   /** Gives Codex the user's answer. */
   async #answer(
-    { id, itemId, key }: { readonly id: ServerRequest["id"]; readonly itemId: string; readonly key: string },
+    {
+      id,
+      itemId,
+      key,
+    }: {
+      readonly id: ServerRequest["id"];
+      readonly itemId: string;
+      readonly key: string;
+    },
     approval: Approval,
     answer: ToolCallConfirmation,
   ): Promise<void> {
     const { server, calls, publish } = this.#options;
     const { selectedOptionId } = answer;
-    const changed = answer.modifiedDetails.case === "fileDetails" ? answer.modifiedDetails.value.newContent : undefined;
-    if (selectedOptionId === OPTION_CANCEL || selectedOptionId === OPTION_REJECT || changed !== undefined) {
+    const changed =
+      answer.modifiedDetails.case === "fileDetails"
+        ? answer.modifiedDetails.value.newContent
+        : undefined;
+    if (
+      selectedOptionId === OPTION_CANCEL ||
+      selectedOptionId === OPTION_REJECT ||
+      changed !== undefined
+    ) {
       await publish(() => calls.end(key, CANCELLED));
     } else if (key === itemId) await publish(() => calls.run(key));
     else await this.#endQuestion(key, selectedOptionId);
     if (changed === undefined)
-      return server.reply(id, approval.results.get(selectedOptionId) ?? { decision: "cancel" });
+      return server.reply(
+        id,
+        approval.results.get(selectedOptionId) ?? { decision: "cancel" },
+      );
     server.reply(id, { decision: "decline" });
     const path = this.#options.changesOf(itemId).changes[0]?.path ?? "the file";
-    await this.#options.steer(`I changed your proposal. Write exactly this content to ${path}:\n\n${changed}`);
+    await this.#options.steer(
+      `I changed your proposal. Write exactly this content to ${path}:\n\n${changed}`,
+    );
   }
 
-  /** Takes the answer that was given before a restart. Undefined unless it was given to exactly the same question. */
-  #takeEarlierAnswer(itemId: string, { request, results }: Approval): ToolCallConfirmation | undefined {
+  /**
+   * Takes the answer that was given before a restart. Undefined unless it was
+   * given to exactly the same question.
+   */
+  #takeEarlierAnswer(
+    itemId: string,
+    { request, results }: Approval,
+  ): ToolCallConfirmation | undefined {
     const earlier = this.#options.takeAnswer(itemId);
-    if (!earlier || !results.has(earlier.answer.selectedOptionId)) return undefined;
-    return Buffer.from(earlier.digest).equals(approvalDigest(earlier.call, request)) ? earlier.answer : undefined;
+    if (!earlier || !results.has(earlier.answer.selectedOptionId))
+      return undefined;
+    return Buffer.from(earlier.digest).equals(
+      approvalDigest(earlier.call, request),
+    )
+      ? earlier.answer
+      : undefined;
   }
 
-  /** Decides about a call by the policy. The user decides where no rule does, and when the policy fails. */
-  async #decide(key: string, { claim, coversMore }: CallApproval, signal: AbortSignal): Promise<PermissionDecision> {
+  /**
+   * Decides about a call by the policy. The user decides where no rule does,
+   * and when the policy fails.
+   */
+  async #decide(
+    key: string,
+    { claim, coversMore }: CallApproval,
+    signal: AbortSignal,
+  ): Promise<PermissionDecision> {
     const { permission, calls, turn } = this.#options;
     const { task } = turn;
     if (!permission) return ASK;
@@ -222,21 +378,37 @@ export class Questions {
   }
 
   /** Adds a call that only asks. Returns its key. */
-  async #addQuestion(name: string, toolName: string, params: JsonObject, itemId?: string): Promise<string> {
+  async #addQuestion(
+    name: string,
+    toolName: string,
+    params: JsonObject,
+    itemId?: string,
+  ): Promise<string> {
     const { calls, publish, turn } = this.#options;
     const key = `${stringOrEmpty(params.turnId) || turn.task.sequence}-${name}`;
     this.#own.add(key);
     const parent = calls.find(itemId ?? stringOrEmpty(params.itemId));
     const isRunning = parent?.status === ToolCallStatus.EXECUTING;
-    const description = stringOrEmpty(params.reason) || stringOrEmpty(params.message) || "Codex asks";
+    const description =
+      stringOrEmpty(params.reason) ||
+      stringOrEmpty(params.message) ||
+      "Codex asks";
     await publish(() =>
-      calls.add(key, { toolCallId: key, toolName, description }, isRunning ? parent.toolCallId : undefined),
+      calls.add(
+        key,
+        { toolCallId: key, toolName, description },
+        isRunning ? parent.toolCallId : undefined,
+      ),
     );
     return key;
   }
 
   /** Asks the user about a call, and returns the answer. */
-  async #ask(key: string, { request }: Approval, signal: AbortSignal): Promise<ToolCallConfirmation> {
+  async #ask(
+    key: string,
+    { request }: Approval,
+    signal: AbortSignal,
+  ): Promise<ToolCallConfirmation> {
     const { turn, calls, publish } = this.#options;
     const toolCallId = calls.find(key)?.toolCallId ?? key;
     turn.confirmations.open(toolCallId);
@@ -256,21 +428,40 @@ export class Questions {
   /** Ends a call that only asked. */
   async #endQuestion(key: string, optionId: string): Promise<void> {
     const { calls, publish } = this.#options;
-    if (optionId !== OPTION_CANCEL) await publish(() => calls.end(key, ANSWERED));
+    if (optionId !== OPTION_CANCEL)
+      await publish(() => calls.end(key, ANSWERED));
   }
 
-  /** Returns the text that the user sent together with an answer. It is not trimmed, since it may be a password. */
+  /**
+   * Returns the text that the user sent together with an answer. It is not
+   * trimmed, since it may be a password.
+   */
   #textOf({ toolCallId }: ToolCallConfirmation): string {
     return answerText(this.#options.turn.task, toolCallId);
   }
 }
 
 const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
-  ["item/commandExecution/requestApproval", (questions, ...rest) => questions.approveCommand(...rest)],
-  ["item/fileChange/requestApproval", (questions, ...rest) => questions.approveChanges(...rest)],
-  ["item/permissions/requestApproval", (questions, ...rest) => questions.approvePermissions(...rest)],
-  ["item/tool/requestUserInput", (questions, ...rest) => questions.askUser(...rest)],
-  ["mcpServer/elicitation/request", (questions, ...rest) => questions.elicit(...rest)],
+  [
+    "item/commandExecution/requestApproval",
+    (questions, ...rest) => questions.approveCommand(...rest),
+  ],
+  [
+    "item/fileChange/requestApproval",
+    (questions, ...rest) => questions.approveChanges(...rest),
+  ],
+  [
+    "item/permissions/requestApproval",
+    (questions, ...rest) => questions.approvePermissions(...rest),
+  ],
+  [
+    "item/tool/requestUserInput",
+    (questions, ...rest) => questions.askUser(...rest),
+  ],
+  [
+    "mcpServer/elicitation/request",
+    (questions, ...rest) => questions.elicit(...rest),
+  ],
   ["currentTime/read", (questions, request) => questions.tellTime(request)],
 ]);
 

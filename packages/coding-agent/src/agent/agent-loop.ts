@@ -11,11 +11,18 @@ import {
   type Turn,
 } from "@devtool/server/agent";
 import { newToolCall } from "../tool/run-tools.ts";
-import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
+import {
+  runNewCalls,
+  runOpenCalls,
+  type SchedulerContext,
+} from "../tool/scheduler.ts";
 import type { ToolSet } from "../tool/tool.ts";
 import { type Briefing, TurnBriefing } from "./briefing.ts";
 import { HistoryCompressor } from "./history-compressor.ts";
-import type { HistoryCache, IncrementalHistory } from "./incremental-history.ts";
+import type {
+  HistoryCache,
+  IncrementalHistory,
+} from "./incremental-history.ts";
 import type { ModelRequest, ModelToolCall, StepSource } from "./model.ts";
 
 /** Dependencies and options of an agent loop. */
@@ -29,9 +36,15 @@ export interface AgentLoopOptions {
   readonly policy: PolicyEngine;
   /** The workspace: an absolute path. */
   readonly workspacePath: string;
-  /** Reads the briefing for a model that has the tools with the given names. Called at most once per turn. */
+  /**
+   * Reads the briefing for a model that has the tools with the given names.
+   * Called at most once per turn.
+   */
   readonly readBriefing: (toolNames: readonly string[]) => Promise<Briefing>;
-  /** Ends the processes that earlier turns left running. Called when the task is canceled or the server stops. */
+  /**
+   * Ends the processes that earlier turns left running. Called when the task is
+   * canceled or the server stops.
+   */
   readonly endProcesses: () => Promise<void>;
   /** The prepared histories of all tasks. */
   readonly histories: HistoryCache;
@@ -44,10 +57,11 @@ export interface AgentLoopOptions {
 }
 
 /**
- * Creates an executor that alternates between steps of a model and the tool calls that they request, until a step requests
- * none.
+ * Creates an executor that alternates between steps of a model and the tool
+ * calls that they request, until a step requests none.
  *
- * The state of a turn is the task itself, so a turn that a restart interrupted continues where its log ends.
+ * The state of a turn is the task itself, so a turn that a restart interrupted
+ * continues where its log ends.
  */
 export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
   let history: IncrementalHistory | undefined;
@@ -71,7 +85,8 @@ async function* runTurn(
   const { policy, nextId, onNotice, maxSteps = 200 } = options;
   await using toolSet = await options.openTools(signal);
   await using _processes = {
-    [Symbol.asyncDispose]: () => (signal.aborted ? options.endProcesses() : Promise.resolve()),
+    [Symbol.asyncDispose]: () =>
+      signal.aborted ? options.endProcesses() : Promise.resolve(),
   };
   const context: SchedulerContext = {
     tools: toolSet.tools,
@@ -84,7 +99,12 @@ async function* runTurn(
       return turn.task;
     },
   };
-  for await (const value of runOpenCalls(openToolCalls(turn.task), context, signal)) yield { case: "toolCalls", value };
+  for await (const value of runOpenCalls(
+    openToolCalls(turn.task),
+    context,
+    signal,
+  ))
+    yield { case: "toolCalls", value };
   const model = new TurnModel(options, history, turn, toolSet);
   for (let step = 0; step < maxSteps; step++) {
     turn.takeSteering();
@@ -97,16 +117,29 @@ async function* runTurn(
       }
       const { name, args, signature } = event.value;
       const call = newToolCall(nextId(), name, args);
-      calls.push(signature ? { call, detail: changedDetail(undefined, { modelSignature: signature }) } : { call });
+      calls.push(
+        signature
+          ? {
+              call,
+              detail: changedDetail(undefined, { modelSignature: signature }),
+            }
+          : { call },
+      );
     }
     if (calls.length === 0) return;
-    for await (const value of runNewCalls(calls, context, signal)) yield { case: "toolCalls", value };
+    for await (const value of runNewCalls(calls, context, signal))
+      yield { case: "toolCalls", value };
   }
-  throw new DevtoolError(`the turn took ${maxSteps} steps: limit is ${maxSteps}`, Code.ResourceExhausted);
+  throw new DevtoolError(
+    `the turn took ${maxSteps} steps: limit is ${maxSteps}`,
+    Code.ResourceExhausted,
+  );
 }
 
 /** An event of a step: a tool call to run, or an event for the task's log. */
-type StepEvent = AgentEvent | { readonly case: "toolCall"; readonly value: ModelToolCall };
+type StepEvent =
+  | AgentEvent
+  | { readonly case: "toolCall"; readonly value: ModelToolCall };
 
 /** The model in one turn, with the requests that it gets. */
 class TurnModel {
@@ -117,13 +150,24 @@ class TurnModel {
   readonly #briefing: TurnBriefing;
   readonly #compressor: HistoryCompressor;
 
-  constructor(options: AgentLoopOptions, history: IncrementalHistory, turn: Turn, toolSet: ToolSet) {
+  constructor(
+    options: AgentLoopOptions,
+    history: IncrementalHistory,
+    turn: Turn,
+    toolSet: ToolSet,
+  ) {
     this.#options = options;
     this.#history = history;
     this.#turn = turn;
     this.#toolSet = toolSet;
-    this.#briefing = new TurnBriefing(() => options.readBriefing([...toolSet.tools.keys()]));
-    this.#compressor = new HistoryCompressor(options.source, turn.task.id, options.onNotice);
+    this.#briefing = new TurnBriefing(() =>
+      options.readBriefing([...toolSet.tools.keys()]),
+    );
+    this.#compressor = new HistoryCompressor(
+      options.source,
+      turn.task.id,
+      options.onNotice,
+    );
   }
 
   /** Summarizes the history if it is close to the model's input limit. */
@@ -134,11 +178,17 @@ class TurnModel {
     yield* this.#compressor.compress(this.#request(all), signal);
   }
 
-  /** Generates one step, and publishes the briefing's notices before its first event. */
+  /**
+   * Generates one step, and publishes the briefing's notices before its first
+   * event.
+   */
   async *generate(signal: AbortSignal): AsyncIterable<StepEvent> {
     const { recent } = this.#history.update(this.#conversation());
     failpoint("devtool:model.ask.before");
-    for await (const event of this.#options.source.generate(this.#request(recent), signal)) {
+    for await (const event of this.#options.source.generate(
+      this.#request(recent),
+      signal,
+    )) {
       if (this.#briefing.hasNotices) yield* await this.#briefing.takeNotices();
       this.#compressor.recordUsage(event);
       if (event.case !== "usage") {
@@ -147,13 +197,21 @@ class TurnModel {
       }
       // The log also says how full the model's context is after the step.
       const contextTokens = event.value.inputTokens + event.value.outputTokens;
-      const contextWindowTokens = BigInt(this.#options.source.maxInputTokens ?? 0);
-      yield { case: "usage", value: { ...event.value, contextTokens, contextWindowTokens } };
+      const contextWindowTokens = BigInt(
+        this.#options.source.maxInputTokens ?? 0,
+      );
+      yield {
+        case: "usage",
+        value: { ...event.value, contextTokens, contextWindowTokens },
+      };
     }
     failpoint("devtool:model.ask.after");
   }
 
-  /** The messages of the earlier tasks of the conversation, then those of this task. */
+  /**
+   * The messages of the earlier tasks of the conversation, then those of this
+   * task.
+   */
   #conversation(): readonly Message[] {
     const { earlier, task } = this.#turn;
     return earlier.length === 0 ? task.history : [...earlier, ...task.history];
@@ -162,7 +220,9 @@ class TurnModel {
   #request(history: readonly Message[]): ModelRequest {
     return {
       history,
-      tools: [...this.#toolSet.tools.values()].map(({ declaration }) => declaration),
+      tools: [...this.#toolSet.tools.values()].map(
+        ({ declaration }) => declaration,
+      ),
       workspacePath: this.#options.workspacePath,
       instructions: () => this.#briefing.instructions(),
       model: chosenModel(this.#turn.task),
@@ -170,7 +230,13 @@ class TurnModel {
   }
 }
 
-/** The model that the user chose with their last message or for the session. Empty when they chose none. */
+/**
+ * The model that the user chose with their last message or for the session.
+ * Empty when they chose none.
+ */
 function chosenModel({ history, sessionSettings }: Task): string {
-  return history.findLast(({ role }) => role === Role.USER)?.model || (sessionSettings?.model ?? "");
+  return (
+    history.findLast(({ role }) => role === Role.USER)?.model ||
+    (sessionSettings?.model ?? "")
+  );
 }

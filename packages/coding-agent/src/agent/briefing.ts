@@ -6,11 +6,17 @@ import type { AgentEvent } from "@devtool/server/agent";
 export interface Briefing {
   /** The system instruction. */
   readonly instructions: string;
-  /** Messages for the user about missing or shortened information, with the reason. */
+  /**
+   * Messages for the user about missing or shortened information, with the
+   * reason.
+   */
   readonly notices: readonly string[];
 }
 
-/** The briefing of one turn. It is read when a model first needs it, and only once. */
+/**
+ * The briefing of one turn. It is read when a model first needs it, and only
+ * once.
+ */
 export class TurnBriefing {
   readonly #read: () => Promise<Briefing>;
   #briefing: Promise<Briefing> | undefined;
@@ -35,6 +41,9 @@ export class TurnBriefing {
     if (!this.hasNotices) return [];
     this.hasNotices = false;
     const { notices = [] } = (await this.#briefing) ?? {};
-    return notices.map((text) => ({ case: "notice", value: create(NoticeSchema, { text }) }));
+    return notices.map((text) => ({
+      case: "notice",
+      value: create(NoticeSchema, { text }),
+    }));
   }
 }

@@ -17,22 +17,33 @@ const signal = AbortSignal.timeout(300_000);
 
 describe("needsCompression", () => {
   it("is true above 70 % of the input limit", () => {
-    const used = (inputTokens: bigint) => create(UsageSchema, { inputTokens, outputTokens: 100n });
+    const used = (inputTokens: bigint) =>
+      create(UsageSchema, { inputTokens, outputTokens: 100n });
     expect(needsCompression([], used(600n), 1000)).toBe(false);
     expect(needsCompression([], used(601n), 1000)).toBe(true);
   });
 
   it("estimates the size when the last step reported no usage", () => {
-    expect(needsCompression([userMessage("x".repeat(2800))], undefined, 1000)).toBe(false);
-    expect(needsCompression([userMessage("x".repeat(2804))], undefined, 1000)).toBe(true);
+    expect(
+      needsCompression([userMessage("x".repeat(2800))], undefined, 1000),
+    ).toBe(false);
+    expect(
+      needsCompression([userMessage("x".repeat(2804))], undefined, 1000),
+    ).toBe(true);
   });
 
   it("is false for a model without a limit", () => {
-    expect(needsCompression([userMessage("x".repeat(10_000))], undefined, undefined)).toBe(false);
+    expect(
+      needsCompression([userMessage("x".repeat(10_000))], undefined, undefined),
+    ).toBe(false);
   });
 
   it("does not count messages that a summary replaced", () => {
-    const history = [userMessage("x".repeat(10_000)), summaryMessage("notes", 0), userMessage("short")];
+    const history = [
+      userMessage("x".repeat(10_000)),
+      summaryMessage("notes", 0),
+      userMessage("short"),
+    ];
     expect(needsCompression(history, undefined, 1000)).toBe(false);
   });
 });
@@ -41,7 +52,9 @@ describe("compress", () => {
   it("asks for a summary without tools, and keeps the newest messages verbatim", async () => {
     const model = recordingModel("the notes");
     const history = [
-      ...Array.from({ length: 10 }, (_, index) => userMessage(`${index}`.padEnd(400, "."))),
+      ...Array.from({ length: 10 }, (_, index) =>
+        userMessage(`${index}`.padEnd(400, ".")),
+      ),
       userMessage("now?"),
     ];
     const { summary } = await compress(model, request(history), signal);
@@ -52,8 +65,13 @@ describe("compress", () => {
   });
 
   it("keeps a prompt that waits for its answer, however long it is", async () => {
-    const history = [userMessage("a".repeat(400)), userMessage("b".repeat(4000))];
-    expect(await compress(recordingModel("notes"), request(history), signal)).toMatchObject({
+    const history = [
+      userMessage("a".repeat(400)),
+      userMessage("b".repeat(4000)),
+    ];
+    expect(
+      await compress(recordingModel("notes"), request(history), signal),
+    ).toMatchObject({
       summary: { keptMessages: 1 },
     });
   });
@@ -64,15 +82,29 @@ describe("compress", () => {
       callMessage("x".repeat(4000)),
       callMessage("y".repeat(400)),
     ];
-    const { summary } = await compress(recordingModel("notes"), request(history), signal);
+    const { summary } = await compress(
+      recordingModel("notes"),
+      request(history),
+      signal,
+    );
     expect(summary?.text).toContain("word for word:\n\nFix the bug.");
   });
 
   it("keeps each call together with its result", async () => {
-    const history = [userMessage("go"), ...Array.from({ length: 20 }, () => callMessage("x".repeat(500)))];
-    const { summary } = await compress(recordingModel("notes"), request(history), signal);
+    const history = [
+      userMessage("go"),
+      ...Array.from({ length: 20 }, () => callMessage("x".repeat(500))),
+    ];
+    const { summary } = await compress(
+      recordingModel("notes"),
+      request(history),
+      signal,
+    );
     if (!summary) throw new Error("there should be a summary");
-    const current = modelHistory([...history, summaryMessage(summary.text, summary.keptMessages)]);
+    const current = modelHistory([
+      ...history,
+      summaryMessage(summary.text, summary.keptMessages),
+    ]);
     const calls = current.flatMap(toolCallsOf);
     expect(calls.length).toBeGreaterThan(0);
     expect(calls.every(({ result }) => result.case === "output")).toBe(true);
@@ -88,11 +120,19 @@ describe("compress", () => {
     ];
     const { summary } = await compress(model, request(history), signal);
     expect(summary?.keptMessages).toBeLessThanOrEqual(2);
-    expect(model.requests[0]?.history[0]?.parts[0]?.content).toMatchObject({ value: { text: "early notes" } });
+    expect(model.requests[0]?.history[0]?.parts[0]?.content).toMatchObject({
+      value: { text: "early notes" },
+    });
   });
 
   it("returns no summary when it would not make the history shorter", async () => {
-    expect(await compress(recordingModel("notes"), request([userMessage("short")]), signal)).toMatchObject({
+    expect(
+      await compress(
+        recordingModel("notes"),
+        request([userMessage("short")]),
+        signal,
+      ),
+    ).toMatchObject({
       summary: undefined,
     });
     expect(
@@ -103,15 +143,23 @@ describe("compress", () => {
       ),
     ).toMatchObject({ summary: undefined });
     expect(
-      await compress(recordingModel(""), request([userMessage("a".repeat(400)), userMessage("b")]), signal),
+      await compress(
+        recordingModel(""),
+        request([userMessage("a".repeat(400)), userMessage("b")]),
+        signal,
+      ),
     ).toMatchObject({
       summary: undefined,
     });
   });
 });
 
-/** Creates a model that always gives the same answer, and records its requests. */
-function recordingModel(text: string): Model & { readonly requests: ModelRequest[] } {
+/**
+ * Creates a model that always gives the same answer, and records its requests.
+ */
+function recordingModel(
+  text: string,
+): Model & { readonly requests: ModelRequest[] } {
   const requests: ModelRequest[] = [];
   return {
     name: "notes",
@@ -125,23 +173,41 @@ function recordingModel(text: string): Model & { readonly requests: ModelRequest
 
 function request(history: readonly Message[]): ModelRequest {
   const tools = [{ name: "read_file", description: "", parameters: {} }];
-  return { history, tools, workspacePath: "/w", instructions: async () => "", model: "" };
+  return {
+    history,
+    tools,
+    workspacePath: "/w",
+    instructions: async () => "",
+    model: "",
+  };
 }
 
 function userMessage(text: string): Message {
-  return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
+  return create(MessageSchema, {
+    role: Role.USER,
+    parts: [{ content: { case: "text", value: text } }],
+  });
 }
 
 function callMessage(output: string): Message {
   const value = {
     toolName: "read_file",
     status: ToolCallStatus.SUCCEEDED,
-    result: { case: "output" as const, value: { result: { case: "text" as const, value: output } } },
+    result: {
+      case: "output" as const,
+      value: { result: { case: "text" as const, value: output } },
+    },
   };
-  return create(MessageSchema, { role: Role.AGENT, parts: [{ content: { case: "toolCall", value } }] });
+  return create(MessageSchema, {
+    role: Role.AGENT,
+    parts: [{ content: { case: "toolCall", value } }],
+  });
 }
 
 function summaryMessage(text: string, keptMessages: number): Message {
   const value = create(SummarySchema, { text, keptMessages });
-  return create(MessageSchema, { role: Role.AGENT, parts: [{ content: { case: "summary", value } }] });
+  return create(MessageSchema, {
+    role: Role.AGENT,
+    parts: [{ content: { case: "summary", value } }],
+  });
 }

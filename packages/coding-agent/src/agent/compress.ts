@@ -19,7 +19,10 @@ const THRESHOLD = 0.7;
 /** The share of the history that is kept verbatim, newest messages first. */
 const KEPT_SHARE = 0.3;
 
-/** The maximum length of the user's request that is repeated after a summary, in characters. */
+/**
+ * The maximum length of the user's request that is repeated after a summary, in
+ * characters.
+ */
 const MAX_REQUEST_LENGTH = 8000;
 
 const INSTRUCTIONS =
@@ -31,9 +34,11 @@ const INSTRUCTIONS =
 const REQUEST = "Now write the notes, and nothing else.";
 
 /**
- * Returns whether a history should be summarized before the next step of a model.
+ * Returns whether a history should be summarized before the next step of a
+ * model.
  *
- * `used` is the usage of the model's last step. Without it, for instance after a restart, the size is estimated.
+ * `used` is the usage of the model's last step. Without it, for instance after
+ * a restart, the size is estimated.
  */
 export function needsCompression(
   history: readonly Message[],
@@ -50,7 +55,10 @@ export function needsCompression(
 export interface Compression {
   /** Undefined when a summary would not make the history shorter. */
   readonly summary: Summary | undefined;
-  /** The tokens that the model used. Undefined when it was not called or did not report them. */
+  /**
+   * The tokens that the model used. Undefined when it was not called or did not
+   * report them.
+   */
   readonly usage: Usage | undefined;
 }
 
@@ -59,11 +67,16 @@ export interface Compression {
  *
  * `request.history` is the whole conversation. Throws the errors of the model.
  */
-export async function compress(source: StepSource, request: ModelRequest, signal: AbortSignal): Promise<Compression> {
+export async function compress(
+  source: StepSource,
+  request: ModelRequest,
+  signal: AbortSignal,
+): Promise<Compression> {
   const current = modelHistory(request.history);
   const keptMessages = countKeptMessages(request.history);
   const older = current.slice(0, current.length - keptMessages);
-  if (older.every((message) => summaryOf(message) !== undefined)) return { summary: undefined, usage: undefined };
+  if (older.every((message) => summaryOf(message) !== undefined))
+    return { summary: undefined, usage: undefined };
   const summaryRequest: ModelRequest = {
     ...request,
     history: [...older, textMessage(Role.USER, REQUEST)],
@@ -77,25 +90,39 @@ export async function compress(source: StepSource, request: ModelRequest, signal
     if (event.case === "usage") usage = event.value;
   }
   const notes = answer.trim();
-  // The user's last request is repeated after the notes, unless it is among the kept messages.
+  // The user's last request is repeated after the notes, unless it is among the
+  // kept messages.
   const requestIndex = request.history.findLastIndex(
-    (message) => message.role === Role.USER && message.parts.length > confirmationsOf(message).length,
+    (message) =>
+      message.role === Role.USER &&
+      message.parts.length > confirmationsOf(message).length,
   );
-  const lastRequest = request.history.slice(0, request.history.length - keptMessages)[requestIndex];
+  const lastRequest = request.history.slice(
+    0,
+    request.history.length - keptMessages,
+  )[requestIndex];
   const quoted = lastRequest
     ? `\n\nThe user's last request, word for word:\n\n${messageText(lastRequest).slice(0, MAX_REQUEST_LENGTH)}`
     : "";
   const text = notes + quoted;
   const isShorter = notes !== "" && text.length / 4 < estimateTokens(older);
-  return { summary: isShorter ? create(SummarySchema, { text, keptMessages }) : undefined, usage };
+  return {
+    summary: isShorter
+      ? create(SummarySchema, { text, keptMessages })
+      : undefined,
+    usage,
+  };
 }
 
 /**
- * Counts the messages at the end of a history that are kept: as many as fit in the budget, none before an earlier summary,
- * and always a prompt that waits for its answer. A call and its result share a message, so they stay together.
+ * Counts the messages at the end of a history that are kept: as many as fit in
+ * the budget, none before an earlier summary, and always a prompt that waits
+ * for its answer. A call and its result share a message, so they stay together.
  */
 function countKeptMessages(history: readonly Message[]): number {
-  const lastSummary = history.findLastIndex((message) => summaryOf(message) !== undefined);
+  const lastSummary = history.findLastIndex(
+    (message) => summaryOf(message) !== undefined,
+  );
   const newestFirst = history.slice(lastSummary + 1).toReversed();
   const budget = estimateTokens(modelHistory(history)) * KEPT_SHARE;
   let tokens = 0;
@@ -103,6 +130,7 @@ function countKeptMessages(history: readonly Message[]): number {
     tokens += estimateTokens([message]);
     return tokens > budget;
   });
-  const fitting = firstBeyondBudget < 0 ? newestFirst.length : firstBeyondBudget;
+  const fitting =
+    firstBeyondBudget < 0 ? newestFirst.length : firstBeyondBudget;
   return newestFirst[0]?.role === Role.USER ? Math.max(1, fitting) : fitting;
 }

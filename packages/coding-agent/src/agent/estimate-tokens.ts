@@ -1,4 +1,9 @@
-import { dataText, type Message, type Part, type ToolCall } from "@devtool/schema";
+import {
+  dataText,
+  type Message,
+  type Part,
+  type ToolCall,
+} from "@devtool/schema";
 
 /** The average number of characters per token. */
 const CHARACTERS_PER_TOKEN = 4;
@@ -6,12 +11,18 @@ const CHARACTERS_PER_TOKEN = 4;
 /** The estimated number of tokens of an image or another file. */
 const FILE_TOKENS = 1000;
 
-/** Estimates the number of tokens in messages, precisely enough to decide whether a history is long. */
+/**
+ * Estimates the number of tokens in messages, precisely enough to decide
+ * whether a history is long.
+ */
 export function estimateTokens(messages: readonly Message[]): number {
   let tokens = 0;
   for (const { parts } of messages) {
     for (const { content } of parts) {
-      tokens += content.case === "file" ? FILE_TOKENS : partLength(content) / CHARACTERS_PER_TOKEN;
+      tokens +=
+        content.case === "file"
+          ? FILE_TOKENS
+          : partLength(content) / CHARACTERS_PER_TOKEN;
     }
   }
   return tokens;
@@ -30,7 +41,10 @@ function partLength(content: PartContent): number {
     case "dataValue":
       return dataText(content).length;
     case "toolCall":
-      return JSON.stringify(content.value.inputParameters ?? {}).length + resultLength(content.value);
+      return (
+        JSON.stringify(content.value.inputParameters ?? {}).length +
+        resultLength(content.value)
+      );
     case "thought":
     case "citation":
     case "confirmation":

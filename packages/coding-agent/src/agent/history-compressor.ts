@@ -5,7 +5,10 @@ import { clientError } from "../client-error.ts";
 import { compress, needsCompression } from "./compress.ts";
 import type { ModelEvent, ModelRequest, StepSource } from "./model.ts";
 
-/** Summarizes the history of a task when it approaches the model's input limit, at most once per turn. */
+/**
+ * Summarizes the history of a task when it approaches the model's input limit,
+ * at most once per turn.
+ */
 export class HistoryCompressor {
   readonly #source: StepSource;
   readonly #taskId: string;
@@ -15,7 +18,11 @@ export class HistoryCompressor {
   #hasRun = false;
 
   /** `onNotice` receives notices for the operator, as plain text. */
-  constructor(source: StepSource, taskId: string, onNotice: (text: string) => void) {
+  constructor(
+    source: StepSource,
+    taskId: string,
+    onNotice: (text: string) => void,
+  ) {
     this.#source = source;
     this.#taskId = taskId;
     this.#onNotice = onNotice;
@@ -26,13 +33,25 @@ export class HistoryCompressor {
     if (event.case === "usage") this.#used = event.value;
   }
 
-  /** Returns whether a history is close to the model's input limit. False once compression was attempted in this turn. */
+  /**
+   * Returns whether a history is close to the model's input limit. False once
+   * compression was attempted in this turn.
+   */
   isNeeded(history: readonly Message[]): boolean {
-    return !this.#hasRun && needsCompression(history, this.#used, this.#source.maxInputTokens);
+    return (
+      !this.#hasRun &&
+      needsCompression(history, this.#used, this.#source.maxInputTokens)
+    );
   }
 
-  /** Summarizes the older part of a history. A failure of the model becomes a notice for the user. */
-  async *compress(request: ModelRequest, signal: AbortSignal): AsyncIterable<AgentEvent> {
+  /**
+   * Summarizes the older part of a history. A failure of the model becomes a
+   * notice for the user.
+   */
+  async *compress(
+    request: ModelRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<AgentEvent> {
     this.#hasRun = true;
     try {
       const { summary, usage } = await compress(this.#source, request, signal);
@@ -40,7 +59,12 @@ export class HistoryCompressor {
       if (summary) yield { case: "summary", value: summary };
     } catch (reason) {
       signal.throwIfAborted();
-      const { message } = clientError(reason, "a summary", { task: this.#taskId }, this.#onNotice);
+      const { message } = clientError(
+        reason,
+        "a summary",
+        { task: this.#taskId },
+        this.#onNotice,
+      );
       const text = `the conversation is long and could not be summarized: ${message}`;
       yield { case: "notice", value: create(NoticeSchema, { text }) };
     }

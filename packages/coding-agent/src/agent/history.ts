@@ -3,16 +3,25 @@ import { type Message, summaryOf } from "@devtool/schema";
 /**
  * Returns the part of a conversation that a model gets.
  *
- * This is the whole conversation if it has no summary. Otherwise it is the last summary, then the messages that this
- * summary keeps verbatim, then the messages after it. Messages before an earlier summary are never kept.
+ * This is the whole conversation if it has no summary. Otherwise it is the last
+ * summary, then the messages that this summary keeps verbatim, then the
+ * messages after it. Messages before an earlier summary are never kept.
  */
 export function modelHistory(history: readonly Message[]): readonly Message[] {
-  const summaries = history.flatMap((message, index) => (summaryOf(message) ? [index] : []));
+  const summaries = history.flatMap((message, index) =>
+    summaryOf(message) ? [index] : [],
+  );
   return historySince(history, summaries);
 }
 
-/** Does the same as `modelHistory` for a caller that knows the indexes of the summaries, in ascending order. */
-export function historySince(history: readonly Message[], summaries: readonly number[]): readonly Message[] {
+/**
+ * Does the same as `modelHistory` for a caller that knows the indexes of the
+ * summaries, in ascending order.
+ */
+export function historySince(
+  history: readonly Message[],
+  summaries: readonly number[],
+): readonly Message[] {
   const [previousIndex = -1, index = -1] = [-1, ...summaries].slice(-2);
   const summary = history[index];
   if (!summary) return history;

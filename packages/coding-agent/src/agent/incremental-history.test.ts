@@ -1,5 +1,10 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type Message, MessageSchema, type PartSchema, Role } from "@devtool/schema";
+import {
+  type Message,
+  MessageSchema,
+  type PartSchema,
+  Role,
+} from "@devtool/schema";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { modelHistory } from "./history.ts";
@@ -17,7 +22,10 @@ describe("IncrementalHistory", () => {
         for (const [index, made] of changes.entries()) {
           history = made(history, `${index}`);
           const all = withoutQuestions(history);
-          expect(prepared.update(history)).toEqual({ all, recent: modelHistory(all) });
+          expect(prepared.update(history)).toEqual({
+            all,
+            recent: modelHistory(all),
+          });
         }
       }),
     );
@@ -34,7 +42,10 @@ describe("IncrementalHistory", () => {
     const prepared = new IncrementalHistory();
     let reads = 0;
     const history = Array.from({ length: 200 }, (_, index) =>
-      watched(index % 2 === 0 ? user(`${index}`) : agent(`${index}`), () => reads++),
+      watched(
+        index % 2 === 0 ? user(`${index}`) : agent(`${index}`),
+        () => reads++,
+      ),
     );
     prepared.update(history);
     reads = 0;
@@ -53,7 +64,11 @@ describe("HistoryCache (STREAM-5)", () => {
     );
     cache.startAfter(before).update([...before, user("first")]);
     reads = 0;
-    const longer = [...before, watched(user("first"), count), watched(agent("answer"), count)];
+    const longer = [
+      ...before,
+      watched(user("first"), count),
+      watched(agent("answer"), count),
+    ];
     const next = [...longer, user("second")];
     expect(cache.startAfter(longer).update(next).all).toEqual(next);
     expect(reads).toBeLessThan(40);
@@ -68,19 +83,39 @@ describe("HistoryCache (STREAM-5)", () => {
     expect(one.update(longer).all).toEqual(longer);
     const aside = [...before, user("h"), agent("i"), user("j")];
     expect(other.update(aside).all).toEqual(aside);
-    const elsewhere = [before[0] ?? user("a"), agent("k"), user("l"), agent("m")];
-    expect(cache.startAfter(elsewhere).update(elsewhere).all).toEqual(elsewhere);
-    expect(new HistoryCache().startAfter([]).update(before).all).toEqual(before);
+    const elsewhere = [
+      before[0] ?? user("a"),
+      agent("k"),
+      user("l"),
+      agent("m"),
+    ];
+    expect(cache.startAfter(elsewhere).update(elsewhere).all).toEqual(
+      elsewhere,
+    );
+    expect(new HistoryCache().startAfter([]).update(before).all).toEqual(
+      before,
+    );
   });
 });
 
 const change = fc.constantFrom<(history: Message[], id: string) => Message[]>(
   (history, id) => [...history, user(id)],
   (history, id) => [...history, agent(id)],
-  (history, id) => [...history, agent(id, { content: { case: "summary", value: { text: "notes", keptMessages: 2 } } })],
+  (history, id) => [
+    ...history,
+    agent(id, {
+      content: { case: "summary", value: { text: "notes", keptMessages: 2 } },
+    }),
+  ],
   (history, id) => [...history, agent(id, question(id))],
-  (history, id) => [...history, user(id, { content: { case: "confirmation", value: { toolCallId: id } } })],
-  (history) => history.map((message, index) => (index === history.length - 1 ? { ...message } : message)),
+  (history, id) => [
+    ...history,
+    user(id, { content: { case: "confirmation", value: { toolCallId: id } } }),
+  ],
+  (history) =>
+    history.map((message, index) =>
+      index === history.length - 1 ? { ...message } : message,
+    ),
 );
 
 function user(messageId: string, ...parts: Part[]): Message {
@@ -93,11 +128,18 @@ function agent(messageId: string, ...parts: Part[]): Message {
 
 function message(role: Role, messageId: string, parts: Part[]): Message {
   const words: Part = { content: { case: "text", value: "words" } };
-  return create(MessageSchema, { messageId, role, parts: parts.length > 0 ? parts : [words] });
+  return create(MessageSchema, {
+    messageId,
+    role,
+    parts: parts.length > 0 ? parts : [words],
+  });
 }
 
 function question(toolCallId: string): Part {
-  return { content: { case: "toolCall", value: { toolCallId } }, toolCallDetail: { parentToolCallId: "parent" } };
+  return {
+    content: { case: "toolCall", value: { toolCallId } },
+    toolCallDetail: { parentToolCallId: "parent" },
+  };
 }
 
 /** A message that reports each access to its parts. */

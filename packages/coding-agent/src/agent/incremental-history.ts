@@ -6,11 +6,17 @@ import { findQuestions, isQuestion, removeQuestions } from "./questions.ts";
 export interface ModelConversation {
   /** The whole conversation, without the questions of running tools. */
   readonly all: readonly Message[];
-  /** The messages from the last summary on (`modelHistory`). Equal to `all` when there is no summary. */
+  /**
+   * The messages from the last summary on (`modelHistory`). Equal to `all` when
+   * there is no summary.
+   */
   readonly recent: readonly Message[];
 }
 
-/** Keeps the prepared history of earlier conversations for the next task that continues one of them (STREAM-5). */
+/**
+ * Keeps the prepared history of earlier conversations for the next task that
+ * continues one of them (STREAM-5).
+ */
 export class HistoryCache {
   /** By the first message, which all tasks of a conversation share. */
   readonly #histories = new WeakMap<Message, IncrementalHistory>();
@@ -18,7 +24,8 @@ export class HistoryCache {
   /**
    * Returns a history that has already processed the messages before a task.
    *
-   * Processes only the messages that no earlier task of the conversation had before it.
+   * Processes only the messages that no earlier task of the conversation had
+   * before it.
    */
   startAfter(earlier: readonly Message[]): IncrementalHistory {
     const [first] = earlier;
@@ -31,10 +38,12 @@ export class HistoryCache {
 }
 
 /**
- * Prepares the conversation of one task for its model, and processes only the new messages each time.
+ * Prepares the conversation of one task for its model, and processes only the
+ * new messages each time.
  *
- * The messages before the agent's last step do not change any more, so their prepared form is kept. Without this, every
- * step would take time proportional to the length of the conversation: half a millisecond for 3,000 turns.
+ * The messages before the agent's last step do not change any more, so their
+ * prepared form is kept. Without this, every step would take time proportional
+ * to the length of the conversation: half a millisecond for 3,000 turns.
  */
 export class IncrementalHistory {
   /** The call ids of the questions found so far. */
@@ -43,14 +52,23 @@ export class IncrementalHistory {
   #settled: Message[] = [];
   /** The indexes of the summaries in `#settled`. */
   #summaries: number[] = [];
-  /** The first and the last original message of `#settled`, which identify the conversation. */
+  /**
+   * The first and the last original message of `#settled`, which identify the
+   * conversation.
+   */
   #first: Message | undefined;
   #last: Message | undefined;
 
-  /** Prepares a conversation: the one of the last call, possibly with more messages, or another one. */
+  /**
+   * Prepares a conversation: the one of the last call, possibly with more
+   * messages, or another one.
+   */
   update(conversation: readonly Message[]): ModelConversation {
     const count = this.#settled.length;
-    const isSame = count === 0 || (conversation[0] === this.#first && conversation[count - 1] === this.#last);
+    const isSame =
+      count === 0 ||
+      (conversation[0] === this.#first &&
+        conversation[count - 1] === this.#last);
     if (!isSame) {
       this.#settled = [];
       this.#summaries = [];
@@ -65,7 +83,9 @@ export class IncrementalHistory {
       if (message && summaryOf(message)) summaries.push(index);
     }
     // What comes before the agent's last step does not change any more.
-    const stable = conversation.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
+    const stable = conversation.findLastIndex(
+      ({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion),
+    );
     if (stable > this.#settled.length) {
       this.#settled.push(...all.slice(this.#settled.length, stable));
       this.#summaries = summaries.filter((index) => index < stable);

@@ -13,7 +13,9 @@ const facts: InstructionFacts = {
 describe("writeInstructions", () => {
   it("names the workspace and the date, and gives the same text for the same facts", () => {
     const text = writeInstructions(facts);
-    expect(text).toContain('- workspace: "/work/some where"; paths may be relative to it');
+    expect(text).toContain(
+      '- workspace: "/work/some where"; paths may be relative to it',
+    );
     expect(text).toContain("- today: 2026-11-21");
     expect(writeInstructions({ ...facts })).toBe(text);
   });
@@ -22,16 +24,25 @@ describe("writeInstructions", () => {
     const text = writeInstructions(facts);
     expect(text).toContain("Prefer replace");
     expect(text).not.toContain("run_shell_command");
-    expect(writeInstructions({ ...facts, tools: [] })).not.toContain("Your tools:");
+    expect(writeInstructions({ ...facts, tools: [] })).not.toContain(
+      "Your tools:",
+    );
   });
 
   it("forbids changes only in plan mode", () => {
     expect(writeInstructions(facts)).not.toContain("plan mode");
-    expect(writeInstructions({ ...facts, mode: "plan" })).toContain("plan mode");
+    expect(writeInstructions({ ...facts, mode: "plan" })).toContain(
+      "plan mode",
+    );
   });
 
   it("ends with the memory files that are not empty, in order and with their paths", () => {
-    const memory = (path: string, text: string) => ({ path, text, scope: "workspace" as const, bytes: text.length });
+    const memory = (path: string, text: string) => ({
+      path,
+      text,
+      scope: "workspace" as const,
+      bytes: text.length,
+    });
     const text = writeInstructions({
       ...facts,
       memory: [

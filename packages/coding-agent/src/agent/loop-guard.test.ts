@@ -1,7 +1,16 @@
 import { create } from "@bufbuild/protobuf";
-import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { assertNoCallLoop, DEFAULT_LOOP_LIMITS as LIMITS, TextLoopGuard } from "./loop-guard.ts";
+import {
+  assertNoCallLoop,
+  DEFAULT_LOOP_LIMITS as LIMITS,
+  TextLoopGuard,
+} from "./loop-guard.ts";
 
 describe("TextLoopGuard", () => {
   const read = (pieces: readonly string[]) => () => {
@@ -17,16 +26,28 @@ describe("TextLoopGuard", () => {
   });
 
   it("accepts text that makes progress", () => {
-    expect(read(Array.from({ length: 3000 }, (_, index) => `chunk ${index} abcdefghij `))).not.toThrow();
+    expect(
+      read(
+        Array.from(
+          { length: 3000 },
+          (_, index) => `chunk ${index} abcdefghij `,
+        ),
+      ),
+    ).not.toThrow();
     expect(read(["-".repeat(3000)])).not.toThrow();
   });
 });
 
 describe("assertNoCallLoop", () => {
   const call = { name: "read_file", args: { file_path: "a.txt" } };
-  const steps = (count: number, output: (index: number) => string): Message[] => [
+  const steps = (
+    count: number,
+    output: (index: number) => string,
+  ): Message[] => [
     userMessage("go"),
-    ...Array.from({ length: count }, (_, index) => step("a.txt", output(index))),
+    ...Array.from({ length: count }, (_, index) =>
+      step("a.txt", output(index)),
+    ),
   ];
 
   it("rejects the fifth step with the same calls and the same results", () => {
@@ -48,16 +69,26 @@ describe("assertNoCallLoop", () => {
 
   it("accepts the same calls with other results up to the higher limit", () => {
     const growing = (index: number): string => `line ${index}`;
-    expect(() => assertNoCallLoop(steps(23, growing), [call], LIMITS)).not.toThrow();
-    expect(() => assertNoCallLoop(steps(24, growing), [call], LIMITS)).toThrow();
+    expect(() =>
+      assertNoCallLoop(steps(23, growing), [call], LIMITS),
+    ).not.toThrow();
+    expect(() =>
+      assertNoCallLoop(steps(24, growing), [call], LIMITS),
+    ).toThrow();
   });
 
   it("starts counting again after another call or a new prompt", () => {
     const [prompt, ...same] = steps(4, () => "same");
     expect(() =>
-      assertNoCallLoop([...(prompt ? [prompt] : []), ...same, step("b.txt", "x")], [call], LIMITS),
+      assertNoCallLoop(
+        [...(prompt ? [prompt] : []), ...same, step("b.txt", "x")],
+        [call],
+        LIMITS,
+      ),
     ).not.toThrow();
-    expect(() => assertNoCallLoop([...same, userMessage("again")], [call], LIMITS)).not.toThrow();
+    expect(() =>
+      assertNoCallLoop([...same, userMessage("again")], [call], LIMITS),
+    ).not.toThrow();
   });
 
   it("counts the calls of one step once", () => {
@@ -72,7 +103,10 @@ describe("assertNoCallLoop", () => {
 });
 
 function userMessage(text: string): Message {
-  return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
+  return create(MessageSchema, {
+    role: Role.USER,
+    parts: [{ content: { case: "text", value: text } }],
+  });
 }
 
 function step(path: string, output: string): Message {
@@ -82,7 +116,10 @@ function step(path: string, output: string): Message {
       toolName: "read_file",
       inputParameters: { file_path: path },
       status: ToolCallStatus.SUCCEEDED,
-      result: { case: "output" as const, value: { result: { case: "text" as const, value: output } } },
+      result: {
+        case: "output" as const,
+        value: { result: { case: "text" as const, value: output } },
+      },
     },
   };
   return create(MessageSchema, { role: Role.AGENT, parts: [{ content }] });

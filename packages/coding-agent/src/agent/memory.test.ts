@@ -39,25 +39,41 @@ describe("loadMemory", () => {
   });
 
   it("reads files from the most general to the most specific, and none above the root", async () => {
-    for (const directory of [".", "root", "root/team", "root/team/repository"]) await grant(directory);
+    for (const directory of [".", "root", "root/team", "root/team/repository"])
+      await grant(directory);
     const memory = await load();
-    expect(textsOf(memory)).toEqual(["operator", "root", "team", "repository", "repository for Gemini"]);
+    expect(textsOf(memory)).toEqual([
+      "operator",
+      "root",
+      "team",
+      "repository",
+      "repository for Gemini",
+    ]);
     expect(memory.notices).toEqual([]);
   });
 
   it("leaves out an untrusted directory above the workspace silently, and a changed one with a notice", async () => {
-    for (const directory of ["root/team", "root/team/repository"]) await grant(directory);
+    for (const directory of ["root/team", "root/team/repository"])
+      await grant(directory);
     expect((await load()).notices).toEqual([]);
     await write("root/team/AGENTS.md", "team, changed");
     const memory = await load();
-    expect(textsOf(memory)).toEqual(["operator", "repository", "repository for Gemini"]);
-    expect(memory.notices).toEqual([expect.stringContaining("(AGENTS.md changed)")]);
+    expect(textsOf(memory)).toEqual([
+      "operator",
+      "repository",
+      "repository for Gemini",
+    ]);
+    expect(memory.notices).toEqual([
+      expect.stringContaining("(AGENTS.md changed)"),
+    ]);
   });
 
   it("cuts a file that is too large at the end of a line, with a notice", async () => {
     await write("config/AGENTS.md", `${"x".repeat(99)}\n`.repeat(700));
     const memory = await load();
-    expect(textsOf(memory)[0]).toHaveLength(Math.floor(MAX_MEMORY_FILE_BYTES / 100) * 100);
+    expect(textsOf(memory)[0]).toHaveLength(
+      Math.floor(MAX_MEMORY_FILE_BYTES / 100) * 100,
+    );
     expect(memory.notices[1]).toBe(
       `memory file "${join(base, "config/AGENTS.md")}" has 70000 bytes: limit is 65536, the rest is cut`,
     );
@@ -65,13 +81,16 @@ describe("loadMemory", () => {
 
   it("leaves out files beyond the total limit", async () => {
     for (const directory of ["root", "root/team", "root/team/repository"]) {
-      for (const name of ["AGENTS.md", "GEMINI.md"]) await write(`${directory}/${name}`, "y".repeat(60_000));
+      for (const name of ["AGENTS.md", "GEMINI.md"])
+        await write(`${directory}/${name}`, "y".repeat(60_000));
       await grant(directory);
     }
     const memory = await load();
     expect(memory.files).toHaveLength(5);
     expect(memory.notices).toHaveLength(2);
-    expect(memory.notices[1]).toContain("is left out: all together have more than 262144 bytes");
+    expect(memory.notices[1]).toContain(
+      "is left out: all together have more than 262144 bytes",
+    );
   });
 
   it("does not follow links in the operator's directory, and gives a notice", async () => {
@@ -79,17 +98,25 @@ describe("loadMemory", () => {
     await symlink(join(base, "AGENTS.md"), join(base, "config/AGENTS.md"));
     const memory = await load();
     expect(memory.files).toEqual([]);
-    expect(memory.notices[0]).toContain("goes through a symbolic link: name the place that it points to");
+    expect(memory.notices[0]).toContain(
+      "goes through a symbolic link: name the place that it points to",
+    );
   });
 
   it("gives no notice when there is nothing to trust", async () => {
-    for (const name of ["AGENTS.md", "GEMINI.md"]) await rm(join(workspace, name));
-    expect(await load()).toMatchObject({ files: [{ text: "operator" }], notices: [] });
+    for (const name of ["AGENTS.md", "GEMINI.md"])
+      await rm(join(workspace, name));
+    expect(await load()).toMatchObject({
+      files: [{ text: "operator" }],
+      notices: [],
+    });
   });
 
   it("reports an internal error to the operator with details, and to the user without", async () => {
     const memory = await load(join(base, "x".repeat(300)));
-    expect(memory.notices[0]).toContain("internal error: the server's log says more");
+    expect(memory.notices[0]).toContain(
+      "internal error: the server's log says more",
+    );
     expect(operatorNotices).toEqual([
       expect.stringMatching(
         /^reading memory failed inside the server: \{.*"error":"Error","code":"ENAMETOOLONG","at":/,
@@ -104,7 +131,15 @@ describe("loadMemory", () => {
 
   function load(configDirectory = join(base, "config")): Promise<Memory> {
     const onNotice = (text: string): unknown => operatorNotices.push(text);
-    return loadMemory({ configDirectory, workspaceRoots: [join(base, "root")], trust, onNotice }, workspace);
+    return loadMemory(
+      {
+        configDirectory,
+        workspaceRoots: [join(base, "root")],
+        trust,
+        onNotice,
+      },
+      workspace,
+    );
   }
 
   async function grant(directory: string): Promise<void> {

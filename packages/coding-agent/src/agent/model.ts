@@ -1,5 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { AgentThought, Citation, Message, Notice, Summary, Usage } from "@devtool/schema";
+import type {
+  AgentThought,
+  Citation,
+  Message,
+  Notice,
+  Summary,
+  Usage,
+} from "@devtool/schema";
 import type { OfferedModel } from "@devtool/server/agent";
 import type { ToolDeclaration } from "../tool/tool.ts";
 
@@ -8,11 +15,14 @@ export interface ModelRequest {
   /**
    * The conversation in order, in the form of `Task.history`.
    *
-   * `stepStart(history)` returns the part that the model has to respond to: a message from the user, or the results of the
-   * previous step's tool calls. A finished call is a part of the message of its step. An answer to a confirmation request
-   * is a user message that contains only the answer, so after an approval such a message is the last one.
+   * `stepStart(history)` returns the part that the model has to respond to: a
+   * message from the user, or the results of the previous step's tool calls. A
+   * finished call is a part of the message of its step. An answer to a
+   * confirmation request is a user message that contains only the answer, so
+   * after an approval such a message is the last one.
    *
-   * Messages before the last summary are left out, except for those that the summary keeps.
+   * Messages before the last summary are left out, except for those that the
+   * summary keeps.
    */
   readonly history: readonly Message[];
   /** The tools that the model may call. */
@@ -20,12 +30,17 @@ export interface ModelRequest {
   /** The workspace: an absolute path. */
   readonly workspacePath: string;
   /**
-   * Returns the system instruction: the agent's role and what it should know about the workspace.
+   * Returns the system instruction: the agent's role and what it should know
+   * about the workspace.
    *
-   * It is computed on the first call, so a model that does not need it does not pay for it.
+   * It is computed on the first call, so a model that does not need it does not
+   * pay for it.
    */
   readonly instructions: () => Promise<string>;
-  /** The name of the model that the session or the message chose. Empty for the server's default. */
+  /**
+   * The name of the model that the session or the message chose. Empty for the
+   * server's default.
+   */
   readonly model: string;
 }
 
@@ -35,27 +50,39 @@ export type ModelEvent =
   | { readonly case: "thought"; readonly value: AgentThought }
   | { readonly case: "toolCall"; readonly value: ModelToolCall }
   | { readonly case: "citation"; readonly value: Citation }
-  /** The tokens that the step used. Sent at most once, near the end of the step. */
+  /**
+   * The tokens that the step used. Sent at most once, near the end of the step.
+   */
   | { readonly case: "usage"; readonly value: Usage }
-  /** A summary that replaces the conversation before it from now on. Sent by a command that compresses the history. */
+  /**
+   * A summary that replaces the conversation before it from now on. Sent by a
+   * command that compresses the history.
+   */
   | { readonly case: "summary"; readonly value: Summary }
-  /** Information for the user about the work itself, for instance a wait or a retry. */
+  /**
+   * Information for the user about the work itself, for instance a wait or a
+   * retry.
+   */
   | { readonly case: "notice"; readonly value: Notice };
 
 /** A tool call that a model requests. */
 export interface ModelToolCall {
   readonly name: string;
   readonly args: JsonObject;
-  /** Opaque data that the model needs back with this call later (`ToolCallDetail.model_signature`). */
+  /**
+   * Opaque data that the model needs back with this call later
+   * (`ToolCallDetail.model_signature`).
+   */
   readonly signature?: Uint8Array;
 }
 
 /**
  * Produces the steps of a turn. A step is one call of `generate`.
  *
- * A step that requests tool calls is followed by another one, once the calls have ended. A step without tool calls ends the
- * turn. Both models and slash commands are step sources, so their tool calls go through the same policy and approvals, and
- * both resume after a restart.
+ * A step that requests tool calls is followed by another one, once the calls
+ * have ended. A step without tool calls ends the turn. Both models and slash
+ * commands are step sources, so their tool calls go through the same policy and
+ * approvals, and both resume after a restart.
  */
 export interface StepSource {
   /**
@@ -69,27 +96,36 @@ export interface StepSource {
    *
    * Throws a `DevtoolError` when it fails. Ends soon after `signal` aborts.
    */
-  generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+  generate(
+    request: ModelRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<ModelEvent>;
 }
 
-/** A language model, or anything that takes its place, such as the scripted model. */
+/**
+ * A language model, or anything that takes its place, such as the scripted
+ * model.
+ */
 export interface Model extends StepSource {
   /** The name that clients see, for instance `gemini-3-pro`. */
   readonly name: string;
   /**
-   * Whether the model repeats itself on purpose, as a script does. The loop guard does not stop such a model.
+   * Whether the model repeats itself on purpose, as a script does. The loop
+   * guard does not stop such a model.
    *
    * Default: false.
    */
   readonly mayRepeat?: boolean;
   /**
-   * The media types of input that the model understands in addition to text and JSON, for instance `image/*`.
+   * The media types of input that the model understands in addition to text and
+   * JSON, for instance `image/*`.
    *
    * The agent card lists them. Default: none.
    */
   readonly inputModes?: readonly string[] | undefined;
   /**
-   * Lists the models that `ModelRequest.model` may name. Default: none are known.
+   * Lists the models that `ModelRequest.model` may name. Default: none are
+   * known.
    *
    * Throws a `DevtoolError` when they cannot be listed.
    */

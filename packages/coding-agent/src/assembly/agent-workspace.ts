@@ -7,30 +7,60 @@ import type { AgentHost } from "./host.ts";
 import { approvalModeOf } from "./task-agent.ts";
 import { mcpSessionOf } from "./toolbox.ts";
 
-const DECISIONS = { allow: RuleDecision.ALLOW, ask: RuleDecision.ASK, deny: RuleDecision.DENY } as const;
+const DECISIONS = {
+  allow: RuleDecision.ALLOW,
+  ask: RuleDecision.ASK,
+  deny: RuleDecision.DENY,
+} as const;
 
-/** Describes the workspaces of tasks. Of an MCP server, it says only what no secret can be in. */
+/**
+ * Describes the workspaces of tasks. Of an MCP server, it says only what no
+ * secret can be in.
+ */
 export function agentWorkspace(host: AgentHost): AgentWorkspace {
   return {
     async checkpoints({ principal, settings }, signal) {
       const workspacePath = settings?.workspacePath ?? "";
       if (workspacePath === "" || !host.checkpoints) return [];
-      const found = await host.checkpoints.list({ workspacePath, principal }, signal);
-      return found.map(({ id, label, time }) => ({ id, label, workspacePath, createTime: timestampFromDate(time) }));
+      const found = await host.checkpoints.list(
+        { workspacePath, principal },
+        signal,
+      );
+      return found.map(({ id, label, time }) => ({
+        id,
+        label,
+        workspacePath,
+        createTime: timestampFromDate(time),
+      }));
     },
     async settings(task, signal) {
       const { principal, settings } = task;
       const workspacePath = settings?.workspacePath ?? "";
       const saved = (await host.savedApprovalsOf(principal)?.current()) ?? [];
-      const servers = (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
-      const trust = workspacePath === "" ? undefined : await host.trust.trustOf(workspacePath);
-      const files = trust?.case === "trusted" ? [...trust.files.keys()].sort() : [];
+      const servers =
+        (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
+      const trust =
+        workspacePath === ""
+          ? undefined
+          : await host.trust.trustOf(workspacePath);
+      const files =
+        trust?.case === "trusted" ? [...trust.files.keys()].sort() : [];
       return {
         approvalMode: approvalModeOf(host, task),
-        rules: [...saved, ...host.rulesFor(principal)].map(({ rule, label, decision }) => {
-          return { name: label, decision: DECISIONS[decision], description: describeRule(rule) };
-        }),
-        mcpServers: servers.map(({ name, state, toolCount }) => ({ name, state, toolCount })),
+        rules: [...saved, ...host.rulesFor(principal)].map(
+          ({ rule, label, decision }) => {
+            return {
+              name: label,
+              decision: DECISIONS[decision],
+              description: describeRule(rule),
+            };
+          },
+        ),
+        mcpServers: servers.map(({ name, state, toolCount }) => ({
+          name,
+          state,
+          toolCount,
+        })),
         ...(trust && {
           trust: {
             workspacePath,

@@ -4,7 +4,10 @@ import { describe, expect, it } from "vitest";
 import { stricterMode } from "./approval-mode.ts";
 
 const { PLAN, DEFAULT, YOLO, UNSPECIFIED } = ApprovalMode;
-const unknown = fromBinary(SessionSettingsSchema, new Uint8Array([0x10, 99])).approvalMode;
+const unknown = fromBinary(
+  SessionSettingsSchema,
+  new Uint8Array([0x10, 99]),
+).approvalMode;
 
 describe("the mode of a session", () => {
   it.each([

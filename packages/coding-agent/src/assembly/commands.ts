@@ -8,8 +8,14 @@ import { SlashCommands } from "../command/slash-commands.ts";
 import type { McpSession } from "../tool/mcp.ts";
 import type { AgentHost } from "./host.ts";
 
-/** Creates the slash commands of an agent: the built-in ones, command files, and the prompts of MCP servers. */
-export function createSlashCommands(host: AgentHost, conversations: Conversations): SlashCommands {
+/**
+ * Creates the slash commands of an agent: the built-in ones, command files, and
+ * the prompts of MCP servers.
+ */
+export function createSlashCommands(
+  host: AgentHost,
+  conversations: Conversations,
+): SlashCommands {
   const { mcp, trust } = host;
   const { model, services } = host.dependencies;
   const { onNotice } = services;
@@ -22,28 +28,37 @@ export function createSlashCommands(host: AgentHost, conversations: Conversation
     operator: services.operator,
     conversations,
     mcp: {
-      list: async (place, signal) => mcp?.status(mcpSession(place), signal) ?? [],
+      list: async (place, signal) =>
+        mcp?.status(mcpSession(place), signal) ?? [],
       refresh: async (place, signal) => mcp?.refresh(mcpSession(place), signal),
     },
     policies: {
       list: async ({ principal }) => {
         const saved = (await host.savedApprovalsOf(principal)?.current()) ?? [];
-        return [...saved, ...host.rulesFor(principal)].map(({ rule, label, decision }) => {
-          return { name: label, decision, description: describeRule(rule) };
-        });
+        return [...saved, ...host.rulesFor(principal)].map(
+          ({ rule, label, decision }) => {
+            return { name: label, decision, description: describeRule(rule) };
+          },
+        );
       },
     },
     checkpoints: host.checkpoints,
   });
   const sources = [createCommandFiles({ trust, model, onNotice })];
   if (mcp) {
-    const servers = { prompts: (place: CommandPlace, signal: AbortSignal) => mcp.prompts(mcpSession(place), signal) };
+    const servers = {
+      prompts: (place: CommandPlace, signal: AbortSignal) =>
+        mcp.prompts(mcpSession(place), signal),
+    };
     sources.push(createPromptCommands({ servers, model, onNotice }));
   }
   return new SlashCommands(builtin, sources, onNotice);
 }
 
-/** Commands do not belong to a session, so they see only the operator's MCP servers and none that a client brought. */
+/**
+ * Commands do not belong to a session, so they see only the operator's MCP
+ * servers and none that a client brought.
+ */
 function mcpSession({ principal, workspacePath }: CommandPlace): McpSession {
   return { principal, workspacePath, clientServers: [] };
 }

@@ -4,8 +4,14 @@ import type { Model } from "../agent/model.ts";
 import { withoutQuestions } from "../agent/questions.ts";
 import type { Conversations } from "../command/services.ts";
 
-/** Gives commands access to the conversations of a server. The agent's model writes the summaries. */
-export function createConversations({ find, summarize }: AgentConversations, model: Model): Conversations {
+/**
+ * Gives commands access to the conversations of a server. The agent's model
+ * writes the summaries.
+ */
+export function createConversations(
+  { find, summarize }: AgentConversations,
+  model: Model,
+): Conversations {
   return {
     find,
     async compress(taskId, signal) {

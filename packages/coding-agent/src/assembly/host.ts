@@ -6,12 +6,25 @@ import {
   SavedApprovals,
   type ShellAnalyzer,
 } from "@devtool/policy";
-import { findSandbox, HostPrograms, lazySandbox, type Sandbox, sortSearchPath } from "@devtool/sandbox";
-import type { AgentServices, CommandPlace, OutboundPolicy } from "@devtool/server/agent";
+import {
+  findSandbox,
+  HostPrograms,
+  lazySandbox,
+  type Sandbox,
+  sortSearchPath,
+} from "@devtool/sandbox";
+import type {
+  AgentServices,
+  CommandPlace,
+  OutboundPolicy,
+} from "@devtool/server/agent";
 import { HistoryCache } from "../agent/incremental-history.ts";
 import { loadMemory, type Memory } from "../agent/memory.ts";
 import type { Model } from "../agent/model.ts";
-import type { CodingAgentOptions, ToolLimits } from "../coding-agent-options.ts";
+import type {
+  CodingAgentOptions,
+  ToolLimits,
+} from "../coding-agent-options.ts";
 import { Searches } from "../tool/builtin/searches.ts";
 import { Checkpoints } from "../tool/checkpoint/checkpoints.ts";
 import type { OpenMcp } from "../tool/mcp.ts";
@@ -26,28 +39,43 @@ export interface AgentHostDependencies {
   readonly services: AgentServices;
   readonly limits: ToolLimits;
   readonly model: Model;
-  /** The environment variables of commands, without secrets. `AgentHost` filters its PATH. */
+  /**
+   * The environment variables of commands, without secrets. `AgentHost` filters
+   * its PATH.
+   */
   readonly environment: Readonly<Record<string, string>>;
 }
 
 /** The maximum time to find a sandbox, in milliseconds. */
 const FIND_SANDBOX_TIMEOUT_MS = 10_000;
 
-/** The trust of a server without a data directory: no workspace may configure agents. */
+/**
+ * The trust of a server without a data directory: no workspace may configure
+ * agents.
+ */
 const NO_TRUST: TrustKeeper = {
   trustOf: () => Promise.resolve({ case: "untrusted", reason: "" }),
   follow: () => Promise.resolve(false),
 };
 
-/** The state that all tasks of an agent share: rules, sandbox, MCP servers, trust and checkpoints. */
+/**
+ * The state that all tasks of an agent share: rules, sandbox, MCP servers,
+ * trust and checkpoints.
+ */
 export class AgentHost implements AsyncDisposable {
   readonly dependencies: AgentHostDependencies;
   readonly trust: TrustKeeper;
   /** Undefined when the agent does not support MCP servers. */
   readonly mcp: OpenMcp | undefined;
-  /** The environment variables of commands. Only root and the server's user can change the programs on its PATH. */
+  /**
+   * The environment variables of commands. Only root and the server's user can
+   * change the programs on its PATH.
+   */
   readonly environment: Readonly<Record<string, string>>;
-  /** The directories of PATH that are in workspaces, in the form of a PATH, for commands in a sandbox. */
+  /**
+   * The directories of PATH that are in workspaces, in the form of a PATH, for
+   * commands in a sandbox.
+   */
   readonly pathInWorkspaces: string;
   readonly programs: HostPrograms;
   /** Undefined when the server has no data directory. */
@@ -59,30 +87,50 @@ export class AgentHost implements AsyncDisposable {
   readonly histories: HistoryCache = new HistoryCache();
   readonly #rules: readonly LabeledRule[];
   readonly #saved: SavedApprovals | undefined;
-  /** The last notice about a missing sandbox. It is repeated only when the reason changes. */
+  /**
+   * The last notice about a missing sandbox. It is repeated only when the
+   * reason changes.
+   */
   #sandboxNotice = "";
 
-  /** Reads the rules and creates a host. Throws a `PolicyError` for an invalid policy file. */
+  /**
+   * Reads the rules and creates a host. Throws a `PolicyError` for an invalid
+   * policy file.
+   */
   static async open(dependencies: AgentHostDependencies): Promise<AgentHost> {
     const { approvals, dataDirectory, onNotice } = dependencies.services;
     const userRules =
       dataDirectory === undefined
         ? []
-        : await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
-    const operatorRules = (dependencies.options.policyFiles ?? []).map(async (path, index) => {
-      const rules = await readPolicyFile({ path, tier: "operator" });
-      return rules.map((compiled) => {
-        return { compiled, publicLabel: `operator-${index + 1}${compiled.label.slice(path.length)}` };
-      });
-    });
+        : await readPolicyFile({
+            path: join(dataDirectory, "policy.toml"),
+            tier: "user",
+            label: "policy.toml",
+          });
+    const operatorRules = (dependencies.options.policyFiles ?? []).map(
+      async (path, index) => {
+        const rules = await readPolicyFile({ path, tier: "operator" });
+        return rules.map((compiled) => {
+          return {
+            compiled,
+            publicLabel: `operator-${index + 1}${compiled.label.slice(path.length)}`,
+          };
+        });
+      },
+    );
     const rules: LabeledRule[] = [
-      ...userRules.map((compiled) => ({ compiled, publicLabel: compiled.label })),
+      ...userRules.map((compiled) => ({
+        compiled,
+        publicLabel: compiled.label,
+      })),
       ...(await Promise.all(operatorRules)).flat(),
     ];
-    // Servers share approvals, or keep their own in the data directory. Without either, none are kept.
+    // Servers share approvals, or keep their own in the data directory. Without
+    // either, none are kept.
     let saved: SavedApprovals | undefined;
     if (approvals) saved = new SavedApprovals(approvals, onNotice);
-    else if (dataDirectory !== undefined) saved = await SavedApprovals.open(dataDirectory, onNotice);
+    else if (dataDirectory !== undefined)
+      saved = await SavedApprovals.open(dataDirectory, onNotice);
     return new AgentHost(dependencies, rules, saved);
   }
 
@@ -92,34 +140,64 @@ export class AgentHost implements AsyncDisposable {
     saved: SavedApprovals | undefined,
   ) {
     const { options, model, services, environment } = dependencies;
-    const { dataDirectory, operator, now, onNotice, workspace, workspaceRoots } = services;
+    const {
+      dataDirectory,
+      operator,
+      now,
+      onNotice,
+      workspace,
+      workspaceRoots,
+    } = services;
     this.dependencies = dependencies;
     this.#rules = rules;
     this.#saved = saved;
-    const roots = workspace === undefined ? workspaceRoots : [workspace, ...workspaceRoots];
-    const { trusted, ofWorkspaces, refused } = sortSearchPath(environment.PATH ?? "", roots);
-    const path = (trusted.length > 0 ? trusted : ["/usr/bin", "/bin"]).join(delimiter);
-    for (const reason of refused) onNotice(`a directory of PATH is left out: ${reason}`);
+    const roots =
+      workspace === undefined ? workspaceRoots : [workspace, ...workspaceRoots];
+    const { trusted, ofWorkspaces, refused } = sortSearchPath(
+      environment.PATH ?? "",
+      roots,
+    );
+    const path = (trusted.length > 0 ? trusted : ["/usr/bin", "/bin"]).join(
+      delimiter,
+    );
+    for (const reason of refused)
+      onNotice(`a directory of PATH is left out: ${reason}`);
     this.environment = { ...environment, PATH: path };
     this.pathInWorkspaces = ofWorkspaces.join(delimiter);
     this.programs = new HostPrograms(path);
     if (dataDirectory === undefined) {
       this.trust = NO_TRUST;
     } else {
-      this.trust = new TrustStore({ dataDirectory, openDirectory: (root) => new Workspace(root), now, onNotice });
-      this.checkpoints = new Checkpoints({ dataDirectory, programs: this.programs, operator, now, onNotice });
+      this.trust = new TrustStore({
+        dataDirectory,
+        openDirectory: (root) => new Workspace(root),
+        now,
+        onNotice,
+      });
+      this.checkpoints = new Checkpoints({
+        dataDirectory,
+        programs: this.programs,
+        operator,
+        now,
+        onNotice,
+      });
     }
     this.sandbox = lazySandbox(
       () => this.#findSandbox(),
       () => performance.now(),
     );
-    this.mcp = options.mcp?.open({ ...services, environment: this.environment, sample: modelSample(model) });
+    this.mcp = options.mcp?.open({
+      ...services,
+      environment: this.environment,
+      sample: modelSample(model),
+    });
   }
 
   /**
    * Returns the rules of the operator and the user for a principal.
    *
-   * The rules are the same for all principals, but only the operator sees the paths of policy files in their labels.
+   * The rules are the same for all principals, but only the operator sees the
+   * paths of policy files in their labels.
    */
   rulesFor(principal: string): readonly CompiledRule[] {
     const isOperator = principal === this.dependencies.services.operator;
@@ -129,13 +207,16 @@ export class AgentHost implements AsyncDisposable {
   }
 
   /**
-   * Returns the approvals that a principal saved, or undefined where none are kept.
+   * Returns the approvals that a principal saved, or undefined where none are
+   * kept.
    *
-   * Only the operator has saved approvals: they must not apply to calls of another principal, and no other principal may
-   * see or extend them.
+   * Only the operator has saved approvals: they must not apply to calls of
+   * another principal, and no other principal may see or extend them.
    */
   savedApprovalsOf(principal: string): SavedApprovals | undefined {
-    return principal === this.dependencies.services.operator ? this.#saved : undefined;
+    return principal === this.dependencies.services.operator
+      ? this.#saved
+      : undefined;
   }
 
   /** The addresses that tools may reach. */
@@ -148,12 +229,17 @@ export class AgentHost implements AsyncDisposable {
     };
   }
 
-  /** Reads the memory files for a workspace. Only the operator's agents get the operator's memory files. */
+  /**
+   * Reads the memory files for a workspace. Only the operator's agents get the
+   * operator's memory files.
+   */
   loadMemory({ workspacePath, principal }: CommandPlace): Promise<Memory> {
-    const { dataDirectory, onNotice, operator, workspaceRoots } = this.dependencies.services;
+    const { dataDirectory, onNotice, operator, workspaceRoots } =
+      this.dependencies.services;
     const options = {
       configDirectory: principal === operator ? dataDirectory : undefined,
-      workspaceRoots: workspaceRoots.length > 0 ? workspaceRoots : [workspacePath],
+      workspaceRoots:
+        workspaceRoots.length > 0 ? workspaceRoots : [workspacePath],
       trust: this.trust,
       onNotice,
     };
@@ -177,7 +263,8 @@ export class AgentHost implements AsyncDisposable {
       },
       AbortSignal.timeout(FIND_SANDBOX_TIMEOUT_MS),
     );
-    if (found.notice !== "" && found.notice !== this.#sandboxNotice) onNotice(found.notice);
+    if (found.notice !== "" && found.notice !== this.#sandboxNotice)
+      onNotice(found.notice);
     this.#sandboxNotice = found.notice;
     return found;
   }
@@ -186,6 +273,9 @@ export class AgentHost implements AsyncDisposable {
 /** A rule with the label that principals other than the operator see. */
 interface LabeledRule {
   readonly compiled: CompiledRule;
-  /** The label with the number of the operator's file in place of its path, for instance `operator-1:3`. */
+  /**
+   * The label with the number of the operator's file in place of its path, for
+   * instance `operator-1:3`.
+   */
   readonly publicLabel: string;
 }

@@ -6,13 +6,18 @@ import { textMessage } from "../tool/message-text.ts";
 /**
  * Creates the function with which MCP servers ask a model (sampling).
  *
- * Each request is a conversation of its own, without tools, workspace or memory files.
+ * Each request is a conversation of its own, without tools, workspace or memory
+ * files.
  */
 export function modelSample(model: Model): Sample {
   return async ({ systemPrompt, messages }, signal) => {
     const request = {
       history: messages.map(({ role, text }, index) =>
-        textMessage(role === "user" ? Role.USER : Role.AGENT, text, `sample-${index}`),
+        textMessage(
+          role === "user" ? Role.USER : Role.AGENT,
+          text,
+          `sample-${index}`,
+        ),
       ),
       tools: [],
       workspacePath: "",

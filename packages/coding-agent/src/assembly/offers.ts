@@ -1,5 +1,9 @@
 import type { Task } from "@devtool/schema";
-import type { AgentOffers, OfferedMcpServer, OfferedTool } from "@devtool/server/agent";
+import type {
+  AgentOffers,
+  OfferedMcpServer,
+  OfferedTool,
+} from "@devtool/server/agent";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { AgentHost } from "./host.ts";
@@ -7,7 +11,9 @@ import { createToolbox } from "./task-agent.ts";
 import { mcpSessionOf } from "./toolbox.ts";
 
 /** How clients see the state of an MCP server. */
-const STATUS: Readonly<Record<McpServerStatus["state"], OfferedMcpServer["status"]>> = {
+const STATUS: Readonly<
+  Record<McpServerStatus["state"], OfferedMcpServer["status"]>
+> = {
   ready: "connected",
   connecting: "connecting",
   idle: "disconnected",
@@ -15,8 +21,15 @@ const STATUS: Readonly<Record<McpServerStatus["state"], OfferedMcpServer["status
   stopped: "disconnected",
 };
 
-/** Lists the tools and MCP servers of a task. Connects to the servers, as a turn of the task does. */
-export async function listOffers(host: AgentHost, task: Task, signal: AbortSignal): Promise<AgentOffers> {
+/**
+ * Lists the tools and MCP servers of a task. Connects to the servers, as a turn
+ * of the task does.
+ */
+export async function listOffers(
+  host: AgentHost,
+  task: Task,
+  signal: AbortSignal,
+): Promise<AgentOffers> {
   await using toolbox = createToolbox(host, task);
   await using toolSet = await toolbox.open(task, [], signal);
   const tools = [...toolSet.tools.values()];

@@ -1,4 +1,9 @@
-import { createFileAccess, createPolicyEngine, createReadDecision, type PolicyPlace } from "@devtool/policy";
+import {
+  createFileAccess,
+  createPolicyEngine,
+  createReadDecision,
+  type PolicyPlace,
+} from "@devtool/policy";
 import { ApprovalMode, type Task } from "@devtool/schema";
 import type { AgentExecutor, Turn } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
@@ -10,12 +15,20 @@ import { stricterMode } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
 import { Toolbox } from "./toolbox.ts";
 
-/** Creates the executor of one task: the agent loop with a model, or with a slash command in place of the model. */
-export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: Task): AgentExecutor {
+/**
+ * Creates the executor of one task: the agent loop with a model, or with a
+ * slash command in place of the model.
+ */
+export function createTaskAgent(
+  host: AgentHost,
+  commands: SlashCommands,
+  task: Task,
+): AgentExecutor {
   const { command, contextId, principal } = task;
   const { options, services, model } = host.dependencies;
   const workspacePath = task.settings?.workspacePath ?? "";
-  // A message may change the approval mode of the session: each decision is by the mode as it is then.
+  // A message may change the approval mode of the session: each decision is by
+  // the mode as it is then.
   let current: Pick<Turn, "task"> = { task };
   const place = {
     workspace: workspacePath,
@@ -33,7 +46,8 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     rules: host.rulesFor(principal),
     saved: host.savedApprovalsOf(principal),
     analyze: host.analyze,
-    shellConfinement: async () => ((await host.sandbox()).confines ? "sandbox" : "none"),
+    shellConfinement: async () =>
+      (await host.sandbox()).confines ? "sandbox" : "none",
   });
   const commandTools = command ? commands.tools(command, context) : [];
   const sentNotices = new Set<string>();
@@ -49,7 +63,11 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: async (toolNames) => {
-      const { instructions, notices } = await readBriefing(host, current.task, toolNames);
+      const { instructions, notices } = await readBriefing(
+        host,
+        current.task,
+        toolNames,
+      );
       const newNotices = notices.filter((notice) => !sentNotices.has(notice));
       for (const notice of newNotices) sentNotices.add(notice);
       return { instructions, notices: newNotices };
@@ -58,10 +76,17 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   return {
     ...loop,
     checkArguments: async (edit, signal) => {
-      // No turn may be running: after a restart, a question waits in the log alone.
+      // No turn may be running: after a restart, a question waits in the log
+      // alone.
       await using toolSet = await toolbox.open(task, commandTools, signal);
       const { tools, settle } = toolSet;
-      const checking = { tools, settle, policy, task: edit.task, onNotice: services.onNotice };
+      const checking = {
+        tools,
+        settle,
+        policy,
+        task: edit.task,
+        onNotice: services.onNotice,
+      };
       await checkEditedArguments(edit, checking, signal);
     },
     execute: (turn, signal) => {
@@ -72,25 +97,51 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   };
 }
 
-/** Creates the tools of a task. The rules for its principal, and its approval mode, decide which files they may show. */
+/**
+ * Creates the tools of a task. The rules for its principal, and its approval
+ * mode, decide which files they may show.
+ */
 export function createToolbox(
   host: AgentHost,
   task: Task,
-  place: PolicyPlace = { mode: approvalModeOf(host, task), workspace: task.settings?.workspacePath ?? "" },
+  place: PolicyPlace = {
+    mode: approvalModeOf(host, task),
+    workspace: task.settings?.workspacePath ?? "",
+  },
 ): Toolbox {
   const rules = host.rulesFor(task.principal);
-  return new Toolbox(host, createFileAccess(rules, place), createReadDecision(rules, place));
+  return new Toolbox(
+    host,
+    createFileAccess(rules, place),
+    createReadDecision(rules, place),
+  );
 }
 
-/** Returns the stricter one of the operator's and the session's approval mode (SESSION-3). */
-export function approvalModeOf({ dependencies }: AgentHost, { sessionSettings }: Task): ApprovalMode {
+/**
+ * Returns the stricter one of the operator's and the session's approval mode
+ * (SESSION-3).
+ */
+export function approvalModeOf(
+  { dependencies }: AgentHost,
+  { sessionSettings }: Task,
+): ApprovalMode {
   const { approvalMode = ApprovalMode.DEFAULT } = dependencies.options;
-  return stricterMode(approvalMode, sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
+  return stricterMode(
+    approvalMode,
+    sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
+  );
 }
 
-async function readBriefing(host: AgentHost, task: Task, tools: readonly string[]): Promise<Briefing> {
+async function readBriefing(
+  host: AgentHost,
+  task: Task,
+  tools: readonly string[],
+): Promise<Briefing> {
   const workspacePath = task.settings?.workspacePath ?? "";
-  const { files, notices } = await host.loadMemory({ workspacePath, principal: task.principal });
+  const { files, notices } = await host.loadMemory({
+    workspacePath,
+    principal: task.principal,
+  });
   const instructions = writeInstructions({
     workspacePath,
     memory: files,

@@ -14,7 +14,8 @@ import type { AgentHost } from "./host.ts";
 /**
  * The tools of one task.
  *
- * Keeps the background processes of the task, and the access that the user granted to its commands, from turn to turn.
+ * Keeps the background processes of the task, and the access that the user
+ * granted to its commands, from turn to turn.
  */
 export class Toolbox implements AsyncDisposable {
   readonly #host: AgentHost;
@@ -23,22 +24,37 @@ export class Toolbox implements AsyncDisposable {
   readonly #background: BackgroundProcesses;
   readonly #grants = new SandboxGrants();
 
-  /** `access` and `decideReading` say which files the rules allow tools to show. */
-  constructor(host: AgentHost, access: FileAccess, decideReading: ReadDecision) {
+  /**
+   * `access` and `decideReading` say which files the rules allow tools to show.
+   */
+  constructor(
+    host: AgentHost,
+    access: FileAccess,
+    decideReading: ReadDecision,
+  ) {
     this.#host = host;
     this.#access = access;
     this.#decideReading = decideReading;
     const { services, limits } = host.dependencies;
-    this.#background = new BackgroundProcesses({ nextId: services.nextId, maxOutputBytes: limits.maxOutputBytes });
+    this.#background = new BackgroundProcesses({
+      nextId: services.nextId,
+      maxOutputBytes: limits.maxOutputBytes,
+    });
   }
 
   /**
-   * Opens the tools for one turn: the agent's own tools, those of MCP servers, and `commandTools`.
+   * Opens the tools for one turn: the agent's own tools, those of MCP servers,
+   * and `commandTools`.
    *
-   * Leaves out tools that the session does not allow. Throws `Code.FailedPrecondition` if a client brought MCP servers and the
-   * agent does not support them.
+   * Leaves out tools that the session does not allow. Throws
+   * `Code.FailedPrecondition` if a client brought MCP servers and the agent
+   * does not support them.
    */
-  async open(task: Task, commandTools: readonly Tool[], signal: AbortSignal): Promise<ToolSet> {
+  async open(
+    task: Task,
+    commandTools: readonly Tool[],
+    signal: AbortSignal,
+  ): Promise<ToolSet> {
     const workspace = new Workspace(task.settings?.workspacePath ?? "");
     try {
       const own = this.#ownTools(workspace, task);
@@ -49,16 +65,26 @@ export class Toolbox implements AsyncDisposable {
         throw new DevtoolError(
           "MCP servers need @devtool/mcp, which this agent was made without",
           Code.FailedPrecondition,
-          { remedy: `leave out mcp_servers ${quoted(server.name)}, or have the operator give codingAgent({ mcp })` },
+          {
+            remedy: `leave out mcp_servers ${quoted(server.name)}, or have the operator give codingAgent({ mcp })`,
+          },
         );
       }
-      const all = [...own, ...((await mcp?.tools(session, signal)) ?? []), ...commandTools];
+      const all = [
+        ...own,
+        ...((await mcp?.tools(session, signal)) ?? []),
+        ...commandTools,
+      ];
       const allowed = new Set(task.sessionSettings?.allowedTools);
-      const tools = all.filter(({ declaration }) => allowed.size === 0 || allowed.has(declaration.name));
+      const tools = all.filter(
+        ({ declaration }) =>
+          allowed.size === 0 || allowed.has(declaration.name),
+      );
       return {
         tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
         settle: (edit) => settleEdit(workspace, edit),
-        [Symbol.asyncDispose]: () => Promise.resolve(workspace[Symbol.dispose]()),
+        [Symbol.asyncDispose]: () =>
+          Promise.resolve(workspace[Symbol.dispose]()),
       };
     } catch (reason) {
       workspace[Symbol.dispose]();
@@ -71,9 +97,23 @@ export class Toolbox implements AsyncDisposable {
     await this.#background[Symbol.asyncDispose]();
   }
 
-  /** The built-in tools and the tools of the options, which replace built-in ones of the same name. */
-  #ownTools(workspace: Workspace, { principal, settings }: Task): readonly Tool[] {
-    const { environment, pathInWorkspaces, programs, sandbox, outbound, searches, checkpoints } = this.#host;
+  /**
+   * The built-in tools and the tools of the options, which replace built-in
+   * ones of the same name.
+   */
+  #ownTools(
+    workspace: Workspace,
+    { principal, settings }: Task,
+  ): readonly Tool[] {
+    const {
+      environment,
+      pathInWorkspaces,
+      programs,
+      sandbox,
+      outbound,
+      searches,
+      checkpoints,
+    } = this.#host;
     const { options, limits, services } = this.#host.dependencies;
     const all = builtinTools(workspace, {
       shell: {
@@ -93,16 +133,31 @@ export class Toolbox implements AsyncDisposable {
     const { tools = [], builtinTools: selected } = options;
     const replaced = new Set(tools.map(({ declaration }) => declaration.name));
     const builtin = all.filter(
-      ({ declaration: { name } }) => !replaced.has(name) && (selected === undefined || selected.includes(name)),
+      ({ declaration: { name } }) =>
+        !replaced.has(name) &&
+        (selected === undefined || selected.includes(name)),
     );
     if (!checkpoints) return [...builtin, ...tools];
     const place = { principal, workspacePath: settings?.workspacePath ?? "" };
-    return [...builtin, ...tools].map((tool) => withCheckpoints(tool, checkpoints, place));
+    return [...builtin, ...tools].map((tool) =>
+      withCheckpoints(tool, checkpoints, place),
+    );
   }
 }
 
-/** The session of a task for its MCP servers: the operator's, and those that its client brought. */
-export function mcpSessionOf({ principal, settings, sessionSettings }: Task): McpSession {
+/**
+ * The session of a task for its MCP servers: the operator's, and those that its
+ * client brought.
+ */
+export function mcpSessionOf({
+  principal,
+  settings,
+  sessionSettings,
+}: Task): McpSession {
   const clientServers = sessionSettings?.mcpServers ?? [];
-  return { principal, workspacePath: settings?.workspacePath ?? "", clientServers };
+  return {
+    principal,
+    workspacePath: settings?.workspacePath ?? "",
+    clientServers,
+  };
 }

@@ -1,10 +1,15 @@
-/** The maximum length of a name to compare. Comparing a name of millions of characters would take minutes. */
+/**
+ * The maximum length of a name to compare. Comparing a name of millions of
+ * characters would take minutes.
+ */
 const MAX_COMPARED = 200;
 
 /**
- * Returns the candidate with the smallest edit distance to a name, and the first of several with the same distance.
+ * Returns the candidate with the smallest edit distance to a name, and the
+ * first of several with the same distance.
  *
- * Returns an empty string when more than half of the characters would have to change for every candidate.
+ * Returns an empty string when more than half of the characters would have to
+ * change for every candidate.
  */
 export function nearest(name: string, candidates: readonly string[]): string {
   if (name.length > MAX_COMPARED) return "";
@@ -13,7 +18,9 @@ export function nearest(name: string, candidates: readonly string[]): string {
     const edits = editDistance(name, candidate);
     if (edits < best.edits) best = { candidate, edits };
   }
-  return best.edits * 2 <= Math.max(name.length, best.candidate.length) ? best.candidate : "";
+  return best.edits * 2 <= Math.max(name.length, best.candidate.length)
+    ? best.candidate
+    : "";
 }
 
 /** Returns the Levenshtein distance of two texts. */

@@ -28,7 +28,11 @@ describe("the prompts of MCP servers", () => {
   it("become commands named by server and prompt, each as one word", async () => {
     const { commands } = await find({ prompts: async () => [weather] });
     expect(commands).toMatchObject([
-      { path: ["every-thing", "weather-report"], description: "Reports the weather", arguments: weather.arguments },
+      {
+        path: ["every-thing", "weather-report"],
+        description: "Reports the weather",
+        arguments: weather.arguments,
+      },
     ]);
   });
 
@@ -38,12 +42,23 @@ describe("the prompts of MCP servers", () => {
       filled++;
       return weather.get(args, waiting);
     };
-    const { commands } = await find({ prompts: async () => [{ ...weather, get }] });
+    const { commands } = await find({
+      prompts: async () => [{ ...weather, get }],
+    });
     const model = commands[0]?.play('unit=F "New York"', context);
-    const request = { history: [], tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
+    const request = {
+      history: [],
+      tools: [],
+      workspacePath: "/w",
+      instructions: async () => "",
+      model: "",
+    };
     for (const _step of [1, 2]) {
       for await (const event of model?.generate(request, signal) ?? []) {
-        expect(event).toEqual({ case: "text", value: "user: Weather of New York in F? / agent: Sunny, as always." });
+        expect(event).toEqual({
+          case: "text",
+          value: "user: Weather of New York in F? / agent: Sunny, as always.",
+        });
       }
     }
     expect(filled).toBe(1);
@@ -51,19 +66,32 @@ describe("the prompts of MCP servers", () => {
 
   it("do not start without a required argument", async () => {
     const { commands } = await find({ prompts: async () => [weather] });
-    expect(() => commands[0]?.play("unit=F", context)).toThrow("<city> is missing: where");
+    expect(() => commands[0]?.play("unit=F", context)).toThrow(
+      "<city> is missing: where",
+    );
   });
 
   it("are missing with a notice when the servers fail, and internal errors are reported to the operator", async () => {
-    const found = await find({ prompts: () => Promise.reject(new Error("no")) });
+    const found = await find({
+      prompts: () => Promise.reject(new Error("no")),
+    });
     expect(found).toEqual({
       commands: [],
-      notices: [expect.stringContaining("the prompts of MCP servers are missing")],
+      notices: [
+        expect.stringContaining("the prompts of MCP servers are missing"),
+      ],
     });
     expect(notices).toEqual([
-      expect.stringMatching(/^finding prompts failed inside the server: \{"workspace":"\/w","error":"Error","at":/),
+      expect.stringMatching(
+        /^finding prompts failed inside the server: \{"workspace":"\/w","error":"Error","at":/,
+      ),
     ]);
-    await find({ prompts: () => Promise.reject(new DevtoolError("the server is away", Code.Unavailable)) });
+    await find({
+      prompts: () =>
+        Promise.reject(
+          new DevtoolError("the server is away", Code.Unavailable),
+        ),
+    });
     expect(notices).toHaveLength(1);
   });
 
@@ -81,7 +109,10 @@ function echo(): Model {
   return {
     name: "echo",
     async *generate({ history }) {
-      const said = history.map(({ role, parts }) => `${Role[role].toLowerCase()}: ${parts[0]?.content.value}`);
+      const said = history.map(
+        ({ role, parts }) =>
+          `${Role[role].toLowerCase()}: ${parts[0]?.content.value}`,
+      );
       yield { case: "text", value: said.join(" / ") };
     },
   };

@@ -8,7 +8,10 @@ import { promptModel } from "./steps.ts";
 
 /** Lists the prompts that MCP servers offer in a workspace. */
 export interface PromptServers {
-  prompts(place: CommandPlace, signal: AbortSignal): Promise<readonly McpPrompt[]>;
+  prompts(
+    place: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<readonly McpPrompt[]>;
 }
 
 /** Dependencies of the commands for prompts of MCP servers. */
@@ -21,19 +24,27 @@ export interface PromptCommandsOptions {
 }
 
 /**
- * Creates a source that offers the prompts of MCP servers as commands `/<server> <prompt>`.
+ * Creates a source that offers the prompts of MCP servers as commands
+ * `/<server> <prompt>`.
  *
  * When the servers cannot be reached, it finds no commands and gives a notice.
  */
-export function createPromptCommands({ servers, model, onNotice }: PromptCommandsOptions): CommandSource {
+export function createPromptCommands({
+  servers,
+  model,
+  onNotice,
+}: PromptCommandsOptions): CommandSource {
   return {
     find: async (place, signal) => {
       try {
         const prompts = await servers.prompts(place, signal);
         const commands = prompts.map((prompt) => ({
           // Each name becomes one word that a user can type.
-          path: [prompt.server, prompt.name].map((name) => name.trim().replaceAll(/[\s/]+/g, "-")),
-          description: prompt.description || `Prompt of the MCP server ${prompt.server}`,
+          path: [prompt.server, prompt.name].map((name) =>
+            name.trim().replaceAll(/[\s/]+/g, "-"),
+          ),
+          description:
+            prompt.description || `Prompt of the MCP server ${prompt.server}`,
           group: `Runs a prompt that the MCP server ${prompt.server} offers`,
           arguments: prompt.arguments,
           play: (args: string) => {
@@ -43,8 +54,16 @@ export function createPromptCommands({ servers, model, onNotice }: PromptCommand
         }));
         return { commands, notices: [] };
       } catch (reason) {
-        const { message } = clientError(reason, "finding prompts", { workspace: place.workspacePath }, onNotice);
-        return { commands: [], notices: [`the prompts of MCP servers are missing: ${message}`] };
+        const { message } = clientError(
+          reason,
+          "finding prompts",
+          { workspace: place.workspacePath },
+          onNotice,
+        );
+        return {
+          commands: [],
+          notices: [`the prompts of MCP servers are missing: ${message}`],
+        };
       }
     },
   };

@@ -6,20 +6,27 @@ import type { RestorePreview } from "../tool/checkpoint/restore-files.ts";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 
-/** Dependencies of the built-in commands. A command is available only if its service is present. */
+/**
+ * Dependencies of the built-in commands. A command is available only if its
+ * service is present.
+ */
 export interface CommandServices {
   /** The version of the server, for `/about`. */
   readonly version: string;
   /** The name of the model, for `/about`. */
   readonly model: string;
-  /** A model that understands prose, for `/init`. Undefined for the scripted model. */
+  /**
+   * A model that understands prose, for `/init`. Undefined for the scripted
+   * model.
+   */
   readonly prose?: Model | undefined;
   /** Reads the memory files that apply to a workspace and principal. */
   readonly loadMemory?: (place: CommandPlace) => Promise<Memory>;
   /**
    * The principal who owns the trust of workspaces.
    *
-   * Trust follows the changes of memory files that this principal approves. Default: it follows no change.
+   * Trust follows the changes of memory files that this principal approves.
+   * Default: it follows no change.
    */
   readonly operator?: string;
   /** The trust of workspaces. */
@@ -32,13 +39,17 @@ export interface CommandServices {
 
 /** The conversations in which commands are sent. */
 export interface Conversations {
-  /** Returns the latest task that a message opened in the context. Undefined when there is none. */
+  /**
+   * Returns the latest task that a message opened in the context. Undefined
+   * when there is none.
+   */
   find(context: CommandContext): Promise<Task | undefined>;
   /**
    * Replaces the older history of a task by a summary.
    *
-   * Returns the number of messages that the summary replaces, or 0 when a summary would not be shorter. Throws
-   * `Code.FailedPrecondition` while the task is working.
+   * Returns the number of messages that the summary replaces, or 0 when a
+   * summary would not be shorter. Throws `Code.FailedPrecondition` while the
+   * task is working.
    */
   compress(taskId: string, signal: AbortSignal): Promise<number>;
 }
@@ -46,15 +57,31 @@ export interface Conversations {
 /** The checkpoints of workspaces. */
 export interface Checkpoints {
   /** Lists a principal's checkpoints of a workspace, newest first. */
-  list(place: CommandPlace, signal: AbortSignal): Promise<readonly Checkpoint[]>;
-  /** Returns the changes that restoring a checkpoint would make now. Throws `Code.NotFound` for an unknown id. */
-  preview(place: CommandPlace, id: string, signal: AbortSignal): Promise<RestorePreview>;
+  list(
+    place: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<readonly Checkpoint[]>;
   /**
-   * Restores the files of a workspace to a checkpoint. Returns one line per file.
-   *
-   * Throws `Code.NotFound` for an unknown id, and `Code.Aborted` when it would change files that the preview does not have.
+   * Returns the changes that restoring a checkpoint would make now. Throws
+   * `Code.NotFound` for an unknown id.
    */
-  restore(place: CommandPlace, shown: RestorePreview, signal: AbortSignal): Promise<readonly string[]>;
+  preview(
+    place: CommandPlace,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<RestorePreview>;
+  /**
+   * Restores the files of a workspace to a checkpoint. Returns one line per
+   * file.
+   *
+   * Throws `Code.NotFound` for an unknown id, and `Code.Aborted` when it would
+   * change files that the preview does not have.
+   */
+  restore(
+    place: CommandPlace,
+    shown: RestorePreview,
+    signal: AbortSignal,
+  ): Promise<readonly string[]>;
 }
 
 /** A saved state of a workspace. */
@@ -65,10 +92,18 @@ export interface Checkpoint {
   readonly label: string;
 }
 
-/** The state of the MCP servers of a workspace, separately for each principal. */
+/**
+ * The state of the MCP servers of a workspace, separately for each principal.
+ */
 export interface McpStatus {
-  list(place: CommandPlace, signal: AbortSignal): Promise<readonly McpServerStatus[]>;
-  /** Reconnects to the servers that are not connected, and lists the tools of all servers again. */
+  list(
+    place: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<readonly McpServerStatus[]>;
+  /**
+   * Reconnects to the servers that are not connected, and lists the tools of
+   * all servers again.
+   */
   refresh(place: CommandPlace, signal: AbortSignal): Promise<void>;
 }
 

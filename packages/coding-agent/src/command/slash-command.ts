@@ -6,39 +6,53 @@ import type { Tool } from "../tool/tool.ts";
 /**
  * A command that a user starts by its name.
  *
- * A command produces steps, as a model does. So its tool calls go through the same policy and approvals, and it resumes after
- * a restart in the same way.
+ * A command produces steps, as a model does. So its tool calls go through the
+ * same policy and approvals, and it resumes after a restart in the same way.
  */
 export interface SlashCommand {
-  /** The words of the command, without the slash: `["memory", "add"]` is `/memory add`. */
+  /**
+   * The words of the command, without the slash: `["memory", "add"]` is
+   * `/memory add`.
+   */
   readonly path: readonly string[];
   /** One line that says what the command does. */
   readonly description: string;
   /** The arguments that may follow the words. */
   readonly arguments: readonly SlashCommandArgument[];
   /**
-   * One line that describes the group of commands that share all words of `path` but the last.
+   * One line that describes the group of commands that share all words of
+   * `path` but the last.
    *
-   * One command of a group needs it, unless the group's words are a command themselves.
+   * One command of a group needs it, unless the group's words are a command
+   * themselves.
    */
   readonly group?: string;
   /**
    * Returns why the command cannot start, or undefined if it can.
    *
-   * `args` is the text after the words. Default: the command can start unless `play` throws.
+   * `args` is the text after the words. Default: the command can start unless
+   * `play` throws.
    */
-  check?(args: string, context: CommandContext, signal: AbortSignal): Promise<string | undefined>;
+  check?(
+    args: string,
+    context: CommandContext,
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
   /**
    * Creates the steps of one execution.
    *
-   * `args` is the text after the words. Throws a `DevtoolError` for invalid arguments.
+   * `args` is the text after the words. Throws a `DevtoolError` for invalid
+   * arguments.
    */
   play(args: string, context: CommandContext): StepSource;
   /** Returns additional tools for the command's steps. Default: none. */
   tools?(context: CommandContext): readonly Tool[];
 }
 
-/** Finds commands that depend on the workspace, such as command files and the prompts of MCP servers. */
+/**
+ * Finds commands that depend on the workspace, such as command files and the
+ * prompts of MCP servers.
+ */
 export interface CommandSource {
   /**
    * Returns the current commands of a workspace.

@@ -1,11 +1,26 @@
-import { type Message, Role, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import {
+  type Message,
+  Role,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
 import { type CommandContext, quoted } from "@devtool/server/agent";
-import type { Model, ModelRequest, ModelToolCall, StepSource } from "../agent/model.ts";
+import type {
+  Model,
+  ModelRequest,
+  ModelToolCall,
+  StepSource,
+} from "../agent/model.ts";
 import type { McpPromptMessage } from "../tool/mcp.ts";
 import { textMessage } from "../tool/message-text.ts";
 
 /** Creates the single step of a command that replies with a text. */
-export function replyWith(text: (request: ModelRequest, signal: AbortSignal) => string | Promise<string>): StepSource {
+export function replyWith(
+  text: (
+    request: ModelRequest,
+    signal: AbortSignal,
+  ) => string | Promise<string>,
+): StepSource {
   return {
     async *generate(request, signal) {
       yield { case: "text", value: await text(request, signal) };
@@ -13,30 +28,47 @@ export function replyWith(text: (request: ModelRequest, signal: AbortSignal) => 
   };
 }
 
-/** Returns the reply of a command that needs a conversation, where the context has none. */
+/**
+ * Returns the reply of a command that needs a conversation, where the context
+ * has none.
+ */
 export function noConversation({ contextId }: CommandContext): string {
-  const remedy = "send its context_id with the command (the contextId of its tasks), or send a message first";
+  const remedy =
+    "send its context_id with the command (the contextId of its tasks), or send a message first";
   return `There is no conversation in context ${quoted(contextId)}: ${remedy}.`;
 }
 
-/** The first step of a command: a tool call, or a text when there is nothing to call. */
-export type FirstStep = { readonly call: ModelToolCall } | { readonly text: string };
+/**
+ * The first step of a command: a tool call, or a text when there is nothing to
+ * call.
+ */
+export type FirstStep =
+  | { readonly call: ModelToolCall }
+  | { readonly text: string };
 
 /** The two steps of a command that makes one tool call. */
 export interface CallSteps {
   first(request: ModelRequest): FirstStep;
-  /** Returns the reply to a successful call. Default: none, because the result of the call is the reply. */
+  /**
+   * Returns the reply to a successful call. Default: none, because the result
+   * of the call is the reply.
+   */
   last?(request: ModelRequest, signal: AbortSignal): Promise<string>;
 }
 
-/** Creates the steps of a command that makes one tool call and replies to its success. */
+/**
+ * Creates the steps of a command that makes one tool call and replies to its
+ * success.
+ */
 export function callThenReply({ first, last }: CallSteps): StepSource {
   return {
     async *generate(request, signal) {
       const call = request.history.flatMap(toolCallsOf).at(-1);
       if (!call) {
         const step = first(request);
-        yield "call" in step ? { case: "toolCall", value: step.call } : { case: "text", value: step.text };
+        yield "call" in step
+          ? { case: "toolCall", value: step.call }
+          : { case: "text", value: step.text };
       } else if (last && call.status === ToolCallStatus.SUCCEEDED) {
         const value = await last(request, signal);
         if (value !== "") yield { case: "text", value };
@@ -45,12 +77,18 @@ export function callThenReply({ first, last }: CallSteps): StepSource {
   };
 }
 
-/** Creates the steps of a command that makes one tool call, whose result is the reply. */
+/**
+ * Creates the steps of a command that makes one tool call, whose result is the
+ * reply.
+ */
 export function callTool(call: ModelToolCall): StepSource {
   return callThenReply({ first: () => ({ call }) });
 }
 
-/** Creates the steps of a command that has a model respond to a prompt. The prompt is read once, with the first step. */
+/**
+ * Creates the steps of a command that has a model respond to a prompt. The
+ * prompt is read once, with the first step.
+ */
 export function promptModel(
   model: Model,
   readPrompt: (signal: AbortSignal) => Promise<readonly McpPromptMessage[]>,
@@ -61,10 +99,17 @@ export function promptModel(
     async *generate(request, signal) {
       prompt ??= readPrompt(signal).then((messages) =>
         messages.map(({ role, text }, index) =>
-          textMessage(role === "user" ? Role.USER : Role.AGENT, text, `prompt-${index + 1}`),
+          textMessage(
+            role === "user" ? Role.USER : Role.AGENT,
+            text,
+            `prompt-${index + 1}`,
+          ),
         ),
       );
-      yield* model.generate({ ...request, history: [...(await prompt), ...request.history] }, signal);
+      yield* model.generate(
+        { ...request, history: [...(await prompt), ...request.history] },
+        signal,
+      );
     },
   };
 }

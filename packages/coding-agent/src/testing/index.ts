@@ -1,4 +1,7 @@
-/** The entry `@devtool/coding-agent/testing`: internals for tests in this repository. It is not published. */
+/**
+ * The entry `@devtool/coding-agent/testing`: internals for tests in this
+ * repository. It is not published.
+ */
 export { loadMemory } from "../agent/memory.ts";
 export { builtinCommands } from "../command/builtin/builtin-commands.ts";
 export { readCommandFile } from "../command/files/command-file.ts";

@@ -7,7 +7,8 @@ import { outputResult, textResult } from "./tool-result.ts";
 /**
  * A tool whose calls are runs of one function.
  *
- * Implement `Tool` instead for live output, edits of files, or questions during a call.
+ * Implement `Tool` instead for live output, edits of files, or questions during
+ * a call.
  */
 export interface ToolDefinition extends ToolDeclaration {
   /** Returns one line that describes a call. Default: the name of the tool. */
@@ -15,17 +16,20 @@ export interface ToolDefinition extends ToolDeclaration {
   /**
    * Returns the question for the user before a call runs.
    *
-   * Default: there is no question. The tool must then change nothing: its calls run without approval, and in parallel with
-   * others.
+   * Default: there is no question. The tool must then change nothing: its calls
+   * run without approval, and in parallel with others.
    */
   ask?(args: JsonObject): string;
   /**
    * Runs a call. Returns text or an object.
    *
-   * `args` are the arguments that the model sent, without any validation. Throws a `DevtoolError` when the call fails; the model
-   * gets its message.
+   * `args` are the arguments that the model sent, without any validation.
+   * Throws a `DevtoolError` when the call fails; the model gets its message.
    */
-  run(args: JsonObject, signal: AbortSignal): string | JsonObject | Promise<string | JsonObject>;
+  run(
+    args: JsonObject,
+    signal: AbortSignal,
+  ): string | JsonObject | Promise<string | JsonObject>;
 }
 
 /** Creates a tool from a definition. */
@@ -35,15 +39,23 @@ export function defineTool(definition: ToolDefinition): Tool {
     declaration: { name, description, parameters },
     prepare: async (args) => {
       const question = definition.ask?.(args);
-      const details = question === undefined ? undefined : create(GenericDetailsSchema, { description: question });
+      const details =
+        question === undefined
+          ? undefined
+          : create(GenericDetailsSchema, { description: question });
       return defined({
         args,
         description: oneLine(definition.describe?.(args) ?? name),
-        confirmation: details && { case: "genericDetails" as const, value: details },
+        confirmation: details && {
+          case: "genericDetails" as const,
+          value: details,
+        },
         execute: async function* (signal: AbortSignal) {
           const output = await definition.run(args, signal);
           const isText = typeof output === "string";
-          yield isText ? textResult(output) : outputResult({ case: "structuredData", value: output });
+          yield isText
+            ? textResult(output)
+            : outputResult({ case: "structuredData", value: output });
         },
       });
     },

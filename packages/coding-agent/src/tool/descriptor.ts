@@ -21,16 +21,29 @@ import {
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { systemErrorCode } from "../client-error.ts";
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const {
+  O_CREAT,
+  O_DIRECTORY,
+  O_EXCL,
+  O_NOFOLLOW,
+  O_NONBLOCK,
+  O_RDONLY,
+  O_WRONLY,
+} = constants;
 
-/** The buffer for `readNext`, shared by all descriptors. Reads are synchronous, so they do not overlap. */
+/**
+ * The buffer for `readNext`, shared by all descriptors. Reads are synchronous,
+ * so they do not overlap.
+ */
 const scratch = Buffer.allocUnsafeSlow(256 * 1024);
 
 /**
  * An open file or directory.
  *
- * Entries of a directory are opened through its descriptor (`/proc/self/fd/N/name`), so they are in that directory even if its
- * path leads elsewhere by now. Symbolic links are not followed. Methods that take a `path` use it only in error messages.
+ * Entries of a directory are opened through its descriptor
+ * (`/proc/self/fd/N/name`), so they are in that directory even if its path
+ * leads elsewhere by now. Symbolic links are not followed. Methods that take a
+ * `path` use it only in error messages.
  */
 export class Descriptor implements Disposable {
   readonly #fd: number;
@@ -48,17 +61,25 @@ export class Descriptor implements Disposable {
     this.#ownership = ownership;
   }
 
-  /** Returns a descriptor of the same directory that does not close it when it is disposed of. */
+  /**
+   * Returns a descriptor of the same directory that does not close it when it
+   * is disposed of.
+   */
   lend(): Descriptor {
     return new Descriptor(this.#fd, "lent");
   }
 
-  /** Opens a directory in this one. Returns undefined when it does not exist. */
+  /**
+   * Opens a directory in this one. Returns undefined when it does not exist.
+   */
   openDirectory(name: string, path: string): Descriptor | undefined {
     return this.#open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, path);
   }
 
-  /** Opens an entry of this directory for reading, without waiting on a pipe. Returns undefined when it does not exist. */
+  /**
+   * Opens an entry of this directory for reading, without waiting on a pipe.
+   * Returns undefined when it does not exist.
+   */
   openFile(name: string, path: string): Descriptor | undefined {
     return this.#open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, path);
   }
@@ -71,10 +92,19 @@ export class Descriptor implements Disposable {
     throw pathDenied(path, "was changed while it was opened", "try again");
   }
 
-  /** Creates a file in this directory and opens it for writing. Returns undefined when the name is in use. */
+  /**
+   * Creates a file in this directory and opens it for writing. Returns
+   * undefined when the name is in use.
+   */
   createFile(name: string, mode: number, path: string): Descriptor | undefined {
     try {
-      return new Descriptor(openSync(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+      return new Descriptor(
+        openSync(
+          this.#at(name),
+          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+          mode,
+        ),
+      );
     } catch (reason) {
       if (systemErrorCode(reason) === "EEXIST") return undefined;
       throw openError(path, reason);
@@ -97,7 +127,10 @@ export class Descriptor implements Disposable {
     return fstatSync(this.#fd);
   }
 
-  /** Returns the status of an entry without opening it or following a link. Undefined when it does not exist any more. */
+  /**
+   * Returns the status of an entry without opening it or following a link.
+   * Undefined when it does not exist any more.
+   */
   statOf(name: string): BigIntStats | undefined {
     return lstatSync(this.#at(name), { bigint: true, throwIfNoEntry: false });
   }
@@ -116,9 +149,18 @@ export class Descriptor implements Disposable {
     return readFileSync(this.#fd);
   }
 
-  /** Reads at most `maxBytes` bytes, and at most 256 KiB, from where the last read ended. Empty at the end of the file. */
+  /**
+   * Reads at most `maxBytes` bytes, and at most 256 KiB, from where the last
+   * read ended. Empty at the end of the file.
+   */
   readNext(maxBytes: number): Buffer {
-    const length = readSync(this.#fd, scratch, 0, Math.min(maxBytes, scratch.length), null);
+    const length = readSync(
+      this.#fd,
+      scratch,
+      0,
+      Math.min(maxBytes, scratch.length),
+      null,
+    );
     return Buffer.from(scratch.subarray(0, length));
   }
 
@@ -128,7 +170,10 @@ export class Descriptor implements Disposable {
     this.sync();
   }
 
-  /** Waits until the content of a file, or the names in a directory, are on disk. */
+  /**
+   * Waits until the content of a file, or the names in a directory, are on
+   * disk.
+   */
   sync(): void {
     fsyncSync(this.#fd);
   }
@@ -155,12 +200,22 @@ function openError(path: string, reason: unknown): DevtoolError {
   const code = systemErrorCode(reason);
   switch (code) {
     case "ELOOP":
-      return pathDenied(path, "goes through a symbolic link", "name the place that it points to");
+      return pathDenied(
+        path,
+        "goes through a symbolic link",
+        "name the place that it points to",
+      );
     case "ENOTDIR":
-      return pathDenied(path, "goes through a symbolic link or through something that is not a directory");
+      return pathDenied(
+        path,
+        "goes through a symbolic link or through something that is not a directory",
+      );
     case "EACCES":
     case "EPERM":
-      return pathDenied(path, "may not be opened by the user that the server runs as");
+      return pathDenied(
+        path,
+        "may not be opened by the user that the server runs as",
+      );
     default: {
       const problem = `path ${JSON.stringify(path)} cannot be opened: ${code}`;
       return new DevtoolError(problem, Code.InvalidArgument, { cause: reason });
@@ -169,6 +224,14 @@ function openError(path: string, reason: unknown): DevtoolError {
 }
 
 /** Creates the error for a path that an agent may not access. */
-export function pathDenied(path: string, problem: string, remedy = ""): DevtoolError {
-  return new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied, { remedy });
+export function pathDenied(
+  path: string,
+  problem: string,
+  remedy = "",
+): DevtoolError {
+  return new DevtoolError(
+    `path ${JSON.stringify(path)} ${problem}`,
+    Code.PermissionDenied,
+    { remedy },
+  );
 }

@@ -16,10 +16,19 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { type CallUpdate, Code, Confirmations, invalid } from "@devtool/server/agent";
+import {
+  type CallUpdate,
+  Code,
+  Confirmations,
+  invalid,
+} from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { checkEditedArguments } from "./edited-call.ts";
-import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
+import {
+  runNewCalls,
+  runOpenCalls,
+  type SchedulerContext,
+} from "./scheduler.ts";
 import type { Tool } from "./tool.ts";
 import { textResult } from "./tool-result.ts";
 
@@ -31,8 +40,13 @@ describe("a call whose arguments the user changed", () => {
     await world.asks({ word: "theirs" });
     world.recordEdit({ word: "mine" });
     const [asked] = await world.resume();
-    expect(asked).toMatchObject({ call: { inputParameters: { word: "mine" } }, detail: { reason: "" } });
-    expect(asked?.call.confirmationRequest?.details.value).toMatchObject({ description: "say mine" });
+    expect(asked).toMatchObject({
+      call: { inputParameters: { word: "mine" } },
+      detail: { reason: "" },
+    });
+    expect(asked?.call.confirmationRequest?.details.value).toMatchObject({
+      description: "say mine",
+    });
     expect(world.ran).toEqual([]);
   });
 
@@ -41,7 +55,9 @@ describe("a call whose arguments the user changed", () => {
     await world.asks({ word: "theirs" });
     world.recordEdit({ word: "mine" });
     world.refused.add("theirs");
-    expect((await world.resume())[0]?.call.inputParameters).toEqual({ word: "mine" });
+    expect((await world.resume())[0]?.call.inputParameters).toEqual({
+      word: "mine",
+    });
   });
 
   it("asks as before, and says why, if they cannot be used any more", async () => {
@@ -51,8 +67,14 @@ describe("a call whose arguments the user changed", () => {
     world.refused.add("mine");
     const [asked] = await world.resume();
     expect(asked).toMatchObject({
-      call: { inputParameters: { word: "theirs" }, confirmationRequest: before.call.confirmationRequest },
-      detail: { digest: before.detail?.digest, reason: 'the changed arguments cannot be used: word "mine" is taken' },
+      call: {
+        inputParameters: { word: "theirs" },
+        confirmationRequest: before.call.confirmationRequest,
+      },
+      detail: {
+        digest: before.detail?.digest,
+        reason: 'the changed arguments cannot be used: word "mine" is taken',
+      },
     });
   });
 
@@ -63,7 +85,10 @@ describe("a call whose arguments the user changed", () => {
     world.decision = { decision: "deny", rule: "r", reason: "not now" };
     const [asked] = await world.resume();
     expect(asked).toMatchObject({
-      call: { inputParameters: { word: "theirs" }, status: ToolCallStatus.PENDING },
+      call: {
+        inputParameters: { word: "theirs" },
+        status: ToolCallStatus.PENDING,
+      },
       detail: { reason: expect.stringContaining("is denied: not now") },
     });
     expect(asked?.call.confirmationRequest).toBeDefined();
@@ -80,31 +105,56 @@ describe("a call whose arguments the user changed", () => {
 
 describe("the check of changed arguments", () => {
   it.each([
-    [{ word: "taken" }, Code.InvalidArgument, 'modified_arguments.word "taken" is taken'],
-    [{ word: "x", words: "y" }, Code.InvalidArgument, "modified_arguments.words is unknown: choose word, parts"],
+    [
+      { word: "taken" },
+      Code.InvalidArgument,
+      'modified_arguments.word "taken" is taken',
+    ],
+    [
+      { word: "x", words: "y" },
+      Code.InvalidArgument,
+      "modified_arguments.words is unknown: choose word, parts",
+    ],
     [
       { parts: [{ text: "a", txt: "b" }] },
       Code.InvalidArgument,
       "modified_arguments.parts[0].txt is unknown: choose text",
     ],
-    [{ constructor: "x" }, Code.InvalidArgument, "modified_arguments.constructor is unknown"],
+    [
+      { constructor: "x" },
+      Code.InvalidArgument,
+      "modified_arguments.constructor is unknown",
+    ],
   ])("names what is wrong with %j", async (args: JsonObject, code, message) => {
     const world = new World();
     const { call } = await world.asks({ word: "theirs" });
     world.refused.add("taken");
-    const checked = checkEditedArguments({ task: world.task, call, args }, world.context(), signal);
-    await expect(checked).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+    const checked = checkEditedArguments(
+      { task: world.task, call, args },
+      world.context(),
+      signal,
+    );
+    await expect(checked).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(message),
+    });
   });
 
   it("hides an internal error from the client, and reports it", async () => {
     const world = new World();
     const { call } = await world.asks({ word: "theirs" });
-    const checked = checkEditedArguments({ task: world.task, call, args: { word: "broken" } }, world.context(), signal);
+    const checked = checkEditedArguments(
+      { task: world.task, call, args: { word: "broken" } },
+      world.context(),
+      signal,
+    );
     await expect(checked).rejects.toMatchObject({
       code: Code.Internal,
       message: expect.not.stringContaining("secret"),
     });
-    expect(world.notices).toEqual([expect.stringMatching(/^a tool call failed/)]);
+    expect(world.notices).toEqual([
+      expect.stringMatching(/^a tool call failed/),
+    ]);
   });
 });
 
@@ -124,7 +174,11 @@ class World {
       status: ToolCallStatus.PENDING,
       inputParameters,
     });
-    for await (const [update] of runNewCalls([{ call }], this.context(), signal)) {
+    for await (const [update] of runNewCalls(
+      [{ call }],
+      this.context(),
+      signal,
+    )) {
       if (!update) break;
       this.#record(update);
       return update;
@@ -132,21 +186,40 @@ class World {
     return expect.unreachable();
   }
 
-  /** Records the user's answer, as the server does before the scheduler hears of it. */
+  /**
+   * Records the user's answer, as the server does before the scheduler hears of
+   * it.
+   */
   recordEdit(modifiedArguments: JsonObject): void {
-    const value = { toolCallId: "c", selectedOptionId: OPTION_MODIFY_ARGUMENTS };
-    const parts = [create(PartSchema, { content: { case: "confirmation", value }, modifiedArguments })];
+    const value = {
+      toolCallId: "c",
+      selectedOptionId: OPTION_MODIFY_ARGUMENTS,
+    };
+    const parts = [
+      create(PartSchema, {
+        content: { case: "confirmation", value },
+        modifiedArguments,
+      }),
+    ];
     const message = create(MessageSchema, { role: Role.USER, parts });
     const sequence = this.task.sequence + 1n;
     const payload = { case: "message", value: message } as const;
-    this.task = reduceTask(this.task, create(TaskEventSchema, { sequence, payload }));
+    this.task = reduceTask(
+      this.task,
+      create(TaskEventSchema, { sequence, payload }),
+    );
     const call = findToolCall(this.task, "c") ?? expect.unreachable();
     this.#record({ call });
   }
 
   /** Resumes the call, and returns what is recorded first. */
   async resume(): Promise<readonly CallUpdate[]> {
-    for await (const batch of runOpenCalls(openToolCalls(this.task), this.context(), signal)) return batch;
+    for await (const batch of runOpenCalls(
+      openToolCalls(this.task),
+      this.context(),
+      signal,
+    ))
+      return batch;
     return [];
   }
 
@@ -169,20 +242,32 @@ class World {
   #record({ call, detail: toolCallDetail }: CallUpdate): void {
     const sequence = this.task.sequence + 1n;
     const payload = { case: "toolCall", value: call } as const;
-    const event = create(TaskEventSchema, defined({ taskId: "t", sequence, payload, toolCallDetail }));
+    const event = create(
+      TaskEventSchema,
+      defined({ taskId: "t", sequence, payload, toolCallDetail }),
+    );
     this.task = reduceTask(this.task, event);
   }
 
   #tool(): Tool {
     const part = { type: "object", properties: { text: { type: "string" } } };
-    const properties = { word: { type: "string" }, parts: { type: "array", items: part } };
+    const properties = {
+      word: { type: "string" },
+      parts: { type: "array", items: part },
+    };
     return {
-      declaration: { name: "say", description: "", parameters: { type: "object", properties } },
+      declaration: {
+        name: "say",
+        description: "",
+        parameters: { type: "object", properties },
+      },
       prepare: async (args) => {
         const word = String(args.word);
         if (word === "broken") throw new TypeError("secret words");
         if (this.refused.has(word)) throw invalid("word", word, "is taken");
-        const value = create(GenericDetailsSchema, { description: `say ${word}` });
+        const value = create(GenericDetailsSchema, {
+          description: `say ${word}`,
+        });
         const ran = this.ran;
         return {
           args,

@@ -8,7 +8,13 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { defined, isObject, listOrEmpty } from "@devtool/schema/json";
-import { type ArgumentsEdit, Code, changedDetail, DevtoolError, invalid } from "@devtool/server/agent";
+import {
+  type ArgumentsEdit,
+  Code,
+  changedDetail,
+  DevtoolError,
+  invalid,
+} from "@devtool/server/agent";
 import {
   askForApproval,
   callError,
@@ -19,13 +25,18 @@ import {
   prepareFailure,
 } from "./prepared-call.ts";
 
-/** Why a call asks although the policy would let it run: nobody has been shown its new arguments. */
+/**
+ * Why a call asks although the policy would let it run: nobody has been shown
+ * its new arguments.
+ */
 const EDITED = "its arguments were changed: approve what runs";
 
 /**
- * Checks arguments that a user wrote in place of those of a call: by its tool, as the arguments of a model, and by the policy.
+ * Checks arguments that a user wrote in place of those of a call: by its tool,
+ * as the arguments of a model, and by the policy.
  *
- * Throws a `DevtoolError` that names the argument or the rule, for arguments that cannot be used.
+ * Throws a `DevtoolError` that names the argument or the rule, for arguments
+ * that cannot be used.
  */
 export async function checkEditedArguments(
   { call, args }: ArgumentsEdit,
@@ -36,28 +47,56 @@ export async function checkEditedArguments(
     await prepareEdited(call, args, context, signal);
   } catch (reason) {
     signal.throwIfAborted();
-    const { problem, code, remedy, details, cause } = callError(reason, call, context);
-    const isArgument = code === Code.InvalidArgument && details !== undefined && problem.startsWith(details.field);
-    const field = isArgument ? `modified_arguments.${details.field}` : "modified_arguments";
-    const text = isArgument ? `modified_arguments.${problem}` : `modified_arguments cannot be used: ${problem}`;
-    throw new DevtoolError(text, code, { remedy, cause, details: { value: "", ...details, field } });
+    const { problem, code, remedy, details, cause } = callError(
+      reason,
+      call,
+      context,
+    );
+    const isArgument =
+      code === Code.InvalidArgument &&
+      details !== undefined &&
+      problem.startsWith(details.field);
+    const field = isArgument
+      ? `modified_arguments.${details.field}`
+      : "modified_arguments";
+    const text = isArgument
+      ? `modified_arguments.${problem}`
+      : `modified_arguments cannot be used: ${problem}`;
+    throw new DevtoolError(text, code, {
+      remedy,
+      cause,
+      details: { value: "", ...details, field },
+    });
   }
 }
 
-/** Returns the user's arguments that a call must ask about; undefined if it does not have to ask again. */
-export function argumentsToAsk(call: ToolCall, { task }: Pick<PrepareContext, "task">): JsonObject | undefined {
-  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) return undefined;
+/**
+ * Returns the user's arguments that a call must ask about; undefined if it does
+ * not have to ask again.
+ */
+export function argumentsToAsk(
+  call: ToolCall,
+  { task }: Pick<PrepareContext, "task">,
+): JsonObject | undefined {
+  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call))
+    return undefined;
   return findModifiedArguments(task, call.toolCallId);
 }
 
-/** Resumes a call whose arguments the user changed before a restart. It asks again, with these arguments. */
+/**
+ * Resumes a call whose arguments the user changed before a restart. It asks
+ * again, with these arguments.
+ */
 export async function resumeEdited(
   call: ToolCall,
   args: JsonObject,
   context: PrepareContext,
   signal: AbortSignal,
 ): Promise<PreparedCall> {
-  const detail = changedDetail(findToolCallDetail(context.task, call.toolCallId), {});
+  const detail = changedDetail(
+    findToolCallDetail(context.task, call.toolCallId),
+    {},
+  );
   const before: PreparedCall = { call, detail, invocation: undefined };
   try {
     return await askWithArguments(before, args, context, signal);
@@ -70,8 +109,8 @@ export async function resumeEdited(
 /**
  * Returns a call that asks again, with the user's arguments.
  *
- * The arguments were checked before the answer was recorded. If they can no longer be used, the call asks as it did before, and
- * says why.
+ * The arguments were checked before the answer was recorded. If they can no
+ * longer be used, the call asks as it did before, and says why.
  */
 export async function askWithArguments(
   before: PreparedCall,
@@ -85,14 +124,23 @@ export async function askWithArguments(
   } catch (reason) {
     signal.throwIfAborted();
     const proposed =
-      before.invocation ?? (await findTool(call, context.tools).prepare(call.inputParameters ?? {}, signal));
+      before.invocation ??
+      (await findTool(call, context.tools).prepare(
+        call.inputParameters ?? {},
+        signal,
+      ));
     const { message } = callError(reason, call, context);
-    const detail = changedDetail(before.detail, { reason: `the changed arguments cannot be used: ${message}` });
+    const detail = changedDetail(before.detail, {
+      reason: `the changed arguments cannot be used: ${message}`,
+    });
     return askForApproval({ ...before, detail }, proposed);
   }
 }
 
-/** Returns a call that asks about the user's arguments, even where the policy would let it run. Throws when they cannot be used. */
+/**
+ * Returns a call that asks about the user's arguments, even where the policy
+ * would let it run. Throws when they cannot be used.
+ */
 async function prepareEdited(
   { confirmationRequest: _before, ...call }: ToolCall,
   args: JsonObject,
@@ -100,34 +148,62 @@ async function prepareEdited(
   signal: AbortSignal,
 ): Promise<PreparedCall> {
   const tool = findTool(call, context.tools);
-  // The schemas of MCP servers say whether they allow other arguments, and MCP tools check that.
-  if (tool.facts?.mcpServer === undefined) assertKnownFields(tool.declaration.parameters, args, "");
+  // The schemas of MCP servers say whether they allow other arguments, and MCP
+  // tools check that.
+  if (tool.facts?.mcpServer === undefined)
+    assertKnownFields(tool.declaration.parameters, args, "");
   const invocation = await tool.prepare(args, signal);
-  const edited = { ...call, inputParameters: args, description: oneLine(invocation.description) };
+  const edited = {
+    ...call,
+    inputParameters: args,
+    description: oneLine(invocation.description),
+  };
   const { decision, rule, reason, saves } = await context.policy.decide(
     policyRequest(edited, invocation, context),
     signal,
   );
   if (decision === "deny") {
     const problem = `tool ${JSON.stringify(call.toolName)} is denied: ${reason}`;
-    throw new DevtoolError(problem, Code.PermissionDenied, { remedy: "change them again, or decline the call" });
+    throw new DevtoolError(problem, Code.PermissionDenied, {
+      remedy: "change them again, or decline the call",
+    });
   }
-  const { edit: _replaced, ...detail } = changedDetail(findToolCallDetail(context.task, call.toolCallId), {
-    rule,
-    reason: decision === "ask" ? reason : EDITED,
-  });
+  const { edit: _replaced, ...detail } = changedDetail(
+    findToolCallDetail(context.task, call.toolCallId),
+    {
+      rule,
+      reason: decision === "ask" ? reason : EDITED,
+    },
+  );
   const changed = defined({ ...detail, argumentsEditor: detail.answerer });
-  return askForApproval({ call: edited, detail: changed, invocation, saves }, invocation);
+  return askForApproval(
+    { call: edited, detail: changed, invocation, saves },
+    invocation,
+  );
 }
 
-/** Keywords of JSON Schema with which an object can have other fields than its `properties`. */
-const MORE_FIELDS = ["patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref"] as const;
+/**
+ * Keywords of JSON Schema with which an object can have other fields than its
+ * `properties`.
+ */
+const MORE_FIELDS = [
+  "patternProperties",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "if",
+  "$ref",
+] as const;
 
 /**
- * Throws `Code.InvalidArgument` for fields of a user's arguments that a schema does not have: a misspelled name must not be
- * ignored.
+ * Throws `Code.InvalidArgument` for fields of a user's arguments that a schema
+ * does not have: a misspelled name must not be ignored.
  */
-function assertKnownFields(schema: JsonValue | undefined, value: JsonValue | undefined, path: string): void {
+function assertKnownFields(
+  schema: JsonValue | undefined,
+  value: JsonValue | undefined,
+  path: string,
+): void {
   if (!isObject(schema)) return;
   if (Array.isArray(value)) {
     for (const [index, item] of listOrEmpty(value).entries())
@@ -136,10 +212,19 @@ function assertKnownFields(schema: JsonValue | undefined, value: JsonValue | und
   }
   const { properties, additionalProperties = false } = schema;
   if (!isObject(value) || !isObject(properties)) return;
-  const isOpen = additionalProperties !== false || MORE_FIELDS.some((keyword) => keyword in schema);
+  const isOpen =
+    additionalProperties !== false ||
+    MORE_FIELDS.some((keyword) => keyword in schema);
   for (const [name, item] of Object.entries(value)) {
     const field = path === "" ? name : `${path}.${name}`;
-    if (Object.hasOwn(properties, name)) assertKnownFields(properties[name], item, field);
-    else if (!isOpen) throw invalid(field, "", "is unknown", `choose ${Object.keys(properties).join(", ")}`);
+    if (Object.hasOwn(properties, name))
+      assertKnownFields(properties[name], item, field);
+    else if (!isOpen)
+      throw invalid(
+        field,
+        "",
+        "is unknown",
+        `choose ${Object.keys(properties).join(", ")}`,
+      );
   }
 }

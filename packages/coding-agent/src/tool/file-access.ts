@@ -3,7 +3,9 @@ import type { FileAccess } from "@devtool/policy";
 /** Allows calls to show every file. */
 export const everyFile: FileAccess = () => () => true;
 
-/** Removes the files that a call may not show from its results, and counts them. */
+/**
+ * Removes the files that a call may not show from its results, and counts them.
+ */
 export class FileFilter {
   readonly #mayShow: (path: string) => boolean;
   readonly #withheld = new Set<string>();
@@ -21,7 +23,9 @@ export class FileFilter {
     });
   }
 
-  /** A line with the number of files that were removed. Empty when none were. */
+  /**
+   * A line with the number of files that were removed. Empty when none were.
+   */
   get note(): string {
     const { size } = this.#withheld;
     if (size === 0) return "";

@@ -8,14 +8,18 @@ import type { Workspace } from "./workspace.ts";
 export interface WalkOptions {
   readonly workspace: Workspace;
   /**
-   * The directory to start in, or a single file, as a path relative to the workspace.
+   * The directory to start in, or a single file, as a path relative to the
+   * workspace.
    *
-   * In a directory that is ignored itself, nothing is skipped, because the caller named it.
+   * In a directory that is ignored itself, nothing is skipped, because the
+   * caller named it.
    */
   readonly path: string;
   /** Whether to skip ignored files and directories. */
   readonly ignored: "skip" | "include";
-  /** A directory that is always skipped, as a path relative to the workspace. */
+  /**
+   * A directory that is always skipped, as a path relative to the workspace.
+   */
   readonly excluded?: string;
 }
 
@@ -26,7 +30,10 @@ export interface WalkedDirectory {
   readonly files: readonly string[];
 }
 
-/** Visits a directory and its subdirectories depth first, in sorted order. Does not follow links or enter `.git`. */
+/**
+ * Visits a directory and its subdirectories depth first, in sorted order. Does
+ * not follow links or enter `.git`.
+ */
 export class IgnoreWalk {
   readonly #options: WalkOptions;
   readonly #rules: IgnoreRules;
@@ -43,36 +50,53 @@ export class IgnoreWalk {
   }
 
   /**
-   * Yields each directory with its files. Iterate once: a second walk would count the ignored files again.
+   * Yields each directory with its files. Iterate once: a second walk would
+   * count the ignored files again.
    *
-   * Lets other work run between entries (`Pace`). Throws `Code.NotFound` when the path does not exist, and the reason of the signal
-   * when it aborts.
+   * Lets other work run between entries (`Pace`). Throws `Code.NotFound` when
+   * the path does not exist, and the reason of the signal when it aborts.
    */
   async *directories(signal: AbortSignal): AsyncIterable<WalkedDirectory> {
     const { workspace, path, ignored, excluded } = this.#options;
     const parent = posix.dirname(path);
-    const siblings = path === "" ? [] : workspace.filesIn(parent === "." ? "" : parent);
+    const siblings =
+      path === "" ? [] : workspace.filesIn(parent === "." ? "" : parent);
     if (siblings.some(({ name }) => name === posix.basename(path))) {
       yield { path: parent, files: [path] };
       return;
     }
     if (!workspace.readDirectory(path)) {
-      throw new DevtoolError(`path ${JSON.stringify(path)} does not exist`, Code.NotFound);
+      throw new DevtoolError(
+        `path ${JSON.stringify(path)} does not exist`,
+        Code.NotFound,
+      );
     }
     const pace = new Pace(signal);
-    const includesIgnored = ignored === "include" || (await this.#rules.ignoresTree(path, pace));
+    const includesIgnored =
+      ignored === "include" || (await this.#rules.ignoresTree(path, pace));
     const pending = [path];
-    for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
+    for (
+      let directory = pending.pop();
+      directory !== undefined;
+      directory = pending.pop()
+    ) {
       const files: string[] = [];
       const subdirectories: string[] = [];
       for (const entry of workspace.readDirectory(directory) ?? []) {
         await pace.rest();
-        const entryPath = directory === "" ? entry.name : `${directory}/${entry.name}`;
-        const isVisited = entry.name !== ".git" && (entry.isFile() || entry.isDirectory());
+        const entryPath =
+          directory === "" ? entry.name : `${directory}/${entry.name}`;
+        const isVisited =
+          entry.name !== ".git" && (entry.isFile() || entry.isDirectory());
         if (!isVisited || entryPath === excluded) continue;
         const kind = entry.isFile() ? "file" : "directory";
-        const isDependencies = kind === "directory" && entry.name === "node_modules";
-        if (!includesIgnored && (isDependencies || this.#rules.ignores(entryPath, kind))) this.#ignoredCount++;
+        const isDependencies =
+          kind === "directory" && entry.name === "node_modules";
+        if (
+          !includesIgnored &&
+          (isDependencies || this.#rules.ignores(entryPath, kind))
+        )
+          this.#ignoredCount++;
         else (kind === "file" ? files : subdirectories).push(entryPath);
       }
       pending.push(...subdirectories.reverse());

@@ -2,43 +2,66 @@ import type { McpServer, SlashCommandArgument } from "@devtool/schema";
 import type { AgentServices } from "@devtool/server/agent";
 import type { Tool } from "./tool.ts";
 
-/** Support for MCP servers. `createMcp(options)` of `@devtool/mcp` implements it. */
+/**
+ * Support for MCP servers. `createMcp(options)` of `@devtool/mcp` implements
+ * it.
+ */
 export interface Mcp {
   /** Prepares the MCP servers for one agent, without connecting to any. */
   open(services: McpServices): OpenMcp;
 }
 
 /** The services of an agent and its server that MCP servers need. */
-export interface McpServices extends Pick<AgentServices, "clientMcpServers" | "ownPorts" | "onNotice"> {
-  /** The environment variables of commands. They hold no secret, and no workspace or other user can change the programs on PATH. */
+export interface McpServices
+  extends Pick<AgentServices, "clientMcpServers" | "ownPorts" | "onNotice"> {
+  /**
+   * The environment variables of commands. They hold no secret, and no
+   * workspace or other user can change the programs on PATH.
+   */
   readonly environment: Readonly<Record<string, string>>;
-  /** Sends a request of an MCP server to the agent's model, after the user's approval. */
+  /**
+   * Sends a request of an MCP server to the agent's model, after the user's
+   * approval.
+   */
   readonly sample: Sample;
 }
 
 /**
  * The MCP servers of an agent, separate for each session.
  *
- * A server is connected when a session first needs it. A server that is unavailable does not affect the others. Every method
- * throws a `DevtoolError` for invalid server settings.
+ * A server is connected when a session first needs it. A server that is
+ * unavailable does not affect the others. Every method throws a `DevtoolError`
+ * for invalid server settings.
  */
 export interface OpenMcp extends AsyncDisposable {
   /** Returns the tools of the available servers, with unique names. */
   tools(session: McpSession, signal: AbortSignal): Promise<readonly Tool[]>;
   /** Returns the prompts of the available servers. */
-  prompts(session: McpSession, signal: AbortSignal): Promise<readonly McpPrompt[]>;
+  prompts(
+    session: McpSession,
+    signal: AbortSignal,
+  ): Promise<readonly McpPrompt[]>;
   /** Connects to the servers, then returns the state of each. */
-  status(session: McpSession, signal: AbortSignal): Promise<readonly McpServerStatus[]>;
+  status(
+    session: McpSession,
+    signal: AbortSignal,
+  ): Promise<readonly McpServerStatus[]>;
   /** Stops all servers, clears their failures and connects again. */
   refresh(session: McpSession, signal: AbortSignal): Promise<void>;
 }
 
-/** Identifies the MCP servers of a session. Principals and workspaces never share servers. */
+/**
+ * Identifies the MCP servers of a session. Principals and workspaces never
+ * share servers.
+ */
 export interface McpSession {
   readonly principal: string;
   /** An absolute path. */
   readonly workspacePath: string;
-  /** The servers that the client brought, in addition to the operator's. On a conflict, the operator's server keeps its name. */
+  /**
+   * The servers that the client brought, in addition to the operator's. On a
+   * conflict, the operator's server keeps its name.
+   */
   readonly clientServers: readonly McpServer[];
 }
 
@@ -48,12 +71,16 @@ export interface McpServerStatus {
   /**
    * The state of the connection.
    *
-   * `idle`: not needed so far. `failed`: tried again when a session next needs it. `stopped`: tried again only after a refresh.
+   * `idle`: not needed so far. `failed`: tried again when a session next needs
+   * it. `stopped`: tried again only after a refresh.
    */
   readonly state: "idle" | "connecting" | "ready" | "failed" | "stopped";
   /** The reason why the server is unavailable. Empty otherwise. */
   readonly reason: string;
-  /** The number of its tools, without those that its settings exclude. 0 before the tools were listed. */
+  /**
+   * The number of its tools, without those that its settings exclude. 0 before
+   * the tools were listed.
+   */
   readonly toolCount: number;
 }
 
@@ -65,8 +92,14 @@ export interface McpPrompt {
   readonly name: string;
   readonly description: string;
   readonly arguments: readonly SlashCommandArgument[];
-  /** Returns the messages of the prompt for the given arguments. Throws when the server fails. */
-  get(args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly McpPromptMessage[]>;
+  /**
+   * Returns the messages of the prompt for the given arguments. Throws when the
+   * server fails.
+   */
+  get(
+    args: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<readonly McpPromptMessage[]>;
 }
 
 /** A message of a prompt. */
@@ -91,4 +124,7 @@ export interface SampleResponse {
 }
 
 /** Sends a request of an MCP server to the model. */
-export type Sample = (request: SampleRequest, signal: AbortSignal) => Promise<SampleResponse>;
+export type Sample = (
+  request: SampleRequest,
+  signal: AbortSignal,
+) => Promise<SampleResponse>;

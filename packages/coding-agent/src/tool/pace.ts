@@ -1,9 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 
-/** The maximum time in milliseconds for which synchronous work may block the event loop. */
+/**
+ * The maximum time in milliseconds for which synchronous work may block the
+ * event loop.
+ */
 const MAX_BLOCK_MS = 8;
 
-/** Interrupts long synchronous work, so that it does not block the event loop. */
+/**
+ * Interrupts long synchronous work, so that it does not block the event loop.
+ */
 export class Pace {
   readonly #signal: AbortSignal;
   #since: number = performance.now();
@@ -12,7 +17,10 @@ export class Pace {
     this.#signal = signal;
   }
 
-  /** Yields to the event loop if the work has blocked it for too long. Throws the reason of the signal once it aborts. */
+  /**
+   * Yields to the event loop if the work has blocked it for too long. Throws
+   * the reason of the signal once it aborts.
+   */
   async rest(): Promise<void> {
     this.#signal.throwIfAborted();
     if (performance.now() - this.#since < MAX_BLOCK_MS) return;

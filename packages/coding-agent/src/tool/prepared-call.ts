@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import type { PolicyDecision, PolicyEngine, PolicyRequest } from "@devtool/policy";
+import type {
+  PolicyDecision,
+  PolicyEngine,
+  PolicyRequest,
+} from "@devtool/policy";
 import {
   answersTo,
   ConfirmationRequestSchema,
@@ -35,7 +39,10 @@ export interface PreparedCall {
   readonly detail: ToolCallDetail;
   /** The invocation to run. Undefined when the call has failed. */
   readonly invocation: ToolInvocation | undefined;
-  /** A description of the calls that a saved approval would cover. Undefined when the approval cannot be saved. */
+  /**
+   * A description of the calls that a saved approval would cover. Undefined
+   * when the approval cannot be saved.
+   */
   readonly saves?: string | undefined;
 }
 
@@ -48,11 +55,16 @@ export interface PrepareContext {
   readonly task: Task;
   /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
-  /** Returns the state of an edit that was in progress when the server stopped. */
+  /**
+   * Returns the state of an edit that was in progress when the server stopped.
+   */
   settle(edit: EditRecord): EditState;
 }
 
-/** Validates a call that a model requested, and applies the policy: the call may run, needs approval, or fails. */
+/**
+ * Validates a call that a model requested, and applies the policy: the call may
+ * run, needs approval, or fails.
+ */
 export async function prepareCall(
   update: CallUpdate,
   context: PrepareContext,
@@ -61,45 +73,83 @@ export async function prepareCall(
   const { call } = update;
   const detail = changedDetail(update.detail, {});
   try {
-    const invocation = await findTool(call, context.tools).prepare(call.inputParameters ?? {}, signal);
+    const invocation = await findTool(call, context.tools).prepare(
+      call.inputParameters ?? {},
+      signal,
+    );
     const described = { ...call, description: oneLine(invocation.description) };
-    const decision = await context.policy.decide(policyRequest(described, invocation, context), signal);
+    const decision = await context.policy.decide(
+      policyRequest(described, invocation, context),
+      signal,
+    );
     return applyDecision(described, detail, invocation, decision);
   } catch (reason) {
     signal.throwIfAborted();
-    return { call: prepareFailure(call, reason, context), detail, invocation: undefined };
+    return {
+      call: prepareFailure(call, reason, context),
+      detail,
+      invocation: undefined,
+    };
   }
 }
 
 /**
  * Validates a call again that was published before a restart.
  *
- * The call may run only with the effect that the user saw. If its effect would be different now, a call that waits for
- * approval asks again, and an approved call fails. So does one that the rules deny by now.
+ * The call may run only with the effect that the user saw. If its effect would
+ * be different now, a call that waits for approval asks again, and an approved
+ * call fails. So does one that the rules deny by now.
  */
-export async function resumeCall(call: ToolCall, context: PrepareContext, signal: AbortSignal): Promise<PreparedCall> {
-  const detail = changedDetail(findToolCallDetail(context.task, call.toolCallId), {});
+export async function resumeCall(
+  call: ToolCall,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<PreparedCall> {
+  const detail = changedDetail(
+    findToolCallDetail(context.task, call.toolCallId),
+    {},
+  );
   try {
     const settled = settleInterruptedEdit(call, detail, context);
     if (settled) return { call: settled, detail, invocation: undefined };
-    const proposed = await findTool(call, context.tools).prepare(call.inputParameters ?? {}, signal);
+    const proposed = await findTool(call, context.tools).prepare(
+      call.inputParameters ?? {},
+      signal,
+    );
     const prepared = { call, detail, invocation: proposed };
-    const modifiedProposals = answersTo(context.task, call.toolCallId).map((answer) => withAnswer(proposed, answer));
-    const shown = [proposed, ...modifiedProposals].findLast((invocation) => hasSameEffect(prepared, invocation));
+    const modifiedProposals = answersTo(context.task, call.toolCallId).map(
+      (answer) => withAnswer(proposed, answer),
+    );
+    const shown = [proposed, ...modifiedProposals].findLast((invocation) =>
+      hasSameEffect(prepared, invocation),
+    );
     if (shown) {
       // The rules may have changed since they let the call run or ask.
-      const decision = await context.policy.decide(policyRequest(call, shown, context), signal);
-      if (decision.decision === "deny") return applyDecision(call, detail, shown, decision);
+      const decision = await context.policy.decide(
+        policyRequest(call, shown, context),
+        signal,
+      );
+      if (decision.decision === "deny")
+        return applyDecision(call, detail, shown, decision);
       return { call, detail, invocation: shown };
     }
-    return call.confirmationRequest ? askForApproval(prepared, proposed) : outdatedCall(prepared);
+    return call.confirmationRequest
+      ? askForApproval(prepared, proposed)
+      : outdatedCall(prepared);
   } catch (reason) {
     signal.throwIfAborted();
-    return { call: prepareFailure(call, reason, context), detail, invocation: undefined };
+    return {
+      call: prepareFailure(call, reason, context),
+      detail,
+      invocation: undefined,
+    };
   }
 }
 
-/** Returns the ended call for an edit that was interrupted. Undefined for any other call, and for an edit that may still run. */
+/**
+ * Returns the ended call for an edit that was interrupted. Undefined for any
+ * other call, and for an edit that may still run.
+ */
 function settleInterruptedEdit(
   call: ToolCall,
   { edit }: ToolCallDetail,
@@ -111,8 +161,14 @@ function settleInterruptedEdit(
       return undefined;
     case "done": {
       const text = `The edit of ${edit.path} was made before the server stopped.`;
-      const value = create(ToolOutputSchema, { result: { case: "text", value: text } });
-      return { ...call, status: ToolCallStatus.SUCCEEDED, result: { case: "output", value } };
+      const value = create(ToolOutputSchema, {
+        result: { case: "text", value: text },
+      });
+      return {
+        ...call,
+        status: ToolCallStatus.SUCCEEDED,
+        result: { case: "output", value },
+      };
     }
     case "unknown": {
       const message = `the server stopped while the call ran, and ${edit.path} has changed since: look at it`;
@@ -121,15 +177,29 @@ function settleInterruptedEdit(
   }
 }
 
-/** Returns whether an invocation has the effect that was decided on. No other invocation may run (S13). */
-export function hasSameEffect({ call, detail }: PreparedCall, invocation: ToolInvocation): boolean {
+/**
+ * Returns whether an invocation has the effect that was decided on. No other
+ * invocation may run (S13).
+ */
+export function hasSameEffect(
+  { call, detail }: PreparedCall,
+  invocation: ToolInvocation,
+): boolean {
   return Buffer.compare(callDigest(call, invocation), detail.digest) === 0;
 }
 
-/** Returns the call marked FAILED, because its effect no longer matches the one that was decided on. */
+/**
+ * Returns the call marked FAILED, because its effect no longer matches the one
+ * that was decided on.
+ */
 export function outdatedCall({ call, detail }: PreparedCall): PreparedCall {
-  const message = "what the call would do changed after it was decided: it did not run; make it again";
-  return { call: failedCall(call, toolFailure("approval_outdated", message)), detail, invocation: undefined };
+  const message =
+    "what the call would do changed after it was decided: it did not run; make it again";
+  return {
+    call: failedCall(call, toolFailure("approval_outdated", message)),
+    detail,
+    invocation: undefined,
+  };
 }
 
 /** Creates the request to the policy for a call. */
@@ -138,47 +208,97 @@ export function policyRequest(
   invocation: ToolInvocation,
   { tools, task }: Pick<PrepareContext, "tools" | "task">,
 ): PolicyRequest {
-  const { confirmation: details, changes, confinement, facts = tools.get(call.toolName)?.facts } = invocation;
+  const {
+    confirmation: details,
+    changes,
+    confinement,
+    facts = tools.get(call.toolName)?.facts,
+  } = invocation;
   return { call, facts, details, changes, confinement, task };
 }
 
-/** Returns the call with a confirmation request for the effect of an invocation. */
-export function askForApproval(prepared: PreparedCall, invocation: ToolInvocation): PreparedCall {
+/**
+ * Returns the call with a confirmation request for the effect of an invocation.
+ */
+export function askForApproval(
+  prepared: PreparedCall,
+  invocation: ToolInvocation,
+): PreparedCall {
   const { call, detail, saves } = prepared;
   const details = invocation.confirmation;
   const options = confirmationOptions(call, details, saves);
-  const confirmationRequest = create(ConfirmationRequestSchema, defined({ options, details }));
-  return { call: { ...call, confirmationRequest }, detail: withEffect(call, detail, invocation), invocation, saves };
+  const confirmationRequest = create(
+    ConfirmationRequestSchema,
+    defined({ options, details }),
+  );
+  return {
+    call: { ...call, confirmationRequest },
+    detail: withEffect(call, detail, invocation),
+    invocation,
+    saves,
+  };
 }
 
-/** Returns the invocation with the content from the user's answer in place of the proposed content (TOOL-6). */
-export function withAnswer(invocation: ToolInvocation, answer: ToolCallConfirmation | undefined): ToolInvocation {
+/**
+ * Returns the invocation with the content from the user's answer in place of
+ * the proposed content (TOOL-6).
+ */
+export function withAnswer(
+  invocation: ToolInvocation,
+  answer: ToolCallConfirmation | undefined,
+): ToolInvocation {
   const details = answer?.modifiedDetails;
-  if (details?.case !== "fileDetails" || !invocation.withContent) return invocation;
+  if (details?.case !== "fileDetails" || !invocation.withContent)
+    return invocation;
   return invocation.withContent(details.value.newContent);
 }
 
 /** Returns the call marked FAILED, without its confirmation request. */
-export function failedCall({ confirmationRequest: _closed, ...call }: ToolCall, value: ErrorDetails): ToolCall {
-  return { ...call, status: ToolCallStatus.FAILED, result: { case: "error", value } };
+export function failedCall(
+  { confirmationRequest: _closed, ...call }: ToolCall,
+  value: ErrorDetails,
+): ToolCall {
+  return {
+    ...call,
+    status: ToolCallStatus.FAILED,
+    result: { case: "error", value },
+  };
 }
 
-/** Returns the failure of a call for its client. Sends the operator a notice about an internal error. */
+/**
+ * Returns the failure of a call for its client. Sends the operator a notice
+ * about an internal error.
+ */
 export function callError(
   reason: unknown,
   { toolCallId, toolName }: ToolCall,
   { task, onNotice }: Pick<PrepareContext, "onNotice" | "task">,
 ): DevtoolError {
-  return clientError(reason, "a tool call", { task: task.id, call: toolCallId, tool: toolName }, onNotice);
+  return clientError(
+    reason,
+    "a tool call",
+    { task: task.id, call: toolCallId, tool: toolName },
+    onNotice,
+  );
 }
 
-/** Returns the tool of a call. Throws `Code.NotFound` with the names of all tools when it does not exist. */
-export function findTool(call: ToolCall, tools: ReadonlyMap<string, Tool>): Tool {
+/**
+ * Returns the tool of a call. Throws `Code.NotFound` with the names of all
+ * tools when it does not exist.
+ */
+export function findTool(
+  call: ToolCall,
+  tools: ReadonlyMap<string, Tool>,
+): Tool {
   const tool = tools.get(call.toolName);
   if (tool) return tool;
-  throw new DevtoolError(`tool ${JSON.stringify(call.toolName)} does not exist`, Code.NotFound, {
-    remedy: `choose ${[...tools.keys()].join(", ")}`,
-  });
+  throw new DevtoolError(
+    `tool ${JSON.stringify(call.toolName)} does not exist`,
+    Code.NotFound,
+    {
+      remedy: `choose ${[...tools.keys()].join(", ")}`,
+    },
+  );
 }
 
 function applyDecision(
@@ -187,7 +307,10 @@ function applyDecision(
   invocation: ToolInvocation,
   { decision, rule, reason, saves }: PolicyDecision,
 ): PreparedCall {
-  const detail = changedDetail(withEffect(call, before, invocation), { rule, reason });
+  const detail = changedDetail(withEffect(call, before, invocation), {
+    rule,
+    reason,
+  });
   switch (decision) {
     case "allow":
       return { call, detail, invocation };
@@ -195,21 +318,38 @@ function applyDecision(
       return askForApproval({ call, detail, invocation, saves }, invocation);
     case "deny": {
       const message = `tool ${JSON.stringify(call.toolName)} is denied: ${reason}`;
-      return { call: failedCall(call, toolFailure("policy_violation", message)), detail, invocation: undefined };
+      return {
+        call: failedCall(call, toolFailure("policy_violation", message)),
+        detail,
+        invocation: undefined,
+      };
     }
     default:
       return decision satisfies never;
   }
 }
 
-/** Returns the detail of a call with the effect of an invocation, to which an approval is bound. */
-function withEffect(call: ToolCall, detail: ToolCallDetail, invocation: ToolInvocation): ToolCallDetail {
+/**
+ * Returns the detail of a call with the effect of an invocation, to which an
+ * approval is bound.
+ */
+function withEffect(
+  call: ToolCall,
+  detail: ToolCallDetail,
+  invocation: ToolInvocation,
+): ToolCallDetail {
   const digest = callDigest(call, invocation);
   const withoutSandbox = invocation.confinement === "none";
-  return changedDetail(detail, defined({ digest, withoutSandbox, edit: invocation.edit }));
+  return changedDetail(
+    detail,
+    defined({ digest, withoutSandbox, edit: invocation.edit }),
+  );
 }
 
-/** The failure types by error code, for errors before a call runs. Other codes are `execution_failed`. */
+/**
+ * The failure types by error code, for errors before a call runs. Other codes
+ * are `execution_failed`.
+ */
 const PREPARE_FAILURES: ReadonlyMap<Code, FailureType> = new Map([
   [Code.InvalidArgument, "invalid_tool_params"],
   [Code.NotFound, "tool_not_registered"],
@@ -217,7 +357,14 @@ const PREPARE_FAILURES: ReadonlyMap<Code, FailureType> = new Map([
 ]);
 
 /** Returns the call marked FAILED, because it could not be prepared. */
-export function prepareFailure(call: ToolCall, reason: unknown, context: PrepareContext): ToolCall {
+export function prepareFailure(
+  call: ToolCall,
+  reason: unknown,
+  context: PrepareContext,
+): ToolCall {
   const { code, message } = callError(reason, call, context);
-  return failedCall(call, toolFailure(PREPARE_FAILURES.get(code) ?? "execution_failed", message));
+  return failedCall(
+    call,
+    toolFailure(PREPARE_FAILURES.get(code) ?? "execution_failed", message),
+  );
 }

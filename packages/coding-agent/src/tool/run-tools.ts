@@ -10,7 +10,11 @@ import {
 } from "@devtool/schema";
 import type { AgentEvent, ArgumentsEdit, Turn } from "@devtool/server/agent";
 import { checkEditedArguments } from "./edited-call.ts";
-import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
+import {
+  runNewCalls,
+  runOpenCalls,
+  type SchedulerContext,
+} from "./scheduler.ts";
 import type { EditState, Tool } from "./tool.ts";
 
 /** A tool call that an agent requests. */
@@ -27,21 +31,26 @@ export interface RunToolsOptions {
   /** Creates a unique id for a tool call. */
   readonly nextId: () => string;
   /**
-   * Returns the state of an edit that was in progress when the server stopped (`settleEdit`).
+   * Returns the state of an edit that was in progress when the server stopped
+   * (`settleEdit`).
    *
    * Default: `unknown`, so such a call fails.
    */
   readonly settle?: (edit: EditRecord) => EditState;
-  /** Receives notices for the operator, as plain text. Default: ignores them. */
+  /**
+   * Receives notices for the operator, as plain text. Default: ignores them.
+   */
   readonly onNotice?: (text: string) => void;
 }
 
 /**
  * Runs tool calls as the coding agent does, for an agent of your own.
  *
- * Validates the calls, applies the policy, asks for approval and runs them. Calls that change nothing run in parallel. First
- * finishes the calls that an interrupted run of the turn left open, so an agent that resumes after a restart begins with
- * `runTools` and no calls. When it returns, `turn.task` has the results.
+ * Validates the calls, applies the policy, asks for approval and runs them.
+ * Calls that change nothing run in parallel. First finishes the calls that an
+ * interrupted run of the turn left open, so an agent that resumes after a
+ * restart begins with `runTools` and no calls. When it returns, `turn.task` has
+ * the results.
  */
 export async function* runTools(
   turn: Turn,
@@ -49,7 +58,13 @@ export async function* runTools(
   calls: readonly WantedCall[],
   signal: AbortSignal,
 ): AsyncIterable<AgentEvent> {
-  const { tools, policy, nextId, settle = () => "unknown", onNotice = () => undefined } = options;
+  const {
+    tools,
+    policy,
+    nextId,
+    settle = () => "unknown",
+    onNotice = () => undefined,
+  } = options;
   const context: SchedulerContext = {
     policy,
     nextId,
@@ -61,28 +76,55 @@ export async function* runTools(
       return turn.task;
     },
   };
-  for await (const value of runOpenCalls(openToolCalls(turn.task), context, signal)) yield { case: "toolCalls", value };
-  const updates = calls.map(({ name, args }) => ({ call: newToolCall(nextId(), name, args) }));
-  for await (const value of runNewCalls(updates, context, signal)) yield { case: "toolCalls", value };
+  for await (const value of runOpenCalls(
+    openToolCalls(turn.task),
+    context,
+    signal,
+  ))
+    yield { case: "toolCalls", value };
+  const updates = calls.map(({ name, args }) => ({
+    call: newToolCall(nextId(), name, args),
+  }));
+  for await (const value of runNewCalls(updates, context, signal))
+    yield { case: "toolCalls", value };
 }
 
 /**
- * Checks arguments that a user wrote in place of those of a call of `runTools`, for `AgentExecutor.checkArguments`: by the tool and
- * by the policy.
+ * Checks arguments that a user wrote in place of those of a call of `runTools`,
+ * for `AgentExecutor.checkArguments`: by the tool and by the policy.
  *
- * Throws a `DevtoolError` that names the argument or the rule, for arguments that cannot be used.
+ * Throws a `DevtoolError` that names the argument or the rule, for arguments
+ * that cannot be used.
  */
 export async function checkToolArguments(
   edit: ArgumentsEdit,
-  { tools, policy, settle = () => "unknown", onNotice = () => undefined }: RunToolsOptions,
+  {
+    tools,
+    policy,
+    settle = () => "unknown",
+    onNotice = () => undefined,
+  }: RunToolsOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.declaration.name, tool]));
-  await checkEditedArguments(edit, { tools: byName, policy, settle, onNotice, task: edit.task }, signal);
+  await checkEditedArguments(
+    edit,
+    { tools: byName, policy, settle, onNotice, task: edit.task },
+    signal,
+  );
 }
 
 /** Creates a pending tool call. */
-export function newToolCall(toolCallId: string, toolName: string, args: JsonObject): ToolCall {
+export function newToolCall(
+  toolCallId: string,
+  toolName: string,
+  args: JsonObject,
+): ToolCall {
   const inputParameters = structFromJson(args);
-  return create(ToolCallSchema, { toolCallId, toolName, inputParameters, status: ToolCallStatus.PENDING });
+  return create(ToolCallSchema, {
+    toolCallId,
+    toolName,
+    inputParameters,
+    status: ToolCallStatus.PENDING,
+  });
 }

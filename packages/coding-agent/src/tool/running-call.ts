@@ -34,7 +34,10 @@ export interface RunContext {
   readonly nextId: () => string;
 }
 
-/** Runs a call that may run. Yields it when it starts, with each event, and when it ends. */
+/**
+ * Runs a call that may run. Yields it when it starts, with each event, and when
+ * it ends.
+ */
 export async function* runCall(
   prepared: PreparedCall,
   invocation: ToolInvocation,
@@ -53,8 +56,15 @@ export async function* runCall(
   };
   yield update;
   try {
-    const permitted = prepared.detail.rule === READS_ONLY ? invocation.confinedToReading?.() : invocation;
-    if (!permitted) throw new DevtoolError("the call cannot be confined to reading", Code.Internal);
+    const permitted =
+      prepared.detail.rule === READS_ONLY
+        ? invocation.confinedToReading?.()
+        : invocation;
+    if (!permitted)
+      throw new DevtoolError(
+        "the call cannot be confined to reading",
+        Code.Internal,
+      );
     failpoint("devtool:call.run.before");
     for await (const event of permitted.execute(signal)) {
       if (event.case === "question") {
@@ -68,7 +78,10 @@ export async function* runCall(
   } catch (reason) {
     signal.throwIfAborted();
     const { message } = callError(reason, update.call, context);
-    yield { ...update, call: failedCall(update.call, toolFailure("execution_failed", message)) };
+    yield {
+      ...update,
+      call: failedCall(update.call, toolFailure("execution_failed", message)),
+    };
   }
 }
 
@@ -80,7 +93,10 @@ function applyEvent(
     case "live":
       return { call: { ...call, liveContent: event.value }, detail };
     case "result": {
-      const status = event.value.case === "output" ? ToolCallStatus.SUCCEEDED : ToolCallStatus.FAILED;
+      const status =
+        event.value.case === "output"
+          ? ToolCallStatus.SUCCEEDED
+          : ToolCallStatus.FAILED;
       const { liveContent: _replaced, ...ended } = call;
       return { call: { ...ended, status, result: event.value }, detail };
     }
@@ -93,7 +109,10 @@ function applyEvent(
   }
 }
 
-/** Publishes a question of a running call as a call of its own, which ends when the user answers. */
+/**
+ * Publishes a question of a running call as a call of its own, which ends when
+ * the user answers.
+ */
 async function* ask(
   parent: ToolCall,
   { details, description, options }: Question,
@@ -106,14 +125,23 @@ async function* ask(
     status: ToolCallStatus.PENDING,
     toolName: parent.toolName,
     description: oneLine(description),
-    confirmationRequest: create(ConfirmationRequestSchema, { options: [...options], details }),
+    confirmationRequest: create(ConfirmationRequestSchema, {
+      options: [...options],
+      details,
+    }),
   });
-  const detail = changedDetail(findToolCallDetail(context.task, call.toolCallId), {
-    parentToolCallId: parent.toolCallId,
-  });
+  const detail = changedDetail(
+    findToolCallDetail(context.task, call.toolCallId),
+    {
+      parentToolCallId: parent.toolCallId,
+    },
+  );
   context.confirmations.open(call.toolCallId);
   yield { call, detail };
-  const { selectedOptionId: optionId } = await context.confirmations.wait(call.toolCallId, signal);
+  const { selectedOptionId: optionId } = await context.confirmations.wait(
+    call.toolCallId,
+    signal,
+  );
   const { confirmationRequest: _answered, ...answered } = call;
   if (optionId !== OPTION_CANCEL) {
     yield { call: { ...answered, status: ToolCallStatus.EXECUTING }, detail };

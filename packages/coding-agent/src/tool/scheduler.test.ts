@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { createPolicyEngine, type PolicyEngine, PolicyError } from "@devtool/policy";
+import {
+  createPolicyEngine,
+  type PolicyEngine,
+  PolicyError,
+} from "@devtool/policy";
 import {
   ApprovalMode,
   awaitedToolCalls,
@@ -24,9 +28,18 @@ import {
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
-import { type CallUpdate, Code, Confirmations, invalid } from "@devtool/server/agent";
+import {
+  type CallUpdate,
+  Code,
+  Confirmations,
+  invalid,
+} from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
-import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
+import {
+  runNewCalls,
+  runOpenCalls,
+  type SchedulerContext,
+} from "./scheduler.ts";
 import type { Tool, ToolEvent, ToolInvocation } from "./tool.ts";
 import { textResult } from "./tool-result.ts";
 
@@ -34,13 +47,22 @@ describe("the tool scheduler", () => {
   const signal = AbortSignal.timeout(300_000);
 
   it("publishes all calls of a step together before it runs the first (TOOL-2)", async () => {
-    const [first, ...rest] = await collect(runNewCalls([call("a", "look"), call("b", "look")], context(), signal));
+    const [first, ...rest] = await collect(
+      runNewCalls([call("a", "look"), call("b", "look")], context(), signal),
+    );
     expect(first).toEqual(["a PENDING", "b PENDING"]);
-    expect(rest.flat().toSorted()).toEqual(["a EXECUTING", "a SUCCEEDED", "b EXECUTING", "b SUCCEEDED"]);
+    expect(rest.flat().toSorted()).toEqual([
+      "a EXECUTING",
+      "a SUCCEEDED",
+      "b EXECUTING",
+      "b SUCCEEDED",
+    ]);
   });
 
   it("runs a limited number of calls per step; the others fail with the reason", async () => {
-    const calls = Array.from({ length: 1000 }, (_, index) => call(`${index}`, "look"));
+    const calls = Array.from({ length: 1000 }, (_, index) =>
+      call(`${index}`, "look"),
+    );
     const seen = (await collect(runNewCalls(calls, context(), signal))).flat();
     expect(seen.filter((each) => each.endsWith("SUCCEEDED"))).toHaveLength(128);
     expect(seen.filter((each) => each.endsWith("FAILED"))).toHaveLength(872);
@@ -51,16 +73,36 @@ describe("the tool scheduler", () => {
     const broken = look(async function* () {
       yield await Promise.reject(new TypeError("secret words"));
     });
-    const unprepared: Tool = { ...look(), prepare: () => Promise.reject(new RangeError("secret words")) };
+    const unprepared: Tool = {
+      ...look(),
+      prepare: () => Promise.reject(new RangeError("secret words")),
+    };
     const notices: string[] = [];
-    const reporting = { ...context({ broken, unprepared }), onNotice: (text: string) => notices.push(text) };
-    const calls = [call("a", "broken"), call("b", "unprepared"), call("c", "missing")];
-    const seen = (await Array.fromAsync(runNewCalls(calls, reporting, signal))).flat();
-    expect(JSON.stringify(seen.map(({ call: { result } }) => result))).toContain("internal error");
-    expect(JSON.stringify([seen.map(({ call: { result } }) => result), notices])).not.toContain("secret");
+    const reporting = {
+      ...context({ broken, unprepared }),
+      onNotice: (text: string) => notices.push(text),
+    };
+    const calls = [
+      call("a", "broken"),
+      call("b", "unprepared"),
+      call("c", "missing"),
+    ];
+    const seen = (
+      await Array.fromAsync(runNewCalls(calls, reporting, signal))
+    ).flat();
+    expect(
+      JSON.stringify(seen.map(({ call: { result } }) => result)),
+    ).toContain("internal error");
+    expect(
+      JSON.stringify([seen.map(({ call: { result } }) => result), notices]),
+    ).not.toContain("secret");
     expect(notices).toEqual([
-      expect.stringMatching(/^a tool call failed .*"call":"b","tool":"unprepared","error":"RangeError"/),
-      expect.stringMatching(/^a tool call failed .*"call":"a","tool":"broken","error":"TypeError"/),
+      expect.stringMatching(
+        /^a tool call failed .*"call":"b","tool":"unprepared","error":"RangeError"/,
+      ),
+      expect.stringMatching(
+        /^a tool call failed .*"call":"a","tool":"broken","error":"TypeError"/,
+      ),
     ]);
   });
 
@@ -78,8 +120,15 @@ describe("the tool scheduler", () => {
       order.push("change");
       yield textResult("done");
     });
-    const calls = [call("a", "look"), call("b", "look"), call("c", "change"), call("d", "look")];
-    const policy: PolicyEngine = { decide: async () => ({ decision: "allow", rule: "", reason: "" }) };
+    const calls = [
+      call("a", "look"),
+      call("b", "look"),
+      call("c", "change"),
+      call("d", "look"),
+    ];
+    const policy: PolicyEngine = {
+      decide: async () => ({ decision: "allow", rule: "", reason: "" }),
+    };
     const allowing = { ...context({ look: meet, change: act }), policy };
     await collect(runNewCalls(calls, allowing, signal));
     expect(order).toEqual(["look", "look", "change", "look"]);
@@ -88,7 +137,11 @@ describe("the tool scheduler", () => {
   it("asks before a change, accepts an answer at once, and does not ask again when it runs (TOOL-2)", async () => {
     const asking = context();
     const seen: string[] = [];
-    for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
+    for await (const batch of runNewCalls(
+      [call("a", "change")],
+      asking,
+      signal,
+    )) {
       seen.push(...batch.map(line));
       asking.confirmations.answer(confirmation("a", OPTION_PROCEED_ONCE));
     }
@@ -97,19 +150,37 @@ describe("the tool scheduler", () => {
 
   it("reports why an approval cannot be saved, and does not run the call", async () => {
     const policy: PolicyEngine = {
-      decide: async () => ({ decision: "ask", rule: "", reason: "", saves: "change" }),
-      save: () => Promise.reject(new PolicyError("approval cannot be saved: ENOSPC", "not-written")),
+      decide: async () => ({
+        decision: "ask",
+        rule: "",
+        reason: "",
+        saves: "change",
+      }),
+      save: () =>
+        Promise.reject(
+          new PolicyError("approval cannot be saved: ENOSPC", "not-written"),
+        ),
     };
     const asking = { ...context(), policy };
     const seen: string[] = [];
     const run = async (): Promise<void> => {
-      for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
+      for await (const batch of runNewCalls(
+        [call("a", "change")],
+        asking,
+        signal,
+      )) {
         seen.push(...batch.map(line));
-        asking.confirmations.answer(confirmation("a", OPTION_PROCEED_ALWAYS_AND_SAVE));
+        asking.confirmations.answer(
+          confirmation("a", OPTION_PROCEED_ALWAYS_AND_SAVE),
+        );
       }
     };
     await expect(run()).rejects.toMatchObject({
-      ...{ name: "DevtoolError", code: Code.Unavailable, message: "approval cannot be saved: ENOSPC" },
+      ...{
+        name: "DevtoolError",
+        code: Code.Unavailable,
+        message: "approval cannot be saved: ENOSPC",
+      },
     });
     expect(seen).toEqual(["a PENDING asks"]);
   });
@@ -117,7 +188,11 @@ describe("the tool scheduler", () => {
   it("does not run a call that the user declined", async () => {
     const asking = context();
     const seen: string[] = [];
-    for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
+    for await (const batch of runNewCalls(
+      [call("a", "change")],
+      asking,
+      signal,
+    )) {
       seen.push(...batch.map(line));
       asking.confirmations.answer(confirmation("a", OPTION_CANCEL));
     }
@@ -125,7 +200,10 @@ describe("the tool scheduler", () => {
   });
 
   it("fails a call of an unknown tool, with invalid arguments, or of a tool that throws, after it was PENDING (TOOL-1, TOOL-8)", async () => {
-    const picky: Tool = { ...look(), prepare: () => Promise.reject(invalid("path", "", "is missing")) };
+    const picky: Tool = {
+      ...look(),
+      prepare: () => Promise.reject(invalid("path", "", "is missing")),
+    };
     const broken = look(() => failing("the disk is full"));
     const tools = context({ picky, broken });
     const failures: string[] = [];
@@ -135,38 +213,68 @@ describe("the tool scheduler", () => {
         seen.push(...batch.map(({ call }) => call));
       expect(seen[0]?.status).toBe(ToolCallStatus.PENDING);
       const last = seen.at(-1);
-      failures.push(last?.result.case === "error" ? (last.result.value.type ?? "no type") : "no error");
+      failures.push(
+        last?.result.case === "error"
+          ? (last.result.value.type ?? "no type")
+          : "no error",
+      );
     }
-    expect(failures).toEqual(["tool_not_registered", "invalid_tool_params", "execution_failed"]);
+    expect(failures).toEqual([
+      "tool_not_registered",
+      "invalid_tool_params",
+      "execution_failed",
+    ]);
   });
 
   it("after a restart, runs approved calls, and fails calls that can no longer be validated", async () => {
-    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const [asked] = await published(
+      runNewCalls([call("a", "change")], context(), signal),
+    );
     const task = answeredTask(asked, OPTION_PROCEED_ONCE);
     const batches = await collect(
-      runOpenCalls([...openToolCalls(task), call("b", "gone").call], context({}, task), signal),
+      runOpenCalls(
+        [...openToolCalls(task), call("b", "gone").call],
+        context({}, task),
+        signal,
+      ),
     );
     expect(batches).toEqual([["b FAILED"], ["a EXECUTING"], ["a SUCCEEDED"]]);
   });
 
   it("after a restart, runs only what was approved, and asks again if it changed (S13)", async () => {
-    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const [asked] = await published(
+      runNewCalls([call("a", "change")], context(), signal),
+    );
     const other = change(succeed, "something else");
     const approved = answeredTask(asked, OPTION_PROCEED_ONCE);
     const resumed = await published(
-      runOpenCalls(openToolCalls(approved), context({ change: other }, approved), signal),
+      runOpenCalls(
+        openToolCalls(approved),
+        context({ change: other }, approved),
+        signal,
+      ),
     );
     expect(resumed.map(({ call }) => call.result)).toMatchObject([
       { case: "error", value: { type: "approval_outdated" } },
     ]);
     const asking = taskWith(asked);
-    const [again] = await published(runOpenCalls(openToolCalls(asking), context({ change: other }, asking), signal));
-    expect(again?.call.confirmationRequest?.details).toMatchObject({ value: { description: "something else" } });
+    const [again] = await published(
+      runOpenCalls(
+        openToolCalls(asking),
+        context({ change: other }, asking),
+        signal,
+      ),
+    );
+    expect(again?.call.confirmationRequest?.details).toMatchObject({
+      value: { description: "something else" },
+    });
     expect(again?.detail?.digest).not.toEqual(asked?.detail?.digest);
   });
 
   it("after a restart, takes an answer that comes while a changed call is validated for its old question only (S13)", async () => {
-    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const [asked] = await published(
+      runNewCalls([call("a", "change")], context(), signal),
+    );
     const seen: Record<string, readonly string[][]> = {};
     for (const optionId of [OPTION_PROCEED_ONCE, OPTION_CANCEL]) {
       let task = taskWith(asked);
@@ -185,9 +293,14 @@ describe("the tool scheduler", () => {
           return task;
         },
       };
-      seen[optionId] = await collect(runOpenCalls(openToolCalls(task), answering, signal));
+      seen[optionId] = await collect(
+        runOpenCalls(openToolCalls(task), answering, signal),
+      );
     }
-    expect(seen).toEqual({ [OPTION_PROCEED_ONCE]: [["a FAILED"]], [OPTION_CANCEL]: [] });
+    expect(seen).toEqual({
+      [OPTION_PROCEED_ONCE]: [["a FAILED"]],
+      [OPTION_CANCEL]: [],
+    });
   });
 
   it("cancels calls that followed a declined one, but not those that the user was asked about", async () => {
@@ -210,21 +323,41 @@ describe("the tool scheduler", () => {
   });
 
   it("decides after a restart as without it, wherever the log ends when the user declines a call", async () => {
-    const calls = [call("a", "look"), call("b", "change"), call("c", "look"), call("d", "change"), call("e", "look")];
+    const calls = [
+      call("a", "look"),
+      call("b", "change"),
+      call("c", "look"),
+      call("d", "change"),
+      call("e", "look"),
+    ];
     const answers = { b: OPTION_CANCEL, d: OPTION_PROCEED_ONCE };
     const whole = new LoggedRun([], answers);
     await whole.follow(runNewCalls(calls, whole.context, signal));
-    const ends = ["a SUCCEEDED", "b CANCELLED", "c CANCELLED", "d SUCCEEDED", "e CANCELLED"];
+    const ends = [
+      "a SUCCEEDED",
+      "b CANCELLED",
+      "c CANCELLED",
+      "d SUCCEEDED",
+      "e CANCELLED",
+    ];
     expect(whole.statuses).toEqual(ends);
     // The calls of a step are published in one batch.
     for (let length = calls.length; length <= whole.events.length; length++) {
       const resumed = new LoggedRun(whole.events.slice(0, length), answers);
       resumed.failInterrupted();
       resumed.answerAll();
-      await resumed.follow(runOpenCalls(openToolCalls(resumed.task), resumed.context, signal));
-      const mayBe = ends.map((end) => (end.endsWith("SUCCEEDED") ? [end, end.replace("SUCCEEDED", "FAILED")] : [end]));
+      await resumed.follow(
+        runOpenCalls(openToolCalls(resumed.task), resumed.context, signal),
+      );
+      const mayBe = ends.map((end) =>
+        end.endsWith("SUCCEEDED")
+          ? [end, end.replace("SUCCEEDED", "FAILED")]
+          : [end],
+      );
       expect(
-        resumed.statuses.every((status, index) => mayBe[index]?.includes(status)),
+        resumed.statuses.every((status, index) =>
+          mayBe[index]?.includes(status),
+        ),
         `after ${length} events: ${resumed.statuses.join(", ")}`,
       ).toBe(true);
     }
@@ -233,37 +366,70 @@ describe("the tool scheduler", () => {
   it("cancels after a restart nothing because of a call that was declined in an earlier step", async () => {
     const run = new LoggedRun([], { a: OPTION_CANCEL });
     await run.follow(runNewCalls([call("a", "change")], run.context, signal));
-    run.record(await published(runNewCalls([call("b", "look")], run.context, signal)));
-    await run.follow(runOpenCalls(openToolCalls(run.task), run.context, signal));
+    run.record(
+      await published(runNewCalls([call("b", "look")], run.context, signal)),
+    );
+    await run.follow(
+      runOpenCalls(openToolCalls(run.task), run.context, signal),
+    );
     expect(run.statuses).toEqual(["a CANCELLED", "b SUCCEEDED"]);
   });
 
   it("asks again with the user's content until they approve it (TOOL-4)", async () => {
     const asking = context({ write: write("draft") });
     const seen: string[] = [];
-    const answers = [modification("a", "better"), modification("a", "best"), confirmation("a", OPTION_PROCEED_ONCE)];
-    for await (const batch of runNewCalls([call("a", "write")], asking, signal)) {
+    const answers = [
+      modification("a", "better"),
+      modification("a", "best"),
+      confirmation("a", OPTION_PROCEED_ONCE),
+    ];
+    for await (const batch of runNewCalls(
+      [call("a", "write")],
+      asking,
+      signal,
+    )) {
       for (const { call } of batch) {
         const details = call.confirmationRequest?.details;
-        seen.push(details?.case === "fileEditDetails" ? `asks about ${details.value.newContent}` : line({ call }));
+        seen.push(
+          details?.case === "fileEditDetails"
+            ? `asks about ${details.value.newContent}`
+            : line({ call }),
+        );
       }
       const answer = answers.shift();
       if (answer) asking.confirmations.answer(answer);
     }
-    expect(seen).toEqual(["asks about draft", "asks about better", "asks about best", "a EXECUTING", "a SUCCEEDED"]);
+    expect(seen).toEqual([
+      "asks about draft",
+      "asks about better",
+      "asks about best",
+      "a EXECUTING",
+      "a SUCCEEDED",
+    ]);
   });
 
   it("publishes a question of a running call as a call of its own, and gives the tool the answer", async () => {
     const answers: string[] = [];
     const curious = look(async function* () {
-      const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description: "who?" }) } as const;
+      const details = {
+        case: "genericDetails",
+        value: create(GenericDetailsSchema, { description: "who?" }),
+      } as const;
       const value = { description: "Ask who", details, options: [] };
-      yield { case: "question", value, reply: ({ optionId }) => answers.push(optionId) };
+      yield {
+        case: "question",
+        value,
+        reply: ({ optionId }) => answers.push(optionId),
+      };
       yield textResult("done");
     });
     const asking = context({ look: curious });
     const seen: string[] = [];
-    for await (const batch of runNewCalls([call("a", "look")], asking, signal)) {
+    for await (const batch of runNewCalls(
+      [call("a", "look")],
+      asking,
+      signal,
+    )) {
       seen.push(...batch.map(line));
       asking.confirmations.answer(confirmation("q1", OPTION_PROCEED_ONCE));
     }
@@ -280,7 +446,9 @@ describe("the tool scheduler", () => {
 
   it("stops waiting for an answer when the task is canceled", async () => {
     const stop = new AbortController();
-    const running = runNewCalls([call("a", "change")], context(), stop.signal)[Symbol.asyncIterator]();
+    const running = runNewCalls([call("a", "change")], context(), stop.signal)[
+      Symbol.asyncIterator
+    ]();
     await running.next();
     const next = running.next();
     stop.abort(new Error("canceled"));
@@ -288,11 +456,18 @@ describe("the tool scheduler", () => {
   });
 });
 
-function context(more: Readonly<Record<string, Tool>> = {}, task: Task = create(TaskSchema)): SchedulerContext {
+function context(
+  more: Readonly<Record<string, Tool>> = {},
+  task: Task = create(TaskSchema),
+): SchedulerContext {
   let questions = 0;
   return {
     tools: new Map(Object.entries({ look: look(), change: change(), ...more })),
-    policy: createPolicyEngine({ mode: ApprovalMode.DEFAULT, workspace: "/w", shellConfinement: "none" }),
+    policy: createPolicyEngine({
+      mode: ApprovalMode.DEFAULT,
+      workspace: "/w",
+      shellConfinement: "none",
+    }),
     confirmations: new Confirmations(),
     nextId: () => `q${++questions}`,
     onNotice: () => undefined,
@@ -308,11 +483,22 @@ function look(execute: () => AsyncIterable<ToolEvent> = succeed): Tool {
   };
 }
 
-function change(execute: () => AsyncIterable<ToolEvent> = succeed, description = "something"): Tool {
-  const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description }) } as const;
+function change(
+  execute: () => AsyncIterable<ToolEvent> = succeed,
+  description = "something",
+): Tool {
+  const details = {
+    case: "genericDetails",
+    value: create(GenericDetailsSchema, { description }),
+  } as const;
   return {
     declaration: { name: "change", description: "", parameters: {} },
-    prepare: async (args) => ({ args, description: "Change", confirmation: details, execute }),
+    prepare: async (args) => ({
+      args,
+      description: "Change",
+      confirmation: details,
+      execute,
+    }),
   };
 }
 
@@ -320,7 +506,10 @@ function write(content: string): Tool {
   const invocation = (newContent: string): ToolInvocation => ({
     args: { content: newContent },
     description: "Write",
-    confirmation: { case: "fileEditDetails", value: create(FileDiffSchema, { newContent }) },
+    confirmation: {
+      case: "fileEditDetails",
+      value: create(FileDiffSchema, { newContent }),
+    },
     withContent: invocation,
     execute: succeed,
   });
@@ -335,20 +524,35 @@ async function* succeed(): AsyncIterable<ToolEvent> {
 }
 
 function failing(message: string): AsyncIterable<ToolEvent> {
-  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error(message)) }) };
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => Promise.reject(new Error(message)),
+    }),
+  };
 }
 
 function call(toolCallId: string, toolName: string): CallUpdate {
   return {
-    call: create(ToolCallSchema, { toolCallId, toolName, status: ToolCallStatus.PENDING, inputParameters: {} }),
+    call: create(ToolCallSchema, {
+      toolCallId,
+      toolName,
+      status: ToolCallStatus.PENDING,
+      inputParameters: {},
+    }),
   };
 }
 
-function confirmation(toolCallId: string, selectedOptionId: string): ToolCallConfirmation {
+function confirmation(
+  toolCallId: string,
+  selectedOptionId: string,
+): ToolCallConfirmation {
   return create(ToolCallConfirmationSchema, { toolCallId, selectedOptionId });
 }
 
-function modification(toolCallId: string, newContent: string): ToolCallConfirmation {
+function modification(
+  toolCallId: string,
+  newContent: string,
+): ToolCallConfirmation {
   return create(ToolCallConfirmationSchema, {
     toolCallId,
     selectedOptionId: OPTION_MODIFY_WITH_EDITOR,
@@ -360,8 +564,13 @@ function modification(toolCallId: string, newContent: string): ToolCallConfirmat
 function taskWith(update: CallUpdate | undefined): Task {
   if (!update) throw new Error("no call was published");
   const { call, detail } = update;
-  const part = { content: { case: "toolCall", value: call } as const, ...(detail && { toolCallDetail: detail }) };
-  return create(TaskSchema, { history: [create(MessageSchema, { role: Role.AGENT, parts: [part] })] });
+  const part = {
+    content: { case: "toolCall", value: call } as const,
+    ...(detail && { toolCallDetail: detail }),
+  };
+  return create(TaskSchema, {
+    history: [create(MessageSchema, { role: Role.AGENT, parts: [part] })],
+  });
 }
 
 /** Creates a task whose user answered its only call. */
@@ -370,22 +579,36 @@ function answeredTask(update: CallUpdate | undefined, optionId: string): Task {
     case: "message",
     value: create(MessageSchema, {
       role: Role.USER,
-      parts: [{ content: { case: "confirmation", value: confirmation("a", optionId) } }],
+      parts: [
+        {
+          content: { case: "confirmation", value: confirmation("a", optionId) },
+        },
+      ],
     }),
   } as const;
-  return reduceTask(taskWith(update), create(TaskEventSchema, { sequence: 1n, payload }));
+  return reduceTask(
+    taskWith(update),
+    create(TaskEventSchema, { sequence: 1n, payload }),
+  );
 }
 
-/** A run of the scheduler whose log is kept, with a user who answers each question. */
+/**
+ * A run of the scheduler whose log is kept, with a user who answers each
+ * question.
+ */
 class LoggedRun {
   readonly events: TaskEvent[] = [];
   readonly context: SchedulerContext;
   task: Task = create(TaskSchema);
   readonly #answers: Readonly<Record<string, string>>;
 
-  constructor(events: readonly TaskEvent[], answers: Readonly<Record<string, string>>) {
+  constructor(
+    events: readonly TaskEvent[],
+    answers: Readonly<Record<string, string>>,
+  ) {
     this.#answers = answers;
-    for (const event of events) this.#append(event.payload, event.toolCallDetail);
+    for (const event of events)
+      this.#append(event.payload, event.toolCallDetail);
     const task = (): Task => this.task;
     const { task: _none, ...rest } = context();
     this.context = {
@@ -397,20 +620,34 @@ class LoggedRun {
   }
 
   get statuses(): string[] {
-    const calls = this.task.history.flatMap(({ role, parts }) => (role === Role.AGENT ? parts : []));
+    const calls = this.task.history.flatMap(({ role, parts }) =>
+      role === Role.AGENT ? parts : [],
+    );
     return calls.flatMap(({ content }) =>
-      content.case === "toolCall" ? `${content.value.toolCallId} ${ToolCallStatus[content.value.status]}` : [],
+      content.case === "toolCall"
+        ? `${content.value.toolCallId} ${ToolCallStatus[content.value.status]}`
+        : [],
     );
   }
 
   record(updates: readonly CallUpdate[]): void {
-    for (const { call, detail } of updates) this.#append({ case: "toolCall", value: call }, detail);
+    for (const { call, detail } of updates)
+      this.#append({ case: "toolCall", value: call }, detail);
   }
 
-  /** Ends the calls that ran when the log ended, as the server does when it starts. */
+  /**
+   * Ends the calls that ran when the log ended, as the server does when it
+   * starts.
+   */
   failInterrupted(): void {
-    const running = openToolCalls(this.task).filter(({ status }) => status === ToolCallStatus.EXECUTING);
-    this.record(running.map((call) => ({ call: { ...call, status: ToolCallStatus.FAILED } })));
+    const running = openToolCalls(this.task).filter(
+      ({ status }) => status === ToolCallStatus.EXECUTING,
+    );
+    this.record(
+      running.map((call) => ({
+        call: { ...call, status: ToolCallStatus.FAILED },
+      })),
+    );
   }
 
   async follow(batches: AsyncIterable<readonly CallUpdate[]>): Promise<void> {
@@ -422,35 +659,59 @@ class LoggedRun {
 
   answerAll(): void {
     for (const { toolCallId } of awaitedToolCalls(this.task)) {
-      const answer = confirmation(toolCallId, this.#answers[toolCallId] ?? OPTION_PROCEED_ONCE);
-      const parts = [{ content: { case: "confirmation", value: answer } as const }];
-      this.#append({ case: "message", value: create(MessageSchema, { role: Role.USER, parts }) });
+      const answer = confirmation(
+        toolCallId,
+        this.#answers[toolCallId] ?? OPTION_PROCEED_ONCE,
+      );
+      const parts = [
+        { content: { case: "confirmation", value: answer } as const },
+      ];
+      this.#append({
+        case: "message",
+        value: create(MessageSchema, { role: Role.USER, parts }),
+      });
       this.context.confirmations.answer(answer);
     }
   }
 
-  #append(payload: TaskEvent["payload"], toolCallDetail?: ToolCallDetail): void {
+  #append(
+    payload: TaskEvent["payload"],
+    toolCallDetail?: ToolCallDetail,
+  ): void {
     const sequence = BigInt(this.events.length + 1);
-    const event = create(TaskEventSchema, { sequence, payload, ...(toolCallDetail && { toolCallDetail }) });
+    const event = create(TaskEventSchema, {
+      sequence,
+      payload,
+      ...(toolCallDetail && { toolCallDetail }),
+    });
     this.events.push(event);
     this.task = reduceTask(this.task, event);
   }
 }
 
 /** Returns the first batch that a scheduler publishes. */
-async function published(batches: AsyncIterable<readonly CallUpdate[]>): Promise<readonly CallUpdate[]> {
+async function published(
+  batches: AsyncIterable<readonly CallUpdate[]>,
+): Promise<readonly CallUpdate[]> {
   for await (const batch of batches) return batch;
   return [];
 }
 
-async function collect(batches: AsyncIterable<readonly CallUpdate[]>): Promise<string[][]> {
+async function collect(
+  batches: AsyncIterable<readonly CallUpdate[]>,
+): Promise<string[][]> {
   const lines: string[][] = [];
   for await (const batch of batches) lines.push(batch.map(line));
   return lines;
 }
 
 /** Formats a call as its id, its status, whether it asks, and its parent. */
-function line({ call: { toolCallId, status, confirmationRequest }, detail }: CallUpdate): string {
-  const parent = detail?.parentToolCallId ? ` of ${detail.parentToolCallId}` : "";
+function line({
+  call: { toolCallId, status, confirmationRequest },
+  detail,
+}: CallUpdate): string {
+  const parent = detail?.parentToolCallId
+    ? ` of ${detail.parentToolCallId}`
+    : "";
   return `${toolCallId} ${ToolCallStatus[status]}${confirmationRequest ? " asks" : ""}${parent}`;
 }

@@ -16,10 +16,19 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import { type CallUpdate, changedDetail, mergeReady, toolFailure } from "@devtool/server/agent";
+import {
+  type CallUpdate,
+  changedDetail,
+  mergeReady,
+  toolFailure,
+} from "@devtool/server/agent";
 import { translateError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
-import { argumentsToAsk, askWithArguments, resumeEdited } from "./edited-call.ts";
+import {
+  argumentsToAsk,
+  askWithArguments,
+  resumeEdited,
+} from "./edited-call.ts";
 import {
   askForApproval,
   failedCall,
@@ -43,11 +52,11 @@ const MAX_CALLS = 128;
 /**
  * Runs the calls that a model requested in one step.
  *
- * Opens the approval questions and publishes all calls in one batch, then runs them in order. Adjacent calls that change
- * nothing run in parallel.
+ * Opens the approval questions and publishes all calls in one batch, then runs
+ * them in order. Adjacent calls that change nothing run in parallel.
  *
- * Yields calls when they change. The caller must record them before it asks for more, and a call in state EXECUTING must be
- * durable by then.
+ * Yields calls when they change. The caller must record them before it asks for
+ * more, and a call in state EXECUTING must be durable by then.
  */
 export async function* runNewCalls(
   calls: readonly CallUpdate[],
@@ -58,37 +67,57 @@ export async function* runNewCalls(
   const prepared = await Promise.all(
     calls.map(async (update, index): Promise<PreparedCall> => {
       if (index < MAX_CALLS) return prepareCall(update, context, signal);
-      const call = failedCall(update.call, toolFailure("execution_failed", message));
-      return { call, detail: changedDetail(update.detail, {}), invocation: undefined };
+      const call = failedCall(
+        update.call,
+        toolFailure("execution_failed", message),
+      );
+      return {
+        call,
+        detail: changedDetail(update.detail, {}),
+        invocation: undefined,
+      };
     }),
   );
   openQuestions(prepared, context);
   yield prepared.flatMap((item, index) => {
     const requested = calls[index];
     if (item.call.status !== ToolCallStatus.FAILED || !requested) return [item];
-    // A call that fails at once is published as PENDING before, since every call starts in that state.
-    const detail = changedDetail(requested.detail, { stage: ToolCallStage.VALIDATING });
+    // A call that fails at once is published as PENDING before, since every
+    // call starts in that state.
+    const detail = changedDetail(requested.detail, {
+      stage: ToolCallStage.VALIDATING,
+    });
     return [{ call: requested.call, detail }, item];
   });
   yield* runPrepared(prepared, context, signal);
 }
 
-/** Resumes calls that were published before a restart: those that wait for approval still do, and approved ones run. */
+/**
+ * Resumes calls that were published before a restart: those that wait for
+ * approval still do, and approved ones run.
+ */
 export async function* runOpenCalls(
   calls: readonly ToolCall[],
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
-  for (const call of calls) if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
+  for (const call of calls)
+    if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
   const resumed = await Promise.all(
     calls.map(async (call) => {
       const args = argumentsToAsk(call, context);
-      const item = args ? await resumeEdited(call, args, context, signal) : await resumeCall(call, context, signal);
+      const item = args
+        ? await resumeEdited(call, args, context, signal)
+        : await resumeCall(call, context, signal);
       return { call, item };
     }),
   );
-  const answered = resumed.map(({ call, item }) => afterAnswer(call, item, context.task));
-  const prepared = answered.map((item) => (followsDeclined(item.call, context.task) ? cancelledCall(item) : item));
+  const answered = resumed.map(({ call, item }) =>
+    afterAnswer(call, item, context.task),
+  );
+  const prepared = answered.map((item) =>
+    followsDeclined(item.call, context.task) ? cancelledCall(item) : item,
+  );
   openQuestions(prepared, context);
   const changed = prepared.filter(({ call }, index) => call !== calls[index]);
   if (changed.length > 0) yield changed;
@@ -96,47 +125,81 @@ export async function* runOpenCalls(
 }
 
 /**
- * Returns a resumed call as it is after an answer that came while the call was validated. The answer is for the question before: it
- * can decline the call, or send content or arguments for another question, but does not approve another effect.
+ * Returns a resumed call as it is after an answer that came while the call was
+ * validated. The answer is for the question before: it can decline the call, or
+ * send content or arguments for another question, but does not approve another
+ * effect.
  *
  * @param before the call as it was before it was validated
  */
-function afterAnswer(before: ToolCall, item: PreparedCall, task: Task): PreparedCall {
+function afterAnswer(
+  before: ToolCall,
+  item: PreparedCall,
+  task: Task,
+): PreparedCall {
   const { toolCallId } = before;
   const recorded = findToolCall(task, toolCallId);
-  const isAnswered = isAwaitingApproval(before) && recorded !== undefined && !isAwaitingApproval(recorded);
+  const isAnswered =
+    isAwaitingApproval(before) &&
+    recorded !== undefined &&
+    !isAwaitingApproval(recorded);
   if (item.call === before || !isAnswered) return item;
   if (isEnded(recorded)) return { ...item, call: before };
   const option = findConfirmation(task, toolCallId)?.selectedOptionId;
-  const asksAgain = option === OPTION_MODIFY_WITH_EDITOR || option === OPTION_MODIFY_ARGUMENTS;
-  return isAwaitingApproval(item.call) && !asksAgain ? outdatedCall(item) : item;
+  const asksAgain =
+    option === OPTION_MODIFY_WITH_EDITOR || option === OPTION_MODIFY_ARGUMENTS;
+  return isAwaitingApproval(item.call) && !asksAgain
+    ? outdatedCall(item)
+    : item;
 }
 
 /**
- * Whether the user declined an earlier call of the same step before the restart, and was not asked about this one.
+ * Whether the user declined an earlier call of the same step before the
+ * restart, and was not asked about this one.
  *
- * The declined call has ended, so it is not among the calls that are resumed. A step is one message of the agent.
+ * The declined call has ended, so it is not among the calls that are resumed. A
+ * step is one message of the agent.
  */
 function followsDeclined(call: ToolCall, task: Task): boolean {
-  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) return false;
+  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call))
+    return false;
   if (findConfirmation(task, call.toolCallId)) return false;
-  const steps = task.history.map((message) => toolCallsOf(message).map(({ toolCallId }) => toolCallId));
+  const steps = task.history.map((message) =>
+    toolCallsOf(message).map(({ toolCallId }) => toolCallId),
+  );
   const step = steps.findLast((ids) => ids.includes(call.toolCallId)) ?? [];
   return step
     .slice(0, step.indexOf(call.toolCallId))
-    .some((earlier) => findConfirmation(task, earlier)?.selectedOptionId === OPTION_CANCEL);
+    .some(
+      (earlier) =>
+        findConfirmation(task, earlier)?.selectedOptionId === OPTION_CANCEL,
+    );
 }
 
-/** Returns the call marked CANCELLED: the user was not asked about it, and it was to follow one that they declined. */
+/**
+ * Returns the call marked CANCELLED: the user was not asked about it, and it
+ * was to follow one that they declined.
+ */
 function cancelledCall({ call, detail }: PreparedCall): PreparedCall {
-  return { call: { ...call, status: ToolCallStatus.CANCELLED }, detail, invocation: undefined };
+  return {
+    call: { ...call, status: ToolCallStatus.CANCELLED },
+    detail,
+    invocation: undefined,
+  };
 }
 
-function openQuestions(prepared: readonly PreparedCall[], { confirmations }: SchedulerContext): void {
-  for (const { call } of prepared) if (isAwaitingApproval(call)) confirmations.open(call.toolCallId);
+function openQuestions(
+  prepared: readonly PreparedCall[],
+  { confirmations }: SchedulerContext,
+): void {
+  for (const { call } of prepared)
+    if (isAwaitingApproval(call)) confirmations.open(call.toolCallId);
 }
 
-/** Runs groups of calls one after the other, and the calls of a group in parallel. */
+/**
+ * Runs groups of calls one after the other, and the calls of a group in
+ * parallel.
+ */
 async function* runPrepared(
   prepared: readonly PreparedCall[],
   context: SchedulerContext,
@@ -146,14 +209,21 @@ async function* runPrepared(
   const step: StepState = { declined: false };
   let previous: Promise<unknown> = Promise.resolve();
   for (const group of parallelGroups(prepared)) {
-    const slots = group.map((item) => ({ item, start: previous, end: Promise.withResolvers<void>() }));
+    const slots = group.map((item) => ({
+      item,
+      start: previous,
+      end: Promise.withResolvers<void>(),
+    }));
     runs.push(...slots.map((slot) => runSlot(slot, step, context, signal)));
     previous = Promise.all([previous, ...slots.map(({ end }) => end.promise)]);
   }
   yield* mergeReady(runs);
 }
 
-/** Splits calls into groups that may run in parallel: adjacent calls that change nothing, or a single call that does. */
+/**
+ * Splits calls into groups that may run in parallel: adjacent calls that change
+ * nothing, or a single call that does.
+ */
 function parallelGroups(prepared: readonly PreparedCall[]): PreparedCall[][] {
   const groups: PreparedCall[][] = [];
   let readOnlyGroup: PreparedCall[] | undefined;
@@ -215,11 +285,17 @@ async function* runSlot(
 interface Approval {
   /** The call with the effect that the user saw last. */
   readonly approved: PreparedCall;
-  /** The user's answer, which may decline the call. Undefined when the call needed no approval. */
+  /**
+   * The user's answer, which may decline the call. Undefined when the call
+   * needed no approval.
+   */
   readonly answer: ToolCallConfirmation | undefined;
 }
 
-/** Waits for the user's answer to a call. If the user edits the proposal or the arguments, asks again with what they wrote. */
+/**
+ * Waits for the user's answer to a call. If the user edits the proposal or the
+ * arguments, asks again with what they wrote.
+ */
 async function* awaitApproval(
   prepared: PreparedCall,
   context: SchedulerContext,
@@ -233,7 +309,8 @@ async function* awaitApproval(
     : // A call that was answered before a restart has the answer in the log.
       findConfirmation(context.task, toolCallId);
   for (;;) {
-    const edited = answer && (await withEdit(approved, answer, context, signal));
+    const edited =
+      answer && (await withEdit(approved, answer, context, signal));
     if (!edited) return { approved, answer };
     approved = edited;
     confirmations.open(toolCallId);
@@ -242,7 +319,10 @@ async function* awaitApproval(
   }
 }
 
-/** Returns a call that asks again, with what the user wrote in an answer; undefined for an answer that decides. */
+/**
+ * Returns a call that asks again, with what the user wrote in an answer;
+ * undefined for an answer that decides.
+ */
 async function withEdit(
   asked: PreparedCall,
   answer: ToolCallConfirmation,
@@ -253,11 +333,18 @@ async function withEdit(
     const args = findModifiedArguments(context.task, answer.toolCallId);
     return args && askWithArguments(asked, args, context, signal);
   }
-  if (answer.selectedOptionId !== OPTION_MODIFY_WITH_EDITOR || !asked.invocation) return undefined;
+  if (
+    answer.selectedOptionId !== OPTION_MODIFY_WITH_EDITOR ||
+    !asked.invocation
+  )
+    return undefined;
   return askForApproval(asked, withAnswer(asked.invocation, answer));
 }
 
-/** Runs a call with the effect that the user saw, or with the content that they approved it with. Fails it otherwise. */
+/**
+ * Runs a call with the effect that the user saw, or with the content that they
+ * approved it with. Fails it otherwise.
+ */
 async function* runApproved(
   item: PreparedCall,
   answer: ToolCallConfirmation | undefined,
@@ -271,7 +358,10 @@ async function* runApproved(
   }
   if (answer?.selectedOptionId === OPTION_PROCEED_ALWAYS_AND_SAVE) {
     try {
-      await context.policy.save?.(policyRequest(item.call, item.invocation, context), signal);
+      await context.policy.save?.(
+        policyRequest(item.call, item.invocation, context),
+        signal,
+      );
     } catch (reason) {
       throw translateError(reason);
     }
@@ -281,6 +371,14 @@ async function* runApproved(
     yield* runCall(item, invocation, context, signal);
     return;
   }
-  const effect = defined({ digest: callDigest(item.call, invocation), edit: invocation.edit });
-  yield* runCall({ ...item, detail: changedDetail(item.detail, effect) }, invocation, context, signal);
+  const effect = defined({
+    digest: callDigest(item.call, invocation),
+    edit: invocation.edit,
+  });
+  yield* runCall(
+    { ...item, detail: changedDetail(item.detail, effect) },
+    invocation,
+    context,
+    signal,
+  );
 }

@@ -23,7 +23,10 @@ describe("toolArgs", () => {
           description: "The steps.",
           items: {
             type: "object",
-            properties: { text: { type: "string" }, state: { type: "string", enum: ["open", "done"] } },
+            properties: {
+              text: { type: "string" },
+              state: { type: "string", enum: ["open", "done"] },
+            },
             required: ["text", "state"],
           },
         },
@@ -33,18 +36,36 @@ describe("toolArgs", () => {
   });
 
   it("removes unknown arguments", () => {
-    expect(ARGS.read({ path: "a", limit: 3, other: true })).toEqual({ path: "a", limit: 3 });
+    expect(ARGS.read({ path: "a", limit: 3, other: true })).toEqual({
+      path: "a",
+      limit: 3,
+    });
   });
 
   it.each([
     { args: {}, says: "path is missing: it must be of type string" },
     { args: { path: null }, says: 'path "null" must be of type string' },
     { args: { path: 5 }, says: 'path "5" must be of type string' },
-    { args: { path: "a", limit: "9" }, says: 'limit "\\"9\\"" must be of type integer' },
-    { args: { path: "a", limit: 1.5 }, says: 'limit "1.5" must be of type integer' },
-    { args: { path: "a", limit: 2 ** 53 }, says: 'limit "9007199254740992" must be of type integer' },
-    { args: { path: "a", steps: {} }, says: 'steps "{}" must be of type array' },
-    { args: { path: "a", steps: ["x"] }, says: 'steps[0] "\\"x\\"" must be of type object' },
+    {
+      args: { path: "a", limit: "9" },
+      says: 'limit "\\"9\\"" must be of type integer',
+    },
+    {
+      args: { path: "a", limit: 1.5 },
+      says: 'limit "1.5" must be of type integer',
+    },
+    {
+      args: { path: "a", limit: 2 ** 53 },
+      says: 'limit "9007199254740992" must be of type integer',
+    },
+    {
+      args: { path: "a", steps: {} },
+      says: 'steps "{}" must be of type array',
+    },
+    {
+      args: { path: "a", steps: ["x"] },
+      says: 'steps[0] "\\"x\\"" must be of type object',
+    },
     {
       args: { path: "a", steps: [{ text: "t" }] },
       says: "steps[0].state is missing: it must be of type string",

@@ -1,8 +1,17 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ToolFacts } from "@devtool/policy";
-import type { ConfirmationOption, ConfirmationRequest, EditRecord, ToolCall, ToolCallProgress } from "@devtool/schema";
+import type {
+  ConfirmationOption,
+  ConfirmationRequest,
+  EditRecord,
+  ToolCall,
+  ToolCallProgress,
+} from "@devtool/schema";
 
-/** The state of an edit. `unknown` means that the file has neither the old nor the new content. */
+/**
+ * The state of an edit. `unknown` means that the file has neither the old nor
+ * the new content.
+ */
 export type EditState = "done" | "not begun" | "unknown";
 
 /** The description of a tool for a model. */
@@ -21,19 +30,27 @@ export interface Tool {
   /** Facts about the tool for the policy, for instance its MCP server. */
   readonly facts?: ToolFacts;
   /**
-   * Validates the arguments of a call and describes its effect. Changes nothing.
+   * Validates the arguments of a call and describes its effect. Changes
+   * nothing.
    *
-   * Throws a `DevtoolError` with `Code.InvalidArgument` for invalid arguments, and with `Code.PermissionDenied` for a path
-   * outside the workspace. The call then becomes FAILED with `invalid_tool_params` or `policy_violation`.
+   * Throws a `DevtoolError` with `Code.InvalidArgument` for invalid arguments,
+   * and with `Code.PermissionDenied` for a path outside the workspace. The call
+   * then becomes FAILED with `invalid_tool_params` or `policy_violation`.
    */
   prepare(args: JsonObject, signal: AbortSignal): Promise<ToolInvocation>;
 }
 
-/** The tools of one turn. Disposing of the set releases the resources that they share, such as the open workspace. */
+/**
+ * The tools of one turn. Disposing of the set releases the resources that they
+ * share, such as the open workspace.
+ */
 export interface ToolSet extends AsyncDisposable {
   /** The tools by name. */
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Returns whether an edit that was in progress when the server stopped was made, judged by the file's content. */
+  /**
+   * Returns whether an edit that was in progress when the server stopped was
+   * made, judged by the file's content.
+   */
   settle(edit: EditRecord): EditState;
 }
 
@@ -46,31 +63,50 @@ export interface ToolInvocation {
   /**
    * The details that the user sees before approving the call.
    *
-   * Undefined means that the call changes nothing: it needs no approval and may run in parallel with others.
+   * Undefined means that the call changes nothing: it needs no approval and may
+   * run in parallel with others.
    */
   readonly confirmation?: ConfirmationRequest["details"];
-  /** Facts about this call for the policy. They replace those of the tool. An approval covers their server and definition. */
+  /**
+   * Facts about this call for the policy. They replace those of the tool. An
+   * approval covers their server and definition.
+   */
   readonly facts?: ToolFacts;
-  /** `none` when no sandbox confines the processes of the call. An approval for a sandboxed call then does not apply. */
+  /**
+   * `none` when no sandbox confines the processes of the call. An approval for
+   * a sandboxed call then does not apply.
+   */
   readonly confinement?: "none";
   /**
-   * The files that the call changes in addition to those in its arguments, as paths relative to the workspace.
+   * The files that the call changes in addition to those in its arguments, as
+   * paths relative to the workspace.
    *
-   * Rules about paths apply to these files, and guarded files need approval in every mode. Not set for calls that show the edit
-   * of one file, and for commands.
+   * Rules about paths apply to these files, and guarded files need approval in
+   * every mode. Not set for calls that show the edit of one file, and for
+   * commands.
    */
   readonly changes?: readonly string[];
-  /** The edit of a file that the call makes, from which its state can be determined after a crash. */
+  /**
+   * The edit of a file that the call makes, from which its state can be
+   * determined after a crash.
+   */
   readonly edit?: EditRecord;
-  /** Returns the call with content that the user wrote in place of the proposed content. Set only for edits of files. */
+  /**
+   * Returns the call with content that the user wrote in place of the proposed
+   * content. Set only for edits of files.
+   */
   withContent?(newContent: string): ToolInvocation;
-  /** Returns the same call, confined to reading. Used for calls that run without approval because they only read (`READS_ONLY`). */
+  /**
+   * Returns the same call, confined to reading. Used for calls that run without
+   * approval because they only read (`READS_ONLY`).
+   */
   confinedToReading?(): ToolInvocation;
   /**
    * Runs the call.
    *
-   * Yields live output while it runs, and exactly one result, last. Throws a `DevtoolError` when it fails without a result.
-   * After `signal` aborts, it ends soon, together with all processes that it started.
+   * Yields live output while it runs, and exactly one result, last. Throws a
+   * `DevtoolError` when it fails without a result. After `signal` aborts, it
+   * ends soon, together with all processes that it started.
    */
   execute(signal: AbortSignal): AsyncIterable<ToolEvent>;
 }
@@ -82,16 +118,29 @@ export type ToolEvent =
   /** The progress of the call. */
   | { readonly case: "progress"; readonly value: ToolCallProgress }
   /** The process of the call, and the name of its sandbox. */
-  | { readonly case: "process"; readonly value: { readonly pid: number; readonly sandbox: string } }
-  /** A question for the user. `reply` is called once, unless the call is aborted before. */
-  | { readonly case: "question"; readonly value: Question; readonly reply: (answer: Answer) => void }
+  | {
+      readonly case: "process";
+      readonly value: { readonly pid: number; readonly sandbox: string };
+    }
+  /**
+   * A question for the user. `reply` is called once, unless the call is aborted
+   * before.
+   */
+  | {
+      readonly case: "question";
+      readonly value: Question;
+      readonly reply: (answer: Answer) => void;
+    }
   /** The outcome: `output` for a successful call, `error` for a failed one. */
   | { readonly case: "result"; readonly value: ToolResult };
 
 /** The outcome of a call, in the form of `ToolCall.result`. */
 export type ToolResult = Exclude<ToolCall["result"], { case: undefined }>;
 
-/** A question of a running call for the user. It is published as a tool call of its own that needs approval. */
+/**
+ * A question of a running call for the user. It is published as a tool call of
+ * its own that needs approval.
+ */
 export interface Question {
   /** One line that describes the question. */
   readonly description: string;

@@ -21,12 +21,20 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { roundsOf } from "../../../../test/depth.ts";
 import { Workspace } from "./workspace.ts";
 
-/** S9 demands 100,000 attempts. They take 35 s, and none of them left the workspace. */
-const ATTEMPTS = roundsOf("DEVTOOL_WORKSPACE_ATTEMPTS", { quick: 5_000, ci: 20_000, deep: 100_000 });
+/**
+ * S9 demands 100,000 attempts. They take 35 s, and none of them left the
+ * workspace.
+ */
+const ATTEMPTS = roundsOf("DEVTOOL_WORKSPACE_ATTEMPTS", {
+  quick: 5_000,
+  ci: 20_000,
+  deep: 100_000,
+});
 
 /**
- * The directory of the tests that write thousands of times: a file system in memory, if there is one. On a disk, syncing each
- * write would take nine tenths of the time. test/durability.test.ts tests that writes are synced.
+ * The directory of the tests that write thousands of times: a file system in
+ * memory, if there is one. On a disk, syncing each write would take nine tenths
+ * of the time. test/durability.test.ts tests that writes are synced.
  */
 const FAST_DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
@@ -40,7 +48,8 @@ describe("Workspace (S9)", () => {
     base = realpathSync(mkdtempSync(join(parent, "devtool-workspace-")));
     root = join(base, "inside");
     outside = join(base, "outside");
-    for (const directory of [root, outside, join(base, "inside-evil")]) mkdirSync(directory);
+    for (const directory of [root, outside, join(base, "inside-evil")])
+      mkdirSync(directory);
     writeFileSync(join(outside, "secret"), "secret");
     workspace = new Workspace(root);
   }
@@ -53,8 +62,14 @@ describe("Workspace (S9)", () => {
 
   it("writes and reads files, and creates missing directories", () => {
     workspace.writeFile("a/b/c.txt", "content");
-    expect(workspace.readFile(join(root, "a/b/c.txt"))?.toString()).toBe("content");
-    expect(readdirSync(root, { recursive: true })).toEqual(["a", "a/b", "a/b/c.txt"]);
+    expect(workspace.readFile(join(root, "a/b/c.txt"))?.toString()).toBe(
+      "content",
+    );
+    expect(readdirSync(root, { recursive: true })).toEqual([
+      "a",
+      "a/b",
+      "a/b/c.txt",
+    ]);
     expect(workspace.readFile("a/missing")).toBeUndefined();
   });
 
@@ -75,21 +90,35 @@ describe("Workspace (S9)", () => {
     }
     expect(statSync(join(root, "run")).mode & 0o777).toBe(0o775);
     const living = `.run.${process.ppid}.0.devtool-tmp`;
-    for (const name of [`.run.${process.pid}.0.devtool-tmp`, ".run.4194305.0.devtool-tmp", living, "mine.devtool-tmp"])
+    for (const name of [
+      `.run.${process.pid}.0.devtool-tmp`,
+      ".run.4194305.0.devtool-tmp",
+      living,
+      "mine.devtool-tmp",
+    ])
       writeFileSync(join(root, name), "");
     workspace.writeFile("run", "three");
     workspace.removeLeftovers(".");
-    expect(readdirSync(root).sort()).toEqual([living, "mine.devtool-tmp", "run"]);
+    expect(readdirSync(root).sort()).toEqual([
+      living,
+      "mine.devtool-tmp",
+      "run",
+    ]);
   });
 
   it("removes only regular files", () => {
     mkdirSync(join(root, "directory"));
     symlinkSync(join(outside, "secret"), join(root, "link"));
     workspace.writeFile("file", "");
-    for (const path of ["file", "missing", "no/such"]) workspace.removeFile(path);
+    for (const path of ["file", "missing", "no/such"])
+      workspace.removeFile(path);
     expect(() => workspace.removeFile("directory")).toThrow("is a directory");
-    expect(() => workspace.removeFile("link")).toThrow("goes through a symbolic link");
-    expect(() => workspace.removeFile("../outside/secret")).toThrow("is outside workspace");
+    expect(() => workspace.removeFile("link")).toThrow(
+      "goes through a symbolic link",
+    );
+    expect(() => workspace.removeFile("../outside/secret")).toThrow(
+      "is outside workspace",
+    );
     expect(readdirSync(root).sort()).toEqual(["directory", "link"]);
   });
 
@@ -102,25 +131,39 @@ describe("Workspace (S9)", () => {
       "..",
       "a\0b",
     ]) {
-      expect(() => workspace.readFile(path), path).toThrow(/outside workspace|NUL/);
-      expect(() => workspace.writeFile(path, "x"), path).toThrow(/outside workspace|NUL/);
+      expect(() => workspace.readFile(path), path).toThrow(
+        /outside workspace|NUL/,
+      );
+      expect(() => workspace.writeFile(path, "x"), path).toThrow(
+        /outside workspace|NUL/,
+      );
     }
   });
 
   it("does not follow symbolic links, neither to a file nor to a directory", () => {
     symlinkSync(outside, join(root, "link"));
     symlinkSync(join(outside, "secret"), join(root, "file"));
-    expect(() => workspace.readFile("link/secret")).toThrow("goes through a symbolic link");
-    expect(() => workspace.readFile("file")).toThrow("goes through a symbolic link");
-    expect(() => workspace.writeFile("link/new", "x")).toThrow("goes through a symbolic link");
-    expect(() => workspace.writeFile("file", "x")).toThrow("goes through a symbolic link");
+    expect(() => workspace.readFile("link/secret")).toThrow(
+      "goes through a symbolic link",
+    );
+    expect(() => workspace.readFile("file")).toThrow(
+      "goes through a symbolic link",
+    );
+    expect(() => workspace.writeFile("link/new", "x")).toThrow(
+      "goes through a symbolic link",
+    );
+    expect(() => workspace.writeFile("file", "x")).toThrow(
+      "goes through a symbolic link",
+    );
     expect(readFileSync(join(outside, "secret"), "utf8")).toBe("secret");
   });
 
   it("does not write a file with several hard links, and does not read a pipe", () => {
     linkSync(join(outside, "secret"), join(root, "hard"));
     execFileSync("mkfifo", [join(root, "pipe")]);
-    expect(() => workspace.writeFile("hard", "x")).toThrow("has several hard links");
+    expect(() => workspace.writeFile("hard", "x")).toThrow(
+      "has several hard links",
+    );
     expect(() => workspace.readFile("pipe")).toThrow("is not a regular file");
   });
 
@@ -137,12 +180,19 @@ describe("Workspace (S9)", () => {
       );
       symlinkSync(outside, join(root, "link"));
       fc.assert(
-        fc.property(fc.array(segment, { maxLength: 6 }), fc.boolean(), (segments, absolute) => {
-          const path = `${absolute ? "/" : ""}${segments.join("/")}`;
-          const read = attempt(() => workspace.readFile(path)?.toString());
-          attempt(() => workspace.writeFile(path, "changed"));
-          return read !== "secret" && readFileSync(join(outside, "secret"), "utf8") === "secret";
-        }),
+        fc.property(
+          fc.array(segment, { maxLength: 6 }),
+          fc.boolean(),
+          (segments, absolute) => {
+            const path = `${absolute ? "/" : ""}${segments.join("/")}`;
+            const read = attempt(() => workspace.readFile(path)?.toString());
+            attempt(() => workspace.writeFile(path, "changed"));
+            return (
+              read !== "secret" &&
+              readFileSync(join(outside, "secret"), "utf8") === "secret"
+            );
+          },
+        ),
         { numRuns: 2000 },
       );
     });
@@ -166,7 +216,8 @@ describe("Workspace (S9)", () => {
       let escaped: string | undefined;
       // On a busy machine, the swapping process may hardly run during one race.
       for (let attempt = 0; escaped === undefined && attempt < 20; attempt++) {
-        for (const left of ["swap", "swap.real"]) rmSync(join(root, left), { recursive: true, force: true });
+        for (const left of ["swap", "swap.real"])
+          rmSync(join(root, left), { recursive: true, force: true });
         const escapes = race(
           (path) => writeFileSync(check(path), "escaped"),
           (path) => readFileSync(check(path), "utf8"),
@@ -194,10 +245,20 @@ describe("Workspace (S9)", () => {
     expect(readdirSync(join(outside, "inner"))).toEqual(["secret"]);
   });
 
-  /** Writes and reads through a directory that another process swaps for a link. Returns the accesses that left the workspace. */
-  function* race(write: (path: string) => void, read: (path: string) => string | undefined): Generator<string, void> {
+  /**
+   * Writes and reads through a directory that another process swaps for a link.
+   * Returns the accesses that left the workspace.
+   */
+  function* race(
+    write: (path: string) => void,
+    read: (path: string) => string | undefined,
+  ): Generator<string, void> {
     mkdirSync(join(root, "swap"));
-    const flipper = spawn("perl", ["-e", FLIPPER, join(root, "swap"), outside], { stdio: "ignore" });
+    const flipper = spawn(
+      "perl",
+      ["-e", FLIPPER, join(root, "swap"), outside],
+      { stdio: "ignore" },
+    );
     try {
       for (let index = 0; index < ATTEMPTS; index++) {
         const name = `${index % 50}`;

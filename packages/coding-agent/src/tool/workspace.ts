@@ -1,19 +1,29 @@
 import type { BigIntStats, Dirent } from "node:fs";
 import { relative, resolve, sep } from "node:path";
-import { Code, DevtoolError, failpoint, isInside, isOtherProcess } from "@devtool/server/agent";
+import {
+  Code,
+  DevtoolError,
+  failpoint,
+  isInside,
+  isOtherProcess,
+} from "@devtool/server/agent";
 import { Descriptor, pathDenied } from "./descriptor.ts";
 
 /** The maximum size, in bytes, of a file that is read as a whole: 10 MiB. */
 export const MAX_FILE_BYTES: number = 10 * 1024 * 1024;
 
 /**
- * Gives access to the files in the directory of an agent, and to nothing outside it (S9).
+ * Gives access to the files in the directory of an agent, and to nothing
+ * outside it (S9).
  *
- * Opens every path segment by segment with directory descriptors, without following symbolic links. Before the first byte is
- * read or written, compares the real path of the opened file with the workspace. So a link that appears between a check and
- * its use has no effect. Paths are relative to the workspace, or absolute paths inside it. Needs Linux.
+ * Opens every path segment by segment with directory descriptors, without
+ * following symbolic links. Before the first byte is read or written, compares
+ * the real path of the opened file with the workspace. So a link that appears
+ * between a check and its use has no effect. Paths are relative to the
+ * workspace, or absolute paths inside it. Needs Linux.
  *
- * The methods are synchronous: each takes microseconds, which is less than a round trip through a thread.
+ * The methods are synchronous: each takes microseconds, which is less than a
+ * round trip through a thread.
  */
 export class Workspace implements Disposable {
   /** The real path of the directory: an absolute path. */
@@ -26,21 +36,27 @@ export class Workspace implements Disposable {
   }
 
   /**
-   * Returns a path relative to the workspace, with `/` as separator. Empty for the workspace itself.
+   * Returns a path relative to the workspace, with `/` as separator. Empty for
+   * the workspace itself.
    *
    * Throws `Code.PermissionDenied` for a path outside the workspace.
    */
   locate(path: string): string {
     if (path.includes("\0")) throw pathDenied(path, "contains a NUL byte");
     const absolute = resolve(this.root, path);
-    if (!isInside(this.root, absolute)) throw pathDenied(path, `is outside workspace ${JSON.stringify(this.root)}`);
+    if (!isInside(this.root, absolute))
+      throw pathDenied(
+        path,
+        `is outside workspace ${JSON.stringify(this.root)}`,
+      );
     return relative(this.root, absolute).split(sep).join("/");
   }
 
   /**
    * Reads a regular file. Returns undefined when it does not exist.
    *
-   * Throws for anything that is not a regular file, and for a file of more than `MAX_FILE_BYTES`.
+   * Throws for anything that is not a regular file, and for a file of more than
+   * `MAX_FILE_BYTES`.
    */
   readFile(path: string): Buffer | undefined {
     const { segments, name } = this.#split(path);
@@ -51,14 +67,17 @@ export class Workspace implements Disposable {
     const { size } = file.stat();
     if (size > MAX_FILE_BYTES) {
       const problem = `file ${JSON.stringify(path)} has ${size} bytes, limit is ${MAX_FILE_BYTES}`;
-      throw new DevtoolError(problem, Code.InvalidArgument, { remedy: "read_file reads some of its lines" });
+      throw new DevtoolError(problem, Code.InvalidArgument, {
+        remedy: "read_file reads some of its lines",
+      });
     }
     this.#assertInside(file, path);
     return file.readAll();
   }
 
   /**
-   * Opens a regular file of any size, to read it in pieces. Returns undefined when it does not exist.
+   * Opens a regular file of any size, to read it in pieces. Returns undefined
+   * when it does not exist.
    *
    * Throws for anything that is not a regular file.
    */
@@ -80,8 +99,9 @@ export class Workspace implements Disposable {
   /**
    * Writes a whole file, and creates missing directories.
    *
-   * Writes and syncs a temporary file in the same directory, then renames it. A replaced file keeps its mode unless `mode` is
-   * given. Throws for a target that is not a regular file or has several hard links.
+   * Writes and syncs a temporary file in the same directory, then renames it. A
+   * replaced file keeps its mode unless `mode` is given. Throws for a target
+   * that is not a regular file or has several hard links.
    */
   writeFile(path: string, content: string | Uint8Array, mode?: number): void {
     const { segments, name } = this.#split(path);
@@ -119,25 +139,38 @@ export class Workspace implements Disposable {
     failpoint("devtool:workspace.remove.after");
   }
 
-  /** Removes the temporary files that crashed processes left in a directory. Keeps those of running processes. */
+  /**
+   * Removes the temporary files that crashed processes left in a directory.
+   * Keeps those of running processes.
+   */
   removeLeftovers(path: string): void {
     using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
     failpoint("devtool:workspace.sweep.before");
-    // Writes of this process are synchronous, so a temporary file of it is a leftover too.
+    // Writes of this process are synchronous, so a temporary file of it is a
+    // leftover too.
     for (const { name } of directory?.entries() ?? []) {
       const pid = LEFTOVER.exec(name)?.[1];
-      if (pid !== undefined && !isOtherProcess(Number(pid))) directory?.remove(name);
+      if (pid !== undefined && !isOtherProcess(Number(pid)))
+        directory?.remove(name);
     }
     failpoint("devtool:workspace.sweep.after");
   }
 
-  /** Lists a directory, sorted by name. Returns undefined when it does not exist. Lists links without following them. */
+  /**
+   * Lists a directory, sorted by name. Returns undefined when it does not
+   * exist. Lists links without following them.
+   */
   readDirectory(path: string): Dirent[] | undefined {
     using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
-    return directory?.entries().sort((one, other) => (one.name < other.name ? -1 : 1));
+    return directory
+      ?.entries()
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Lists the regular files in a directory with their status. Empty when the directory does not exist. */
+  /**
+   * Lists the regular files in a directory with their status. Empty when the
+   * directory does not exist.
+   */
   filesIn(path: string): FileStatus[] {
     using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
     if (!directory) return [];
@@ -148,10 +181,17 @@ export class Workspace implements Disposable {
     });
   }
 
-  /** Returns the real path of a directory, to run a command in. Throws when it does not exist. */
+  /**
+   * Returns the real path of a directory, to run a command in. Throws when it
+   * does not exist.
+   */
   directoryPath(path: string): string {
     using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
-    if (!directory) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.InvalidArgument);
+    if (!directory)
+      throw new DevtoolError(
+        `directory ${JSON.stringify(path)} does not exist`,
+        Code.InvalidArgument,
+      );
     return directory.realPath();
   }
 
@@ -170,21 +210,35 @@ export class Workspace implements Disposable {
     // A link now takes the place of a directory above the workspace.
     directory[Symbol.dispose]();
     const problem = `is not where it was: it leads to ${JSON.stringify(realPath)}`;
-    throw new DevtoolError(`workspace ${JSON.stringify(this.root)} ${problem}`, Code.FailedPrecondition);
+    throw new DevtoolError(
+      `workspace ${JSON.stringify(this.root)} ${problem}`,
+      Code.FailedPrecondition,
+    );
   }
 
-  /** Splits the path of a file into the segments of its directory and its name. */
+  /**
+   * Splits the path of a file into the segments of its directory and its name.
+   */
   #split(path: string): { readonly segments: string[]; readonly name: string } {
     const segments = segmentsOf(this.locate(path));
     const name = segments.pop();
-    if (name === undefined) throw pathDenied(path, "is the workspace itself", "name a file in it");
+    if (name === undefined)
+      throw pathDenied(path, "is the workspace itself", "name a file in it");
     return { segments, name };
   }
 
-  /** Creates a file with an unused name in the directory of the file that it will replace. */
-  #createTemporary(parent: Descriptor, name: string, path: string): TemporaryFile {
+  /**
+   * Creates a file with an unused name in the directory of the file that it
+   * will replace.
+   */
+  #createTemporary(
+    parent: Descriptor,
+    name: string,
+    path: string,
+  ): TemporaryFile {
     for (let attempt = 0; attempt < MAX_TEMPORARIES; attempt++) {
-      // A name has at most 255 bytes, and UTF-8 needs up to three bytes per UTF-16 unit.
+      // A name has at most 255 bytes, and UTF-8 needs up to three bytes per
+      // UTF-16 unit.
       const temporary = `.${name.slice(0, 60)}.${process.pid}.${this.#temporaries++}.devtool-tmp`;
       const file = parent.createFile(temporary, 0o644, path);
       if (file) return { name: temporary, file };
@@ -197,7 +251,10 @@ export class Workspace implements Disposable {
   }
 
   /** Opens a directory. Returns undefined when it does not exist. */
-  #openDirectory(segments: readonly string[], path: string): Descriptor | undefined {
+  #openDirectory(
+    segments: readonly string[],
+    path: string,
+  ): Descriptor | undefined {
     let directory = this.#rootDirectory.lend();
     for (const segment of segments) {
       using parent = directory;
@@ -208,11 +265,16 @@ export class Workspace implements Disposable {
     return directory;
   }
 
-  #openOrCreateDirectory(segments: readonly string[], path: string): Descriptor {
+  #openOrCreateDirectory(
+    segments: readonly string[],
+    path: string,
+  ): Descriptor {
     let directory = this.#rootDirectory.lend();
     for (const segment of segments) {
       using parent = directory;
-      directory = parent.openDirectory(segment, path) ?? parent.makeDirectory(segment, path);
+      directory =
+        parent.openDirectory(segment, path) ??
+        parent.makeDirectory(segment, path);
     }
     return directory;
   }
@@ -236,7 +298,10 @@ interface TemporaryFile {
   readonly file: Descriptor;
 }
 
-/** Splits a path that is relative to the workspace. The workspace itself has no segments. */
+/**
+ * Splits a path that is relative to the workspace. The workspace itself has no
+ * segments.
+ */
 function segmentsOf(path: string): string[] {
   return path === "" ? [] : path.split("/");
 }
@@ -247,22 +312,37 @@ const MAX_TEMPORARIES = 1000;
 /** Matches the name of a temporary file and captures the id of its process. */
 const LEFTOVER = /^\..*\.(\d+)\.\d+\.devtool-tmp$/s;
 
-/** Returns the mode of a file that will be replaced. Undefined when it does not exist. */
-function modeToKeep(parent: Descriptor, name: string, path: string): number | undefined {
+/**
+ * Returns the mode of a file that will be replaced. Undefined when it does not
+ * exist.
+ */
+function modeToKeep(
+  parent: Descriptor,
+  name: string,
+  path: string,
+): number | undefined {
   using file = parent.openFile(name, path);
   if (!file) return undefined;
   assertRegular(file, path);
   const { nlink, mode } = file.stat();
-  if (nlink > 1) throw pathDenied(path, "has several hard links: writing it could change files elsewhere");
+  if (nlink > 1)
+    throw pathDenied(
+      path,
+      "has several hard links: writing it could change files elsewhere",
+    );
   return mode & 0o777;
 }
 
 function assertRegular(file: Descriptor, path: string): void {
   const stats = file.stat();
   if (stats.isDirectory()) {
-    throw new DevtoolError(`path ${JSON.stringify(path)} is a directory`, Code.InvalidArgument, {
-      remedy: "name a file in it",
-    });
+    throw new DevtoolError(
+      `path ${JSON.stringify(path)} is a directory`,
+      Code.InvalidArgument,
+      {
+        remedy: "name a file in it",
+      },
+    );
   }
   if (!stats.isFile()) throw pathDenied(path, "is not a regular file");
 }

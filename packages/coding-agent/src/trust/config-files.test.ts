@@ -4,9 +4,18 @@ import { dirname, join } from "node:path";
 import { isPlaceholder } from "@devtool/sandbox";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Workspace } from "../tool/workspace.ts";
-import { type ConfigLimits, hasConfig, readConfigFiles } from "./config-files.ts";
+import {
+  type ConfigLimits,
+  hasConfig,
+  readConfigFiles,
+} from "./config-files.ts";
 
-const limits: ConfigLimits = { maxFiles: 3, maxFileBytes: 10, maxTotalBytes: 25, maxDepth: 2 };
+const limits: ConfigLimits = {
+  maxFiles: 3,
+  maxFileBytes: 10,
+  maxTotalBytes: 25,
+  maxDepth: 2,
+};
 
 describe("readConfigFiles", () => {
   let directory: string;
@@ -16,8 +25,18 @@ describe("readConfigFiles", () => {
   afterEach(() => rm(directory, { recursive: true }));
 
   it("reads only memory files and the files below .devtool", async () => {
-    await write({ "AGENTS.md": "a", ".devtool/x": "x", ".devtool/y/z": "z", "agents.md": "no", "src/AGENTS.md": "no" });
-    expect([...read().keys()].sort()).toEqual([".devtool/x", ".devtool/y/z", "AGENTS.md"]);
+    await write({
+      "AGENTS.md": "a",
+      ".devtool/x": "x",
+      ".devtool/y/z": "z",
+      "agents.md": "no",
+      "src/AGENTS.md": "no",
+    });
+    expect([...read().keys()].sort()).toEqual([
+      ".devtool/x",
+      ".devtool/y/z",
+      "AGENTS.md",
+    ]);
   });
 
   const refused = [
@@ -28,12 +47,21 @@ describe("readConfigFiles", () => {
     },
     {
       what: "configuration that is too large in total",
-      files: { "AGENTS.md": "1234567890", "GEMINI.md": "1234567890", ".devtool/x": "123456" },
+      files: {
+        "AGENTS.md": "1234567890",
+        "GEMINI.md": "1234567890",
+        ".devtool/x": "123456",
+      },
       says: "the configuration of the directory has 26 bytes: limit is 25",
     },
     {
       what: "too many files",
-      files: { "AGENTS.md": "", "GEMINI.md": "", ".devtool/x": "", ".devtool/y": "" },
+      files: {
+        "AGENTS.md": "",
+        "GEMINI.md": "",
+        ".devtool/x": "",
+        ".devtool/y": "",
+      },
       says: "the configuration has too many files: limit is 3",
     },
     {
@@ -60,7 +88,9 @@ describe("readConfigFiles", () => {
     return readConfigFiles(workspace, limits);
   }
 
-  async function write(files: Readonly<Record<string, string | undefined>>): Promise<void> {
+  async function write(
+    files: Readonly<Record<string, string | undefined>>,
+  ): Promise<void> {
     for (const [path, content = ""] of Object.entries(files)) {
       await mkdir(dirname(join(directory, path)), { recursive: true });
       await writeFile(join(directory, path), content);

@@ -1,5 +1,16 @@
 import { spawnSync } from "node:child_process";
-import { chmod, lutimes, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  lutimes,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -27,17 +38,26 @@ describe("TrustStore (S4)", () => {
   afterEach(() => rm(base, { recursive: true }));
 
   it("does not trust a directory without a grant, and does not open it", async () => {
-    expect(await store.trustOf(workspace)).toEqual({ case: "untrusted", reason: "" });
+    expect(await store.trustOf(workspace)).toEqual({
+      case: "untrusted",
+      reason: "",
+    });
     await store.grant(await store.preview(base));
     opened = [];
-    expect(await store.trustOf(workspace)).toEqual({ case: "untrusted", reason: "" });
+    expect(await store.trustOf(workspace)).toEqual({
+      case: "untrusted",
+      reason: "",
+    });
     expect(opened).toEqual([]);
   });
 
   it("previews only configuration files, and returns their contents once the directory is trusted", async () => {
     const grant = await store.preview(workspace);
     expect(grant.path).toBe(workspace);
-    expect(grant.files.map(({ path }) => path)).toEqual([".devtool/commands/git/commit.toml", "AGENTS.md"]);
+    expect(grant.files.map(({ path }) => path)).toEqual([
+      ".devtool/commands/git/commit.toml",
+      "AGENTS.md",
+    ]);
     expect(await store.list()).toEqual([]);
 
     await store.grant(grant);
@@ -83,7 +103,10 @@ describe("TrustStore (S4)", () => {
   it("ignores changes of files that are not configuration", async () => {
     await store.grant(await store.preview(workspace));
     await write("src/main.ts", "export const changed = true;\n");
-    await write("src/AGENTS.md", "A memory file of a deeper directory is not used.\n");
+    await write(
+      "src/AGENTS.md",
+      "A memory file of a deeper directory is not used.\n",
+    );
     expect((await store.trustOf(workspace)).case).toBe("trusted");
   });
 
@@ -100,7 +123,10 @@ describe("TrustStore (S4)", () => {
     await store.grant(await store.preview(workspace));
     const worktree = join(base, "worktree");
     await mkdir(worktree);
-    await writeFile(join(worktree, ".git"), `gitdir: ${workspace}/.git/worktrees/worktree\n`);
+    await writeFile(
+      join(worktree, ".git"),
+      `gitdir: ${workspace}/.git/worktrees/worktree\n`,
+    );
     await writeFile(join(worktree, "AGENTS.md"), "Use tabs.\n");
     expect((await store.trustOf(worktree)).case).toBe("untrusted");
   });
@@ -113,7 +139,10 @@ describe("TrustStore (S4)", () => {
     await store.grant(await store.preview(workspace));
     await rm(join(workspace, "GEMINI.md"));
     await write("GEMINI.md", "now a file\n");
-    expect(await store.trustOf(workspace)).toMatchObject({ case: "changed", changes: [{ path: "GEMINI.md" }] });
+    expect(await store.trustOf(workspace)).toMatchObject({
+      case: "changed",
+      changes: [{ path: "GEMINI.md" }],
+    });
   });
 
   it("rejects configuration that exceeds a limit, and names the file", async () => {
@@ -132,19 +161,31 @@ describe("TrustStore (S4)", () => {
   });
 
   it("follows a change that the user approved, and no other change", async () => {
-    const change = { directory: workspace, path: "AGENTS.md", before: "Use tabs.\n", after: "Use spaces.\n" };
+    const change = {
+      directory: workspace,
+      path: "AGENTS.md",
+      before: "Use tabs.\n",
+      after: "Use spaces.\n",
+    };
     expect(await store.follow(change)).toBe(false);
     await store.grant(await store.preview(workspace));
     await write("AGENTS.md", "Use spaces.\n");
-    expect(await store.follow({ ...change, before: "Never trusted.\n" })).toBe(false);
+    expect(await store.follow({ ...change, before: "Never trusted.\n" })).toBe(
+      false,
+    );
     expect((await store.trustOf(workspace)).case).toBe("changed");
     expect(await store.follow(change)).toBe(true);
     expect((await store.trustOf(workspace)).case).toBe("trusted");
 
     await write("GEMINI.md", "New.\n");
-    expect(await store.follow({ directory: workspace, path: "GEMINI.md", before: undefined, after: "New.\n" })).toBe(
-      true,
-    );
+    expect(
+      await store.follow({
+        directory: workspace,
+        path: "GEMINI.md",
+        before: undefined,
+        after: "New.\n",
+      }),
+    ).toBe(true);
     expect((await store.trustOf(workspace)).case).toBe("trusted");
   });
 
@@ -156,9 +197,15 @@ describe("TrustStore (S4)", () => {
         return directory;
       }),
     );
-    await Promise.all(directories.map(async (directory) => store.grant(await store.preview(directory))));
+    await Promise.all(
+      directories.map(async (directory) =>
+        store.grant(await store.preview(directory)),
+      ),
+    );
     expect(await store.list()).toHaveLength(20);
-    expect((await stat(join(base, "data/trust.json"))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(base, "data/trust.json"))).mode & 0o777).toBe(
+      0o600,
+    );
     expect(await readdir(join(base, "data"))).toEqual(["trust.json"]);
   });
 
@@ -199,8 +246,12 @@ describe("TrustStore (S4)", () => {
     });
     await chmod(file, 0o600);
     await writeFile(file, (await readFile(file, "utf8")).slice(1));
-    expect(await store.trustOf(workspace)).toMatchObject({ reason: expect.stringContaining("mend or remove it") });
-    await expect(store.grant(await store.preview(workspace))).rejects.toThrow("mend or remove it");
+    expect(await store.trustOf(workspace)).toMatchObject({
+      reason: expect.stringContaining("mend or remove it"),
+    });
+    await expect(store.grant(await store.preview(workspace))).rejects.toThrow(
+      "mend or remove it",
+    );
     expect(await readdir(dirname(file))).toEqual(["trust.json"]);
     expect(notices).toEqual([]);
   });
@@ -210,13 +261,18 @@ describe("TrustStore (S4)", () => {
     const openDirectory = (): never => {
       throw new TypeError("secret");
     };
-    const broken = new TrustStore({ ...optionsFor(new Date(0)), openDirectory });
+    const broken = new TrustStore({
+      ...optionsFor(new Date(0)),
+      openDirectory,
+    });
     expect(await broken.trustOf(workspace)).toEqual({
       case: "untrusted",
       reason: "internal error: the server's log says more",
     });
     expect(notices).toHaveLength(1);
-    expect(notices[0]).toContain("reading trusted configuration failed inside the server");
+    expect(notices[0]).toContain(
+      "reading trusted configuration failed inside the server",
+    );
     expect(notices[0]).toContain('"error":"TypeError"');
     expect(notices[0]).not.toContain("secret");
   });
@@ -244,6 +300,9 @@ describe("TrustStore (S4)", () => {
 });
 
 function textsOf(trust: Trust): Record<string, string> {
-  if (trust.case !== "trusted") throw new Error(`should be trusted: ${trust.case}`);
-  return Object.fromEntries([...trust.files].map(([path, content]) => [path, content.toString("utf8")]));
+  if (trust.case !== "trusted")
+    throw new Error(`should be trusted: ${trust.case}`);
+  return Object.fromEntries(
+    [...trust.files].map(([path, content]) => [path, content.toString("utf8")]),
+  );
 }

@@ -59,9 +59,14 @@ export interface Binding {
    */
   has(method: string): boolean;
   /**
-   * Makes a call and reads the answer. Throws if the answer is not one of the binding at all.
+   * Makes a call and reads the answer. Throws if the answer is not one of the
+   * binding at all.
    */
-  play(call: Call, recording: Recording, signal: AbortSignal): Promise<Exchange>;
+  play(
+    call: Call,
+    recording: Recording,
+    signal: AbortSignal,
+  ): Promise<Exchange>;
 }
 
 /**
@@ -85,8 +90,8 @@ export interface Call {
  */
 export interface Exchange {
   /**
-   * The HTTP status. It is 200 for an error that the binding reports by the status, because the
-   * error is in `documents` then.
+   * The HTTP status. It is 200 for an error that the binding reports by the
+   * status, because the error is in `documents` then.
    */
   readonly status: number;
   readonly headers: Headers;
@@ -127,8 +132,9 @@ export interface Breach {
 }
 
 /**
- * Statuses by which a server, or a proxy in front of it, refuses a request before A2A: no or wrong
- * credentials, or a body that is too large. The form of the body is not checked then.
+ * Statuses by which a server, or a proxy in front of it, refuses a request
+ * before A2A: no or wrong credentials, or a body that is too large. The form of
+ * the body is not checked then.
  */
 export const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 413]);
 
@@ -142,6 +148,10 @@ export function resultDocument(result: JsonValue): JsonObject {
 /**
  * Creates an error in the form of JSON-RPC.
  */
-export function errorDocument(code: number, message: string, data: JsonValue | undefined): JsonObject {
+export function errorDocument(
+  code: number,
+  message: string,
+  data: JsonValue | undefined,
+): JsonObject {
   return { jsonrpc: "2.0", error: defined({ code, message, data }) };
 }

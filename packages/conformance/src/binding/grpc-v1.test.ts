@@ -7,7 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { grpcBinding } from "./grpc-v1.ts";
 import { Recording } from "./recording.ts";
 
-const NOT_FOUND = { desc: ErrorInfoSchema, value: { reason: "TASK_NOT_FOUND", domain: "a2a-protocol.org" } };
+const NOT_FOUND = {
+  desc: ErrorInfoSchema,
+  value: { reason: "TASK_NOT_FOUND", domain: "a2a-protocol.org" },
+};
 const CALL = { method: "GetTask", headers: {}, leaveAfter: 1 } as const;
 
 describe("the gRPC binding", () => {
@@ -18,10 +21,14 @@ describe("the gRPC binding", () => {
       routes: (router) =>
         router.service(A2AService, {
           getTask({ id }) {
-            if (id === "known") return { id, contextId: "c", status: { state: 3 } };
-            throw new ConnectError("no such task", id === "right" ? Code.NotFound : Code.Internal, undefined, [
-              NOT_FOUND,
-            ]);
+            if (id === "known")
+              return { id, contextId: "c", status: { state: 3 } };
+            throw new ConnectError(
+              "no such task",
+              id === "right" ? Code.NotFound : Code.Internal,
+              undefined,
+              [NOT_FOUND],
+            );
           },
         }),
     });
@@ -35,7 +42,11 @@ describe("the gRPC binding", () => {
   });
 
   const get = (id: string, recording = new Recording()) =>
-    grpcBinding({ url, token: "secret" }).play({ ...CALL, params: { id } }, recording, AbortSignal.timeout(60_000));
+    grpcBinding({ url, token: "secret" }).play(
+      { ...CALL, params: { id } },
+      recording,
+      AbortSignal.timeout(60_000),
+    );
 
   it("converts results and errors to the form of JSON-RPC", async () => {
     const { documents, breaches } = await get("known");
@@ -46,14 +57,20 @@ describe("the gRPC binding", () => {
     });
     expect(breaches).toEqual([]);
     const refused = await get("right");
-    expect(refused.documents[0]?.json.error).toMatchObject({ code: -32001, message: "no such task" });
+    expect(refused.documents[0]?.json.error).toMatchObject({
+      code: -32001,
+      message: "no such task",
+    });
     expect(refused.breaches).toEqual([]);
   });
 
   it("reports an error whose status does not match its name (A2A1-GRPC-STATUS)", async () => {
     const { breaches } = await get("wrong");
     expect(breaches).toEqual([
-      { requirement: "A2A1-GRPC-STATUS", reason: "TASK_NOT_FOUND must have the status NOT_FOUND: got INTERNAL" },
+      {
+        requirement: "A2A1-GRPC-STATUS",
+        reason: "TASK_NOT_FOUND must have the status NOT_FOUND: got INTERNAL",
+      },
     ]);
   });
 

@@ -10,7 +10,11 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { EXTENSION_URI } from "@devtool/schema";
-import { BadRequestSchema, ErrorInfoSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  encodeA2aJson,
+} from "@devtool/schema/a2a-v1";
 import { objectOrEmpty } from "@devtool/schema/json";
 import { A2A_METHODS } from "./a2a-json.ts";
 import {
@@ -38,18 +42,37 @@ export function grpcBinding({ url, token, trust }: Endpoint): Binding {
     has: (method) => A2A_METHODS.has(method),
     async play(call, recording, signal) {
       const method = A2A_METHODS.get(call.method);
-      if (!method) throw new Error(`${call.method} is not a method of A2A 1.0: gRPC cannot call it`);
+      if (!method)
+        throw new Error(
+          `${call.method} is not a method of A2A 1.0: gRPC cannot call it`,
+        );
       const usual = { "a2a-version": "1.0", "a2a-extensions": EXTENSION_URI };
       const headers = requestHeaders(usual, token, call.headers);
       const requestLine = `${method.parent.typeName}/${method.name} at ${baseUrl}`;
-      recording.addRequest(requestLine, headers, JSON.stringify(call.params ?? {}));
-      const { createGrpcTransport, Http2SessionManager } = await import("@connectrpc/connect-node");
-      // One connection per call, closed with it: a stream left early would otherwise keep the server waiting.
-      const sessionManager = new Http2SessionManager(baseUrl, undefined, trust?.nodeOptions);
+      recording.addRequest(
+        requestLine,
+        headers,
+        JSON.stringify(call.params ?? {}),
+      );
+      const { createGrpcTransport, Http2SessionManager } = await import(
+        "@connectrpc/connect-node"
+      );
+      // One connection per call, closed with it: a stream left early would
+      // otherwise keep the server waiting.
+      const sessionManager = new Http2SessionManager(
+        baseUrl,
+        undefined,
+        trust?.nodeOptions,
+      );
       const transport = createGrpcTransport({ baseUrl, sessionManager });
       const request = { method, params: call.params ?? {}, headers };
       try {
-        return await playRequest(transport, request, { recording, leaveAfter: call.leaveAfter }, signal);
+        return await playRequest(
+          transport,
+          request,
+          { recording, leaveAfter: call.leaveAfter },
+          signal,
+        );
       } finally {
         sessionManager.abort();
       }
@@ -73,15 +96,21 @@ async function playRequest(
   const documents: AnswerDocument[] = [];
   try {
     const { headers, messages } = await send(transport, request, signal);
-    // Some methods return messages that are not A2A's, such as `google.protobuf.Empty`.
+    // Some methods return messages that are not A2A's, such as
+    // `google.protobuf.Empty`.
     const isA2a = method.output.typeName.startsWith("lf.a2a.");
     for await (const message of messages) {
-      const json = isA2a ? encodeA2aJson(method.output, message) : toJson(method.output, message);
+      const json = isA2a
+        ? encodeA2aJson(method.output, message)
+        : toJson(method.output, message);
       documents.push({ id: undefined, json: resultDocument(json) });
-      recording.setResponseBody(documents.map(({ json }) => JSON.stringify(json.result)).join("\n"));
+      recording.setResponseBody(
+        documents.map(({ json }) => JSON.stringify(json.result)).join("\n"),
+      );
       if (documents.length >= leaveAfter) break;
     }
-    const isWholeStream = method.methodKind !== "unary" && documents.length < leaveAfter;
+    const isWholeStream =
+      method.methodKind !== "unary" && documents.length < leaveAfter;
     recording.setResponse("OK", headers);
     return { status: 200, headers, documents, isWholeStream, breaches: [] };
   } catch (reason) {
@@ -102,14 +131,29 @@ async function send(
 ): Promise<GrpcAnswer> {
   const request = fromJson(method.input, params, { ignoreUnknownFields: true });
   if (isUnary(method)) {
-    const { header, message } = await transport.unary(method, signal, undefined, headers, request);
+    const { header, message } = await transport.unary(
+      method,
+      signal,
+      undefined,
+      headers,
+      request,
+    );
     return { headers: header, messages: [message] };
   }
-  if (!isServerStreaming(method)) throw new TypeError(`${method.name}: A2A has no methods with streamed requests`);
+  if (!isServerStreaming(method))
+    throw new TypeError(
+      `${method.name}: A2A has no methods with streamed requests`,
+    );
   const requests = (async function* () {
     yield request;
   })();
-  const { header, message } = await transport.stream(method, signal, undefined, headers, requests);
+  const { header, message } = await transport.stream(
+    method,
+    signal,
+    undefined,
+    headers,
+    requests,
+  );
   return { headers: header, messages: message };
 }
 
@@ -117,23 +161,35 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-function isServerStreaming(method: DescMethod): method is DescMethodServerStreaming {
+function isServerStreaming(
+  method: DescMethod,
+): method is DescMethodServerStreaming {
   return method.methodKind === "server_streaming";
 }
 
 /**
- * Converts an error, after the documents that came before it, and checks its status and details.
+ * Converts an error, after the documents that came before it, and checks its
+ * status and details.
  */
-function errorExchange(error: ConnectError, before: readonly AnswerDocument[], recording: Recording): Exchange {
+function errorExchange(
+  error: ConnectError,
+  before: readonly AnswerDocument[],
+  recording: Recording,
+): Exchange {
   const grpc = GRPC_NAMES[error.code];
   const schemas: readonly DescMessage[] = [ErrorInfoSchema, BadRequestSchema];
   const details = schemas.flatMap((schema) =>
     error.findDetails(schema).map((detail) => {
-      return { "@type": `type.googleapis.com/${schema.typeName}`, ...objectOrEmpty(toJson(schema, detail)) };
+      return {
+        "@type": `type.googleapis.com/${schema.typeName}`,
+        ...objectOrEmpty(toJson(schema, detail)),
+      };
     }),
   );
   recording.setResponse(`${error.code} ${grpc}`, error.metadata);
-  recording.setResponseBody(JSON.stringify({ message: error.rawMessage, details }));
+  recording.setResponseBody(
+    JSON.stringify({ message: error.rawMessage, details }),
+  );
   const row = findErrorRow(details, { grpc });
   const json = errorDocument(row?.code ?? -32603, error.rawMessage, details);
   const breaches: Breach[] = detailBreaches(json);
@@ -142,7 +198,13 @@ function errorExchange(error: ConnectError, before: readonly AnswerDocument[], r
     breaches.push({ requirement: "A2A1-GRPC-STATUS", reason });
   }
   const documents = [...before, { id: undefined, json }];
-  return { status: 200, headers: error.metadata, documents, isWholeStream: false, breaches };
+  return {
+    status: 200,
+    headers: error.metadata,
+    documents,
+    isWholeStream: false,
+    breaches,
+  };
 }
 
 const GRPC_NAMES: Readonly<Record<Code, string>> = {

@@ -24,7 +24,10 @@ export interface HttpAnswer {
   /**
    * The JSON documents of the body: one, or one per event of a stream.
    */
-  readonly documents: readonly { readonly id: string | undefined; readonly json: JsonValue }[];
+  readonly documents: readonly {
+    readonly id: string | undefined;
+    readonly json: JsonValue;
+  }[];
   /**
    * Whether the body is a stream of events that was read to its end.
    */
@@ -44,8 +47,8 @@ export interface SendOptions {
 }
 
 /**
- * Builds the headers of a request: the usual ones, the credentials, and the changes of a step, in
- * which an empty value removes a header.
+ * Builds the headers of a request: the usual ones, the credentials, and the
+ * changes of a step, in which an empty value removes a header.
  */
 export function requestHeaders(
   usual: Readonly<Record<string, string>>,
@@ -62,11 +65,13 @@ export function requestHeaders(
 }
 
 /**
- * Returns the media type to accept for the answer of a method, by its JSON-RPC name in either
- * version of A2A.
+ * Returns the media type to accept for the answer of a method, by its JSON-RPC
+ * name in either version of A2A.
  */
 export function acceptedType(method: string): string {
-  return STREAMING_METHODS.has(method) ? "text/event-stream" : "application/json";
+  return STREAMING_METHODS.has(method)
+    ? "text/event-stream"
+    : "application/json";
 }
 
 const STREAMING_METHODS: ReadonlySet<string> = new Set([
@@ -77,8 +82,8 @@ const STREAMING_METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Sends a request and reads the answer. Redirects are not followed. Throws if the body is not valid
- * JSON.
+ * Sends a request and reads the answer. Redirects are not followed. Throws if
+ * the body is not valid JSON.
  */
 export async function sendHttp(
   { method, url, headers, body }: HttpRequestInit,
@@ -90,14 +95,30 @@ export async function sendHttp(
   try {
     const limit = AbortSignal.any([signal, leave.signal]);
     const { fetch } = trust ?? globalThis;
-    const response = await fetch(url, defined({ method, headers, body, signal: limit, redirect: "manual" as const }));
+    const response = await fetch(
+      url,
+      defined({
+        method,
+        headers,
+        body,
+        signal: limit,
+        redirect: "manual" as const,
+      }),
+    );
     recording.setResponse(String(response.status), response.headers);
-    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+    const isStream = response.headers
+      .get("content-type")
+      ?.startsWith("text/event-stream");
     const head = { status: response.status, headers: response.headers };
-    if (isStream) return { ...head, ...(await readEvents(response, recording, leaveAfter)) };
+    if (isStream)
+      return {
+        ...head,
+        ...(await readEvents(response, recording, leaveAfter)),
+      };
     const text = await response.text();
     recording.setResponseBody(text);
-    const documents = text.trim() === "" ? [] : [{ id: undefined, json: parseJson(text) }];
+    const documents =
+      text.trim() === "" ? [] : [{ id: undefined, json: parseJson(text) }];
     return { ...head, documents, isWholeStream: false };
   } finally {
     leave.abort();
@@ -105,10 +126,14 @@ export async function sendHttp(
 }
 
 /**
- * Converts the documents of an answer to objects. Any other value becomes the field `value`.
+ * Converts the documents of an answer to objects. Any other value becomes the
+ * field `value`.
  */
 export function asObjects({ documents }: HttpAnswer): AnswerDocument[] {
-  return documents.map(({ id, json }) => ({ id, json: isObject(json) ? json : { value: json } }));
+  return documents.map(({ id, json }) => ({
+    id,
+    json: isObject(json) ? json : { value: json },
+  }));
 }
 
 async function readEvents(
@@ -120,7 +145,9 @@ async function readEvents(
   const parser = createParser({ onEvent: (event) => events.push(event) });
   let text = "";
   let isWholeStream = true;
-  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+  for await (const chunk of response.body?.pipeThrough(
+    new TextDecoderStream(),
+  ) ?? []) {
     text += chunk;
     recording.setResponseBody(text);
     parser.feed(chunk);
@@ -128,13 +155,18 @@ async function readEvents(
     if (!isWholeStream) break;
   }
   const read = events.slice(0, leaveAfter);
-  return { documents: read.map(({ id, data }) => ({ id, json: parseJson(data) })), isWholeStream };
+  return {
+    documents: read.map(({ id, data }) => ({ id, json: parseJson(data) })),
+    isWholeStream,
+  };
 }
 
 function parseJson(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Error(`the answer is not valid JSON: got ${preview(text, 200)}`, { cause });
+    throw new Error(`the answer is not valid JSON: got ${preview(text, 200)}`, {
+      cause,
+    });
   }
 }

@@ -1,5 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { type ExchangeRecord, ExchangeRecordSchema } from "@devtool/schema/conformance";
+import {
+  type ExchangeRecord,
+  ExchangeRecordSchema,
+} from "@devtool/schema/conformance";
 
 /**
  * Maximum number of characters of a body that are kept.
@@ -21,7 +24,8 @@ export class Recording {
   }
 
   /**
-   * Starts a step. Steps are numbered from 1; 0 is the evidence of the whole case.
+   * Starts a step. Steps are numbered from 1; 0 is the evidence of the whole
+   * case.
    */
   startStep(step: number): void {
     this.#step = step;
@@ -30,18 +34,33 @@ export class Recording {
   /**
    * Adds a request. Credentials are replaced by `[hidden]`.
    */
-  addRequest(requestLine: string, headers: Iterable<readonly [string, string]>, body: string): void {
+  addRequest(
+    requestLine: string,
+    headers: Iterable<readonly [string, string]>,
+    body: string,
+  ): void {
     const requestHeaders = Object.fromEntries(
-      [...headers].map(([name, value]) => [name, name.toLowerCase() === "authorization" ? "[hidden]" : value]),
+      [...headers].map(([name, value]) => [
+        name,
+        name.toLowerCase() === "authorization" ? "[hidden]" : value,
+      ]),
     );
-    const record = { step: this.#step, requestLine, requestHeaders, requestBody: truncate(body) };
+    const record = {
+      step: this.#step,
+      requestLine,
+      requestHeaders,
+      requestBody: truncate(body),
+    };
     this.#records.push(create(ExchangeRecordSchema, record));
   }
 
   /**
    * Sets the status and headers of the answer to the last request.
    */
-  setResponse(status: string, headers: Iterable<readonly [string, string]>): void {
+  setResponse(
+    status: string,
+    headers: Iterable<readonly [string, string]>,
+  ): void {
     this.#update({ status, responseHeaders: Object.fromEntries(headers) });
   }
 

@@ -14,7 +14,10 @@ const SET = {
 const WHOLE = {
   parent: "tasks/t",
   configId: "one",
-  config: { name: "tasks/t/pushNotificationConfigs/one", pushNotificationConfig: CONFIG },
+  config: {
+    name: "tasks/t/pushNotificationConfigs/one",
+    pushNotificationConfig: CONFIG,
+  },
 };
 const REFUSED = { code: -32602, message: "no" };
 
@@ -22,13 +25,26 @@ const REFUSED = { code: -32602, message: "no" };
 type Answer = readonly [number, JsonValue];
 
 describe("the HTTP+JSON binding of A2A 0.3", () => {
-  /** Plays a call against a server that sends the answers in order. Returns the exchange and the requests. */
-  async function play(call: { readonly method: string; readonly params: JsonObject }, answers: readonly Answer[]) {
+  /**
+   * Plays a call against a server that sends the answers in order. Returns the
+   * exchange and the requests.
+   */
+  async function play(
+    call: { readonly method: string; readonly params: JsonObject },
+    answers: readonly Answer[],
+  ) {
     const posted: unknown[] = [];
     const server = createServer(async (request, response) => {
-      const [status, body] = answers[posted.length] ?? [500, "one request too many"];
-      posted.push(request.method === "POST" ? await json(request) : request.url);
-      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+      const [status, body] = answers[posted.length] ?? [
+        500,
+        "one request too many",
+      ];
+      posted.push(
+        request.method === "POST" ? await json(request) : request.url,
+      );
+      response
+        .writeHead(status, { "content-type": "application/json" })
+        .end(JSON.stringify(body));
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     const address = server.address();
@@ -36,16 +52,34 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     const recording = new Recording();
     const limit = AbortSignal.timeout(300_000);
     const played = { ...call, headers: {}, leaveAfter: 1 };
-    const exchange = await restBindingV03({ url, token: undefined }).play(played, recording, limit);
+    const exchange = await restBindingV03({ url, token: undefined }).play(
+      played,
+      recording,
+      limit,
+    );
     server.close();
-    return { ...exchange, json: exchange.documents[0]?.json, posted, recording };
+    return {
+      ...exchange,
+      json: exchange.documents[0]?.json,
+      posted,
+      recording,
+    };
   }
 
-  const get = (answer: Answer) => play({ method: "tasks/get", params: { id: "t" } }, [answer]);
+  const get = (answer: Answer) =>
+    play({ method: "tasks/get", params: { id: "t" } }, [answer]);
 
   it("sends a message as a blocking request", async () => {
-    const { posted } = await play({ method: "message/send", params: { message: { role: "user" } } }, [[200, {}]]);
-    expect(posted).toEqual([{ message: { role: "ROLE_USER", content: [] }, configuration: { blocking: true } }]);
+    const { posted } = await play(
+      { method: "message/send", params: { message: { role: "user" } } },
+      [[200, {}]],
+    );
+    expect(posted).toEqual([
+      {
+        message: { role: "ROLE_USER", content: [] },
+        configuration: { blocking: true },
+      },
+    ]);
   });
 
   it("sets a push config with the proto's whole request", async () => {
@@ -65,7 +99,10 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     ]);
     expect(posted).toEqual([WHOLE, WHOLE.config]);
     expect(answer?.result).toEqual(SET.params);
-    expect(recording.records.map(({ status }) => status)).toEqual(["400", "201"]);
+    expect(recording.records.map(({ status }) => status)).toEqual([
+      "400",
+      "201",
+    ]);
   });
 
   it("does not retry a config that is refused for another reason, or any other call", async () => {
@@ -77,28 +114,57 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   });
 
   it.each<[string, Answer, number]>([
-    ["an error object of JSON-RPC", [409, { code: -32002, message: "no" }], -32002],
-    ["an error object of JSON-RPC with a success status", [200, { code: -32001, message: "no" }], -32001],
+    [
+      "an error object of JSON-RPC",
+      [409, { code: -32002, message: "no" }],
+      -32002,
+    ],
+    [
+      "an error object of JSON-RPC with a success status",
+      [200, { code: -32001, message: "no" }],
+      -32001,
+    ],
     ["a message and the status", [404, { message: "no" }], -32001],
     ["the form of 1.0", [400, errorOfV1("TASK_NOT_CANCELABLE")], -32002],
     ["no known form", [405, { detail: "Method Not Allowed" }], -32603],
   ])("reads errors that have %s", async (_form, answer, code) => {
     const { status, json: document } = await get(answer);
     expect(status).toBe(200);
-    expect(document?.error).toMatchObject({ code, message: expect.any(String) });
+    expect(document?.error).toMatchObject({
+      code,
+      message: expect.any(String),
+    });
   });
 
   it("reads configs as a list or in an envelope, and does not take other JSON for a task", async () => {
-    const list = { method: "tasks/pushNotificationConfig/list", params: { id: "t" } };
+    const list = {
+      method: "tasks/pushNotificationConfig/list",
+      params: { id: "t" },
+    };
     for (const body of [{ configs: [WHOLE.config] }, [SET.params]]) {
-      expect((await play(list, [[200, body]])).json?.result).toEqual([SET.params]);
+      expect((await play(list, [[200, body]])).json?.result).toEqual([
+        SET.params,
+      ]);
     }
-    const sent = await play({ method: "message/send", params: {} }, [[200, { id: "t" }]]);
+    const sent = await play({ method: "message/send", params: {} }, [
+      [200, { id: "t" }],
+    ]);
     expect(sent.json?.result).toEqual({ id: "t" });
   });
 });
 
 function errorOfV1(reason: string): JsonObject {
-  const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "a2a-protocol.org" };
-  return { error: { code: 400, status: "FAILED_PRECONDITION", message: "no", details: [info] } };
+  const info = {
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    reason,
+    domain: "a2a-protocol.org",
+  };
+  return {
+    error: {
+      code: 400,
+      status: "FAILED_PRECONDITION",
+      message: "no",
+      details: [info],
+    },
+  };
 }

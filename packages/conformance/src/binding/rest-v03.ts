@@ -20,7 +20,13 @@ import {
   resultDocument,
 } from "./binding.ts";
 import { findNamedRow } from "./error-details.ts";
-import { acceptedType, asObjects, type HttpAnswer, requestHeaders, sendHttp } from "./http.ts";
+import {
+  acceptedType,
+  asObjects,
+  type HttpAnswer,
+  requestHeaders,
+  sendHttp,
+} from "./http.ts";
 
 /**
  * The HTTP+JSON binding of A2A 0.3 (section 3.5.3).
@@ -30,10 +36,19 @@ export function restBindingV03({ url, token, trust }: Endpoint): Binding {
     name: "HTTP+JSON",
     protocolVersion: "0.3",
     endpoint: url,
-    has: (method) => REST_OPERATIONS.some((operation) => operation.method === method),
-    async play({ method, params = {}, headers, leaveAfter }, recording, signal) {
+    has: (method) =>
+      REST_OPERATIONS.some((operation) => operation.method === method),
+    async play(
+      { method, params = {}, headers, leaveAfter },
+      recording,
+      signal,
+    ) {
       const operation = restOperation(method);
-      const send = async ({ httpMethod, path, body }: RestCall): Promise<Exchange> => {
+      const send = async ({
+        httpMethod,
+        path,
+        body,
+      }: RestCall): Promise<Exchange> => {
         const usual = defined({
           "x-a2a-extensions": EXTENSION_URI,
           accept: acceptedType(method),
@@ -45,12 +60,18 @@ export function restBindingV03({ url, token, trust }: Endpoint): Binding {
           headers: requestHeaders(usual, token, headers),
           body: body && JSON.stringify(body),
         };
-        return readExchange(await sendHttp(request, { recording, leaveAfter, trust }, signal), operation);
+        return readExchange(
+          await sendHttp(request, { recording, leaveAfter, trust }, signal),
+          operation,
+        );
       };
       const exchange = await send(operation.encodeCall(params));
       // Some SDKs have another form of the parameters.
       const { code } = objectOrEmpty(exchange.documents[0]?.json.error);
-      const other = code === JsonRpcCode.INVALID_PARAMS ? operation.encodeOtherCall?.(params) : undefined;
+      const other =
+        code === JsonRpcCode.INVALID_PARAMS
+          ? operation.encodeOtherCall?.(params)
+          : undefined;
       return other ? send(other) : exchange;
     },
   };
@@ -59,23 +80,38 @@ export function restBindingV03({ url, token, trust }: Endpoint): Binding {
 /**
  * Reads an answer. An error may also end a stream.
  *
- * A2A 0.3 leaves the form of errors open, and a server that also supports 1.0 may use that form.
+ * A2A 0.3 leaves the form of errors open, and a server that also supports 1.0
+ * may use that form.
  */
 function readExchange(answer: HttpAnswer, operation: RestOperation): Exchange {
   const { status } = answer;
-  if (REFUSED_STATUSES.has(status)) return { ...answer, documents: asObjects(answer), breaches: [] };
+  if (REFUSED_STATUSES.has(status))
+    return { ...answer, documents: asObjects(answer), breaches: [] };
   const documents = answer.documents.map(({ id, json }): AnswerDocument => {
     const { message, details } = objectOrEmpty(objectOrEmpty(json).error);
     const row = findNamedRow(listOrEmpty(details));
-    if (row) return { id, json: errorDocument(row.code, String(message ?? ""), details) };
+    if (row)
+      return {
+        id,
+        json: errorDocument(row.code, String(message ?? ""), details),
+      };
     const error = errorFromRest(json, status);
     if (error) {
       const data = error.data && toJson(ValueSchema, error.data);
       return { id, json: errorDocument(error.code, error.message, data) };
     }
-    if (status < 400) return { id, json: resultDocument(operation.decodeResult(json)) };
+    if (status < 400)
+      return { id, json: resultDocument(operation.decodeResult(json)) };
     const problem = `HTTP ${status}: ${JSON.stringify(json).slice(0, 200)}`;
-    return { id, json: errorDocument(JsonRpcCode.INTERNAL_ERROR, problem, undefined) };
+    return {
+      id,
+      json: errorDocument(JsonRpcCode.INTERNAL_ERROR, problem, undefined),
+    };
   });
-  return { ...answer, status: status >= 400 && documents.length > 0 ? 200 : status, documents, breaches: [] };
+  return {
+    ...answer,
+    status: status >= 400 && documents.length > 0 ? 200 : status,
+    documents,
+    breaches: [],
+  };
 }

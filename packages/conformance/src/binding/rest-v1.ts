@@ -15,10 +15,16 @@ import {
   resultDocument,
 } from "./binding.ts";
 import { detailBreaches, findErrorRow } from "./error-details.ts";
-import { asObjects, type HttpAnswer, requestHeaders, sendHttp } from "./http.ts";
+import {
+  asObjects,
+  type HttpAnswer,
+  requestHeaders,
+  sendHttp,
+} from "./http.ts";
 
 /**
- * The HTTP+JSON binding of A2A 1.0. The annotations of the proto give verb and path of each method.
+ * The HTTP+JSON binding of A2A 1.0. The annotations of the proto give verb and
+ * path of each method.
  */
 export function restBinding({ url, token, trust }: Endpoint): Binding {
   return {
@@ -26,14 +32,24 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
     protocolVersion: "1.0",
     endpoint: url,
     has: (method) => A2A_METHODS.has(method),
-    async play({ method: name, params = {}, headers, leaveAfter }, recording, signal) {
+    async play(
+      { method: name, params = {}, headers, leaveAfter },
+      recording,
+      signal,
+    ) {
       const method = A2A_METHODS.get(name);
-      if (!method) throw new Error(`${name} is not a method of A2A 1.0: HTTP+JSON has no path for it`);
+      if (!method)
+        throw new Error(
+          `${name} is not a method of A2A 1.0: HTTP+JSON has no path for it`,
+        );
       const { httpMethod, path, body } = httpCallOf(method, params);
       const usual = defined({
         "a2a-version": "1.0",
         "a2a-extensions": EXTENSION_URI,
-        accept: method.methodKind === "unary" ? "application/json" : "text/event-stream",
+        accept:
+          method.methodKind === "unary"
+            ? "application/json"
+            : "text/event-stream",
         "content-type": body === undefined ? undefined : "application/json",
       });
       const request = {
@@ -42,7 +58,10 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
         headers: requestHeaders(usual, token, headers),
         body: body === undefined ? undefined : JSON.stringify(body),
       };
-      return readExchange(await sendHttp(request, { recording, leaveAfter, trust }, signal), method);
+      return readExchange(
+        await sendHttp(request, { recording, leaveAfter, trust }, signal),
+        method,
+      );
     },
   };
 }
@@ -50,25 +69,50 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
 function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
   const { status } = answer;
   const objects = asObjects(answer);
-  if (REFUSED_STATUSES.has(status)) return { ...answer, documents: objects, breaches: [] };
+  if (REFUSED_STATUSES.has(status))
+    return { ...answer, documents: objects, breaches: [] };
   const documents = objects.map(({ id, json }): AnswerDocument => {
-    // A body in the form of AIP-193 is an error, which may also end a stream. Anything else is a result.
-    if (json.error === undefined && status < 400) return { id, json: resultDocument(json) };
+    // A body in the form of AIP-193 is an error, which may also end a stream.
+    // Anything else is a result.
+    if (json.error === undefined && status < 400)
+      return { id, json: resultDocument(json) };
     const { code, message, details } = objectOrEmpty(json.error);
-    const row = findErrorRow(listOrEmpty(details), { status: status >= 400 ? status : Number(code) });
-    return { id, json: errorDocument(row?.code ?? -32603, String(message ?? ""), listOrEmpty(details)) };
+    const row = findErrorRow(listOrEmpty(details), {
+      status: status >= 400 ? status : Number(code),
+    });
+    return {
+      id,
+      json: errorDocument(
+        row?.code ?? -32603,
+        String(message ?? ""),
+        listOrEmpty(details),
+      ),
+    };
   });
   const breaches = [
     ...documents.flatMap(({ json }) => detailBreaches(json)),
     ...objects.flatMap(({ json }) => statusBreaches(json, status)),
-    ...documents.flatMap(({ json }) => (json.result === undefined ? [] : resultBreaches(method, json.result))),
+    ...documents.flatMap(({ json }) =>
+      json.result === undefined ? [] : resultBreaches(method, json.result),
+    ),
   ];
-  if (documents.length === 0) return { ...answer, documents: [{ id: undefined, json: resultDocument({}) }], breaches };
-  return { ...answer, status: status >= 400 ? 200 : status, documents, breaches };
+  if (documents.length === 0)
+    return {
+      ...answer,
+      documents: [{ id: undefined, json: resultDocument({}) }],
+      breaches,
+    };
+  return {
+    ...answer,
+    status: status >= 400 ? 200 : status,
+    documents,
+    breaches,
+  };
 }
 
 /**
- * Checks that the HTTP status, the code in the body and the name of the error match.
+ * Checks that the HTTP status, the code in the body and the name of the error
+ * match.
  */
 function statusBreaches(json: JsonObject, status: number): Breach[] {
   if (status < 400) return [];
@@ -81,5 +125,7 @@ function statusBreaches(json: JsonObject, status: number): Breach[] {
   } else if (row && !row.statuses.includes(status)) {
     reason = `${row.reason} must have the HTTP status ${row.statuses.join(" or ")}: got ${status}`;
   }
-  return reason === undefined ? [] : [{ requirement: "A2A1-HTTP-STATUS", reason }];
+  return reason === undefined
+    ? []
+    : [{ requirement: "A2A1-HTTP-STATUS", reason }];
 }

@@ -22,12 +22,17 @@ export async function readBody(request: HttpRequest): Promise<string> {
 }
 
 /**
- * Listens at `host:port` and returns the URL. The default is a free port of loopback. Rejects if
- * the port is taken.
+ * Listens at `host:port` and returns the URL. The default is a free port of
+ * loopback. Rejects if the port is taken.
  */
-export async function listen(server: Server, hostAndPort = "127.0.0.1:0"): Promise<string> {
+export async function listen(
+  server: Server,
+  hostAndPort = "127.0.0.1:0",
+): Promise<string> {
   const { hostname, port } = new URL(`http://${hostAndPort}`);
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(Number(port), hostname, resolve));
+  await new Promise<void>((resolve, reject) =>
+    server.once("error", reject).listen(Number(port), hostname, resolve),
+  );
   const address = server.address();
   return `http://${hostname}:${typeof address === "object" && address ? address.port : 0}`;
 }
@@ -35,7 +40,10 @@ export async function listen(server: Server, hostAndPort = "127.0.0.1:0"): Promi
 /**
  * Closes a server and destroys its open connections.
  */
-export async function closeServer(server: Server, sockets: Iterable<Socket>): Promise<void> {
+export async function closeServer(
+  server: Server,
+  sockets: Iterable<Socket>,
+): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve));
   for (const socket of sockets) socket.destroy();
   await closed;

@@ -7,18 +7,28 @@ describe("mismatch", () => {
   });
 
   it("names the path of the first difference", () => {
-    expect(mismatch({ a: [1, { b: "x" }] }, { a: [1, { b: "y" }] })).toBe('value.a[1].b must be "x": got "y"');
-    expect(mismatch({ a: [1, 2] }, { a: [1] })).toBe("value.a[1] must be 2: got nothing");
+    expect(mismatch({ a: [1, { b: "x" }] }, { a: [1, { b: "y" }] })).toBe(
+      'value.a[1].b must be "x": got "y"',
+    );
+    expect(mismatch({ a: [1, 2] }, { a: [1] })).toBe(
+      "value.a[1] must be 2: got nothing",
+    );
     expect(mismatch({ a: [] }, { a: {} })).toBe("value.a must be []: got {}");
   });
 
   it("supports choices and lengths; an absent list has length 0", () => {
     expect(mismatch("<one:a|b>", "b")).toBeUndefined();
-    expect(mismatch("<one:a|b>", "c")).toBe('value must be one of a, b: got "c"');
+    expect(mismatch("<one:a|b>", "c")).toBe(
+      'value must be one of a, b: got "c"',
+    );
     expect(mismatch({ "<length>": 0 }, undefined)).toBeUndefined();
     expect(mismatch({ "<length>": 1 }, ["x"])).toBeUndefined();
-    expect(mismatch({ "<length>": 1 }, ["x", "y"])).toBe('value must have length 1: got ["x","y"]');
-    expect(mismatch({ "<length>": 0 }, "")).toBe('value must have length 0: got ""');
+    expect(mismatch({ "<length>": 1 }, ["x", "y"])).toBe(
+      'value must have length 1: got ["x","y"]',
+    );
+    expect(mismatch({ "<length>": 0 }, "")).toBe(
+      'value must have length 0: got ""',
+    );
   });
 
   it("accepts any value but null for <any>", () => {
@@ -29,7 +39,9 @@ describe("mismatch", () => {
 
   it("refuses even null for <absent>", () => {
     expect(mismatch({ id: "<absent>" }, {})).toBeUndefined();
-    expect(mismatch({ id: "<absent>" }, { id: null })).toBe("value.id must be absent: got null");
+    expect(mismatch({ id: "<absent>" }, { id: null })).toBe(
+      "value.id must be absent: got null",
+    );
   });
 
   it("looks for a part of a text, across lines, for <has:…>", () => {
@@ -39,10 +51,16 @@ describe("mismatch", () => {
 
   it("looks for members anywhere in a list for <contains>", () => {
     const list = [{ name: "a", more: 1 }, { name: "b" }];
-    expect(mismatch({ "<contains>": [{ name: "b" }, { name: "a" }] }, list)).toBeUndefined();
-    expect(mismatch({ "<contains>": [{ name: "c" }] }, list)).toMatch(/^value must contain {"name":"c"}: got \[/);
+    expect(
+      mismatch({ "<contains>": [{ name: "b" }, { name: "a" }] }, list),
+    ).toBeUndefined();
+    expect(mismatch({ "<contains>": [{ name: "c" }] }, list)).toMatch(
+      /^value must contain {"name":"c"}: got \[/,
+    );
     expect(mismatch({ "<contains>": [] }, {})).toBe("value must be []: got {}");
-    expect(mismatch({ "<contains>": [] }, undefined)).toBe("value must be []: got nothing");
+    expect(mismatch({ "<contains>": [] }, undefined)).toBe(
+      "value must be []: got nothing",
+    );
   });
 });
 
@@ -52,7 +70,11 @@ describe("missingInOrder", () => {
   });
 
   it("names the first value that came too early, or only once instead of twice", () => {
-    expect(missingInOrder(["c", "a"], ["a", "b", "c"])).toBe('frame 2 of 2 did not come: "a"');
-    expect(missingInOrder(["a", "a"], ["a"])).toBe('frame 2 of 2 did not come: "a"');
+    expect(missingInOrder(["c", "a"], ["a", "b", "c"])).toBe(
+      'frame 2 of 2 did not come: "a"',
+    );
+    expect(missingInOrder(["a", "a"], ["a"])).toBe(
+      'frame 2 of 2 did not come: "a"',
+    );
   });
 });

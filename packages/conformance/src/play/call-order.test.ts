@@ -5,7 +5,11 @@ import { callOrderProblem } from "./call-order.ts";
 function update(id: string, status: string): JsonValue {
   return {
     kind: "status-update",
-    status: { message: { parts: [{ kind: "data", data: { tool_call_id: id, status } }] } },
+    status: {
+      message: {
+        parts: [{ kind: "data", data: { tool_call_id: id, status } }],
+      },
+    },
   };
 }
 
@@ -23,16 +27,29 @@ describe("the order of a call's statuses (TOOL-1)", () => {
   });
 
   it("is broken by a call that moves back", () => {
-    const problem = callOrderProblem([update("a", "EXECUTING"), update("a", "PENDING")]);
+    const problem = callOrderProblem([
+      update("a", "EXECUTING"),
+      update("a", "PENDING"),
+    ]);
     expect(problem).toBe("call a is EXECUTING: it cannot become PENDING");
   });
 
   it("is broken by any status after the end", () => {
-    const problem = callOrderProblem([update("a", "SUCCEEDED"), update("a", "FAILED")]);
+    const problem = callOrderProblem([
+      update("a", "SUCCEEDED"),
+      update("a", "FAILED"),
+    ]);
     expect(problem).toBe("call a is SUCCEEDED: it cannot become FAILED");
   });
 
   it("ignores frames that are not status updates", () => {
-    expect(callOrderProblem([null, "x", { kind: "task", status: {} }, { kind: "status-update" }])).toBeUndefined();
+    expect(
+      callOrderProblem([
+        null,
+        "x",
+        { kind: "task", status: {} },
+        { kind: "status-update" },
+      ]),
+    ).toBeUndefined();
   });
 });

@@ -14,19 +14,27 @@ const RANKS: ReadonlyMap<unknown, number> = new Map([
 const TERMINAL_RANK = 2;
 
 /**
- * Describes the first tool call of a stream that moves back, or changes after it has ended
- * (TOOL-1). Returns undefined if none does. Unknown statuses are left to the cases.
+ * Describes the first tool call of a stream that moves back, or changes after
+ * it has ended (TOOL-1). Returns undefined if none does. Unknown statuses are
+ * left to the cases.
  */
-export function callOrderProblem(frames: readonly JsonValue[]): string | undefined {
+export function callOrderProblem(
+  frames: readonly JsonValue[],
+): string | undefined {
   const parts = frames.flatMap((frame) => {
-    // Only status updates count, of A2A 0.3 or 1.0: the snapshot of a whole task may repeat a call.
+    // Only status updates count, of A2A 0.3 or 1.0: the snapshot of a whole
+    // task may repeat a call.
     const { kind, statusUpdate } = objectOrEmpty(frame);
-    const { status } = objectOrEmpty(kind === "status-update" ? frame : statusUpdate);
+    const { status } = objectOrEmpty(
+      kind === "status-update" ? frame : statusUpdate,
+    );
     return listOrEmpty(objectOrEmpty(objectOrEmpty(status).message).parts);
   });
   const lastStatus = new Map<string, unknown>();
   for (const part of parts) {
-    const { tool_call_id: id, status } = objectOrEmpty(objectOrEmpty(part).data);
+    const { tool_call_id: id, status } = objectOrEmpty(
+      objectOrEmpty(part).data,
+    );
     const rank = RANKS.get(status);
     if (typeof id !== "string" || rank === undefined) continue;
     const before = lastStatus.get(id);

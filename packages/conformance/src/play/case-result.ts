@@ -39,7 +39,8 @@ export interface CaseFailure {
   readonly step: number;
   readonly reason: string;
   /**
-   * If two requirements contradict each other: the one that the server follows instead, and why.
+   * If two requirements contradict each other: the one that the server follows
+   * instead, and why.
    */
   readonly reading?: string;
 }
@@ -53,9 +54,18 @@ export function resultFromFailures(
   failures: readonly CaseFailure[],
   exchanges: readonly ExchangeRecord[],
 ): CaseResult {
-  if (failures.length === 0) return { id, requirements, status: "passed", durationMs };
+  if (failures.length === 0)
+    return { id, requirements, status: "passed", durationMs };
   const reason = failures.map((failure) => failure.reason).join("\n");
-  return { id, requirements, status: "failed", reason, durationMs, failures, exchanges };
+  return {
+    id,
+    requirements,
+    status: "failed",
+    reason,
+    durationMs,
+    failures,
+    exchanges,
+  };
 }
 
 /**

@@ -2,7 +2,12 @@ import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Case, Step } from "@devtool/schema/conformance";
 import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
-import type { BindingName, Breach, Call, Exchange } from "../binding/binding.ts";
+import type {
+  BindingName,
+  Breach,
+  Call,
+  Exchange,
+} from "../binding/binding.ts";
 import { asObjects, requestHeaders, sendHttp } from "../binding/http.ts";
 import type { Recording } from "../binding/recording.ts";
 import type { Variables } from "../match/variables.ts";
@@ -12,7 +17,8 @@ import { repeatedIdProblem, resultOf, unexpected } from "./expect.ts";
 import { lawBreaches } from "./laws.ts";
 
 /**
- * The server under test, the values of the case's placeholders, and the evidence so far.
+ * The server under test, the values of the case's placeholders, and the
+ * evidence so far.
  */
 export interface CaseContext {
   readonly subject: Subject;
@@ -21,34 +27,63 @@ export interface CaseContext {
 }
 
 /**
- * Returns the steps of a case that are played over a binding. Empty if the case is not for it.
+ * Returns the steps of a case that are played over a binding. Empty if the case
+ * is not for it.
  */
-export function stepsFor({ bindings, steps }: Case, name: BindingName): readonly Step[] {
-  const includesBinding = (names: readonly string[]): boolean => names.length === 0 || names.includes(name);
-  return includesBinding(bindings) ? steps.filter((step) => includesBinding(step.bindings)) : [];
+export function stepsFor(
+  { bindings, steps }: Case,
+  name: BindingName,
+): readonly Step[] {
+  const includesBinding = (names: readonly string[]): boolean =>
+    names.length === 0 || names.includes(name);
+  return includesBinding(bindings)
+    ? steps.filter((step) => includesBinding(step.bindings))
+    : [];
 }
 
 /**
- * Plays a case and returns its failures. Breaches of a law are reported for every step; the first
- * step whose own expectation is not met ends the case.
+ * Plays a case and returns its failures. Breaches of a law are reported for
+ * every step; the first step whose own expectation is not met ends the case.
  */
-export async function playCase(one: Case, context: CaseContext, signal: AbortSignal): Promise<CaseFailure[]> {
+export async function playCase(
+  one: Case,
+  context: CaseContext,
+  signal: AbortSignal,
+): Promise<CaseFailure[]> {
   const { subject, variables, recording } = context;
   const failures: CaseFailure[] = [];
   const knownIds = new Set<string>();
   for (const [index, step] of stepsFor(one, subject.binding.name).entries()) {
     const number = index + 1;
     const { method, http } = step;
-    const title = method || `${http?.method || "GET"} ${variables.fillText(http?.path ?? "")}`;
-    const addFailure = (requirements: readonly string[], reason: string, reading?: string): void => {
-      const failure = { requirements, step: number, reason: `step ${number} (${title}): ${reason}`, reading };
+    const title =
+      method ||
+      `${http?.method || "GET"} ${variables.fillText(http?.path ?? "")}`;
+    const addFailure = (
+      requirements: readonly string[],
+      reason: string,
+      reading?: string,
+    ): void => {
+      const failure = {
+        requirements,
+        step: number,
+        reason: `step ${number} (${title}): ${reason}`,
+        reading,
+      };
       failures.push(defined(failure));
     };
-    const requirements = step.requirements.length > 0 ? step.requirements : one.requirements;
+    const requirements =
+      step.requirements.length > 0 ? step.requirements : one.requirements;
     recording.startStep(number);
     try {
-      const { breaches, problem, reading } = await playStep(step, context, knownIds, signal);
-      for (const { requirement, reason } of breaches) addFailure([requirement], reason);
+      const { breaches, problem, reading } = await playStep(
+        step,
+        context,
+        knownIds,
+        signal,
+      );
+      for (const { requirement, reason } of breaches)
+        addFailure([requirement], reason);
       if (problem === undefined) continue;
       addFailure(requirements, problem, reading);
     } catch (reason) {
@@ -61,16 +96,20 @@ export async function playCase(one: Case, context: CaseContext, signal: AbortSig
 
 function describeError(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
-  if (reason.name === "TimeoutError") return "the time limit of the case was reached";
+  if (reason.name === "TimeoutError")
+    return "the time limit of the case was reached";
   const { cause } = reason;
-  return cause instanceof Error ? `${reason.message}: ${cause.message}` : reason.message;
+  return cause instanceof Error
+    ? `${reason.message}: ${cause.message}`
+    : reason.message;
 }
 
 interface StepResult {
   readonly breaches: readonly Breach[];
   readonly problem: string | undefined;
   /**
-   * The other requirement by which the answer is right, if two contradict each other.
+   * The other requirement by which the answer is right, if two contradict each
+   * other.
    */
   readonly reading: string | undefined;
 }
@@ -90,20 +129,38 @@ async function playStep(
     ? await subject.binding.play(call, context.recording, signal)
     : await playHttpStep(step, context, signal);
   const breaches = lawBreaches(call, exchange, subject.binding.protocolVersion);
-  const repeated = step.expect?.newIds ? repeatedIdProblem(exchange, knownIds) : undefined;
-  const problem = repeated ?? (step.expect && unexpected(step.expect, exchange, variables));
-  if (problem === undefined) return { breaches, problem: capture(step, exchange, variables), reading: undefined };
+  const repeated = step.expect?.newIds
+    ? repeatedIdProblem(exchange, knownIds)
+    : undefined;
+  const problem =
+    repeated ?? (step.expect && unexpected(step.expect, exchange, variables));
+  if (problem === undefined)
+    return {
+      breaches,
+      problem: capture(step, exchange, variables),
+      reading: undefined,
+    };
   const { reading } = step;
   const isReading =
     reading?.expect &&
     reading.needs.every((need) => subject.claims.has(need)) &&
     unexpected(reading.expect, exchange, variables) === undefined;
-  return { breaches, problem, reading: isReading ? `${reading.requirement}: ${reading.reason}` : undefined };
+  return {
+    breaches,
+    problem,
+    reading: isReading
+      ? `${reading.requirement}: ${reading.reason}`
+      : undefined,
+  };
 }
 
-function callFromStep({ method, params, headers, leaveAfter }: Step, variables: Variables): Call {
+function callFromStep(
+  { method, params, headers, leaveAfter }: Step,
+  variables: Variables,
+): Call {
   const json = params && variables.fill(toJson(ValueSchema, params));
-  if (json !== undefined && !isObject(json)) throw new Error("the params of a step must be an object");
+  if (json !== undefined && !isObject(json))
+    throw new Error("the params of a step must be an object");
   return {
     method,
     params: json,
@@ -113,7 +170,8 @@ function callFromStep({ method, params, headers, leaveAfter }: Step, variables: 
 }
 
 /**
- * Plays a step that is a plain HTTP request to the server's URL instead of a call of A2A.
+ * Plays a step that is a plain HTTP request to the server's URL instead of a
+ * call of A2A.
  */
 async function playHttpStep(
   { http, headers, leaveAfter }: Step,
@@ -123,36 +181,59 @@ async function playHttpStep(
   const method = http?.method || "GET";
   const base = `${subject.url.replace(/\/+$/, "")}/`;
   const path = variables.fillText(http?.path ?? "").replace(/^\//, "");
-  const usual = { accept: "application/json", "content-type": "application/json" };
+  const usual = {
+    accept: "application/json",
+    "content-type": "application/json",
+  };
   const request = {
     method,
     url: new URL(path, base).href,
-    headers: requestHeaders(usual, subject.token, variables.fillValues(headers)),
-    body: method === "GET" || method === "DELETE" ? undefined : variables.fillText(http?.body ?? ""),
+    headers: requestHeaders(
+      usual,
+      subject.token,
+      variables.fillValues(headers),
+    ),
+    body:
+      method === "GET" || method === "DELETE"
+        ? undefined
+        : variables.fillText(http?.body ?? ""),
   };
-  const options = { recording, leaveAfter: leaveAfter || Number.POSITIVE_INFINITY, trust: subject.trust };
+  const options = {
+    recording,
+    leaveAfter: leaveAfter || Number.POSITIVE_INFINITY,
+    trust: subject.trust,
+  };
   const answer = await sendHttp(request, options, signal);
   return { ...answer, documents: asObjects(answer), breaches: [] };
 }
 
 /**
- * Sets the variables that a step names, each from the first document that has a string at its path.
- * Returns a problem if there is none.
+ * Sets the variables that a step names, each from the first document that has a
+ * string at its path. Returns a problem if there is none.
  */
-function capture(step: Step, { documents, headers }: Exchange, variables: Variables): string | undefined {
+function capture(
+  step: Step,
+  { documents, headers }: Exchange,
+  variables: Variables,
+): string | undefined {
   for (const [name, path] of Object.entries(step.capture)) {
     const header = /^<header:(.+)>$/.exec(path)?.[1];
-    // A path has keys and list indexes, separated by dots; `\.` is a dot in a key.
-    const keys = path.split(/(?<!\\)\./).map((key) => key.replaceAll("\\.", "."));
+    // A path has keys and list indexes, separated by dots; `\.` is a dot in a
+    // key.
+    const keys = path
+      .split(/(?<!\\)\./)
+      .map((key) => key.replaceAll("\\.", "."));
     const atPath = documents.map(({ json }) =>
       keys.reduce<unknown>(
-        (inner, key) => (Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key]),
+        (inner, key) =>
+          Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key],
         resultOf(json),
       ),
     );
     const values = header === undefined ? atPath : [headers.get(header)];
     const value = values.find((found) => typeof found === "string");
-    if (typeof value !== "string") return `nothing came that has a string at ${path}`;
+    if (typeof value !== "string")
+      return `nothing came that has a string at ${path}`;
     variables.set(name, value);
   }
   return undefined;

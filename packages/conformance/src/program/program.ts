@@ -1,9 +1,17 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
-import { ProgramRequestSchema, type ProgramResponse, ProgramResponseSchema } from "@devtool/schema/conformance";
+import {
+  sizeDelimitedDecodeStream,
+  sizeDelimitedEncode,
+} from "@bufbuild/protobuf/wire";
+import {
+  ProgramRequestSchema,
+  type ProgramResponse,
+  ProgramResponseSchema,
+} from "@devtool/schema/conformance";
 
 /**
- * The standard streams of a program under test. How the program is started is up to the caller.
+ * The standard streams of a program under test. How the program is started is
+ * up to the caller.
  */
 export interface ProgramStreams {
   /**
@@ -17,9 +25,12 @@ export interface ProgramStreams {
 }
 
 /**
- * A piece of work that a program can be asked to do: one of the cases of `ProgramRequest.work`.
+ * A piece of work that a program can be asked to do: one of the cases of
+ * `ProgramRequest.work`.
  */
-export type ProgramWork = NonNullable<MessageInitShape<typeof ProgramRequestSchema>["work"]>;
+export type ProgramWork = NonNullable<
+  MessageInitShape<typeof ProgramRequestSchema>["work"]
+>;
 
 /**
  * What a program answers: one of the cases of `ProgramResponse.outcome`.
@@ -31,15 +42,15 @@ export type ProgramOutcome = ProgramResponse["outcome"];
  */
 export interface AskProgram {
   /**
-   * Asks for a piece of work and returns the outcome. Rejects if the program ends, sends something
-   * that is not a response, or the signal aborts.
+   * Asks for a piece of work and returns the outcome. Rejects if the program
+   * ends, sends something that is not a response, or the signal aborts.
    */
   ask(work: ProgramWork, signal: AbortSignal): Promise<ProgramOutcome>;
 }
 
 /**
- * A program under test. It reads size-delimited requests and answers each in turn
- * (`program.proto`).
+ * A program under test. It reads size-delimited requests and answers each in
+ * turn (`program.proto`).
  */
 export class Program implements AskProgram {
   readonly #streams: ProgramStreams;
@@ -47,19 +58,28 @@ export class Program implements AskProgram {
 
   constructor(streams: ProgramStreams) {
     this.#streams = streams;
-    this.#responses = sizeDelimitedDecodeStream(ProgramResponseSchema, streams.output);
+    this.#responses = sizeDelimitedDecodeStream(
+      ProgramResponseSchema,
+      streams.output,
+    );
   }
 
   async ask(work: ProgramWork, signal: AbortSignal): Promise<ProgramOutcome> {
     const request = create(ProgramRequestSchema, { work });
-    await this.#streams.write(sizeDelimitedEncode(ProgramRequestSchema, request));
+    await this.#streams.write(
+      sizeDelimitedEncode(ProgramRequestSchema, request),
+    );
     const aborted = Promise.withResolvers<never>();
     const abort = (): void => aborted.reject(signal.reason);
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     try {
-      const { done, value } = await Promise.race([this.#responses.next(), aborted.promise]);
-      if (done) throw new Error(`the program ended without an answer to ${work.case}`);
+      const { done, value } = await Promise.race([
+        this.#responses.next(),
+        aborted.promise,
+      ]);
+      if (done)
+        throw new Error(`the program ended without an answer to ${work.case}`);
       return value.outcome;
     } finally {
       signal.removeEventListener("abort", abort);

@@ -24,25 +24,40 @@ export interface ReceivedPosts {
 }
 
 /**
- * Checks what every post must hold to, so that no case needs to ask for it. Returns the first
- * failure.
+ * Checks what every post must hold to, so that no case needs to ask for it.
+ * Returns the first failure.
  */
-export function postBreach({ posts, followed }: ReceivedPosts, version: ProtocolVersion): CaseFailure | undefined {
-  if (followed > 0) return { requirements: ["PUSH-2"], step: 0, reason: "a redirect was followed" };
+export function postBreach(
+  { posts, followed }: ReceivedPosts,
+  version: ProtocolVersion,
+): CaseFailure | undefined {
+  if (followed > 0)
+    return {
+      requirements: ["PUSH-2"],
+      step: 0,
+      reason: "a redirect was followed",
+    };
   if (version === "0.3") return undefined;
   for (const [index, post] of posts.entries()) {
     const problem = streamResponseProblem(post);
     if (problem === undefined) continue;
-    return { requirements: ["A2A1-PUSH-DELIVERY"], step: 0, reason: `post ${index + 1}: ${problem}` };
+    return {
+      requirements: ["A2A1-PUSH-DELIVERY"],
+      step: 0,
+      reason: `post ${index + 1}: ${problem}`,
+    };
   }
   return undefined;
 }
 
 /**
- * A post of A2A 1.0 is a `StreamResponse` (section 4.3.3). Revision 1.0.0 sends it as plain JSON,
- * 1.0.1 with a media type of A2A.
+ * A post of A2A 1.0 is a `StreamResponse` (section 4.3.3). Revision 1.0.0 sends
+ * it as plain JSON, 1.0.1 with a media type of A2A.
  */
-function streamResponseProblem({ headers, body }: ReceivedPost): string | undefined {
+function streamResponseProblem({
+  headers,
+  body,
+}: ReceivedPost): string | undefined {
   const type = headers["content-type"] ?? "";
   if (!/^application\/(a2a\+)?json\s*(;|$)/i.test(type)) {
     return `the content type must be application/a2a+json or application/json: got ${JSON.stringify(type)}`;
@@ -59,8 +74,8 @@ function streamResponseProblem({ headers, body }: ReceivedPost): string | undefi
 const EVENT_ID = "devtool-event-id";
 
 /**
- * Looks for the expected posts in order, with others allowed in between. Returns a failure for the
- * first one that is missing.
+ * Looks for the expected posts in order, with others allowed in between.
+ * Returns a failure for the first one that is missing.
  */
 export function missingPost(
   { posts, requirements }: PushCase,
@@ -71,16 +86,31 @@ export function missingPost(
   for (const [index, expected] of posts.entries()) {
     const found = received.findIndex(({ headers, body }, at) => {
       if (at < position) return false;
-      if (expected.repeats && headers[EVENT_ID] !== received[at - 1]?.headers[EVENT_ID]) return false;
+      if (
+        expected.repeats &&
+        headers[EVENT_ID] !== received[at - 1]?.headers[EVENT_ID]
+      )
+        return false;
       const bodyProblem = mismatch(variables.fillValue(expected.body), body);
-      const headerProblem = mismatch(variables.fill(expected.headers), { ...headers });
+      const headerProblem = mismatch(variables.fill(expected.headers), {
+        ...headers,
+      });
       return bodyProblem === undefined && headerProblem === undefined;
     });
     if (found < 0) {
-      const bodies = received.slice(position).map(({ body }) => JSON.stringify(body).slice(0, 200));
+      const bodies = received
+        .slice(position)
+        .map(({ body }) => JSON.stringify(body).slice(0, 200));
       const rest = bodies.join(" ") || "none";
       const reason = `post ${index + 1} of ${posts.length} did not come: got after the one before: ${rest}`;
-      return { requirements: expected.requirements.length > 0 ? expected.requirements : requirements, step: 0, reason };
+      return {
+        requirements:
+          expected.requirements.length > 0
+            ? expected.requirements
+            : requirements,
+        step: 0,
+        reason,
+      };
     }
     position = found + 1;
   }

@@ -33,8 +33,8 @@ export interface Receiver extends AsyncDisposable {
    */
   posts(path: string): readonly ReceivedPost[];
   /**
-   * Sets the statuses that posts to a path are answered with, in order. Further posts get 204. A
-   * redirect points to `elsewhere` below the path.
+   * Sets the statuses that posts to a path are answered with, in order. Further
+   * posts get 204. A redirect points to `elsewhere` below the path.
    */
   setAnswers(path: string, statuses: readonly number[]): void;
   /**
@@ -55,10 +55,19 @@ export async function startReceiver(address: string): Promise<Receiver> {
     const text = await readBody(request);
     const status = answers.get(path)?.shift() ?? 204;
     const headers = Object.fromEntries(
-      Object.entries(request.headers).map(([name, value]) => [name, [value].flat().join(", ")]),
+      Object.entries(request.headers).map(([name, value]) => [
+        name,
+        [value].flat().join(", "),
+      ]),
     );
-    received.push({ path, headers, body: parseJsonOrUndefined(text) ?? text, status });
-    if (status >= 300 && status < 400) response.setHeader("location", `${path}/elsewhere`);
+    received.push({
+      path,
+      headers,
+      body: parseJsonOrUndefined(text) ?? text,
+      status,
+    });
+    if (status >= 300 && status < 400)
+      response.setHeader("location", `${path}/elsewhere`);
     response.statusCode = status;
     response.end();
     nextPost.resolve();
@@ -66,7 +75,11 @@ export async function startReceiver(address: string): Promise<Receiver> {
   });
   const sockets = new Set<Socket>();
   const server = createNetServer((socket) => {
-    sockets.add(socket.on("close", () => sockets.delete(socket)).on("error", () => undefined));
+    sockets.add(
+      socket
+        .on("close", () => sockets.delete(socket))
+        .on("error", () => undefined),
+    );
     http.emit("connection", socket);
   });
   return {

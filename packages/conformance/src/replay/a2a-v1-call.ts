@@ -1,7 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type DescMethod, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { A2AService, type HttpBinding, httpBindingsOf, requestJson } from "@devtool/schema/a2a-v1";
+import {
+  A2AService,
+  type HttpBinding,
+  httpBindingsOf,
+  requestJson,
+} from "@devtool/schema/a2a-v1";
 import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 
 /**
@@ -28,7 +33,10 @@ export interface A2aCall {
   /**
    * Encodes an invalid-argument error.
    */
-  encodeError(message: string): { readonly status: number; readonly body: string };
+  encodeError(message: string): {
+    readonly status: number;
+    readonly body: string;
+  };
 }
 
 /**
@@ -43,37 +51,64 @@ interface RequestHead {
 /**
  * Reads an HTTP request as a call over a binding. Throws if it is not one.
  */
-export function readCall(head: RequestHead, body: string, binding: "JSONRPC" | "HTTP+JSON"): A2aCall {
+export function readCall(
+  head: RequestHead,
+  body: string,
+  binding: "JSONRPC" | "HTTP+JSON",
+): A2aCall {
   const path = (head.url ?? "/").split("?", 1)[0] ?? "/";
-  const call = binding === "JSONRPC" ? readRpcCall(head, path, body) : readRestCall(head, path, body);
+  const call =
+    binding === "JSONRPC"
+      ? readRpcCall(head, path, body)
+      : readRestCall(head, path, body);
   const lastEventId = head.headers["last-event-id"];
-  return { ...call, lastEventId: lastEventId === undefined ? undefined : String(lastEventId) };
+  return {
+    ...call,
+    lastEventId: lastEventId === undefined ? undefined : String(lastEventId),
+  };
 }
 
-function readRpcCall(head: RequestHead, path: string, body: string): Omit<A2aCall, "lastEventId"> {
-  if (head.method !== "POST" || path !== "/") throw new Error("its methods are posted to /");
+function readRpcCall(
+  head: RequestHead,
+  path: string,
+  body: string,
+): Omit<A2aCall, "lastEventId"> {
+  if (head.method !== "POST" || path !== "/")
+    throw new Error("its methods are posted to /");
   const rpc = decodeJsonRpcRequest(JSON.parse(body));
   const method = A2AService.methods.find(({ name }) => name === rpc.method);
-  if (!method) throw new Error(`method ${JSON.stringify(rpc.method)} does not exist`);
+  if (!method)
+    throw new Error(`method ${JSON.stringify(rpc.method)} does not exist`);
   const id = rpc.id ? toJson(ValueSchema, rpc.id) : null;
-  const encode = (outcome: object): string => JSON.stringify({ jsonrpc: "2.0", id, ...outcome });
+  const encode = (outcome: object): string =>
+    JSON.stringify({ jsonrpc: "2.0", id, ...outcome });
   return {
     method,
     json: rpc.params ? toJson(ValueSchema, rpc.params) : {},
     mediaType: "application/json",
     encodeResult: (result) => encode({ result }),
-    encodeError: (message) => ({ status: 200, body: encode({ error: { code: JsonRpcCode.INVALID_PARAMS, message } }) }),
+    encodeError: (message) => ({
+      status: 200,
+      body: encode({ error: { code: JsonRpcCode.INVALID_PARAMS, message } }),
+    }),
   };
 }
 
-function readRestCall(head: RequestHead, path: string, body: string): Omit<A2aCall, "lastEventId"> {
-  const route = ROUTES.find(({ binding }) => binding.httpMethod === head.method && binding.match(path));
+function readRestCall(
+  head: RequestHead,
+  path: string,
+  body: string,
+): Omit<A2aCall, "lastEventId"> {
+  const route = ROUTES.find(
+    ({ binding }) => binding.httpMethod === head.method && binding.match(path),
+  );
   if (!route) throw new Error("no method has this path");
   const { method, binding } = route;
   const json = requestJson(method.input, binding, {
     variables: binding.match(path) ?? new Map(),
     query: new URL(head.url ?? "", "http://x").searchParams,
-    body: binding.body === "" || body.trim() === "" ? undefined : JSON.parse(body),
+    body:
+      binding.body === "" || body.trim() === "" ? undefined : JSON.parse(body),
   });
   return {
     method,
@@ -82,7 +117,9 @@ function readRestCall(head: RequestHead, path: string, body: string): Omit<A2aCa
     encodeResult: (result) => JSON.stringify(result),
     encodeError: (message) => ({
       status: 400,
-      body: JSON.stringify({ error: { code: 400, status: "INVALID_ARGUMENT", message } }),
+      body: JSON.stringify({
+        error: { code: 400, status: "INVALID_ARGUMENT", message },
+      }),
     }),
   };
 }
@@ -95,9 +132,15 @@ interface Route {
 const VERB_AT_END = /:\w+$/;
 
 /**
- * The HTTP routes of all methods. Those that end in a verb, as `/tasks/{id}:cancel`, come first,
- * because `/tasks/{id}` matches them too.
+ * The HTTP routes of all methods. Those that end in a verb, as
+ * `/tasks/{id}:cancel`, come first, because `/tasks/{id}` matches them too.
  */
 const ROUTES: readonly Route[] = A2AService.methods
-  .flatMap((method) => httpBindingsOf(method).map((binding) => ({ method, binding })))
-  .toSorted((a, b) => Number(VERB_AT_END.test(b.binding.template)) - Number(VERB_AT_END.test(a.binding.template)));
+  .flatMap((method) =>
+    httpBindingsOf(method).map((binding) => ({ method, binding })),
+  )
+  .toSorted(
+    (a, b) =>
+      Number(VERB_AT_END.test(b.binding.template)) -
+      Number(VERB_AT_END.test(a.binding.template)),
+  );

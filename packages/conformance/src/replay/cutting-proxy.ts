@@ -19,23 +19,35 @@ export interface CuttingProxy extends AsyncDisposable {
 /**
  * Starts a proxy in front of a server.
  *
- * `nextBytes` returns the number of bytes from the server after which to cut; it is called at the
- * start and after each cut. The bytes of all connections are counted together, so a client that
- * opens one for each call is cut at any position too.
+ * `nextBytes` returns the number of bytes from the server after which to cut;
+ * it is called at the start and after each cut. The bytes of all connections
+ * are counted together, so a client that opens one for each call is cut at any
+ * position too.
  */
-export async function startCuttingProxy(target: () => string, nextBytes: () => number): Promise<CuttingProxy> {
+export async function startCuttingProxy(
+  target: () => string,
+  nextBytes: () => number,
+): Promise<CuttingProxy> {
   const open = new Set<Socket>();
   let cuts = 0;
   let bytes = 0;
   let left = nextBytes();
   const server = createServer({ noDelay: true }, (client) => {
     const { hostname, port } = new URL(target());
-    const upstream = connect({ port: Number(port), host: hostname, noDelay: true });
+    const upstream = connect({
+      port: Number(port),
+      host: hostname,
+      noDelay: true,
+    });
     for (const socket of [client, upstream]) {
       open.add(socket);
-      socket.on("error", () => undefined).on("close", () => open.delete(socket));
+      socket
+        .on("error", () => undefined)
+        .on("close", () => open.delete(socket));
     }
-    client.on("data", (chunk) => upstream.write(chunk)).on("close", () => upstream.destroy());
+    client
+      .on("data", (chunk) => upstream.write(chunk))
+      .on("close", () => upstream.destroy());
     upstream.on("close", () => client.destroy());
     upstream.on("data", (chunk) => {
       client.write(chunk.subarray(0, left));
@@ -49,5 +61,10 @@ export async function startCuttingProxy(target: () => string, nextBytes: () => n
     });
   });
   const url = await listen(server);
-  return { url, cuts: () => cuts, bytes: () => bytes, [Symbol.asyncDispose]: () => closeServer(server, open) };
+  return {
+    url,
+    cuts: () => cuts,
+    bytes: () => bytes,
+    [Symbol.asyncDispose]: () => closeServer(server, open),
+  };
 }

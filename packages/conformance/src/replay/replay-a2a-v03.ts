@@ -28,7 +28,10 @@ export function replayCardV03(url: string): JsonValue {
     version: "1",
     url: `${url}/`,
     preferredTransport: "JSONRPC",
-    capabilities: { streaming: true, extensions: [{ uri: EXTENSION_URI, required: true }] },
+    capabilities: {
+      streaming: true,
+      extensions: [{ uri: EXTENSION_URI, required: true }],
+    },
     defaultInputModes: ["text/plain"],
     defaultOutputModes: ["text/plain"],
   });
@@ -36,10 +39,14 @@ export function replayCardV03(url: string): JsonValue {
 }
 
 /**
- * Answers a request of A2A 0.3 over JSON-RPC. Streams are server-sent events whose ids are the
- * sequences of the events.
+ * Answers a request of A2A 0.3 over JSON-RPC. Streams are server-sent events
+ * whose ids are the sequences of the events.
  */
-export async function answerA2aV03(request: IncomingMessage, response: ServerResponse, replay: Replay): Promise<void> {
+export async function answerA2aV03(
+  request: IncomingMessage,
+  response: ServerResponse,
+  replay: Replay,
+): Promise<void> {
   const rpc = decodeJsonRpcRequest(JSON.parse(await readBody(request)));
   const id = rpc.id ? toJson(ValueSchema, rpc.id) : null;
   const call = {
@@ -55,14 +62,18 @@ export async function answerA2aV03(request: IncomingMessage, response: ServerRes
   };
   try {
     if (!hasExtensionHeader(request)) {
-      throw replay.reject("the extension is not activated by the header X-A2A-Extensions");
+      throw replay.reject(
+        "the extension is not activated by the header X-A2A-Extensions",
+      );
     }
     const played = playCall(call, replay, closed.signal);
-    if ("events" in played) await writeStream(response, played.events, id, replay);
+    if ("events" in played)
+      await writeStream(response, played.events, id, replay);
     else answer(played);
   } catch (reason) {
     const { rawMessage: message } = ConnectError.from(reason);
-    if (!response.headersSent) answer({ error: { code: JsonRpcCode.INVALID_PARAMS, message } });
+    if (!response.headersSent)
+      answer({ error: { code: JsonRpcCode.INVALID_PARAMS, message } });
   }
 }
 
@@ -85,20 +96,39 @@ function playCall(
   switch (method) {
     case "message/send":
       replay.acceptMessage(decodeMessageSend(params).request);
-      return { result: encodeTask(replay.task(replay.log[0]?.taskId ?? ""), { view: "extension" }) };
+      return {
+        result: encodeTask(replay.task(replay.log[0]?.taskId ?? ""), {
+          view: "extension",
+        }),
+      };
     case "message/stream":
-      return { events: replay.exchange(replay.acceptMessage(decodeMessageSend(params).request)) };
+      return {
+        events: replay.exchange(
+          replay.acceptMessage(decodeMessageSend(params).request),
+        ),
+      };
     case "tasks/get":
-      return { result: encodeTask(replay.task(decodeTaskQuery(params).taskId), { view: "extension" }) };
+      return {
+        result: encodeTask(replay.task(decodeTaskQuery(params).taskId), {
+          view: "extension",
+        }),
+      };
     case "tasks/resubscribe":
       replay.task(decodeTaskId(params));
       return { events: replay.follow(BigInt(lastEventId), signal) };
     default:
-      throw replay.reject(`method ${JSON.stringify(method)} is not served here`);
+      throw replay.reject(
+        `method ${JSON.stringify(method)} is not served here`,
+      );
   }
 }
 
-async function writeStream(response: ServerResponse, events: TaskEvents, id: JsonValue, replay: Replay): Promise<void> {
+async function writeStream(
+  response: ServerResponse,
+  events: TaskEvents,
+  id: JsonValue,
+  replay: Replay,
+): Promise<void> {
   response.setHeader("content-type", "text/event-stream");
   for await (const event of events) {
     const result = encodeStreamFrame(event, "extension");

@@ -1,4 +1,9 @@
-import { create, type DescMessage, type JsonValue, type MessageShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type JsonValue,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { EXTENSION_URI, isTerminal, type TaskEvent } from "@devtool/schema";
 import {
@@ -15,7 +20,11 @@ import {
   streamResponseOf,
   taskToA2a,
 } from "@devtool/schema/a2a-v1";
-import { type HttpRequest, type HttpResponse, readBody } from "../loopback/http-server.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  readBody,
+} from "../loopback/http-server.ts";
 import { type A2aCall, readCall } from "./a2a-v1-call.ts";
 import { hasExtensionHeader } from "./extension-header.ts";
 import type { Replay } from "./replay.ts";
@@ -31,13 +40,19 @@ export interface A2aInterface {
 /**
  * Returns the card of the replay server in A2A 1.0.
  */
-export function replayCardV1(url: string, { protocolVersion, binding }: A2aInterface): JsonValue {
+export function replayCardV1(
+  url: string,
+  { protocolVersion, binding }: A2aInterface,
+): JsonValue {
   const card = create(AgentCardSchema, {
     name: "conformance",
     description: "Plays a recorded conversation.",
     version: "1",
     supportedInterfaces: [{ url, protocolVersion, protocolBinding: binding }],
-    capabilities: { streaming: true, extensions: [{ uri: EXTENSION_URI, required: true }] },
+    capabilities: {
+      streaming: true,
+      extensions: [{ uri: EXTENSION_URI, required: true }],
+    },
     defaultInputModes: ["text/plain"],
     defaultOutputModes: ["text/plain"],
   });
@@ -45,8 +60,9 @@ export function replayCardV1(url: string, { protocolVersion, binding }: A2aInter
 }
 
 /**
- * Answers a request of A2A 1.0. Streams are server-sent events whose ids are the sequences of the
- * events. A request that is not a call over the interface is a problem of the client and gets 404.
+ * Answers a request of A2A 1.0. Streams are server-sent events whose ids are
+ * the sequences of the events. A request that is not a call over the interface
+ * is a problem of the client and gets 404.
  */
 export async function answerA2aV1(
   request: HttpRequest,
@@ -60,7 +76,9 @@ export async function answerA2aV1(
     call = readCall(request, requestBody, over.binding);
   } catch (reason) {
     const problem = reason instanceof Error ? reason.message : reason;
-    replay.reject(`${request.method} ${request.url} is not a call of A2A 1.0 over ${over.binding}: ${problem}`);
+    replay.reject(
+      `${request.method} ${request.url} is not a call of A2A 1.0 over ${over.binding}: ${problem}`,
+    );
     response.statusCode = 404;
     return void response.end();
   }
@@ -78,23 +96,32 @@ export async function answerA2aV1(
     else answer(200, call.encodeResult(callMethod(call, replay)));
   } catch (reason) {
     if (response.headersSent) return void response.end();
-    const { status, body } = call.encodeError(ConnectError.from(reason).rawMessage);
+    const { status, body } = call.encodeError(
+      ConnectError.from(reason).rawMessage,
+    );
     answer(status, body);
   }
 }
 
 /**
- * Every request must name the version, by a header or in its query (section 3.6), and the extension
- * (CARD-3).
+ * Every request must name the version, by a header or in its query (section
+ * 3.6), and the extension (CARD-3).
  */
 function assertHeaders(request: HttpRequest, replay: Replay): void {
   const { headers, url = "" } = request;
-  const version = headers["a2a-version"] ?? new URL(url, "http://x").searchParams.get("A2A-Version") ?? "";
+  const version =
+    headers["a2a-version"] ??
+    new URL(url, "http://x").searchParams.get("A2A-Version") ??
+    "";
   if (!/^1\.0(\.\d+)?$/.test(String(version).trim())) {
-    throw replay.reject(`the header A2A-Version must be 1.0: got ${JSON.stringify(version)}`);
+    throw replay.reject(
+      `the header A2A-Version must be 1.0: got ${JSON.stringify(version)}`,
+    );
   }
   if (!hasExtensionHeader(request)) {
-    throw replay.reject("the extension is not activated by the header A2A-Extensions");
+    throw replay.reject(
+      "the extension is not activated by the header A2A-Extensions",
+    );
   }
 }
 
@@ -109,24 +136,36 @@ interface StreamElement {
 /**
  * Returns the elements of a method that streams. Undefined for other methods.
  */
-function openStream(call: A2aCall, replay: Replay, signal: AbortSignal): AsyncIterable<StreamElement> | undefined {
+function openStream(
+  call: A2aCall,
+  replay: Replay,
+  signal: AbortSignal,
+): AsyncIterable<StreamElement> | undefined {
   const { sendStreamingMessage, subscribeToTask } = A2AService.method;
   if (call.method === sendStreamingMessage) {
     const request = readRequest(call, sendStreamingMessage.input, replay);
-    return exchangeElements(replay, replay.acceptMessage(sendRequestFromA2a(request)));
+    return exchangeElements(
+      replay,
+      replay.acceptMessage(sendRequestFromA2a(request)),
+    );
   }
   if (call.method !== subscribeToTask) return undefined;
   const { id } = readRequest(call, subscribeToTask.input, replay);
   const { state } = replay.task(id);
-  if (call.lastEventId !== undefined) return laterElements(replay, BigInt(call.lastEventId), signal);
-  if (replay.isOver && isTerminal(state)) throw replay.reject(`task ${JSON.stringify(id)} has ended: get it`);
+  if (call.lastEventId !== undefined)
+    return laterElements(replay, BigInt(call.lastEventId), signal);
+  if (replay.isOver && isTerminal(state))
+    throw replay.reject(`task ${JSON.stringify(id)} has ended: get it`);
   return subscriptionElements(replay, signal);
 }
 
 /**
  * An exchange starts with the task as its first event left it (section 3.1.2).
  */
-async function* exchangeElements(replay: Replay, after: bigint): AsyncIterable<StreamElement> {
+async function* exchangeElements(
+  replay: Replay,
+  after: bigint,
+): AsyncIterable<StreamElement> {
   for (const event of replay.exchange(after)) {
     if (event.sequence === after + 1n) yield snapshot(replay, event.sequence);
     else yield* elementsFrom(event, replay);
@@ -134,12 +173,20 @@ async function* exchangeElements(replay: Replay, after: bigint): AsyncIterable<S
 }
 
 /** Yields the events after a sequence. */
-async function* laterElements(replay: Replay, after: bigint, signal: AbortSignal): AsyncIterable<StreamElement> {
-  for await (const event of replay.follow(after, signal)) yield* elementsFrom(event, replay);
+async function* laterElements(
+  replay: Replay,
+  after: bigint,
+  signal: AbortSignal,
+): AsyncIterable<StreamElement> {
+  for await (const event of replay.follow(after, signal))
+    yield* elementsFrom(event, replay);
 }
 
 /** Yields the task as it is now, and then the events after it. */
-async function* subscriptionElements(replay: Replay, signal: AbortSignal): AsyncIterable<StreamElement> {
+async function* subscriptionElements(
+  replay: Replay,
+  signal: AbortSignal,
+): AsyncIterable<StreamElement> {
   const last = BigInt(replay.log.length);
   yield snapshot(replay, last);
   yield* laterElements(replay, last, signal);
@@ -148,7 +195,12 @@ async function* subscriptionElements(replay: Replay, signal: AbortSignal): Async
 function snapshot(replay: Replay, sequence: bigint): StreamElement {
   replay.markSnapshot(sequence);
   const value = taskToA2a(replay.taskAt(sequence));
-  return { response: create(StreamResponseSchema, { payload: { case: "task", value } }), id: sequence };
+  return {
+    response: create(StreamResponseSchema, {
+      payload: { case: "task", value },
+    }),
+    id: sequence,
+  };
 }
 
 function elementsFrom(event: TaskEvent, replay: Replay): StreamElement[] {
@@ -163,26 +215,43 @@ function elementsFrom(event: TaskEvent, replay: Replay): StreamElement[] {
 function callMethod(call: A2aCall, replay: Replay): JsonValue {
   const { sendMessage, getTask } = A2AService.method;
   if (call.method === sendMessage) {
-    replay.acceptMessage(sendRequestFromA2a(readRequest(call, sendMessage.input, replay)));
+    replay.acceptMessage(
+      sendRequestFromA2a(readRequest(call, sendMessage.input, replay)),
+    );
     const value = taskToA2a(replay.task(replay.log[0]?.taskId ?? ""));
-    const response = create(SendMessageResponseSchema, { payload: { case: "task", value } });
+    const response = create(SendMessageResponseSchema, {
+      payload: { case: "task", value },
+    });
     return encodeA2aJson(SendMessageResponseSchema, response);
   }
-  if (call.method !== getTask) throw replay.reject(`method ${JSON.stringify(call.method.name)} is not served here`);
-  return encodeA2aJson(A2aTaskSchema, taskToA2a(replay.task(readRequest(call, getTask.input, replay).id)));
+  if (call.method !== getTask)
+    throw replay.reject(
+      `method ${JSON.stringify(call.method.name)} is not served here`,
+    );
+  return encodeA2aJson(
+    A2aTaskSchema,
+    taskToA2a(replay.task(readRequest(call, getTask.input, replay).id)),
+  );
 }
 
 /**
- * Decodes a request. One that ProtoJSON or the standard does not allow is a problem of the client.
+ * Decodes a request. One that ProtoJSON or the standard does not allow is a
+ * problem of the client.
  */
-function readRequest<D extends DescMessage>({ json }: A2aCall, schema: D, replay: Replay): MessageShape<D> {
+function readRequest<D extends DescMessage>(
+  { json }: A2aCall,
+  schema: D,
+  replay: Replay,
+): MessageShape<D> {
   try {
     const request = decodeA2aJson(schema, json);
     const [missing] = missingFields(schema, request);
     if (missing === undefined) return request;
     throw new Error(`${missing.field} ${missing.description}`);
   } catch (reason) {
-    throw replay.reject(`${schema.name} is not valid: ${reason instanceof Error ? reason.message : reason}`);
+    throw replay.reject(
+      `${schema.name} is not valid: ${reason instanceof Error ? reason.message : reason}`,
+    );
   }
 }
 
@@ -192,10 +261,13 @@ async function writeStream(
   call: A2aCall,
 ): Promise<void> {
   response.setHeader("content-type", "text/event-stream");
-  // The two versions of HTTP have overloads of `write` that TypeScript cannot unite.
+  // The two versions of HTTP have overloads of `write` that TypeScript cannot
+  // unite.
   const writable: { write(text: string): boolean } = response;
   for await (const { response: element, id } of elements) {
-    const data = call.encodeResult(encodeA2aJson(StreamResponseSchema, element));
+    const data = call.encodeResult(
+      encodeA2aJson(StreamResponseSchema, element),
+    );
     writable.write(`id: ${id}\ndata: ${data}\n\n`);
   }
   response.end();

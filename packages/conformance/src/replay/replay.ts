@@ -16,10 +16,11 @@ import {
 } from "@devtool/schema";
 
 /**
- * A recorded conversation that is played to one client: it accepts the client's messages and
- * returns the events that followed each in the recording.
+ * A recorded conversation that is played to one client: it accepts the client's
+ * messages and returns the events that followed each in the recording.
  *
- * Mistakes of the client are collected in `problems` and also returned to the client as errors.
+ * Mistakes of the client are collected in `problems` and also returned to the
+ * client as errors.
  */
 export class Replay {
   /**
@@ -62,7 +63,10 @@ export class Replay {
    * The events played so far that the protocol has a form for.
    */
   get shown(): readonly TaskEvent[] {
-    return this.#log.filter(({ sequence }) => this.#snapshots.has(sequence) || !this.#hidden.has(sequence));
+    return this.#log.filter(
+      ({ sequence }) =>
+        this.#snapshots.has(sequence) || !this.#hidden.has(sequence),
+    );
   }
 
   /**
@@ -91,7 +95,10 @@ export class Replay {
    */
   task(taskId: string): Task {
     if (this.#log.length === 0 || this.#log[0]?.taskId !== taskId) {
-      throw this.reject(`task ${JSON.stringify(taskId)} does not exist`, Code.NotFound);
+      throw this.reject(
+        `task ${JSON.stringify(taskId)} does not exist`,
+        Code.NotFound,
+      );
     }
     return this.taskAt(BigInt(this.#log.length));
   }
@@ -104,26 +111,46 @@ export class Replay {
   }
 
   /**
-   * Accepts a message and returns the sequence before its exchange. A message with a known id is a
-   * retry (STREAM-7). Throws if the message is not the recorded one.
+   * Accepts a message and returns the sequence before its exchange. A message
+   * with a known id is a retry (STREAM-7). Throws if the message is not the
+   * recorded one.
    */
-  acceptMessage({ message, taskId }: Pick<SendMessageRequest, "message" | "taskId">): bigint {
-    if (!message || message.messageId === "") throw this.reject("the message has no id");
+  acceptMessage({
+    message,
+    taskId,
+  }: Pick<SendMessageRequest, "message" | "taskId">): bigint {
+    if (!message || message.messageId === "")
+      throw this.reject("the message has no id");
     const { messageId } = message;
     const known = this.#starts.get(messageId);
     if (known !== undefined) return BigInt(known);
     const exchange = this.#exchanges[this.#starts.size];
-    if (!exchange) throw this.reject("a message came after the conversation was over");
+    if (!exchange)
+      throw this.reject("a message came after the conversation was over");
     const expectedId = this.#log[0]?.taskId ?? "";
-    if (taskId !== expectedId) throw this.reject(`the message must name task "${expectedId}": it names "${taskId}"`);
+    if (taskId !== expectedId)
+      throw this.reject(
+        `the message must name task "${expectedId}": it names "${taskId}"`,
+      );
     const recorded = exchange[0] && messageIn(exchange[0]);
     if (!recorded) throw new Error("an exchange must begin with a message");
     for (const part of message.parts) this.#assertShown(part);
     // A client may name the question that it answers, or not.
-    const parts = message.parts.map((part) => ({ ...part, shownDigest: new Uint8Array() }));
+    const parts = message.parts.map((part) => ({
+      ...part,
+      shownDigest: new Uint8Array(),
+    }));
     const actual = create(MessageSchema, { parts });
-    if (!equals(MessageSchema, actual, create(MessageSchema, { parts: recorded.parts }))) {
-      throw this.reject(`the message must hold ${describeParts(recorded)}: it holds ${describeParts(message)}`);
+    if (
+      !equals(
+        MessageSchema,
+        actual,
+        create(MessageSchema, { parts: recorded.parts }),
+      )
+    ) {
+      throw this.reject(
+        `the message must hold ${describeParts(recorded)}: it holds ${describeParts(message)}`,
+      );
     }
     const start = this.#log.length;
     this.#starts.set(messageId, start);
@@ -144,12 +171,16 @@ export class Replay {
   }
 
   /**
-   * Yields the events after a sequence, and those to come, until the task has ended.
+   * Yields the events after a sequence, and those to come, until the task has
+   * ended.
    */
   async *follow(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
-    const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    const aborted = new Promise<void>((resolve) =>
+      signal.addEventListener("abort", () => resolve(), { once: true }),
+    );
     let position = Number(after);
-    if (position > this.#log.length) throw this.reject(`event ${after} was not sent`, Code.OutOfRange);
+    if (position > this.#log.length)
+      throw this.reject(`event ${after} was not sent`, Code.OutOfRange);
     while (!signal.aborted) {
       const nextEvents = this.#nextEvents.promise;
       for (const event of this.#log.slice(position)) {
@@ -169,16 +200,27 @@ export class Replay {
     return new ConnectError(problem, code);
   }
 
-  /** Rejects an answer that names another question than its call asked last (TOOL-11). */
+  /**
+   * Rejects an answer that names another question than its call asked last
+   * (TOOL-11).
+   */
   #assertShown({ content, shownDigest }: Part): void {
     if (content.case !== "confirmation" || shownDigest.length === 0) return;
     const { toolCallId } = content.value;
     const asked = this.#log.findLast(
-      ({ payload }) => payload.case === "toolCall" && payload.value.toolCallId === toolCallId,
+      ({ payload }) =>
+        payload.case === "toolCall" && payload.value.toolCallId === toolCallId,
     );
     const { digest = new Uint8Array() } = asked?.toolCallDetail ?? {};
-    if (digest.length === shownDigest.length && digest.every((byte, index) => byte === shownDigest[index])) return;
-    throw this.reject(`the answer to ${toolCallId} has the digest of another question`, Code.FailedPrecondition);
+    if (
+      digest.length === shownDigest.length &&
+      digest.every((byte, index) => byte === shownDigest[index])
+    )
+      return;
+    throw this.reject(
+      `the answer to ${toolCallId} has the digest of another question`,
+      Code.FailedPrecondition,
+    );
   }
 }
 
@@ -187,7 +229,10 @@ function messageIn({ payload }: TaskEvent): Message | undefined {
   return payload.case === "message" ? payload.value : undefined;
 }
 
-function withSentMessage(event: TaskEvent, { messageId, parts }: Message): TaskEvent {
+function withSentMessage(
+  event: TaskEvent,
+  { messageId, parts }: Message,
+): TaskEvent {
   const recorded = messageIn(event);
   if (!recorded) return event;
   const message = { ...recorded, role: Role.USER, messageId, parts };

@@ -67,8 +67,8 @@ export interface ReportInput {
 /**
  * Builds the report of a suite from its results and the list of known failures.
  *
- * A listed case that passes, or that does not exist, is an error of the list and makes the report
- * unclean.
+ * A listed case that passes, or that does not exist, is an error of the list
+ * and makes the report unclean.
  *
  * ```ts
  * const results = await Array.fromAsync(runServerSuite(subject, signal));
@@ -76,17 +76,33 @@ export interface ReportInput {
  * console.log(reportTable(report));
  * ```
  */
-export function createReport({ suite, subject, results, known = NONE, time }: ReportInput): Report {
+export function createReport({
+  suite,
+  subject,
+  results,
+  known = NONE,
+  time,
+}: ReportInput): Report {
   const { name, agent, agentVersion, binding = NO_BINDING } = subject;
   const listed = knownFailuresFor(known, binding);
-  const stray = listed.filter(({ id }) => !results.some((result) => result.id === id));
+  const stray = listed.filter(
+    ({ id }) => !results.some((result) => result.id === id),
+  );
   const cases = [
     ...results.map((result) =>
-      caseReport(result, listed.find(({ id }) => id === result.id)?.reason ?? readingOf(result)),
+      caseReport(
+        result,
+        listed.find(({ id }) => id === result.id)?.reason ?? readingOf(result),
+      ),
     ),
     ...stray.map(({ id }) => {
-      const reason = "is listed as known to fail, and there is no such case: remove it from the list";
-      return create(CaseReportSchema, { id, outcome: Outcome.FAILED, failures: [{ reason }] });
+      const reason =
+        "is listed as known to fail, and there is no such case: remove it from the list";
+      return create(CaseReportSchema, {
+        id,
+        outcome: Outcome.FAILED,
+        failures: [{ reason }],
+      });
     }),
   ];
   return create(ReportSchema, {
@@ -100,7 +116,11 @@ export function createReport({ suite, subject, results, known = NONE, time }: Re
     time: timestampFromDate(time),
     cases,
     requirements: Object.entries(REQUIREMENTS)
-      .filter(([, requirement]) => (requirement.protocolVersion ?? binding.protocolVersion) === binding.protocolVersion)
+      .filter(
+        ([, requirement]) =>
+          (requirement.protocolVersion ?? binding.protocolVersion) ===
+          binding.protocolVersion,
+      )
       .map(([id, requirement]) => requirementReport(id, requirement, cases)),
   });
 }
@@ -109,29 +129,41 @@ const NO_BINDING = { name: "", protocolVersion: "" } as const;
 const NONE: KnownFailing = create(KnownFailingSchema);
 
 /**
- * Returns whether a report has nothing that needs attention: no failure, and no error of the list.
+ * Returns whether a report has nothing that needs attention: no failure, and no
+ * error of the list.
  */
 export function isClean({ cases }: Report): boolean {
-  return cases.every(({ outcome }) => outcome !== Outcome.FAILED && outcome !== Outcome.PASSED_THOUGH_KNOWN);
+  return cases.every(
+    ({ outcome }) =>
+      outcome !== Outcome.FAILED && outcome !== Outcome.PASSED_THOUGH_KNOWN,
+  );
 }
 
 function caseReport(result: CaseResult, known: string | undefined): CaseReport {
   const { id, requirements, durationMs, exchanges = [] } = result;
   const failures =
-    result.failures ?? (result.status === "failed" ? [{ requirements, step: 0, reason: result.reason ?? "" }] : []);
+    result.failures ??
+    (result.status === "failed"
+      ? [{ requirements, step: 0, reason: result.reason ?? "" }]
+      : []);
   return create(CaseReportSchema, {
     id,
     requirements: [...requirements],
     ...caseOutcome(result, known),
     duration: durationFromMs(durationMs),
-    failures: failures.map(({ requirements, step, reason }) => ({ requirements: [...requirements], step, reason })),
+    failures: failures.map(({ requirements, step, reason }) => ({
+      requirements: [...requirements],
+      step,
+      reason,
+    })),
     exchanges: [...exchanges],
   });
 }
 
 /**
- * Returns the reading that a server chose where two requirements contradict each other. Such a case
- * counts as known to fail without being listed. Returns undefined if it failed in another way too.
+ * Returns the reading that a server chose where two requirements contradict
+ * each other. Such a case counts as known to fail without being listed. Returns
+ * undefined if it failed in another way too.
  */
 export function readingOf({ failures = [] }: CaseResult): string | undefined {
   const [first, ...others] = failures.map(({ reading }) => reading);
@@ -139,7 +171,8 @@ export function readingOf({ failures = [] }: CaseResult): string | undefined {
 }
 
 /**
- * Returns the outcome of a case and the reason for it. `known` is the reason why the case is known to fail.
+ * Returns the outcome of a case and the reason for it. `known` is the reason
+ * why the case is known to fail.
  */
 function caseOutcome(
   { status, reason = "" }: CaseResult,
@@ -160,21 +193,41 @@ function caseOutcome(
   }
 }
 
-function requirementReport(id: string, requirement: Requirement, cases: readonly CaseReport[]): RequirementReport {
+function requirementReport(
+  id: string,
+  requirement: Requirement,
+  cases: readonly CaseReport[],
+): RequirementReport {
   const { behaviour, source, untestedBecause } = requirement;
   const about = cases.filter(({ requirements }) => requirements.includes(id));
-  const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(id)));
+  const failing = cases.filter(({ failures }) =>
+    failures.some(({ requirements }) => requirements.includes(id)),
+  );
   const isFailed = failing.some((item) => item.outcome === Outcome.FAILED);
   const worst = isFailed ? Outcome.FAILED : failing[0]?.outcome;
   const isShown = about.some((item) => PASSED_OUTCOMES.includes(item.outcome));
   const outcome = worst ?? (isShown ? Outcome.PASSED : Outcome.SKIPPED);
   const explained = about.find(({ reason }) => reason !== "");
   const unexplained =
-    about.length === 0 ? "no case of this suite tests it" : "something before it failed in each of its cases";
-  const whySkipped = untestedBecause ?? (explained ? `${explained.id}: ${explained.reason}` : unexplained);
+    about.length === 0
+      ? "no case of this suite tests it"
+      : "something before it failed in each of its cases";
+  const whySkipped =
+    untestedBecause ??
+    (explained ? `${explained.id}: ${explained.reason}` : unexplained);
   const reason = outcome === Outcome.SKIPPED ? whySkipped : "";
   const named = [...new Set([...about, ...failing])].map((item) => item.id);
-  return create(RequirementReportSchema, { id, behaviour, source, outcome, reason, cases: named });
+  return create(RequirementReportSchema, {
+    id,
+    behaviour,
+    source,
+    outcome,
+    reason,
+    cases: named,
+  });
 }
 
-const PASSED_OUTCOMES: readonly Outcome[] = [Outcome.PASSED, Outcome.PASSED_THOUGH_KNOWN];
+const PASSED_OUTCOMES: readonly Outcome[] = [
+  Outcome.PASSED,
+  Outcome.PASSED_THOUGH_KNOWN,
+];

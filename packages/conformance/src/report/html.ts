@@ -1,5 +1,10 @@
 import { durationMs, timestampDate } from "@bufbuild/protobuf/wkt";
-import { type CaseReport, Outcome, type Report, type RequirementReport } from "@devtool/schema/conformance";
+import {
+  type CaseReport,
+  Outcome,
+  type Report,
+  type RequirementReport,
+} from "@devtool/schema/conformance";
 import { evidenceArticle } from "./evidence-html.ts";
 import { html, type Markup } from "./markup.ts";
 import { PAGE_STYLE } from "./page-style.ts";
@@ -9,8 +14,8 @@ import { RED_OUTCOMES, suiteTitle } from "./table.ts";
 import { totalsTable } from "./totals-table.ts";
 
 /**
- * Renders reports as one self-contained page of HTML. It has no scripts and loads nothing; its
- * content security policy forbids both.
+ * Renders reports as one self-contained page of HTML. It has no scripts and
+ * loads nothing; its content security policy forbids both.
  */
 export function htmlPage(reports: readonly Report[]): string {
   const [only, ...others] = reports;
@@ -40,10 +45,19 @@ function reportTitle(report: Report): string {
 }
 
 function reportSection(report: Report, index: number): Markup {
-  const { requirements, cases, subject, agentVersion, kitVersion, time } = report;
-  const when = time ? `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
-  const facts = [subject, agentVersion && `version ${agentVersion}`, `kit ${kitVersion}`, when];
-  const anchorOf: AnchorOf = (item) => `case-${index}-${item.id.replaceAll(/[^\w-]/g, "-")}`;
+  const { requirements, cases, subject, agentVersion, kitVersion, time } =
+    report;
+  const when = time
+    ? `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC`
+    : "";
+  const facts = [
+    subject,
+    agentVersion && `version ${agentVersion}`,
+    `kit ${kitVersion}`,
+    when,
+  ];
+  const anchorOf: AnchorOf = (item) =>
+    `case-${index}-${item.id.replaceAll(/[^\w-]/g, "-")}`;
   return html`<section>
 <h1>${reportTitle(report)}</h1>
 <p class="facts">${facts.filter((fact) => fact !== "").map((fact) => html`<span>${fact}</span>`)}</p>
@@ -72,16 +86,31 @@ type AnchorOf = (item: CaseReport) => string;
 /**
  * Renders the cases with one of the outcomes, with their evidence.
  */
-function evidence(title: string, report: Report, outcomes: readonly Outcome[], anchorOf: AnchorOf): Markup {
-  const cases = report.cases.filter(({ outcome }) => outcomes.includes(outcome));
+function evidence(
+  title: string,
+  report: Report,
+  outcomes: readonly Outcome[],
+  anchorOf: AnchorOf,
+): Markup {
+  const cases = report.cases.filter(({ outcome }) =>
+    outcomes.includes(outcome),
+  );
   if (cases.length === 0) return html``;
   return html`<h2>${title}</h2>
 ${cases.map((item) => evidenceArticle(item, report, anchorOf(item)))}`;
 }
 
-function requirementRow(item: RequirementReport, cases: readonly CaseReport[], anchorOf: AnchorOf): ResultRow {
-  const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(item.id)));
-  const links = failing.map((one) => html`<a href="#${anchorOf(one)}">${one.id}</a>`);
+function requirementRow(
+  item: RequirementReport,
+  cases: readonly CaseReport[],
+  anchorOf: AnchorOf,
+): ResultRow {
+  const failing = cases.filter(({ failures }) =>
+    failures.some(({ requirements }) => requirements.includes(item.id)),
+  );
+  const links = failing.map(
+    (one) => html`<a href="#${anchorOf(one)}">${one.id}</a>`,
+  );
   return {
     outcome: item.outcome,
     id: html`${item.id}`,
@@ -91,7 +120,10 @@ function requirementRow(item: RequirementReport, cases: readonly CaseReport[], a
   };
 }
 
-function caseRow({ id, requirements, outcome, reason, duration }: CaseReport, anchor: string): ResultRow {
+function caseRow(
+  { id, requirements, outcome, reason, duration }: CaseReport,
+  anchor: string,
+): ResultRow {
   const isShown = outcome !== Outcome.PASSED && outcome !== Outcome.SKIPPED;
   return {
     outcome,

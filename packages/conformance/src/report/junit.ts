@@ -1,11 +1,15 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
+import {
+  type CaseReport,
+  Outcome,
+  type Report,
+} from "@devtool/schema/conformance";
 import { requestText, responseText } from "./exchange-text.ts";
 import { RED_OUTCOMES, suiteTitle } from "./table.ts";
 
 /**
- * Renders reports as JUnit XML: a test suite per report and a test case per case, with the
- * exchanges of a failure as its text.
+ * Renders reports as JUnit XML: a test suite per report and a test case per
+ * case, with the exchanges of a failure as its text.
  */
 export function junitXml(reports: readonly Report[]): string {
   const suites = reports.map((report) => {
@@ -16,11 +20,15 @@ export function junitXml(reports: readonly Report[]): string {
       name,
       hostname: subject,
       tests: cases.length,
-      failures: cases.filter(({ outcome }) => RED_OUTCOMES.includes(outcome)).length,
-      skipped: cases.filter(({ outcome }) => SKIPPED_OUTCOMES.includes(outcome)).length,
+      failures: cases.filter(({ outcome }) => RED_OUTCOMES.includes(outcome))
+        .length,
+      skipped: cases.filter(({ outcome }) => SKIPPED_OUTCOMES.includes(outcome))
+        .length,
       errors: 0,
       time: seconds.toFixed(3),
-      timestamp: new Date(Number(time?.seconds ?? 0n) * 1000).toISOString().slice(0, 19),
+      timestamp: new Date(Number(time?.seconds ?? 0n) * 1000)
+        .toISOString()
+        .slice(0, 19),
     };
     return `  <testsuite ${attributes(counts)}>\n${cases.map((item) => caseXml(item, name)).join("\n")}\n  </testsuite>`;
   });
@@ -31,12 +39,15 @@ export function junitXml(reports: readonly Report[]): string {
 function caseXml(item: CaseReport, classname: string): string {
   const open = `    <testcase ${attributes({ name: item.id, classname, time: secondsOf(item).toFixed(3) })}`;
   if (SKIPPED_OUTCOMES.includes(item.outcome)) {
-    const known = item.outcome === Outcome.KNOWN_FAILING ? "known to fail: " : "";
+    const known =
+      item.outcome === Outcome.KNOWN_FAILING ? "known to fail: " : "";
     return `${open}><skipped ${attributes({ message: `${known}${item.reason}` })}/></testcase>`;
   }
   if (!RED_OUTCOMES.includes(item.outcome)) return `${open}/>`;
   const reasons = [
-    ...item.failures.map(({ requirements, reason }) => `${requirements.join(" ")}: ${reason}`),
+    ...item.failures.map(
+      ({ requirements, reason }) => `${requirements.join(" ")}: ${reason}`,
+    ),
     item.reason,
   ];
   const given = reasons.filter((reason) => reason !== "");
@@ -50,7 +61,10 @@ function caseXml(item: CaseReport, classname: string): string {
   return `${open}>${failure}</testcase>`;
 }
 
-const SKIPPED_OUTCOMES: readonly Outcome[] = [Outcome.SKIPPED, Outcome.KNOWN_FAILING];
+const SKIPPED_OUTCOMES: readonly Outcome[] = [
+  Outcome.SKIPPED,
+  Outcome.KNOWN_FAILING,
+];
 
 function secondsOf({ duration }: CaseReport): number {
   return duration ? durationMs(duration) / 1000 : 0;
@@ -63,7 +77,8 @@ function attributes(values: Readonly<Record<string, string | number>>): string {
 }
 
 /**
- * Escapes a text for XML. Characters that XML 1.0 cannot contain are shown as their code.
+ * Escapes a text for XML. Characters that XML 1.0 cannot contain are shown as
+ * their code.
  */
 function escapeXml(text: string): string {
   return text

@@ -35,7 +35,8 @@ const SIGNS: Readonly<Record<Outcome, string>> = {
 };
 
 /**
- * Renders an outcome as a sign and a word, so that nothing depends on its colour.
+ * Renders an outcome as a sign and a word, so that nothing depends on its
+ * colour.
  */
 export function outcomeMark(outcome: Outcome): Markup {
   return html`<span class="mark ${OUTCOME_CLASSES[outcome]}"><span aria-hidden="true">${SIGNS[outcome]}</span> ${OUTCOME_NAMES[outcome]}</span>`;

@@ -1,8 +1,8 @@
 import { html, type Markup } from "./markup.ts";
 
 /**
- * The style of the page: in light and dark mode, on small screens, and in print, where everything
- * is open.
+ * The style of the page: in light and dark mode, on small screens, and in
+ * print, where everything is open.
  */
 export const PAGE_STYLE: Markup = html`<style>
 :root { color-scheme: light dark; --ink: light-dark(#1c1e21, #e6e6e3); --soft: light-dark(#5c6066, #a2a5a8);

@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { KnownFailingSchema, Outcome, type Report } from "@devtool/schema/conformance";
+import {
+  KnownFailingSchema,
+  Outcome,
+  type Report,
+} from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import type { Binding } from "../binding/binding.ts";
@@ -20,7 +24,12 @@ const BINDING: Binding = {
 
 const REASON = 'the text must be "<b>&": got \u0000\u202e';
 const RESULTS: readonly CaseResult[] = [
-  { id: "good", requirements: ["A2A1-GET", "A2A1-SEND"], status: "passed", durationMs: 12 },
+  {
+    id: "good",
+    requirements: ["A2A1-GET", "A2A1-SEND"],
+    status: "passed",
+    durationMs: 12,
+  },
   {
     id: "bad",
     requirements: ["A2A1-GET", "A2A1-LIST"],
@@ -29,7 +38,13 @@ const RESULTS: readonly CaseResult[] = [
     failures: [{ requirements: ["A2A1-LIST"], step: 2, reason: REASON }],
     exchanges: [],
   },
-  { id: "left", requirements: ["A2A1-CANCEL"], status: "skipped", reason: "the card does not claim it", durationMs: 0 },
+  {
+    id: "left",
+    requirements: ["A2A1-CANCEL"],
+    status: "skipped",
+    reason: "the card does not claim it",
+    durationMs: 0,
+  },
 ];
 
 interface Entry {
@@ -39,9 +54,22 @@ interface Entry {
 }
 
 function report(failures: readonly Entry[] = []): Report {
-  const known = create(KnownFailingSchema, { failures: failures.map((entry) => ({ reason: "why", ...entry })) });
-  const subject = { name: "http://agent.example", agent: "agent", agentVersion: "2", binding: BINDING };
-  return createReport({ suite: "A2A 1.0 server", subject, results: RESULTS, known, time: new Date(0) });
+  const known = create(KnownFailingSchema, {
+    failures: failures.map((entry) => ({ reason: "why", ...entry })),
+  });
+  const subject = {
+    name: "http://agent.example",
+    agent: "agent",
+    agentVersion: "2",
+    binding: BINDING,
+  };
+  return createReport({
+    suite: "A2A 1.0 server",
+    subject,
+    results: RESULTS,
+    known,
+    time: new Date(0),
+  });
 }
 
 function outcomeOf({ requirements }: Report, id: string): Outcome | undefined {
@@ -58,13 +86,25 @@ describe("a report", () => {
     expect(outcomeOf(made, "A2A1-LIST")).toBe(Outcome.FAILED);
     expect(outcomeOf(made, "A2A1-GET")).toBe(Outcome.PASSED);
     expect(outcomeOf(made, "A2A1-CANCEL")).toBe(Outcome.SKIPPED);
-    expect(made.requirements.some(({ id }) => id.startsWith("A2A03-"))).toBe(false);
+    expect(made.requirements.some(({ id }) => id.startsWith("A2A03-"))).toBe(
+      false,
+    );
     expect(isClean(made)).toBe(false);
   });
 
   it("does not pass a requirement that only a failed case would have shown", () => {
-    const subject = { name: "u", agent: "", agentVersion: "", binding: BINDING };
-    const made = createReport({ suite: "s", subject, results: RESULTS.slice(1), time: new Date(0) });
+    const subject = {
+      name: "u",
+      agent: "",
+      agentVersion: "",
+      binding: BINDING,
+    };
+    const made = createReport({
+      suite: "s",
+      subject,
+      results: RESULTS.slice(1),
+      time: new Date(0),
+    });
     expect(outcomeOf(made, "A2A1-GET")).toBe(Outcome.SKIPPED);
   });
 
@@ -78,14 +118,25 @@ describe("a report", () => {
     expect(isClean(report([{ id: "bad" }, { id: "good" }]))).toBe(false);
     expect(isClean(report([{ id: "bad" }, { id: "gone" }]))).toBe(false);
     expect(
-      isClean(report([{ id: "bad" }, { id: "gone", binding: "GRPC" }, { id: "old", protocolVersion: "0.3" }])),
+      isClean(
+        report([
+          { id: "bad" },
+          { id: "gone", binding: "GRPC" },
+          { id: "old", protocolVersion: "0.3" },
+        ]),
+      ),
     ).toBe(true);
   });
 
   it("refuses a list with a missing reason, a duplicate or an unknown field", () => {
-    expect(() => readKnownFailing('{"failures":[{"id":"a"}]}')).toThrow('known failure "a" has no reason');
-    const twice = '{"failures":[{"id":"a","reason":"x"},{"id":"a","reason":"y"}]}';
-    expect(() => readKnownFailing(twice)).toThrow('known failure "a" is listed twice');
+    expect(() => readKnownFailing('{"failures":[{"id":"a"}]}')).toThrow(
+      'known failure "a" has no reason',
+    );
+    const twice =
+      '{"failures":[{"id":"a","reason":"x"},{"id":"a","reason":"y"}]}';
+    expect(() => readKnownFailing(twice)).toThrow(
+      'known failure "a" is listed twice',
+    );
     expect(() => readKnownFailing('{"failing":[]}')).toThrow("failing");
   });
 
@@ -101,17 +152,32 @@ describe("a report", () => {
 
   it("as JUnit XML has counts, and escapes what XML cannot contain", () => {
     const xml = junitXml([report()]);
-    expect(xml).toContain('tests="3" failures="1" skipped="1" errors="0" time="1.512"');
-    expect(xml).toContain("the text must be &quot;&lt;b&gt;&amp;&quot;: got \\u{0}\u202e");
+    expect(xml).toContain(
+      'tests="3" failures="1" skipped="1" errors="0" time="1.512"',
+    );
+    expect(xml).toContain(
+      "the text must be &quot;&lt;b&gt;&amp;&quot;: got \\u{0}\u202e",
+    );
     expect(xml).not.toContain("\u0000");
   });
 
   it("of a program is named after its suite, and has no requirements of servers", () => {
     const subject = { name: "node program.js", agent: "Zig", agentVersion: "" };
-    const made = createReport({ suite: "JSON", subject, results: [], time: new Date(0) });
-    expect(made).toMatchObject({ subject: "node program.js", protocolVersion: "", binding: "" });
+    const made = createReport({
+      suite: "JSON",
+      subject,
+      results: [],
+      time: new Date(0),
+    });
+    expect(made).toMatchObject({
+      subject: "node program.js",
+      protocolVersion: "",
+      binding: "",
+    });
     expect(made.requirements.map(({ id }) => id)).toContain("JSON-1");
-    expect(made.requirements.filter(({ id }) => id.startsWith("A2A"))).toEqual([]);
+    expect(made.requirements.filter(({ id }) => id.startsWith("A2A"))).toEqual(
+      [],
+    );
     expect(junitXml([made])).toContain('<testsuite name="JSON" ');
     expect(htmlPage([made])).toContain("<h1>Zig: JSON</h1>");
   });

@@ -21,12 +21,16 @@ export interface ResultRow {
 }
 
 /**
- * Renders results as a table, worst first. Skipped ones follow in a folded table.
+ * Renders results as a table, worst first. Skipped ones follow in a folded
+ * table.
  */
-export function resultTables(rows: readonly ResultRow[], heads: readonly [string, string]): Markup {
-  const played = OUTCOME_ORDER.flatMap((outcome) => rows.filter((row) => row.outcome === outcome)).filter(
-    ({ outcome }) => outcome !== Outcome.SKIPPED,
-  );
+export function resultTables(
+  rows: readonly ResultRow[],
+  heads: readonly [string, string],
+): Markup {
+  const played = OUTCOME_ORDER.flatMap((outcome) =>
+    rows.filter((row) => row.outcome === outcome),
+  ).filter(({ outcome }) => outcome !== Outcome.SKIPPED);
   const skipped = rows.filter(({ outcome }) => outcome === Outcome.SKIPPED);
   const folded = html`<details><summary>${skipped.length} ${OUTCOME_NAMES[Outcome.SKIPPED]}, and why</summary>
 ${resultTable(skipped, heads)}
@@ -35,7 +39,10 @@ ${resultTable(skipped, heads)}
 ${skipped.length > 0 ? folded : ""}`;
 }
 
-function resultTable(rows: readonly ResultRow[], [what, aside]: readonly [string, string]): Markup {
+function resultTable(
+  rows: readonly ResultRow[],
+  [what, aside]: readonly [string, string],
+): Markup {
   const lines = rows.map(
     (row) =>
       html`<tr><td>${outcomeMark(row.outcome)}</td><th scope="row"><div class="pair"><code>${row.id}</code><span>${row.what}</span></div><div class="why">${row.why}</div></th><td>${row.aside}</td></tr>`,

@@ -12,7 +12,8 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Renders the source of a requirement with links to the documents. The source `own` has none.
+ * Renders the source of a requirement with links to the documents. The source
+ * `own` has none.
  */
 export function sourceLinks(source: string): Markup {
   const [first = "", ...rest] = source.split("; ");
@@ -20,6 +21,9 @@ export function sourceLinks(source: string): Markup {
 }
 
 function linkPart(part: string): Markup {
-  const [, address] = Object.entries(DOCUMENTS).find(([name]) => part.startsWith(name)) ?? [];
-  return address === undefined ? html`${part}` : html`<a href="${address}">${part}</a>`;
+  const [, address] =
+    Object.entries(DOCUMENTS).find(([name]) => part.startsWith(name)) ?? [];
+  return address === undefined
+    ? html`${part}`
+    : html`<a href="${address}">${part}</a>`;
 }

@@ -20,7 +20,10 @@ export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
 /**
  * The outcomes that need attention.
  */
-export const RED_OUTCOMES: readonly Outcome[] = [Outcome.FAILED, Outcome.PASSED_THOUGH_KNOWN];
+export const RED_OUTCOMES: readonly Outcome[] = [
+  Outcome.FAILED,
+  Outcome.PASSED_THOUGH_KNOWN,
+];
 
 /** The order of the outcomes in the totals. */
 const TOTALS_ORDER = [
@@ -39,8 +42,8 @@ export function suiteTitle({ suite, binding }: Report): string {
 }
 
 /**
- * Renders a report as text: a line per requirement, a line per case that is known to fail or
- * wrongly listed, and the totals.
+ * Renders a report as text: a line per requirement, a line per case that is
+ * known to fail or wrongly listed, and the totals.
  */
 export function reportTable({ requirements, cases }: Report): string {
   const width = Math.max(...requirements.map(({ id }) => id.length));
@@ -48,9 +51,15 @@ export function reportTable({ requirements, cases }: Report): string {
     const why = reason === "" ? "" : ` (${reason})`;
     return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id.padEnd(width)} ${behaviour}${why}`;
   });
-  const listed: readonly Outcome[] = [Outcome.KNOWN_FAILING, Outcome.PASSED_THOUGH_KNOWN];
-  // Only a case that is listed as known to fail, and that does not exist, has no requirements.
-  const toExplain = cases.filter((item) => listed.includes(item.outcome) || item.requirements.length === 0);
+  const listed: readonly Outcome[] = [
+    Outcome.KNOWN_FAILING,
+    Outcome.PASSED_THOUGH_KNOWN,
+  ];
+  // Only a case that is listed as known to fail, and that does not exist, has
+  // no requirements.
+  const toExplain = cases.filter(
+    (item) => listed.includes(item.outcome) || item.requirements.length === 0,
+  );
   const explained = toExplain.map(({ id, outcome, reason, failures }) => {
     const why = reason || failures.map((failure) => failure.reason).join("; ");
     return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${why}`;
@@ -64,9 +73,12 @@ export function reportTable({ requirements, cases }: Report): string {
 }
 
 /**
- * Counts the outcomes, for instance `3 passed, 1 failed`. Outcomes that do not occur are left out.
+ * Counts the outcomes, for instance `3 passed, 1 failed`. Outcomes that do not
+ * occur are left out.
  */
-function countOutcomes(items: readonly { readonly outcome: Outcome }[]): string {
+function countOutcomes(
+  items: readonly { readonly outcome: Outcome }[],
+): string {
   const counts = TOTALS_ORDER.map((outcome): [number, string] => [
     items.filter((item) => item.outcome === outcome).length,
     OUTCOME_NAMES[outcome],

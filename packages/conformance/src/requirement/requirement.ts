@@ -9,8 +9,8 @@ export interface Requirement {
    */
   readonly behaviour: string;
   /**
-   * The section of the RFC or of A2A that requires it. `own` where both leave it open and
-   * docs/wire.md decides.
+   * The section of the RFC or of A2A that requires it. `own` where both leave
+   * it open and docs/wire.md decides.
    */
   readonly source: string;
   /**
@@ -24,7 +24,8 @@ export interface Requirement {
    */
   readonly mode?: "server" | "push" | "client" | "resume";
   /**
-   * Why no case of the server suites tests the requirement. Every other requirement has a case.
+   * Why no case of the server suites tests the requirement. Every other
+   * requirement has a case.
    */
   readonly untestedBecause?: string;
 }

@@ -2,75 +2,148 @@ import type { Requirement } from "./requirement.ts";
 import { A2A_1_REQUIREMENTS, A2A_03_REQUIREMENTS } from "./requirements-a2a.ts";
 
 /**
- * The requirements of the development-tool extension by their ids (docs/wire.md).
+ * The requirements of the development-tool extension by their ids
+ * (docs/wire.md).
  */
 const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "CARD-1": {
-    behaviour: "the card is at both well-known paths and declares the extension",
+    behaviour:
+      "the card is at both well-known paths and declares the extension",
     source: "RFC, Agent card; A2A 0.3 §5",
   },
-  "CARD-2": { behaviour: "the version is in the URI and follows SemVer", source: "RFC, Versioning" },
+  "CARD-2": {
+    behaviour: "the version is in the URI and follows SemVer",
+    source: "RFC, Versioning",
+  },
   "CARD-3": {
-    behaviour: "the extension stays active for a conversation; clients without it get text",
+    behaviour:
+      "the extension stays active for a conversation; clients without it get text",
     source: "A2A 0.3 extensions; own",
   },
-  "META-1": { behaviour: "custom data is keyed by the extension's URI", source: "RFC, Metadata" },
-  "META-2": {
-    behaviour: "data that the RFC has no kind or field for is keyed by a separate URI",
-    source: "own",
-    untestedBecause: "optional for a server; test/wire-docs.test.ts tests devtool's own",
+  "META-1": {
+    behaviour: "custom data is keyed by the extension's URI",
+    source: "RFC, Metadata",
   },
-  "JSON-1": { behaviour: "payloads have the RFC's snake_case names and enum names", source: "RFC, Schemas" },
+  "META-2": {
+    behaviour:
+      "data that the RFC has no kind or field for is keyed by a separate URI",
+    source: "own",
+    untestedBecause:
+      "optional for a server; test/wire-docs.test.ts tests devtool's own",
+  },
+  "JSON-1": {
+    behaviour: "payloads have the RFC's snake_case names and enum names",
+    source: "RFC, Schemas",
+  },
   "JSON-2": {
     behaviour:
       "defaults may be omitted and both spellings of fields are read; decisions are read strictly; sizes are limited",
     source: "own",
   },
-  "JSON-3": { behaviour: "integers that a double cannot represent are strings", source: "own" },
-  "SESSION-1": { behaviour: "the first message names a workspace, which is validated", source: "RFC, Initialization" },
-  "SESSION-2": { behaviour: "settings hold for the whole context", source: "own" },
+  "JSON-3": {
+    behaviour: "integers that a double cannot represent are strings",
+    source: "own",
+  },
+  "SESSION-1": {
+    behaviour: "the first message names a workspace, which is validated",
+    source: "RFC, Initialization",
+  },
+  "SESSION-2": {
+    behaviour: "settings hold for the whole context",
+    source: "own",
+  },
   "SESSION-3": {
-    behaviour: "settings beyond the RFC are keyed by a separate URI and can only restrict",
+    behaviour:
+      "settings beyond the RFC are keyed by a separate URI and can only restrict",
     source: "own",
   },
   "SESSION-4": {
-    behaviour: "the model, the approval mode and the agent's options may change with a message",
+    behaviour:
+      "the model, the approval mode and the agent's options may change with a message",
     source: "own",
   },
-  "SESSION-5": { behaviour: "a session belongs to one agent; an unknown agent is an error", source: "own" },
+  "SESSION-5": {
+    behaviour: "a session belongs to one agent; an unknown agent is an error",
+    source: "own",
+  },
   "STREAM-1": {
-    behaviour: "a stream starts with the task or a status and ends with a final update",
+    behaviour:
+      "a stream starts with the task or a status and ends with a final update",
     source: "A2A 0.3 §7.2",
   },
-  "STREAM-2": { behaviour: "each kind of event carries its payload", source: "RFC, DevelopmentToolEvent" },
-  "STREAM-3": { behaviour: "events have ids; a stream resumes after an id without gaps or duplicates", source: "own" },
-  "STREAM-4": { behaviour: "the example of Appendix A is played in order", source: "RFC, Appendix A" },
-  "STREAM-5": { behaviour: "a message continues a completed task", source: "RFC" },
-  "STREAM-6": { behaviour: "disconnecting does not stop a task; cancel does", source: "A2A 0.3 §7.4" },
-  "STREAM-7": { behaviour: "sending the same message again is a retry", source: "own" },
-  "STREAM-8": {
-    behaviour: "a message to a busy task is queued, processed in order, and can be withdrawn until then",
+  "STREAM-2": {
+    behaviour: "each kind of event carries its payload",
+    source: "RFC, DevelopmentToolEvent",
+  },
+  "STREAM-3": {
+    behaviour:
+      "events have ids; a stream resumes after an id without gaps or duplicates",
     source: "own",
   },
-  "STREAM-9": { behaviour: "an answer has only its own exchange, the task has all of them", source: "own" },
-  "TOOL-1": { behaviour: "each update has the whole call; its status never moves back", source: "RFC, ToolCall" },
+  "STREAM-4": {
+    behaviour: "the example of Appendix A is played in order",
+    source: "RFC, Appendix A",
+  },
+  "STREAM-5": {
+    behaviour: "a message continues a completed task",
+    source: "RFC",
+  },
+  "STREAM-6": {
+    behaviour: "disconnecting does not stop a task; cancel does",
+    source: "A2A 0.3 §7.4",
+  },
+  "STREAM-7": {
+    behaviour: "sending the same message again is a retry",
+    source: "own",
+  },
+  "STREAM-8": {
+    behaviour:
+      "a message to a busy task is queued, processed in order, and can be withdrawn until then",
+    source: "own",
+  },
+  "STREAM-9": {
+    behaviour: "an answer has only its own exchange, the task has all of them",
+    source: "own",
+  },
+  "TOOL-1": {
+    behaviour: "each update has the whole call; its status never moves back",
+    source: "RFC, ToolCall",
+  },
   "TOOL-2": {
     behaviour: "all questions of a step are sent before one input-required",
     source: "RFC, ConfirmationRequest",
   },
-  "TOOL-3": { behaviour: "confirmation details match the kind of tool", source: "RFC, ConfirmationRequest" },
-  "TOOL-4": { behaviour: "only options that apply are offered, and each works", source: "RFC, ConfirmationOption" },
+  "TOOL-3": {
+    behaviour: "confirmation details match the kind of tool",
+    source: "RFC, ConfirmationRequest",
+  },
+  "TOOL-4": {
+    behaviour: "only options that apply are offered, and each works",
+    source: "RFC, ConfirmationOption",
+  },
   "TOOL-5": {
-    behaviour: "an invalid answer is an error and changes nothing; the first valid answer counts",
+    behaviour:
+      "an invalid answer is an error and changes nothing; the first valid answer counts",
     source: "RFC, ToolCallConfirmation",
   },
-  "TOOL-6": { behaviour: "the user's content replaces the proposed one", source: "RFC, ModifiedFileDetails" },
-  "TOOL-7": { behaviour: "live output is complete, coalesced and limited", source: "RFC, ToolCall" },
-  "TOOL-8": { behaviour: "a failure has a type from a closed list", source: "RFC, ErrorDetails" },
+  "TOOL-6": {
+    behaviour: "the user's content replaces the proposed one",
+    source: "RFC, ModifiedFileDetails",
+  },
+  "TOOL-7": {
+    behaviour: "live output is complete, coalesced and limited",
+    source: "RFC, ToolCall",
+  },
+  "TOOL-8": {
+    behaviour: "a failure has a type from a closed list",
+    source: "RFC, ErrorDetails",
+  },
   "TOOL-9": {
-    behaviour: "the stages of a call are in order, and its digest identifies what was shown",
+    behaviour:
+      "the stages of a call are in order, and its digest identifies what was shown",
     source: "own",
-    untestedBecause: "optional for a server; test/wire-docs.test.ts tests devtool's own",
+    untestedBecause:
+      "optional for a server; test/wire-docs.test.ts tests devtool's own",
   },
   "TOOL-10": {
     behaviour: "a question of a running call is a call of its own",
@@ -79,32 +152,49 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
       "needs a tool that asks while it runs; test/wire-docs.test.ts tests devtool's own with an MCP server",
   },
   "TOOL-11": {
-    behaviour: "an answer that names its question is refused when the call asks another one",
+    behaviour:
+      "an answer that names its question is refused when the call asks another one",
     source: "own",
   },
   "TOOL-12": {
-    behaviour: "arguments that the user changed are checked, and asked about before they run",
+    behaviour:
+      "arguments that the user changed are checked, and asked about before they run",
     source: "own",
   },
-  "CMD-1": { behaviour: "commands and sub-commands are listed and executed", source: "RFC, Slash commands" },
-  "CMD-2": { behaviour: "a command that cannot start reports why", source: "RFC, CommandExecutionStatus" },
+  "CMD-1": {
+    behaviour: "commands and sub-commands are listed and executed",
+    source: "RFC, Slash commands",
+  },
+  "CMD-2": {
+    behaviour: "a command that cannot start reports why",
+    source: "RFC, CommandExecutionStatus",
+  },
   "CMD-3": { behaviour: "the built-in commands exist", source: "own" },
   "PUSH-1": {
-    behaviour: "the events of a task are posted to its configs, at least once and in order",
+    behaviour:
+      "the events of a task are posted to its configs, at least once and in order",
     source: "A2A 0.3 §9.5; own",
     mode: "push",
-    untestedBecause: "the push suite tests it, with a receiver that the server can reach",
+    untestedBecause:
+      "the push suite tests it, with a receiver that the server can reach",
   },
-  "PUSH-2": { behaviour: "a forbidden webhook target is refused when it is set", source: "own" },
+  "PUSH-2": {
+    behaviour: "a forbidden webhook target is refused when it is set",
+    source: "own",
+  },
   "ERR-1": {
     behaviour: "errors have the codes of the specifications and name the field",
     source: "JSON-RPC 2.0; A2A 0.3 §8",
   },
-  "ERR-2": { behaviour: "a request over a limit gets an error that names the limit", source: "own" },
+  "ERR-2": {
+    behaviour: "a request over a limit gets an error that names the limit",
+    source: "own",
+  },
 };
 
 /**
- * Every requirement by its id: of A2A 0.3, of A2A 1.0, and of the development-tool extension.
+ * Every requirement by its id: of A2A 0.3, of A2A 1.0, and of the
+ * development-tool extension.
  */
 export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   ...A2A_03_REQUIREMENTS,

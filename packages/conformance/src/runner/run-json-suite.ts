@@ -1,14 +1,18 @@
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { type Golden, type GoldenSuite, GoldenSuiteSchema } from "@devtool/schema/conformance";
+import {
+  type Golden,
+  type GoldenSuite,
+  GoldenSuiteSchema,
+} from "@devtool/schema/conformance";
 import { messageInequality } from "../match/message-json.ts";
 import { valueToJson } from "../match/variables.ts";
 import { type CaseResult, elapsedMs } from "../play/case-result.ts";
 import goldenSuite from "../suites/golden-rfc.json" with { type: "json" };
 
 /**
- * A reader and writer of the RFC's messages, to be tested. Every function throws for input that it
- * refuses.
+ * A reader and writer of the RFC's messages, to be tested. Every function
+ * throws for input that it refuses.
  */
 export interface JsonCodec {
   /**
@@ -26,7 +30,8 @@ export interface JsonCodec {
 }
 
 /**
- * Returns the golden documents, as data: at least one for every message of the RFC.
+ * Returns the golden documents, as data: at least one for every message of the
+ * RFC.
  */
 export function jsonGoldens(): GoldenSuite {
   return fromJson(GoldenSuiteSchema, goldenSuite);
@@ -40,19 +45,30 @@ export function runJsonSuite(codec: JsonCodec): CaseResult[] {
     const start = performance.now();
     const reason = goldenProblem(golden, codec);
     const id = `json/${golden.type.split(".").at(-1)}-${index}`;
-    const result = { id, requirements: ["JSON-1", "JSON-2"], durationMs: elapsedMs(start) };
-    return reason === undefined ? { ...result, status: "passed" } : { ...result, status: "failed", reason };
+    const result = {
+      id,
+      requirements: ["JSON-1", "JSON-2"],
+      durationMs: elapsedMs(start),
+    };
+    return reason === undefined
+      ? { ...result, status: "passed" }
+      : { ...result, status: "failed", reason };
   });
 }
 
-function goldenProblem({ type, json, binary, lenient, equivalent, bad }: Golden, codec: JsonCodec): string | undefined {
+function goldenProblem(
+  { type, json, binary, lenient, equivalent, bad }: Golden,
+  codec: JsonCodec,
+): string | undefined {
   const expected = valueToJson(json);
   for (const form of [json, ...lenient, ...equivalent].map(valueToJson)) {
     const rewritten = resultOrMessage(() => codec.rewrite(type, form));
     const problem = messageInequality(type, expected, rewritten);
     if (problem !== undefined) return `${JSON.stringify(form)}: ${problem}`;
   }
-  const written = resultOrMessage(() => base64Encode(codec.toBinary(type, expected)));
+  const written = resultOrMessage(() =>
+    base64Encode(codec.toBinary(type, expected)),
+  );
   const golden = base64Encode(binary);
   if (written !== golden) return `the binary must be ${golden}: got ${written}`;
   const read = resultOrMessage(() => codec.fromBinary(type, binary));
@@ -60,9 +76,13 @@ function goldenProblem({ type, json, binary, lenient, equivalent, bad }: Golden,
   if (problem !== undefined) return problem;
   for (const { json: badJson, says } of bad) {
     const input = valueToJson(badJson);
-    const outcome = resultOrMessage(() => ({ accepted: codec.rewrite(type, input) }));
-    if (typeof outcome !== "string") return `${JSON.stringify(input)} must be refused`;
-    if (!outcome.includes(says)) return `the error for ${JSON.stringify(input)} must say ${says}: got ${outcome}`;
+    const outcome = resultOrMessage(() => ({
+      accepted: codec.rewrite(type, input),
+    }));
+    if (typeof outcome !== "string")
+      return `${JSON.stringify(input)} must be refused`;
+    if (!outcome.includes(says))
+      return `the error for ${JSON.stringify(input)} must say ${says}: got ${outcome}`;
   }
   return undefined;
 }

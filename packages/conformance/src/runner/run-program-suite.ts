@@ -1,6 +1,11 @@
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { emptyTask, reduceTask, TaskEventSchema, TaskSchema } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  TaskEventSchema,
+  TaskSchema,
+} from "@devtool/schema";
 import {
   type Conversation,
   type Golden,
@@ -14,10 +19,17 @@ import { inequality, mismatch, missingInOrder } from "../match/match.ts";
 import { messageInequality } from "../match/message-json.ts";
 import { promptVariables, Variables, valueToJson } from "../match/variables.ts";
 import { type CaseResult, elapsedMs } from "../play/case-result.ts";
-import { type AskProgram, Program, type ProgramOutcome, type ProgramStreams } from "../program/program.ts";
+import {
+  type AskProgram,
+  Program,
+  type ProgramOutcome,
+  type ProgramStreams,
+} from "../program/program.ts";
 import { recordedProgram } from "../program/recorded-program.ts";
 import programSuite from "../suites/program.json" with { type: "json" };
-import scriptedPrompts from "../suites/scripted-prompts.json" with { type: "json" };
+import scriptedPrompts from "../suites/scripted-prompts.json" with {
+  type: "json",
+};
 import { jsonGoldens } from "./run-json-suite.ts";
 
 /**
@@ -39,17 +51,19 @@ export interface ProgramSuiteOptions {
 }
 
 /**
- * Returns the conversations that a program must be able to have with a server, as data.
+ * Returns the conversations that a program must be able to have with a server,
+ * as data.
  */
 export function programCases(): ProgramSuite {
   return fromJson(ProgramSuiteSchema, programSuite);
 }
 
 /**
- * Plays the golden documents and the conversations with a program, and yields each result as soon
- * as it is known.
+ * Plays the golden documents and the conversations with a program, and yields
+ * each result as soon as it is known.
  *
- * Rejects if the program does not answer in time, because it cannot be asked anything more then.
+ * Rejects if the program does not answer in time, because it cannot be asked
+ * anything more then.
  */
 export async function* runProgramSuite(
   streams: ProgramStreams,
@@ -57,18 +71,33 @@ export async function* runProgramSuite(
   { server, timeoutMs = 30_000 }: ProgramSuiteOptions = {},
 ): AsyncIterable<CaseResult> {
   const program = new Program(streams);
-  for (const { id, requirements, run } of [...goldenChecks(), ...conversationChecks(server)]) {
+  for (const { id, requirements, run } of [
+    ...goldenChecks(),
+    ...conversationChecks(server),
+  ]) {
     signal.throwIfAborted();
     const start = performance.now();
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const recording = new Recording();
-    const verdict = await run(recordedProgram(program, recording), limit).catch((cause: unknown) => {
-      throw new Error(`${id}: ${cause instanceof Error ? cause.message : cause}`, { cause });
-    });
+    const verdict = await run(recordedProgram(program, recording), limit).catch(
+      (cause: unknown) => {
+        throw new Error(
+          `${id}: ${cause instanceof Error ? cause.message : cause}`,
+          { cause },
+        );
+      },
+    );
     const result = { id, requirements, durationMs: elapsedMs(start) };
     if (!verdict) yield { ...result, status: "passed" };
-    else if ("skipped" in verdict) yield { ...result, status: "skipped", reason: verdict.skipped };
-    else yield { ...result, status: "failed", reason: verdict.failed, exchanges: recording.records };
+    else if ("skipped" in verdict)
+      yield { ...result, status: "skipped", reason: verdict.skipped };
+    else
+      yield {
+        ...result,
+        status: "failed",
+        reason: verdict.failed,
+        exchanges: recording.records,
+      };
   }
 }
 
@@ -84,11 +113,14 @@ interface Check {
 /**
  * Why a case failed or was skipped. Undefined if it passed.
  */
-type Verdict = { readonly failed: string } | { readonly skipped: string } | undefined;
+type Verdict =
+  | { readonly failed: string }
+  | { readonly skipped: string }
+  | undefined;
 
 /**
- * For each golden document: a case that reads and writes it, and one for each form that must be
- * refused.
+ * For each golden document: a case that reads and writes it, and one for each
+ * form that must be refused.
  */
 function goldenChecks(): Check[] {
   return jsonGoldens().goldens.flatMap((golden, index) => {
@@ -101,13 +133,25 @@ function goldenChecks(): Check[] {
         requirements,
         async run(program, signal) {
           const json = JSON.stringify(valueToJson(refused.json));
-          const outcome = await program.ask({ case: "readJson", value: { type, json } }, signal);
+          const outcome = await program.ask(
+            { case: "readJson", value: { type, json } },
+            signal,
+          );
           if (outcome.case === "refused") return undefined;
-          return { failed: `${json} must be refused: got ${describeOutcome(outcome)}` };
+          return {
+            failed: `${json} must be refused: got ${describeOutcome(outcome)}`,
+          };
         },
       }),
     );
-    return [{ id, requirements, run: (program, signal) => checkGolden(program, golden, signal) }, ...refusals];
+    return [
+      {
+        id,
+        requirements,
+        run: (program, signal) => checkGolden(program, golden, signal),
+      },
+      ...refusals,
+    ];
   });
 }
 
@@ -119,16 +163,32 @@ async function checkGolden(
   const expected = base64Encode(binary);
   for (const form of [golden, ...equivalent].map(valueToJson)) {
     const json = JSON.stringify(form);
-    const outcome = await program.ask({ case: "readJson", value: { type, json } }, signal);
-    if (outcome.case === "binary" && base64Encode(outcome.value) === expected) continue;
+    const outcome = await program.ask(
+      { case: "readJson", value: { type, json } },
+      signal,
+    );
+    if (outcome.case === "binary" && base64Encode(outcome.value) === expected)
+      continue;
     // JSON in base64 could be taken for a binary.
-    const got = outcome.case === "json" ? `the JSON ${outcome.value}` : describeOutcome(outcome);
+    const got =
+      outcome.case === "json"
+        ? `the JSON ${outcome.value}`
+        : describeOutcome(outcome);
     return { failed: `${json}: the binary must be ${expected}: got ${got}` };
   }
-  const outcome = await program.ask({ case: "readBinary", value: { type, binary } }, signal);
-  if (outcome.case !== "json") return { failed: `the binary must become JSON: got ${describeOutcome(outcome)}` };
+  const outcome = await program.ask(
+    { case: "readBinary", value: { type, binary } },
+    signal,
+  );
+  if (outcome.case !== "json")
+    return {
+      failed: `the binary must become JSON: got ${describeOutcome(outcome)}`,
+    };
   const json = parseJsonOrUndefined(outcome.value);
-  if (json === undefined) return { failed: `the binary must become JSON: got ${JSON.stringify(outcome.value)}` };
+  if (json === undefined)
+    return {
+      failed: `the binary must become JSON: got ${JSON.stringify(outcome.value)}`,
+    };
   const problem = messageInequality(type, valueToJson(golden), json);
   return problem === undefined ? undefined : { failed: problem };
 }
@@ -140,11 +200,18 @@ function conversationChecks(server: ProgramSuiteOptions["server"]): Check[] {
     async run(program, signal) {
       if (!server) return { skipped: "no server to talk to was given" };
       const variables = new Variables(promptVariables(scriptedPrompts));
-      const value = { ...server, prompt: variables.fillText(one.prompt), answers: one.answers };
+      const value = {
+        ...server,
+        prompt: variables.fillText(one.prompt),
+        answers: one.answers,
+      };
       const outcome = await program.ask({ case: "converse", value }, signal);
-      if (outcome.case === "unsupported") return { skipped: `the program does not converse: ${outcome.value}` };
+      if (outcome.case === "unsupported")
+        return { skipped: `the program does not converse: ${outcome.value}` };
       if (outcome.case !== "conversation") {
-        return { failed: `a conversation must be returned: got ${describeOutcome(outcome)}` };
+        return {
+          failed: `a conversation must be returned: got ${describeOutcome(outcome)}`,
+        };
       }
       const problem = conversationProblem(one, outcome.value, variables);
       return problem === undefined ? undefined : { failed: problem };
@@ -153,24 +220,30 @@ function conversationChecks(server: ProgramSuiteOptions["server"]): Check[] {
 }
 
 /**
- * Checks what a program has received: its events must fold to its task, and both must be as the
- * case expects.
+ * Checks what a program has received: its events must fold to its task, and
+ * both must be as the case expects.
  */
 function conversationProblem(
   one: ProgramCase,
   { events, task }: Conversation,
   variables: Variables,
 ): string | undefined {
-  const gap = events.findIndex(({ sequence }, index) => sequence !== BigInt(index + 1));
+  const gap = events.findIndex(
+    ({ sequence }, index) => sequence !== BigInt(index + 1),
+  );
   if (gap >= 0) return `event ${gap + 1} has sequence ${events[gap]?.sequence}`;
   if (!task) return "the task is missing";
   const taskJson: JsonValue = toJson(TaskSchema, task);
   const folded = toJson(TaskSchema, events.reduce(reduceTask, emptyTask()));
   const foldProblem = inequality(taskJson, folded);
-  if (foldProblem !== undefined) return `the events do not fold to the task: ${foldProblem}`;
+  if (foldProblem !== undefined)
+    return `the events do not fold to the task: ${foldProblem}`;
   const expected = one.events.map((event) => variables.fillValue(event));
   const actual = events.map((event) => toJson(TaskEventSchema, event));
-  return missingInOrder(expected, actual) ?? mismatch(variables.fillValue(one.task), taskJson, "task");
+  return (
+    missingInOrder(expected, actual) ??
+    mismatch(variables.fillValue(one.task), taskJson, "task")
+  );
 }
 
 function describeOutcome(outcome: ProgramOutcome): string {

@@ -1,10 +1,20 @@
 import { create, fromJson } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { CaseSchema, type PushCase, type PushSuite, PushSuiteSchema } from "@devtool/schema/conformance";
+import {
+  CaseSchema,
+  type PushCase,
+  type PushSuite,
+  PushSuiteSchema,
+} from "@devtool/schema/conformance";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";
-import { type CaseFailure, type CaseResult, elapsedMs, resultFromFailures } from "../play/case-result.ts";
+import {
+  type CaseFailure,
+  type CaseResult,
+  elapsedMs,
+  resultFromFailures,
+} from "../play/case-result.ts";
 import { type CaseContext, playCase } from "../play/play-case.ts";
 import { skipReason } from "../play/skip-reason.ts";
 import { missingPost, postBreach, type ReceivedPosts } from "../push/posts.ts";
@@ -12,7 +22,9 @@ import { type Receiver, startReceiver } from "../push/receiver.ts";
 import type { Subject } from "../subject/find-subject.ts";
 import suiteV1 from "../suites/push-a2a-v1.json" with { type: "json" };
 import suiteV03 from "../suites/push-a2a-v03.json" with { type: "json" };
-import scriptedPrompts from "../suites/scripted-prompts.json" with { type: "json" };
+import scriptedPrompts from "../suites/scripted-prompts.json" with {
+  type: "json",
+};
 import type { ServerSuiteOptions } from "./run-server-suite.ts";
 
 /**
@@ -20,7 +32,8 @@ import type { ServerSuiteOptions } from "./run-server-suite.ts";
  */
 export interface PushSuiteOptions extends ServerSuiteOptions {
   /**
-   * The `host:port` to receive notifications at. The server must be allowed to post there.
+   * The `host:port` to receive notifications at. The server must be allowed to
+   * post there.
    */
   readonly receiver: string;
 }
@@ -33,13 +46,18 @@ export function pushCases(version: ProtocolVersion): PushSuite {
 }
 
 /**
- * Sets push notification configs on a server and checks what it posts. Yields each result as soon
- * as it is known.
+ * Sets push notification configs on a server and checks what it posts. Yields
+ * each result as soon as it is known.
  */
 export async function* runPushSuite(
   subject: Subject,
   signal: AbortSignal,
-  { receiver: address, prompts = scriptedPrompts, only = "", timeoutMs = 30_000 }: PushSuiteOptions,
+  {
+    receiver: address,
+    prompts = scriptedPrompts,
+    only = "",
+    timeoutMs = 30_000,
+  }: PushSuiteOptions,
 ): AsyncIterable<CaseResult> {
   await using receiver = await startReceiver(address);
   for (const one of pushCases(subject.binding.protocolVersion).cases) {
@@ -52,21 +70,38 @@ export async function* runPushSuite(
     const recording = new Recording();
     const context = { subject, variables, recording };
     const { id, requirements, steps, needs } = one;
-    const serverCase = create(CaseSchema, { id, requirements, steps, needs: ["pushNotifications", ...needs] });
+    const serverCase = create(CaseSchema, {
+      id,
+      requirements,
+      steps,
+      needs: ["pushNotifications", ...needs],
+    });
     const start = performance.now();
     const skipped = skipReason(serverCase, context);
     if (skipped !== undefined) {
-      yield { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
+      yield {
+        id,
+        requirements,
+        status: "skipped",
+        reason: skipped,
+        durationMs: 0,
+      };
       continue;
     }
     receiver.setAnswers(path, one.answers);
     const setUpFailures = await playCase(serverCase, context, limit);
     const failures =
-      setUpFailures.length > 0 ? setUpFailures : await checkPosts({ one, receiver, path, context }, limit);
+      setUpFailures.length > 0
+        ? setUpFailures
+        : await checkPosts({ one, receiver, path, context }, limit);
     const durationMs = elapsedMs(start);
     recording.startStep(0);
     for (const { headers, body, status } of receiver.posts(path)) {
-      recording.addRequest(`POST ${receiver.url}${path}`, Object.entries(headers), JSON.stringify(body));
+      recording.addRequest(
+        `POST ${receiver.url}${path}`,
+        Object.entries(headers),
+        JSON.stringify(body),
+      );
       recording.setResponse(String(status), []);
     }
     yield resultFromFailures(one, durationMs, failures, recording.records);
@@ -87,10 +122,13 @@ interface PlayedCase {
 }
 
 /**
- * Checks the posts of a case each time one arrives, until all expected ones are there or the time
- * is up.
+ * Checks the posts of a case each time one arrives, until all expected ones are
+ * there or the time is up.
  */
-async function checkPosts(played: PlayedCase, signal: AbortSignal): Promise<CaseFailure[]> {
+async function checkPosts(
+  played: PlayedCase,
+  signal: AbortSignal,
+): Promise<CaseFailure[]> {
   const { one, receiver, context } = played;
   const version = context.subject.binding.protocolVersion;
   for (;;) {
@@ -115,5 +153,8 @@ async function checkPosts(played: PlayedCase, signal: AbortSignal): Promise<Case
 }
 
 function receivedPosts({ receiver, path }: PlayedCase): ReceivedPosts {
-  return { posts: receiver.posts(path), followed: receiver.posts(`${path}/elsewhere`).length };
+  return {
+    posts: receiver.posts(path),
+    followed: receiver.posts(`${path}/elsewhere`).length,
+  };
 }

@@ -1,14 +1,24 @@
 import { create, fromJson } from "@bufbuild/protobuf";
 import { DEFAULT_LIMITS, EXTENSION_URI } from "@devtool/schema";
-import { type Case, type Suite, SuiteSchema } from "@devtool/schema/conformance";
+import {
+  type Case,
+  type Suite,
+  SuiteSchema,
+} from "@devtool/schema/conformance";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";
-import { type CaseResult, elapsedMs, resultFromFailures } from "../play/case-result.ts";
+import {
+  type CaseResult,
+  elapsedMs,
+  resultFromFailures,
+} from "../play/case-result.ts";
 import { playCase } from "../play/play-case.ts";
 import { skipReason } from "../play/skip-reason.ts";
 import type { Subject } from "../subject/find-subject.ts";
-import scriptedPrompts from "../suites/scripted-prompts.json" with { type: "json" };
+import scriptedPrompts from "../suites/scripted-prompts.json" with {
+  type: "json",
+};
 import { SERVER_A2A_V1 } from "../suites/server-a2a-v1.ts";
 import { SERVER_A2A_V03 } from "../suites/server-a2a-v03.ts";
 
@@ -17,15 +27,15 @@ import { SERVER_A2A_V03 } from "../suites/server-a2a-v03.ts";
  */
 export interface ServerSuiteOptions {
   /**
-   * The prompts that make the agent behave as cases need, by the name of the behaviour. A case whose
-   * prompt is missing is skipped.
+   * The prompts that make the agent behave as cases need, by the name of the
+   * behaviour. A case whose prompt is missing is skipped.
    *
    * Default: prompts in the step language of devtool's scripted agent.
    */
   readonly prompts?: Readonly<Record<string, string>>;
   /**
-   * Plays only the cases whose ids start with this prefix, for instance `a2a/` for what A2A itself
-   * requires.
+   * Plays only the cases whose ids start with this prefix, for instance `a2a/`
+   * for what A2A itself requires.
    *
    * Default: all.
    */
@@ -48,14 +58,20 @@ export interface ServerSuiteOptions {
  * Returns the cases for servers of a version of A2A, as data.
  */
 export function serverCases(version: ProtocolVersion): Suite {
-  const suites = (version === "0.3" ? SERVER_A2A_V03 : SERVER_A2A_V1).map((suite) => fromJson(SuiteSchema, suite));
+  const suites = (version === "0.3" ? SERVER_A2A_V03 : SERVER_A2A_V1).map(
+    (suite) => fromJson(SuiteSchema, suite),
+  );
   const { name = "" } = suites[0] ?? {};
-  return create(SuiteSchema, { name, protocolVersion: version, cases: suites.flatMap(({ cases }) => cases) });
+  return create(SuiteSchema, {
+    name,
+    protocolVersion: version,
+    cases: suites.flatMap(({ cases }) => cases),
+  });
 }
 
 /**
- * Plays the cases against a server, one after the other, and yields each result as soon as it is
- * known.
+ * Plays the cases against a server, one after the other, and yields each result
+ * as soon as it is known.
  *
  * ```ts
  * const subject = await findSubject({ url, token }, signal);
@@ -67,7 +83,12 @@ export function serverCases(version: ProtocolVersion): Suite {
 export async function* runServerSuite(
   subject: Subject,
   signal: AbortSignal,
-  { prompts = scriptedPrompts, only = "", select = () => true, timeoutMs = 30_000 }: ServerSuiteOptions = {},
+  {
+    prompts = scriptedPrompts,
+    only = "",
+    select = () => true,
+    timeoutMs = 30_000,
+  }: ServerSuiteOptions = {},
 ): AsyncIterable<CaseResult> {
   // Built once, because the text that is too large takes a while.
   const shared = {
@@ -81,16 +102,30 @@ export async function* runServerSuite(
     if (!one.id.startsWith(only) || !select(one)) continue;
     signal.throwIfAborted();
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const variables = new Variables({ ...shared, retried: crypto.randomUUID() });
+    const variables = new Variables({
+      ...shared,
+      retried: crypto.randomUUID(),
+    });
     const context = { subject, variables, recording: new Recording() };
     const start = performance.now();
     const { id, requirements } = one;
     const skipped = skipReason(one, context);
     if (skipped !== undefined) {
-      yield { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
+      yield {
+        id,
+        requirements,
+        status: "skipped",
+        reason: skipped,
+        durationMs: 0,
+      };
       continue;
     }
     const failures = await playCase(one, context, limit);
-    yield resultFromFailures(one, elapsedMs(start), failures, context.recording.records);
+    yield resultFromFailures(
+      one,
+      elapsedMs(start),
+      failures,
+      context.recording.records,
+    );
   }
 }

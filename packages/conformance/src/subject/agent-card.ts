@@ -15,18 +15,24 @@ export interface AgentInterface {
 }
 
 /**
- * Returns the interfaces of a card in its order: those in the form of 1.0, then those of 0.3.
- * Relative URLs are resolved against `base`.
+ * Returns the interfaces of a card in its order: those in the form of 1.0, then
+ * those of 0.3. Relative URLs are resolved against `base`.
  */
-export function readInterfaces(card: JsonObject, base: string): AgentInterface[] {
+export function readInterfaces(
+  card: JsonObject,
+  base: string,
+): AgentInterface[] {
   const current = listOrEmpty(card.supportedInterfaces).map((json) => {
     const { url, protocolBinding, protocolVersion } = objectOrEmpty(json);
     return readInterface(url, protocolBinding, protocolVersion, base);
   });
   const { url, preferredTransport = "JSONRPC", protocolVersion = "0.3" } = card;
-  const main = url === undefined ? [] : [{ url, transport: preferredTransport }];
+  const main =
+    url === undefined ? [] : [{ url, transport: preferredTransport }];
   const additional = listOrEmpty(card.additionalInterfaces).map(objectOrEmpty);
-  const older = [...main, ...additional].map((item) => readInterface(item.url, item.transport, protocolVersion, base));
+  const older = [...main, ...additional].map((item) =>
+    readInterface(item.url, item.transport, protocolVersion, base),
+  );
   return [...current, ...older];
 }
 
@@ -39,31 +45,39 @@ function readInterface(
   // An interface of gRPC may be a host and port alone.
   const isHost = binding === "GRPC" && !/^https?:/.test(String(url));
   return {
-    url: isHost ? `${new URL(base).protocol}//${String(url)}` : new URL(String(url), base).href,
+    url: isHost
+      ? `${new URL(base).protocol}//${String(url)}`
+      : new URL(String(url), base).href,
     binding: String(binding),
     protocolVersion: String(version).split(".").slice(0, 2).join("."),
   };
 }
 
 /**
- * Part of the extension's URI in every version. Whether the version is compatible is a requirement
- * of its own (CARD-2).
+ * Part of the extension's URI in every version. Whether the version is
+ * compatible is a requirement of its own (CARD-2).
  */
 const EXTENSION_PATH = "/docs/a2a/developer-profile/";
 
 /**
- * Returns what an agent claims in its card, by the names that cases use in `needs`.
+ * Returns what an agent claims in its card, by the names that cases use in
+ * `needs`.
  */
 export function readClaims(card: JsonObject): ReadonlySet<string> {
   const { extensions, ...capabilities } = objectOrEmpty(card.capabilities);
-  const claims = new Set(Object.keys(capabilities).filter((name) => capabilities[name] === true));
+  const claims = new Set(
+    Object.keys(capabilities).filter((name) => capabilities[name] === true),
+  );
   for (const { uri } of listOrEmpty(extensions).map(objectOrEmpty)) {
     if (String(uri).includes(EXTENSION_PATH)) claims.add("extension");
     if (uri === SHOWN_DIGEST_URI) claims.add("shownDigest");
     if (uri === MODIFIED_ARGUMENTS_URI) claims.add("modifiedArguments");
   }
-  if (card.supportsAuthenticatedExtendedCard === true) claims.add("extendedAgentCard");
-  const isSecured = [card.security, card.securityRequirements].some((list) => listOrEmpty(list).length > 0);
+  if (card.supportsAuthenticatedExtendedCard === true)
+    claims.add("extendedAgentCard");
+  const isSecured = [card.security, card.securityRequirements].some(
+    (list) => listOrEmpty(list).length > 0,
+  );
   if (isSecured) claims.add("security");
   return claims;
 }

@@ -3,7 +3,9 @@ import a2aAccess from "./server-a2a-v03/a2a-access.json" with { type: "json" };
 import a2aCard from "./server-a2a-v03/a2a-card.json" with { type: "json" };
 import a2aErrors from "./server-a2a-v03/a2a-errors.json" with { type: "json" };
 import a2aJson from "./server-a2a-v03/a2a-json.json" with { type: "json" };
-import a2aMessage from "./server-a2a-v03/a2a-message.json" with { type: "json" };
+import a2aMessage from "./server-a2a-v03/a2a-message.json" with {
+  type: "json",
+};
 import a2aPush from "./server-a2a-v03/a2a-push.json" with { type: "json" };
 import a2aStream from "./server-a2a-v03/a2a-stream.json" with { type: "json" };
 import a2aTask from "./server-a2a-v03/a2a-task.json" with { type: "json" };
@@ -18,8 +20,8 @@ import stream from "./server-a2a-v03/stream.json" with { type: "json" };
 import tool from "./server-a2a-v03/tool.json" with { type: "json" };
 
 /**
- * The cases for servers of A2A 0.3: a suite for each group of requirements, in the order in which
- * they are played.
+ * The cases for servers of A2A 0.3: a suite for each group of requirements, in
+ * the order in which they are played.
  */
 export const SERVER_A2A_V03: readonly JsonValue[] = [
   a2aCard,

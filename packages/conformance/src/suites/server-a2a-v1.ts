@@ -18,8 +18,8 @@ import stream from "./server-a2a-v1/stream.json" with { type: "json" };
 import tool from "./server-a2a-v1/tool.json" with { type: "json" };
 
 /**
- * The cases for servers of A2A 1.0: a suite for each group of requirements, in the order in which
- * they are played.
+ * The cases for servers of A2A 1.0: a suite for each group of requirements, in
+ * the order in which they are played.
  */
 export const SERVER_A2A_V1: readonly JsonValue[] = [
   a2aCard,

@@ -4,7 +4,10 @@ export const de: Words = {
   sessions: "Sitzungen",
   newSession: "Neue Sitzung",
   untitled: "Ohne Titel",
-  waiting: { one: "# Sitzung wartet auf dich", other: "# Sitzungen warten auf dich" },
+  waiting: {
+    one: "# Sitzung wartet auf dich",
+    other: "# Sitzungen warten auf dich",
+  },
   noSessions: "Noch keine Sitzungen. Starte eine, damit ein Agent loslegt.",
   chooseSession: "Wähle eine Sitzung aus der Liste oder starte eine neue.",
   loadMore: "Ältere Sitzungen",
@@ -41,7 +44,8 @@ export const de: Words = {
   newFile: "neue Datei",
   attach: "Bild hinzufügen",
   onlyImages: "Nur Bilder können angehängt werden, nicht:",
-  noCommandImages: "An einen Slash-Befehl können keine Bilder angehängt werden:",
+  noCommandImages:
+    "An einen Slash-Befehl können keine Bilder angehängt werden:",
   remove: "Entfernen",
   tokens: { one: "# Token", other: "# Tokens" },
   commands: "Befehle",
@@ -58,7 +62,8 @@ export const de: Words = {
   until: "bis #",
   restore: "Sicherungspunkt wiederherstellen",
   checkpoints: "Sicherungspunkte",
-  noCheckpoints: "Noch keine Sicherungspunkte. Vor jeder erlaubten Änderung an einer Datei wird einer angelegt.",
+  noCheckpoints:
+    "Noch keine Sicherungspunkte. Vor jeder erlaubten Änderung an einer Datei wird einer angelegt.",
   beforeCall: "vor: #",
   rules: "Regeln",
   approvalMode: "Genehmigungsmodus",
@@ -70,20 +75,26 @@ export const de: Words = {
   binding: "Protokollbindung",
   copy: "Kopieren",
   copied: "Kopiert",
-  leftOut: { one: "# älterer Frame ist nicht gespeichert", other: "# ältere Frames sind nicht gespeichert" },
+  leftOut: {
+    one: "# älterer Frame ist nicht gespeichert",
+    other: "# ältere Frames sind nicht gespeichert",
+  },
   aboutFrames:
     "Die Frames, die der Server über diese Bindung sendet, Byte für Byte, ab dem ersten Ereignis der Sitzung. gRPC fehlt in der Liste: Es überträgt die Nachrichten von A2A 1.0 binär, und Browser können es nicht aufrufen.",
-  aboutEvents: "Die Ereignisse der Sitzung, wie die Konsole sie über Connect empfängt, als JSON.",
+  aboutEvents:
+    "Die Ereignisse der Sitzung, wie die Konsole sie über Connect empfängt, als JSON.",
   card: "Agentenkarte",
   report: "Konformitätsbericht",
-  openReport: "Einen Bericht öffnen, den devtool conformance --report-json geschrieben hat",
+  openReport:
+    "Einen Bericht öffnen, den devtool conformance --report-json geschrieben hat",
   noReport: "Diese Datei ist kein Konformitätsbericht.",
   toBottom: "Neueste",
   skip: "Zur Sitzung springen",
   accessTitle: "Öffne die Konsole vom Terminal aus",
   accessText:
     "Diese Seite hat keinen Zugriff auf den Server, oder ihr Zugriff ist abgelaufen. Um die Konsole hier zu öffnen, führe diesen Befehl auf dem Rechner des Servers aus:",
-  accessFailed: "Der Link, den du geöffnet hast, ist abgelaufen: Er gilt nur einmal und nur eine Minute lang.",
+  accessFailed:
+    "Der Link, den du geöffnet hast, ist abgelaufen: Er gilt nur einmal und nur eine Minute lang.",
   settings: "Server",
   states: {
     UNSPECIFIED: "neu",

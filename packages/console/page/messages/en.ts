@@ -1,6 +1,9 @@
 const NO_LABELS: Readonly<Record<string, string>> = {};
 
-/** All texts of the console in English, which the other languages follow. A number or a name takes the place of `#`. */
+/**
+ * All texts of the console in English, which the other languages follow. A
+ * number or a name takes the place of `#`.
+ */
 export const en = {
   sessions: "Sessions",
   newSession: "New session",
@@ -59,7 +62,8 @@ export const en = {
   until: "until #",
   restore: "Restore a checkpoint",
   checkpoints: "Checkpoints",
-  noCheckpoints: "No checkpoints yet. One is saved before each approved change to a file.",
+  noCheckpoints:
+    "No checkpoints yet. One is saved before each approved change to a file.",
   beforeCall: "before: #",
   rules: "Rules",
   approvalMode: "Approval mode",
@@ -71,10 +75,14 @@ export const en = {
   binding: "Binding",
   copy: "Copy",
   copied: "Copied",
-  leftOut: { one: "# older frame is not kept", other: "# older frames are not kept" },
+  leftOut: {
+    one: "# older frame is not kept",
+    other: "# older frames are not kept",
+  },
   aboutFrames:
     "The frames that the server sends over this binding, byte for byte, from the first event of the session. gRPC is not listed: it carries the messages of A2A 1.0 in binary, and browsers cannot call it.",
-  aboutEvents: "The events of the session, as the console receives them over Connect, in JSON.",
+  aboutEvents:
+    "The events of the session, as the console receives them over Connect, in JSON.",
   card: "Agent card",
   report: "Conformance report",
   openReport: "Open a report written by devtool conformance --report-json",
@@ -84,7 +92,8 @@ export const en = {
   accessTitle: "Open the console from your terminal",
   accessText:
     "This page has no access to the server, or its access has expired. To open the console here, run this command on the machine of the server:",
-  accessFailed: "The link that you opened has expired: it works once, and for one minute.",
+  accessFailed:
+    "The link that you opened has expired: it works once, and for one minute.",
   settings: "Server",
   states: {
     UNSPECIFIED: "new",

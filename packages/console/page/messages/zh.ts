@@ -81,7 +81,8 @@ export const zh: Words = {
   toBottom: "跳到最新",
   skip: "跳到会话",
   accessTitle: "请从终端打开控制台",
-  accessText: "此页面没有访问服务器的权限，或权限已过期。要在这里打开控制台，请在服务器所在的机器上运行此命令：",
+  accessText:
+    "此页面没有访问服务器的权限，或权限已过期。要在这里打开控制台，请在服务器所在的机器上运行此命令：",
   accessFailed: "你打开的链接已失效：它只能使用一次，有效期为一分钟。",
   settings: "服务器",
   states: {

@@ -6,21 +6,36 @@ import {
   type PlannedCall,
   type StreamEncoder,
 } from "@devtool/fake-model";
-import type { ChatCompletion, ChatCompletionChunk } from "openai/resources/chat/completions/completions";
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+} from "openai/resources/chat/completions/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 
 /** A delta, with the reasoning that vLLM and others add to OpenAI's API. */
-type Delta = ChatCompletionChunk.Choice.Delta & { readonly reasoning_content?: string };
+type Delta = ChatCompletionChunk.Choice.Delta & {
+  readonly reasoning_content?: string;
+};
 
 /** Returns the encoder of a streamed completion. */
-export function streamCompletion(context: AnswerContext, last: "usage" | "none"): StreamEncoder {
+export function streamCompletion(
+  context: AnswerContext,
+  last: "usage" | "none",
+): StreamEncoder {
   let tokens = 0;
   let calls = 0;
-  const encode = (chunk: Pick<ChatCompletionChunk, "choices"> & Partial<ChatCompletionChunk>): string => {
-    const whole: ChatCompletionChunk = { ...headOf(context), object: "chat.completion.chunk", ...chunk };
+  const encode = (
+    chunk: Pick<ChatCompletionChunk, "choices"> & Partial<ChatCompletionChunk>,
+  ): string => {
+    const whole: ChatCompletionChunk = {
+      ...headOf(context),
+      object: "chat.completion.chunk",
+      ...chunk,
+    };
     return `data: ${JSON.stringify(whole)}\n\n`;
   };
-  const encodeDelta = (delta: Delta): string => encode({ choices: [{ index: 0, delta, finish_reason: null }] });
+  const encodeDelta = (delta: Delta): string =>
+    encode({ choices: [{ index: 0, delta, finish_reason: null }] });
   return {
     begin: () => encodeDelta({ role: "assistant", content: "" }),
     content: (content) => {
@@ -31,21 +46,40 @@ export function streamCompletion(context: AnswerContext, last: "usage" | "none")
     },
     end: (plan) => {
       const finish_reason = finishReason(plan, calls);
-      const finish = encode({ choices: [{ index: 0, delta: {}, finish_reason }] });
-      const usage = last === "usage" ? encode({ choices: [], usage: usageOf(context, tokens) }) : "";
+      const finish = encode({
+        choices: [{ index: 0, delta: {}, finish_reason }],
+      });
+      const usage =
+        last === "usage"
+          ? encode({ choices: [], usage: usageOf(context, tokens) })
+          : "";
       return `${finish}${usage}data: [DONE]\n\n`;
     },
     malformed: 'data: {"choices": [{"delta": \n\n',
-    aroundText: ['data: {"id":"x","choices":[{"index":0,"delta":{"content":"', '"},"finish_reason":null}]}\n\n'],
+    aroundText: [
+      'data: {"id":"x","choices":[{"index":0,"delta":{"content":"',
+      '"},"finish_reason":null}]}\n\n',
+    ],
   };
 }
 
 /** Encodes a completion in one piece. */
-export function encodeCompletion(plan: Plan, context: AnswerContext): ChatCompletion {
-  const contents = plan.items.flatMap((item) => (item.case === "pause" || item.case === "drip" ? [] : [item]));
-  const text = contents.map((content) => (content.case === "text" ? content.text : "")).join("");
-  const calls = contents.flatMap((content) => (content.case === "calls" ? content.calls : []));
-  const reasoning = contents.map((content) => (content.case === "thought" ? content.text : "")).join("");
+export function encodeCompletion(
+  plan: Plan,
+  context: AnswerContext,
+): ChatCompletion {
+  const contents = plan.items.flatMap((item) =>
+    item.case === "pause" || item.case === "drip" ? [] : [item],
+  );
+  const text = contents
+    .map((content) => (content.case === "text" ? content.text : ""))
+    .join("");
+  const calls = contents.flatMap((content) =>
+    content.case === "calls" ? content.calls : [],
+  );
+  const reasoning = contents
+    .map((content) => (content.case === "thought" ? content.text : ""))
+    .join("");
   const message = {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
@@ -56,12 +90,22 @@ export function encodeCompletion(plan: Plan, context: AnswerContext): ChatComple
   return {
     ...headOf(context),
     object: "chat.completion",
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReason(plan, calls.length) }],
+    choices: [
+      {
+        index: 0,
+        message,
+        logprobs: null,
+        finish_reason: finishReason(plan, calls.length),
+      },
+    ],
     usage: usageOf(context, contents.length),
   };
 }
 
-function headOf({ model, serial }: AnswerContext): Pick<ChatCompletion, "id" | "created" | "model"> {
+function headOf({
+  model,
+  serial,
+}: AnswerContext): Pick<ChatCompletion, "id" | "created" | "model"> {
   return { id: `chatcmpl-${serial}`, created: 0, model };
 }
 
@@ -72,7 +116,9 @@ function deltasOf(content: Content, callsBefore: number): Delta[] {
     case "thought":
       return [{ reasoning_content: content.text }];
     case "calls":
-      return content.calls.flatMap((call, index) => callDeltas(call, callsBefore + index));
+      return content.calls.flatMap((call, index) =>
+        callDeltas(call, callsBefore + index),
+      );
     default:
       return content satisfies never;
   }
@@ -82,8 +128,16 @@ function deltasOf(content: Content, callsBefore: number): Delta[] {
 function callDeltas(call: PlannedCall, index: number): Delta[] {
   const { id, name, args } = call;
   return [
-    { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] },
-    ...halves(JSON.stringify(args)).map((part): Delta => ({ tool_calls: [{ index, function: { arguments: part } }] })),
+    {
+      tool_calls: [
+        { index, id, type: "function", function: { name, arguments: "" } },
+      ],
+    },
+    ...halves(JSON.stringify(args)).map(
+      (part): Delta => ({
+        tool_calls: [{ index, function: { arguments: part } }],
+      }),
+    ),
   ];
 }
 
@@ -92,16 +146,30 @@ function encodeCall({ id, name, args }: PlannedCall): {
   type: "function";
   function: { name: string; arguments: string };
 } {
-  return { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: JSON.stringify(args) },
+  };
 }
 
-function finishReason({ end }: Plan, calls: number): "stop" | "length" | "tool_calls" | "content_filter" {
+function finishReason(
+  { end }: Plan,
+  calls: number,
+): "stop" | "length" | "tool_calls" | "content_filter" {
   const reason = end.case === "finish" ? end.reason : "STOP";
   if (reason === "MAX_TOKENS") return "length";
   if (reason !== "STOP") return "content_filter";
   return calls > 0 ? "tool_calls" : "stop";
 }
 
-function usageOf({ inputTokens }: AnswerContext, tokens: number): CompletionUsage {
-  return { prompt_tokens: inputTokens, completion_tokens: tokens, total_tokens: inputTokens + tokens };
+function usageOf(
+  { inputTokens }: AnswerContext,
+  tokens: number,
+): CompletionUsage {
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: tokens,
+    total_tokens: inputTokens + tokens,
+  };
 }

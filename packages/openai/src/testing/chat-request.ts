@@ -1,5 +1,14 @@
-import type { AnswerRequest, CallResult, DeclaredTool, Entry } from "@devtool/fake-model";
-import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type {
+  AnswerRequest,
+  CallResult,
+  DeclaredTool,
+  Entry,
+} from "@devtool/fake-model";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { encodeCompletion, streamCompletion } from "./chat-answer.ts";
 import {
   CallLedger,
@@ -15,11 +24,52 @@ import {
 
 /** The parameters of `POST /v1/chat/completions`. */
 const PARAMETERS: ReadonlySet<string> = new Set([
-  ...["audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens"],
-  ...["max_tokens", "messages", "metadata", "modalities", "model", "moderation", "n", "parallel_tool_calls"],
-  ...["prediction", "presence_penalty", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"],
-  ...["reasoning_effort", "response_format", "safety_identifier", "seed", "service_tier", "stop", "store", "stream"],
-  ...["stream_options", "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "verbosity"],
+  ...[
+    "audio",
+    "frequency_penalty",
+    "function_call",
+    "functions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+  ],
+  ...[
+    "max_tokens",
+    "messages",
+    "metadata",
+    "modalities",
+    "model",
+    "moderation",
+    "n",
+    "parallel_tool_calls",
+  ],
+  ...[
+    "prediction",
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+  ],
+  ...[
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "store",
+    "stream",
+  ],
+  ...[
+    "stream_options",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "user",
+    "verbosity",
+  ],
   ...["web_search_options"],
 ]);
 
@@ -28,12 +78,17 @@ export function readChatRequest(value: unknown): AnswerRequest {
   const body = checkObject(value, "body", PARAMETERS);
   const model = checkString(body.model, "model");
   if (body.stream !== true && body.stream_options !== undefined) {
-    refuse("The 'stream_options' parameter is only allowed when 'stream' is enabled.", "stream_options");
+    refuse(
+      "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+      "stream_options",
+    );
   }
   const tools = body.tools === undefined ? [] : readTools(body.tools);
   const calls = new CallLedger();
   const messages = checkList(body.messages, "messages");
-  const conversation = messages.flatMap((each, index) => readMessage(each, `messages[${index}]`, calls));
+  const conversation = messages.flatMap((each, index) =>
+    readMessage(each, `messages[${index}]`, calls),
+  );
   calls.checkSettled("messages");
   const { include_usage } = objectOrEmpty(body.stream_options);
   return {
@@ -45,7 +100,14 @@ export function readChatRequest(value: unknown): AnswerRequest {
     signatures: [],
     encode:
       body.stream === true
-        ? { case: "stream", stream: (context) => streamCompletion(context, include_usage === true ? "usage" : "none") }
+        ? {
+            case: "stream",
+            stream: (context) =>
+              streamCompletion(
+                context,
+                include_usage === true ? "usage" : "none",
+              ),
+          }
         : { case: "whole", whole: encodeCompletion },
   };
 }
@@ -55,14 +117,27 @@ function readTools(value: unknown): DeclaredTool[] {
     const param = `tools[${index}]`;
     const tool = checkObject(each, param);
     checkOneOf(tool.type, `${param}.type`, ["function"]);
-    const { name, parameters } = checkObject(tool.function, `${param}.function`);
+    const { name, parameters } = checkObject(
+      tool.function,
+      `${param}.function`,
+    );
     return { name: checkToolName(name, `${param}.function.name`), parameters };
   });
 }
 
-function readMessage(value: unknown, param: string, calls: CallLedger): Entry[] {
+function readMessage(
+  value: unknown,
+  param: string,
+  calls: CallLedger,
+): Entry[] {
   const message = checkObject(value, param);
-  const role = checkOneOf(message.role, `${param}.role`, ["system", "developer", "user", "assistant", "tool"]);
+  const role = checkOneOf(message.role, `${param}.role`, [
+    "system",
+    "developer",
+    "user",
+    "assistant",
+    "tool",
+  ]);
   if (role !== "tool") calls.checkSettled(param);
   switch (role) {
     case "system":
@@ -70,27 +145,55 @@ function readMessage(value: unknown, param: string, calls: CallLedger): Entry[] 
       readContent(message.content, `${param}.content`);
       return [];
     case "user":
-      return [{ role: "user", texts: readContent(message.content, `${param}.content`), results: [] }];
+      return [
+        {
+          role: "user",
+          texts: readContent(message.content, `${param}.content`),
+          results: [],
+        },
+      ];
     case "assistant":
-      return [{ role: "model", hasCalls: readCalls(message, param, calls) > 0 }];
+      return [
+        { role: "model", hasCalls: readCalls(message, param, calls) > 0 },
+      ];
     case "tool":
-      return [{ role: "user", texts: [], results: [readResult(message, param, calls)] }];
+      return [
+        {
+          role: "user",
+          texts: [],
+          results: [readResult(message, param, calls)],
+        },
+      ];
     default:
       return role satisfies never;
   }
 }
 
-/** Returns the texts of a message. Refuses content that is empty or of an unknown kind. */
+/**
+ * Returns the texts of a message. Refuses content that is empty or of an
+ * unknown kind.
+ */
 function readContent(value: unknown, param: string): string[] {
   if (typeof value === "string") return [value];
   return checkList(value, param).flatMap((each, index): string[] => {
     const path = `${param}[${index}]`;
     const part = checkObject(each, path);
-    switch (checkOneOf(part.type, `${path}.type`, ["text", "image_url", "input_audio", "file", "refusal"])) {
+    switch (
+      checkOneOf(part.type, `${path}.type`, [
+        "text",
+        "image_url",
+        "input_audio",
+        "file",
+        "refusal",
+      ])
+    ) {
       case "text":
         return [checkString(part.text, `${path}.text`)];
       case "image_url":
-        checkImageUrl(objectOrEmpty(part.image_url).url, `${path}.image_url.url`);
+        checkImageUrl(
+          objectOrEmpty(part.image_url).url,
+          `${path}.image_url.url`,
+        );
         return [];
       default:
         return [];
@@ -99,11 +202,17 @@ function readContent(value: unknown, param: string): string[] {
 }
 
 /** Checks the calls of an assistant's message and returns their number. */
-function readCalls(message: Readonly<Record<string, unknown>>, param: string, calls: CallLedger): number {
+function readCalls(
+  message: Readonly<Record<string, unknown>>,
+  param: string,
+  calls: CallLedger,
+): number {
   const { content, tool_calls } = message;
-  if (content !== undefined && content !== null) readContent(content, `${param}.content`);
+  if (content !== undefined && content !== null)
+    readContent(content, `${param}.content`);
   if (tool_calls === undefined) {
-    if (content === undefined || content === null) refuse(`Missing required parameter: '${param}.content'.`, param);
+    if (content === undefined || content === null)
+      refuse(`Missing required parameter: '${param}.content'.`, param);
     return 0;
   }
   const list = checkList(tool_calls, `${param}.tool_calls`);
@@ -111,18 +220,33 @@ function readCalls(message: Readonly<Record<string, unknown>>, param: string, ca
     const path = `${param}.tool_calls[${index}]`;
     const call = checkObject(each, path);
     checkOneOf(call.type, `${path}.type`, ["function"]);
-    const { name, arguments: args } = checkObject(call.function, `${path}.function`);
+    const { name, arguments: args } = checkObject(
+      call.function,
+      `${path}.function`,
+    );
     checkArguments(args, `${path}.function.arguments`);
-    calls.add(checkString(call.id, `${path}.id`), checkToolName(name, `${path}.function.name`));
+    calls.add(
+      checkString(call.id, `${path}.id`),
+      checkToolName(name, `${path}.function.name`),
+    );
   }
   return list.length;
 }
 
-function readResult(message: Readonly<Record<string, unknown>>, param: string, calls: CallLedger): CallResult {
-  const name = calls.settle(checkString(message.tool_call_id, `${param}.tool_call_id`), param);
+function readResult(
+  message: Readonly<Record<string, unknown>>,
+  param: string,
+  calls: CallLedger,
+): CallResult {
+  const name = calls.settle(
+    checkString(message.tool_call_id, `${param}.tool_call_id`),
+    param,
+  );
   const { content } = message;
   if (typeof content === "string") return { name, value: content };
   readContent(content, `${param}.content`);
-  const texts = listOrEmpty(content).map((part) => stringOrEmpty(objectOrEmpty(part).text));
+  const texts = listOrEmpty(content).map((part) =>
+    stringOrEmpty(objectOrEmpty(part).text),
+  );
   return { name, value: texts.join("\n") };
 }

@@ -3,41 +3,66 @@ import { isObject } from "@devtool/schema/json";
 
 /** Refuses a request as invalid. */
 export function refuse(message: string, param?: string): never {
-  throw new RequestRefused(param === undefined ? { status: 400, message } : { status: 400, message, param });
+  throw new RequestRefused(
+    param === undefined
+      ? { status: 400, message }
+      : { status: 400, message, param },
+  );
 }
 
-/** Returns a value if it is an object with no other fields than the given ones; refuses the request otherwise. */
+/**
+ * Returns a value if it is an object with no other fields than the given ones;
+ * refuses the request otherwise.
+ */
 export function checkObject(
   value: unknown,
   param: string,
   known?: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
-  if (!isObject(value)) refuse(`Invalid type for '${param}': expected an object.`, param);
+  if (!isObject(value))
+    refuse(`Invalid type for '${param}': expected an object.`, param);
   for (const name of Object.keys(value)) {
     const path = param === "body" ? name : `${param}.${name}`;
-    if (known && !known.has(name)) refuse(`Unknown parameter: '${path}'.`, path);
+    if (known && !known.has(name))
+      refuse(`Unknown parameter: '${path}'.`, path);
   }
   return value;
 }
 
 /** Returns a value if it is a string; refuses the request otherwise. */
 export function checkString(value: unknown, param: string): string {
-  if (typeof value !== "string") refuse(`Invalid type for '${param}': expected a string.`, param);
+  if (typeof value !== "string")
+    refuse(`Invalid type for '${param}': expected a string.`, param);
   return value;
 }
 
-/** Returns a value if it is a list with at least one item; refuses the request otherwise. */
+/**
+ * Returns a value if it is a list with at least one item; refuses the request
+ * otherwise.
+ */
 export function checkList(value: unknown, param: string): readonly unknown[] {
-  if (!Array.isArray(value)) refuse(`Invalid type for '${param}': expected an array.`, param);
-  if (value.length === 0) refuse(`Invalid '${param}': empty array. Expected an array with minimum length 1.`, param);
+  if (!Array.isArray(value))
+    refuse(`Invalid type for '${param}': expected an array.`, param);
+  if (value.length === 0)
+    refuse(
+      `Invalid '${param}': empty array. Expected an array with minimum length 1.`,
+      param,
+    );
   return value;
 }
 
 /** Returns one of the given values; refuses the request for any other. */
-export function checkOneOf<T extends string>(value: unknown, param: string, values: readonly T[]): T {
+export function checkOneOf<T extends string>(
+  value: unknown,
+  param: string,
+  values: readonly T[],
+): T {
   const found = values.find((each) => each === value);
   if (found === undefined)
-    refuse(`Invalid value: '${String(value)}'. Supported values are: ${values.join(", ")}.`, param);
+    refuse(
+      `Invalid value: '${String(value)}'. Supported values are: ${values.join(", ")}.`,
+      param,
+    );
   return found;
 }
 
@@ -64,11 +89,20 @@ export function checkArguments(value: unknown, param: string): void {
   refuse(`Invalid '${param}': expected a JSON object as a string.`, param);
 }
 
-/** Refuses an image that is neither an address nor base64 data of a known type. */
+/**
+ * Refuses an image that is neither an address nor base64 data of a known type.
+ */
 export function checkImageUrl(value: unknown, param: string): void {
   const url = checkString(value, param);
-  if (!/^(https?:\/\/|data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$)/.test(url)) {
-    refuse(`Invalid '${param}'. Expected a base64-encoded data URL with an image MIME type, or a valid URL.`, param);
+  if (
+    !/^(https?:\/\/|data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}$)/.test(
+      url,
+    )
+  ) {
+    refuse(
+      `Invalid '${param}'. Expected a base64-encoded data URL with an image MIME type, or a valid URL.`,
+      param,
+    );
   }
 }
 
@@ -82,10 +116,17 @@ export class CallLedger {
     this.#open.add(id);
   }
 
-  /** Returns the name of the call that a result belongs to; refuses a result that has no call, or a second one. */
+  /**
+   * Returns the name of the call that a result belongs to; refuses a result
+   * that has no call, or a second one.
+   */
   settle(id: string, param: string): string {
     const name = this.#names.get(id);
-    if (name === undefined) refuse(`No tool call found for function call output with call_id ${id}.`, param);
+    if (name === undefined)
+      refuse(
+        `No tool call found for function call output with call_id ${id}.`,
+        param,
+      );
     this.#open.delete(id);
     return name;
   }
@@ -93,6 +134,7 @@ export class CallLedger {
   /** Refuses calls that have no result. */
   checkSettled(param: string): void {
     const [id] = this.#open;
-    if (id !== undefined) refuse(`No tool output found for function call ${id}.`, param);
+    if (id !== undefined)
+      refuse(`No tool output found for function call ${id}.`, param);
   }
 }

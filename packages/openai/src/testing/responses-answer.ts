@@ -7,7 +7,13 @@ import {
   type PlannedCall,
   type StreamEncoder,
 } from "@devtool/fake-model";
-import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import type {
   Response,
   ResponseOutputItem,
@@ -20,7 +26,11 @@ import type {
 type Body = Readonly<Record<string, unknown>>;
 
 /** Encodes a response in one piece. */
-export function encodeResponse(plan: Plan, body: Body, context: AnswerContext): Response {
+export function encodeResponse(
+  plan: Plan,
+  body: Body,
+  context: AnswerContext,
+): Response {
   const stream = new ResponseStream(body, context);
   for (const item of plan.items) {
     if (item.case !== "pause" && item.case !== "drip") stream.add(item);
@@ -29,7 +39,10 @@ export function encodeResponse(plan: Plan, body: Body, context: AnswerContext): 
 }
 
 /** Returns the encoder of a streamed response. */
-export function streamResponse(body: Body, context: AnswerContext): StreamEncoder {
+export function streamResponse(
+  body: Body,
+  context: AnswerContext,
+): StreamEncoder {
   const stream = new ResponseStream(body, context);
   const take = (): string => stream.takeEvents().map(encodeEvent).join("");
   return {
@@ -45,7 +58,8 @@ export function streamResponse(body: Body, context: AnswerContext): StreamEncode
       stream.end(plan);
       return take();
     },
-    malformed: 'event: response.output_text.delta\ndata: {"type": "response.output_text.delta", "delta": \n\n',
+    malformed:
+      'event: response.output_text.delta\ndata: {"type": "response.output_text.delta", "delta": \n\n',
     aroundText: [
       'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"msg_0","output_index":0,' +
         '"content_index":0,"sequence_number":0,"logprobs":[],"delta":"',
@@ -65,7 +79,10 @@ type Unnumbered = ResponseStreamEvent extends infer Event
     : never
   : never;
 
-/** A response while it is generated: its items so far, and the events that announce them. */
+/**
+ * A response while it is generated: its items so far, and the events that
+ * announce them.
+ */
 class ResponseStream {
   readonly #body: Body;
   readonly #context: AnswerContext;
@@ -115,7 +132,10 @@ class ResponseStream {
   end(plan: Plan): void {
     const response = this.finish(plan);
     const isWhole = response.status === "completed";
-    this.#emit({ type: isWhole ? "response.completed" : "response.incomplete", response });
+    this.#emit({
+      type: isWhole ? "response.completed" : "response.incomplete",
+      response,
+    });
   }
 
   /** Closes what is open and returns the whole response. */
@@ -123,7 +143,9 @@ class ResponseStream {
     this.#closeMessage(citations);
     const reason = end.case === "finish" ? end.reason : "STOP";
     if (reason === "STOP") return this.#response("completed", null);
-    return this.#response("incomplete", { reason: reason === "MAX_TOKENS" ? "max_output_tokens" : "content_filter" });
+    return this.#response("incomplete", {
+      reason: reason === "MAX_TOKENS" ? "max_output_tokens" : "content_filter",
+    });
   }
 
   #emit(event: Unnumbered): void {
@@ -133,8 +155,17 @@ class ResponseStream {
   #addText(text: string): void {
     const message = this.#message ?? this.#openMessage();
     this.#text += text;
-    const place = { item_id: message.id, output_index: this.#output.length, content_index: 0 };
-    this.#emit({ type: "response.output_text.delta", ...place, delta: text, logprobs: [] });
+    const place = {
+      item_id: message.id,
+      output_index: this.#output.length,
+      content_index: 0,
+    };
+    this.#emit({
+      type: "response.output_text.delta",
+      ...place,
+      delta: text,
+      logprobs: [],
+    });
   }
 
   #openMessage(): ResponseOutputMessage {
@@ -149,8 +180,17 @@ class ResponseStream {
     const output_index = this.#output.length;
     this.#message = message;
     this.#text = "";
-    this.#emit({ type: "response.output_item.added", output_index, item: message });
-    const part = { type: "output_text", text: "", annotations: [], logprobs: [] } as const;
+    this.#emit({
+      type: "response.output_item.added",
+      output_index,
+      item: message,
+    });
+    const part = {
+      type: "output_text",
+      text: "",
+      annotations: [],
+      logprobs: [],
+    } as const;
     this.#emit({
       type: "response.content_part.added",
       item_id: id,
@@ -166,42 +206,96 @@ class ResponseStream {
     const output_index = this.#output.length;
     const place = { item_id: this.#message.id, output_index, content_index: 0 };
     const annotations = citations.map((url) => {
-      return { type: "url_citation", url, title: "", start_index: 0, end_index: this.#text.length } as const;
+      return {
+        type: "url_citation",
+        url,
+        title: "",
+        start_index: 0,
+        end_index: this.#text.length,
+      } as const;
     });
-    const part = { type: "output_text" as const, text: this.#text, annotations, logprobs: [] };
+    const part = {
+      type: "output_text" as const,
+      text: this.#text,
+      annotations,
+      logprobs: [],
+    };
     annotations.forEach((annotation, annotation_index) => {
-      this.#emit({ type: "response.output_text.annotation.added", ...place, annotation_index, annotation });
+      this.#emit({
+        type: "response.output_text.annotation.added",
+        ...place,
+        annotation_index,
+        annotation,
+      });
     });
-    this.#emit({ type: "response.output_text.done", ...place, text: this.#text, logprobs: [] });
+    this.#emit({
+      type: "response.output_text.done",
+      ...place,
+      text: this.#text,
+      logprobs: [],
+    });
     this.#emit({ type: "response.content_part.done", ...place, part });
     this.#closeItem({ ...this.#message, status: "completed", content: [part] });
     this.#message = undefined;
   }
 
   #closeItem(item: ResponseOutputItem): void {
-    this.#emit({ type: "response.output_item.done", output_index: this.#output.length, item });
+    this.#emit({
+      type: "response.output_item.done",
+      output_index: this.#output.length,
+      item,
+    });
     this.#output.push(item);
   }
 
-  /** Adds reasoning: with a summary if the request asks for one, and encrypted if the request asks for that. */
+  /**
+   * Adds reasoning: with a summary if the request asks for one, and encrypted
+   * if the request asks for that.
+   */
   #addThought(text: string): void {
     this.#closeMessage();
     const id = this.#newId("rs");
-    const hasSummary = typeof objectOrEmpty(this.#body.reasoning).summary === "string";
-    const isEncrypted = listOrEmpty(this.#body.include).includes("reasoning.encrypted_content");
+    const hasSummary =
+      typeof objectOrEmpty(this.#body.reasoning).summary === "string";
+    const isEncrypted = listOrEmpty(this.#body.include).includes(
+      "reasoning.encrypted_content",
+    );
     const begun: ResponseReasoningItem = { id, type: "reasoning", summary: [] };
     const output_index = this.#output.length;
-    this.#emit({ type: "response.output_item.added", output_index, item: begun });
+    this.#emit({
+      type: "response.output_item.added",
+      output_index,
+      item: begun,
+    });
     const part = { type: "summary_text", text } as const;
     if (hasSummary) {
       const place = { item_id: id, output_index, summary_index: 0 };
-      this.#emit({ type: "response.reasoning_summary_part.added", ...place, part: { ...part, text: "" } });
-      for (const delta of halves(text)) this.#emit({ type: "response.reasoning_summary_text.delta", ...place, delta });
-      this.#emit({ type: "response.reasoning_summary_text.done", ...place, text });
-      this.#emit({ type: "response.reasoning_summary_part.done", ...place, part });
+      this.#emit({
+        type: "response.reasoning_summary_part.added",
+        ...place,
+        part: { ...part, text: "" },
+      });
+      for (const delta of halves(text))
+        this.#emit({
+          type: "response.reasoning_summary_text.delta",
+          ...place,
+          delta,
+        });
+      this.#emit({
+        type: "response.reasoning_summary_text.done",
+        ...place,
+        text,
+      });
+      this.#emit({
+        type: "response.reasoning_summary_part.done",
+        ...place,
+        part,
+      });
     }
     const item = { ...begun, summary: hasSummary ? [part] : [] };
-    this.#closeItem(isEncrypted ? { ...item, encrypted_content: encryptReasoning(id) } : item);
+    this.#closeItem(
+      isEncrypted ? { ...item, encrypted_content: encryptReasoning(id) } : item,
+    );
   }
 
   #addCall({ id: call_id, name, args }: PlannedCall): void {
@@ -209,22 +303,58 @@ class ResponseStream {
     const output_index = this.#output.length;
     if (isCustomTool(this.#body.tools, name)) {
       const input = stringOrEmpty(objectOrEmpty(args).input);
-      const item = { id: this.#newId("ctc"), type: "custom_tool_call", call_id, name, input } as const;
-      this.#emit({ type: "response.output_item.added", output_index, item: { ...item, input: "" } });
+      const item = {
+        id: this.#newId("ctc"),
+        type: "custom_tool_call",
+        call_id,
+        name,
+        input,
+      } as const;
+      this.#emit({
+        type: "response.output_item.added",
+        output_index,
+        item: { ...item, input: "" },
+      });
       const place = { item_id: item.id, output_index };
-      for (const delta of halves(input)) this.#emit({ type: "response.custom_tool_call_input.delta", ...place, delta });
-      this.#emit({ type: "response.custom_tool_call_input.done", ...place, input });
+      for (const delta of halves(input))
+        this.#emit({
+          type: "response.custom_tool_call_input.delta",
+          ...place,
+          delta,
+        });
+      this.#emit({
+        type: "response.custom_tool_call_input.done",
+        ...place,
+        input,
+      });
       this.#closeItem(item);
       return;
     }
     const id = this.#newId("fc");
     const whole = JSON.stringify(args);
-    const item = { id, type: "function_call", call_id, name, arguments: whole, status: "completed" } as const;
+    const item = {
+      id,
+      type: "function_call",
+      call_id,
+      name,
+      arguments: whole,
+      status: "completed",
+    } as const;
     const begun = { ...item, arguments: "", status: "in_progress" } as const;
-    this.#emit({ type: "response.output_item.added", output_index, item: begun });
+    this.#emit({
+      type: "response.output_item.added",
+      output_index,
+      item: begun,
+    });
     const place = { item_id: id, output_index };
-    for (const delta of halves(whole)) this.#emit({ type: "response.function_call_arguments.delta", ...place, delta });
-    // The name is in OpenAI's description of the API, but not in the types of its SDK.
+    for (const delta of halves(whole))
+      this.#emit({
+        type: "response.function_call_arguments.delta",
+        ...place,
+        delta,
+      });
+    // The name is in OpenAI's description of the API, but not in the types of
+    // its SDK.
     const done = { ...place, name, arguments: whole };
     this.#emit({ type: "response.function_call_arguments.done", ...done });
     this.#closeItem(item);
@@ -279,11 +409,21 @@ export function encryptReasoning(id: string): string {
   return createHash("sha256").update(`reasoning ${id}`).digest("base64");
 }
 
-/** Repeats the functions of the request, as the API does; tools of other kinds are left out. */
+/**
+ * Repeats the functions of the request, as the API does; tools of other kinds
+ * are left out.
+ */
 function describeTool(tool: unknown): Response["tools"] {
   const { type, name, parameters } = objectOrEmpty(tool);
   if (type !== "function" || typeof name !== "string") return [];
-  return [{ type, name, parameters: isObject(parameters) ? parameters : null, strict: false }];
+  return [
+    {
+      type,
+      name,
+      parameters: isObject(parameters) ? parameters : null,
+      strict: false,
+    },
+  ];
 }
 
 function isCustomTool(tools: unknown, name: string): boolean {

@@ -1,5 +1,9 @@
 import type { AnswerRequest, DeclaredTool, Entry } from "@devtool/fake-model";
-import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import {
   CallLedger,
   checkArguments,
@@ -11,14 +15,52 @@ import {
   checkToolName,
   refuse,
 } from "./checks.ts";
-import { encodeResponse, encryptReasoning, streamResponse } from "./responses-answer.ts";
+import {
+  encodeResponse,
+  encryptReasoning,
+  streamResponse,
+} from "./responses-answer.ts";
 
-/** The parameters of `POST /v1/responses`; `client_metadata` is Codex's, and OpenAI takes it. */
+/**
+ * The parameters of `POST /v1/responses`; `client_metadata` is Codex's, and
+ * OpenAI takes it.
+ */
 const PARAMETERS: ReadonlySet<string> = new Set([
-  ...["access_programs", "background", "client_metadata", "context_management", "conversation", "include", "input"],
-  ...["instructions", "max_output_tokens", "max_tool_calls", "metadata", "model", "moderation", "parallel_tool_calls"],
-  ...["previous_response_id", "prompt", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"],
-  ...["reasoning", "safety_identifier", "service_tier", "store", "stream", "stream_options", "temperature", "text"],
+  ...[
+    "access_programs",
+    "background",
+    "client_metadata",
+    "context_management",
+    "conversation",
+    "include",
+    "input",
+  ],
+  ...[
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "metadata",
+    "model",
+    "moderation",
+    "parallel_tool_calls",
+  ],
+  ...[
+    "previous_response_id",
+    "prompt",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+  ],
+  ...[
+    "reasoning",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "text",
+  ],
   ...["tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"],
 ]);
 
@@ -27,11 +69,20 @@ export function readResponsesRequest(value: unknown): AnswerRequest {
   const body = checkObject(value, "body", PARAMETERS);
   const model = checkString(body.model, "model");
   const limit = body.max_output_tokens ?? undefined;
-  if (limit !== undefined && !(Number.isInteger(limit) && Number(limit) >= 16)) {
-    refuse("Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.", "max_output_tokens");
+  if (
+    limit !== undefined &&
+    !(Number.isInteger(limit) && Number(limit) >= 16)
+  ) {
+    refuse(
+      "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16.",
+      "max_output_tokens",
+    );
   }
   const tools = body.tools === undefined ? [] : readTools(body.tools);
-  const { conversation, signatures } = readInput(body.input, body.store === false);
+  const { conversation, signatures } = readInput(
+    body.input,
+    body.store === false,
+  );
   return {
     case: "answer",
     method: "responses",
@@ -42,30 +93,51 @@ export function readResponsesRequest(value: unknown): AnswerRequest {
     encode:
       body.stream === true
         ? { case: "stream", stream: (context) => streamResponse(body, context) }
-        : { case: "whole", whole: (plan, context) => encodeResponse(plan, body, context) },
+        : {
+            case: "whole",
+            whole: (plan, context) => encodeResponse(plan, body, context),
+          },
   };
 }
 
 function readTools(value: unknown): DeclaredTool[] {
-  if (!Array.isArray(value)) refuse("Invalid type for 'tools': expected an array.", "tools");
-  const tools = value.flatMap((each, index) => readTool(each, `tools[${index}]`));
+  if (!Array.isArray(value))
+    refuse("Invalid type for 'tools': expected an array.", "tools");
+  const tools = value.flatMap((each, index) =>
+    readTool(each, `tools[${index}]`),
+  );
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) refuse(`Duplicate tool name '${twice}'.`, "tools");
   return tools;
 }
 
-/** Returns the functions that a tool declares; none for the tools that OpenAI runs. */
+/**
+ * Returns the functions that a tool declares; none for the tools that OpenAI
+ * runs.
+ */
 function readTool(value: unknown, param: string): DeclaredTool[] {
   const tool = checkObject(value, param);
   switch (tool.type) {
     case "function":
       checkObject(tool.parameters, `${param}.parameters`);
-      return [{ name: checkToolName(tool.name, `${param}.name`), parameters: tool.parameters }];
+      return [
+        {
+          name: checkToolName(tool.name, `${param}.name`),
+          parameters: tool.parameters,
+        },
+      ];
     case "custom":
-      return [{ name: checkToolName(tool.name, `${param}.name`), parameters: undefined }];
+      return [
+        {
+          name: checkToolName(tool.name, `${param}.name`),
+          parameters: undefined,
+        },
+      ];
     case "namespace":
-      return listOrEmpty(tool.tools).flatMap((each, index) => readTool(each, `${param}.tools[${index}]`));
+      return listOrEmpty(tool.tools).flatMap((each, index) =>
+        readTool(each, `${param}.tools[${index}]`),
+      );
     default:
       checkString(tool.type, `${param}.type`);
       return [];
@@ -79,20 +151,30 @@ interface Input {
 
 function readInput(value: unknown, isStateless: boolean): Input {
   if (typeof value === "string") {
-    return { conversation: [{ role: "user", texts: [value], results: [] }], signatures: [] };
+    return {
+      conversation: [{ role: "user", texts: [value], results: [] }],
+      signatures: [],
+    };
   }
   const calls = new CallLedger();
   const signatures: string[] = [];
-  const conversation = checkList(value, "input").flatMap((each, index): Entry[] => {
-    const item = checkObject(each, `input[${index}]`);
-    if (item.type === "reasoning") signatures.push(...readReasoning(item, `input[${index}]`, isStateless));
-    return readItem(item, `input[${index}]`, calls);
-  });
+  const conversation = checkList(value, "input").flatMap(
+    (each, index): Entry[] => {
+      const item = checkObject(each, `input[${index}]`);
+      if (item.type === "reasoning")
+        signatures.push(...readReasoning(item, `input[${index}]`, isStateless));
+      return readItem(item, `input[${index}]`, calls);
+    },
+  );
   calls.checkSettled("input");
   return { conversation, signatures };
 }
 
-function readItem(item: Readonly<Record<string, unknown>>, param: string, calls: CallLedger): Entry[] {
+function readItem(
+  item: Readonly<Record<string, unknown>>,
+  param: string,
+  calls: CallLedger,
+): Entry[] {
   switch (item.type ?? "message") {
     case "message":
       return readMessage(item, param);
@@ -100,16 +182,33 @@ function readItem(item: Readonly<Record<string, unknown>>, param: string, calls:
       return [{ role: "model", hasCalls: false }];
     case "function_call":
       checkArguments(item.arguments, `${param}.arguments`);
-      calls.add(checkString(item.call_id, `${param}.call_id`), checkToolName(item.name, `${param}.name`));
+      calls.add(
+        checkString(item.call_id, `${param}.call_id`),
+        checkToolName(item.name, `${param}.name`),
+      );
       return [{ role: "model", hasCalls: true }];
     case "custom_tool_call":
       checkString(item.input, `${param}.input`);
-      calls.add(checkString(item.call_id, `${param}.call_id`), checkToolName(item.name, `${param}.name`));
+      calls.add(
+        checkString(item.call_id, `${param}.call_id`),
+        checkToolName(item.name, `${param}.name`),
+      );
       return [{ role: "model", hasCalls: true }];
     case "function_call_output":
     case "custom_tool_call_output": {
-      const name = calls.settle(checkString(item.call_id, `${param}.call_id`), param);
-      return [{ role: "user", texts: [], results: [{ name, value: readOutput(item.output, `${param}.output`) }] }];
+      const name = calls.settle(
+        checkString(item.call_id, `${param}.call_id`),
+        param,
+      );
+      return [
+        {
+          role: "user",
+          texts: [],
+          results: [
+            { name, value: readOutput(item.output, `${param}.output`) },
+          ],
+        },
+      ];
     }
     default:
       // Items of the tools that OpenAI runs.
@@ -118,10 +217,20 @@ function readItem(item: Readonly<Record<string, unknown>>, param: string, calls:
   }
 }
 
-function readMessage(item: Readonly<Record<string, unknown>>, param: string): Entry[] {
-  const role = checkOneOf(item.role, `${param}.role`, ["user", "assistant", "system", "developer"]);
-  if (typeof item.content !== "string") checkContent(item.content, role, `${param}.content`);
-  const texts = typeof item.content === "string" ? [item.content] : listTexts(item.content);
+function readMessage(
+  item: Readonly<Record<string, unknown>>,
+  param: string,
+): Entry[] {
+  const role = checkOneOf(item.role, `${param}.role`, [
+    "user",
+    "assistant",
+    "system",
+    "developer",
+  ]);
+  if (typeof item.content !== "string")
+    checkContent(item.content, role, `${param}.content`);
+  const texts =
+    typeof item.content === "string" ? [item.content] : listTexts(item.content);
   if (role === "assistant") return [{ role: "model", hasCalls: false }];
   return role === "user" ? [{ role: "user", texts, results: [] }] : [];
 }
@@ -130,10 +239,18 @@ function checkContent(value: unknown, role: string, param: string): void {
   checkList(value, param).forEach((each, index) => {
     const path = `${param}[${index}]`;
     const part = checkObject(each, path);
-    if (role === "assistant") checkOneOf(part.type, `${path}.type`, ["output_text", "refusal"]);
-    else checkOneOf(part.type, `${path}.type`, ["input_text", "input_image", "input_file"]);
-    if (part.type === "input_text" || part.type === "output_text") checkString(part.text, `${path}.text`);
-    if (part.type === "input_image") checkImageUrl(part.image_url, `${path}.image_url`);
+    if (role === "assistant")
+      checkOneOf(part.type, `${path}.type`, ["output_text", "refusal"]);
+    else
+      checkOneOf(part.type, `${path}.type`, [
+        "input_text",
+        "input_image",
+        "input_file",
+      ]);
+    if (part.type === "input_text" || part.type === "output_text")
+      checkString(part.text, `${path}.text`);
+    if (part.type === "input_image")
+      checkImageUrl(part.image_url, `${path}.image_url`);
   });
 }
 
@@ -149,18 +266,35 @@ function readOutput(value: unknown, param: string): string {
   return listTexts(value).join("\n");
 }
 
-/** Returns the encrypted content of a reasoning item. Refuses one that this API did not give. */
-function readReasoning(item: Readonly<Record<string, unknown>>, param: string, isStateless: boolean): string[] {
+/**
+ * Returns the encrypted content of a reasoning item. Refuses one that this API
+ * did not give.
+ */
+function readReasoning(
+  item: Readonly<Record<string, unknown>>,
+  param: string,
+  isStateless: boolean,
+): string[] {
   const id = checkString(item.id, `${param}.id`);
-  if (!Array.isArray(item.summary)) refuse(`Missing required parameter: '${param}.summary'.`, `${param}.summary`);
+  if (!Array.isArray(item.summary))
+    refuse(
+      `Missing required parameter: '${param}.summary'.`,
+      `${param}.summary`,
+    );
   const encrypted = item.encrypted_content ?? undefined;
   if (encrypted === undefined) {
     if (isStateless)
-      refuse(`Item with id '${id}' not found. Items are not persisted when 'store' is set to false.`, param);
+      refuse(
+        `Item with id '${id}' not found. Items are not persisted when 'store' is set to false.`,
+        param,
+      );
     return [];
   }
   if (encrypted !== encryptReasoning(id)) {
-    refuse(`The encrypted content for item ${id} could not be verified.`, `${param}.encrypted_content`);
+    refuse(
+      `The encrypted content for item ${id} could not be verified.`,
+      `${param}.encrypted_content`,
+    );
   }
   return [encryptReasoning(id)];
 }

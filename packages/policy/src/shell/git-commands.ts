@@ -8,7 +8,9 @@ const LOG_FLAGS: readonly string[] = (
 ).split(" ");
 
 const LOG_VALUE_FLAGS: readonly string[] =
-  "--max-count --skip --since --until --after --before --author --committer --grep --diff-filter".split(" ");
+  "--max-count --skip --since --until --after --before --author --committer --grep --diff-filter".split(
+    " ",
+  );
 
 const LOG: ArgumentGrammar = {
   letters: "puswbzci",
@@ -19,12 +21,17 @@ const LOG: ArgumentGrammar = {
 };
 
 /**
- * The commands of git that only read, by their names, with the arguments for which that holds.
+ * The commands of git that only read, by their names, with the arguments for
+ * which that holds.
  *
- * Git also runs programs that the repository's configuration names (a pager, a diff driver, a file system monitor). No argument
- * prevents that; instead the configuration is guarded, and the sandbox makes it read-only.
+ * Git also runs programs that the repository's configuration names (a pager, a
+ * diff driver, a file system monitor). No argument prevents that; instead the
+ * configuration is guarded, and the sandbox makes it read-only.
  */
-export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<string, ArgumentGrammar>([
+export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<
+  string,
+  ArgumentGrammar
+>([
   ["log", LOG],
   ["show", LOG],
   ["diff", LOG],
@@ -32,12 +39,24 @@ export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<string
     "status",
     {
       letters: "sbzv",
-      flags: ["--short", "--branch", "--porcelain", "--long", "--untracked-files", "--ignored", "--show-stash"],
+      flags: [
+        "--short",
+        "--branch",
+        "--porcelain",
+        "--long",
+        "--untracked-files",
+        "--ignored",
+        "--show-stash",
+      ],
     },
   ],
   [
     "branch",
-    { letters: "arv", flags: ["--list", "--show-current", "--all", "--remotes", "--verbose"], maxOperands: 0 },
+    {
+      letters: "arv",
+      flags: ["--list", "--show-current", "--all", "--remotes", "--verbose"],
+      maxOperands: 0,
+    },
   ],
   ["tag", { letters: "l", flags: ["--list"], maxOperands: 0 }],
   ["remote", { letters: "v", flags: ["--verbose"], maxOperands: 0 }],
@@ -52,17 +71,39 @@ export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<string
   ],
   [
     "rev-list",
-    { flags: ["--count", "--all", "--no-merges", "--first-parent"], valueFlags: ["--max-count"], valueLetters: "n" },
+    {
+      flags: ["--count", "--all", "--no-merges", "--first-parent"],
+      valueFlags: ["--max-count"],
+      valueLetters: "n",
+    },
   ],
   [
     "ls-files",
     {
       letters: "codmstzu",
-      flags: ["--cached", "--others", "--deleted", "--modified", "--stage", "--exclude-standard", "--full-name"],
+      flags: [
+        "--cached",
+        "--others",
+        "--deleted",
+        "--modified",
+        "--stage",
+        "--exclude-standard",
+        "--full-name",
+      ],
     },
   ],
-  ["ls-tree", { letters: "drtlz", flags: ["--name-only", "--full-name", "--full-tree"] }],
-  ["blame", { letters: "wslef", valueLetters: "L", flags: ["--porcelain", "--line-porcelain"] }],
+  [
+    "ls-tree",
+    { letters: "drtlz", flags: ["--name-only", "--full-name", "--full-tree"] },
+  ],
+  [
+    "blame",
+    {
+      letters: "wslef",
+      valueLetters: "L",
+      flags: ["--porcelain", "--line-porcelain"],
+    },
+  ],
   ["describe", { flags: ["--tags", "--always", "--dirty", "--long", "--all"] }],
   ["shortlog", { letters: "sne" }],
   ["merge-base", { letters: "a", flags: ["--all", "--is-ancestor"] }],

@@ -1,6 +1,9 @@
 import type { ShellWord } from "./reading.ts";
 
-/** The effects of characters outside quotes. A character without an entry stands for itself. */
+/**
+ * The effects of characters outside quotes. A character without an entry stands
+ * for itself.
+ */
 const UNQUOTED_DOUBTS: ReadonlyMap<string, string> = new Map([
   ["$", "is expanded"],
   ["`", "is expanded"],
@@ -14,11 +17,13 @@ const UNQUOTED_DOUBTS: ReadonlyMap<string, string> = new Map([
 /**
  * Removes the quotes from a word, independently of any parser.
  *
- * Only a word that is literal under every option of the shell has no doubt. Any other word keeps its text as it is written.
+ * Only a word that is literal under every option of the shell has no doubt. Any
+ * other word keeps its text as it is written.
  */
 export function literalWord(text: string): ShellWord {
   const value: string[] = [];
-  // A tilde is expanded at the start of a word, and after `=` and `:` in a word that looks like an assignment.
+  // A tilde is expanded at the start of a word, and after `=` and `:` in a word
+  // that looks like an assignment.
   let doubt = /(^|[=:])~/.test(text) ? "is expanded" : undefined;
   for (let at = 0; at < text.length; ) {
     const piece = readPiece(text, at);
@@ -27,7 +32,10 @@ export function literalWord(text: string): ShellWord {
     at = piece.end;
   }
   if (doubt === undefined) return { value: value.join(""), doubt: undefined };
-  return { value: text, doubt: { kind: "expansion", text: `${JSON.stringify(text)} ${doubt}` } };
+  return {
+    value: text,
+    doubt: { kind: "expansion", text: `${JSON.stringify(text)} ${doubt}` },
+  };
 }
 
 /** A part of a word that is quoted in one way. */
@@ -40,28 +48,36 @@ interface Piece {
   readonly doubt?: string | undefined;
 }
 
-/** Reads the quoted string, the escaped character or the single character that begins at a position. */
+/**
+ * Reads the quoted string, the escaped character or the single character that
+ * begins at a position.
+ */
 function readPiece(text: string, at: number): Piece {
   const character = text[at] ?? "";
   switch (character) {
     case "'": {
       const close = text.indexOf("'", at + 1);
-      if (close < 0) return { value: "", end: text.length, doubt: "has an open quote" };
+      if (close < 0)
+        return { value: "", end: text.length, doubt: "has an open quote" };
       return { value: text.slice(at + 1, close), end: close + 1 };
     }
     case '"':
       return readDoubleQuoted(text, at);
     case "\\": {
       const escaped = text[at + 1] ?? "";
-      if (escaped === "" || escaped === "\n") return { value: "", end: at + 2, doubt: "spans several lines" };
+      if (escaped === "" || escaped === "\n")
+        return { value: "", end: at + 2, doubt: "spans several lines" };
       return { value: escaped, end: at + 2 };
     }
     default: {
       const rest = text.slice(at);
       let doubt = UNQUOTED_DOUBTS.get(character);
-      // Braces are expanded when they hold a comma or two dots; `{}` and `HEAD^{commit}` are not.
-      if (doubt === undefined && /^\{.*(,|\.\.).*\}/s.test(rest)) doubt = "is expanded";
-      if (doubt === undefined && /^[^\0-~]/.test(rest)) doubt = "has letters outside quotes";
+      // Braces are expanded when they hold a comma or two dots; `{}` and
+      // `HEAD^{commit}` are not.
+      if (doubt === undefined && /^\{.*(,|\.\.).*\}/s.test(rest))
+        doubt = "is expanded";
+      if (doubt === undefined && /^[^\0-~]/.test(rest))
+        doubt = "has letters outside quotes";
       return { value: character, end: at + 1, doubt };
     }
   }
@@ -72,11 +88,15 @@ function readDoubleQuoted(text: string, at: number): Piece {
   for (let next = at + 1; next < text.length; next++) {
     const character = text[next] ?? "";
     if (character === '"') return { value, end: next + 1 };
-    if (character === "$" || character === "`") return { value, end: text.length, doubt: "is expanded" };
+    if (character === "$" || character === "`")
+      return { value, end: text.length, doubt: "is expanded" };
     const follower = text[next + 1] ?? "";
-    if (character === "\\" && follower === "\n") return { value, end: text.length, doubt: "spans several lines" };
-    // Within double quotes a backslash escapes only these characters, and is itself literal before any other.
-    const isEscape = character === "\\" && '"\\$`'.includes(follower) && follower !== "";
+    if (character === "\\" && follower === "\n")
+      return { value, end: text.length, doubt: "spans several lines" };
+    // Within double quotes a backslash escapes only these characters, and is
+    // itself literal before any other.
+    const isEscape =
+      character === "\\" && '"\\$`'.includes(follower) && follower !== "";
     value += isEscape ? follower : character;
     if (isEscape) next++;
   }

@@ -1,12 +1,21 @@
 /** A command that a shell would run, without the operators around it. */
 export interface SimpleCommand {
-  /** The words as the program receives them. A word that the shell would expand is kept as it is written. */
+  /**
+   * The words as the program receives them. A word that the shell would expand
+   * is kept as it is written.
+   */
   readonly words: readonly string[];
 }
 
-/** Why a command line may do something else than run the commands that were read from it. */
+/**
+ * Why a command line may do something else than run the commands that were read
+ * from it.
+ */
 export type DoubtKind =
-  /** It has characters that no command needs: control, bidirectional or invisible ones. */
+  /**
+   * It has characters that no command needs: control, bidirectional or
+   * invisible ones.
+   */
   | "characters"
   /** It is longer, or has more commands, than the analysis accepts. */
   | "limit"
@@ -18,11 +27,17 @@ export type DoubtKind =
   | "dynamic"
   /** It sets a variable, which can change what runs. */
   | "assignment"
-  /** It joins lines with a backslash. Bash does so before it splits words, and the readers do not do so everywhere. */
+  /**
+   * It joins lines with a backslash. Bash does so before it splits words, and
+   * the readers do not do so everywhere.
+   */
   | "continuation"
   /** It runs a program that runs another one. */
   | "wrapper"
-  /** It uses a builtin that evaluates its arguments or changes how later commands run. */
+  /**
+   * It uses a builtin that evaluates its arguments or changes how later
+   * commands run.
+   */
   | "builtin"
   /** It defines a function. */
   | "definition"
@@ -44,12 +59,20 @@ export interface Doubt {
   readonly text: string;
 }
 
-/** The commands, doubts and redirections that one reader sees in a command line. */
+/**
+ * The commands, doubts and redirections that one reader sees in a command line.
+ */
 export interface Reading {
-  /** Every simple command, including those in substitutions and in compound commands. */
+  /**
+   * Every simple command, including those in substitutions and in compound
+   * commands.
+   */
   readonly commands: readonly SimpleCommand[];
   readonly doubts: readonly Doubt[];
-  /** The redirections that open a file, as `> out.txt`. Those to `/dev/null` and between standard streams are omitted. */
+  /**
+   * The redirections that open a file, as `> out.txt`. Those to `/dev/null` and
+   * between standard streams are omitted.
+   */
   readonly redirections: readonly string[];
 }
 
@@ -60,27 +83,49 @@ export interface MutableReading extends Reading {
   readonly redirections: string[];
 }
 
-/** Reads a command line. May throw: a line that makes a reader throw is in doubt. */
+/**
+ * Reads a command line. May throw: a line that makes a reader throw is in
+ * doubt.
+ */
 export type ShellReader = (source: string) => Reading;
 
 /** A word as the shell treats it. */
 export interface ShellWord {
   /** The value of a literal word, otherwise the text as it is written. */
   readonly value: string;
-  /** Why the program may receive something else than the value; undefined when it receives just that. */
+  /**
+   * Why the program may receive something else than the value; undefined when
+   * it receives just that.
+   */
   readonly doubt: Doubt | undefined;
 }
 
 /** Returns the doubt about a redirection whose target is expanded. */
 export function targetDoubt(operator: string, target: string): Doubt {
-  return { kind: "target", text: `redirects with ${JSON.stringify(`${operator} ${target}`)}, which is expanded` };
+  return {
+    kind: "target",
+    text: `redirects with ${JSON.stringify(`${operator} ${target}`)}, which is expanded`,
+  };
 }
 
-const HARMLESS_OPERATORS: ReadonlySet<string> = new Set([">", ">>", "<", "&>", "&>>"]);
+const HARMLESS_OPERATORS: ReadonlySet<string> = new Set([
+  ">",
+  ">>",
+  "<",
+  "&>",
+  "&>>",
+]);
 
-/** Returns a redirection in the form of `Reading.redirections`, the same for both readers; undefined when it opens no file. */
-export function redirectionText(operator: string, target: string): string | undefined {
+/**
+ * Returns a redirection in the form of `Reading.redirections`, the same for
+ * both readers; undefined when it opens no file.
+ */
+export function redirectionText(
+  operator: string,
+  target: string,
+): string | undefined {
   if (operator.endsWith("&") && /^[12]$/.test(target)) return undefined;
-  if (HARMLESS_OPERATORS.has(operator) && target === "/dev/null") return undefined;
+  if (HARMLESS_OPERATORS.has(operator) && target === "/dev/null")
+    return undefined;
   return `${operator} ${target}`;
 }

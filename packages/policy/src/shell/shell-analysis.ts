@@ -5,13 +5,22 @@ import { createUnbashReader } from "./unbash-reader.ts";
 
 /** The analysis of a command line before it runs. */
 export interface ShellAnalysis extends Reading {
-  /** Every command that the line may run. A shell runs no other, unless a doubt says otherwise. */
+  /**
+   * Every command that the line may run. A shell runs no other, unless a doubt
+   * says otherwise.
+   */
   readonly commands: readonly SimpleCommand[];
-  /** Why the line asks; empty when both readers see the same commands and nothing else. */
+  /**
+   * Why the line asks; empty when both readers see the same commands and
+   * nothing else.
+   */
   readonly doubts: readonly Doubt[];
 }
 
-/** Analyzes a command line. Resolves for every line: what cannot be read is a doubt. */
+/**
+ * Analyzes a command line. Resolves for every line: what cannot be read is a
+ * doubt.
+ */
 export type ShellAnalyzer = (source: string) => Promise<ShellAnalysis>;
 
 /** Two readers of command lines that share no code. */
@@ -21,23 +30,37 @@ type Readers = readonly [ShellReader, ShellReader];
 const MAX_COMMAND_LENGTH: number = 16 * 1024;
 /** The maximum number of commands that a line may have without a doubt. */
 const MAX_COMMANDS = 64;
-/** The maximum depth of command lines within command lines (`sh -c "sh -c …"`). */
+/**
+ * The maximum depth of command lines within command lines (`sh -c "sh -c …"`).
+ */
 const MAX_DEPTH = 4;
 
-/** Control, bidirectional and invisible characters, which can hide from a reviewer what a command does. */
+/**
+ * Control, bidirectional and invisible characters, which can hide from a
+ * reviewer what a command does.
+ */
 const HIDING_CHARACTER = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 
-const UNREAD: Doubt = { kind: "syntax", text: "cannot be read: a parser failed" };
-const TOO_MUCH: Doubt = { kind: "limit", text: "has more commands than are analyzed" };
+const UNREAD: Doubt = {
+  kind: "syntax",
+  text: "cannot be read: a parser failed",
+};
+const TOO_MUCH: Doubt = {
+  kind: "limit",
+  text: "has more commands than are analyzed",
+};
 
 /**
- * Creates an analyzer of command lines from two readers. Whatever the readers do not both see is a doubt.
+ * Creates an analyzer of command lines from two readers. Whatever the readers
+ * do not both see is a doubt.
  *
- * `load` is called for the first line. Default: a reader on unbash and one on tree-sitter. When loading fails, the line is in
- * doubt, and the next line loads again.
+ * `load` is called for the first line. Default: a reader on unbash and one on
+ * tree-sitter. When loading fails, the line is in doubt, and the next line
+ * loads again.
  */
 export function createShellAnalyzer(
-  load: () => Promise<Readers> = () => Promise.all([createUnbashReader(), createTreeSitterReader()]),
+  load: () => Promise<Readers> = () =>
+    Promise.all([createUnbashReader(), createTreeSitterReader()]),
 ): ShellAnalyzer {
   let loading: Promise<Readers> | undefined;
   return async (source) => {
@@ -59,39 +82,69 @@ function refuse(source: string): Doubt | undefined {
   }
   const hiding = HIDING_CHARACTER.exec(source)?.[0].codePointAt(0);
   if (hiding === undefined) return undefined;
-  return { kind: "characters", text: `has the character U+${hiding.toString(16).toUpperCase().padStart(4, "0")}` };
+  return {
+    kind: "characters",
+    text: `has the character U+${hiding.toString(16).toUpperCase().padStart(4, "0")}`,
+  };
 }
 
-function analyze(source: string, readers: Readers, depth: number): ShellAnalysis {
-  const [one, other] = [attempt(readers[0], source), attempt(readers[1], source)];
+function analyze(
+  source: string,
+  readers: Readers,
+  depth: number,
+): ShellAnalysis {
+  const [one, other] = [
+    attempt(readers[0], source),
+    attempt(readers[1], source),
+  ];
   const doubts: Doubt[] = [];
-  // Syntax that both readers are known to misread is in doubt. The text itself is searched, quoted or not, because no reading
-  // can be trusted to say whether such syntax counts.
-  if (source.includes("\\\n")) doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
-  if (DESCRIPTOR_VARIABLE.test(source)) doubts.push({ kind: "assignment", text: "sets a variable to a descriptor" });
+  // Syntax that both readers are known to misread is in doubt. The text itself
+  // is searched, quoted or not, because no reading can be trusted to say
+  // whether such syntax counts.
+  if (source.includes("\\\n"))
+    doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
+  if (DESCRIPTOR_VARIABLE.test(source))
+    doubts.push({
+      kind: "assignment",
+      text: "sets a variable to a descriptor",
+    });
   if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source))
     doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
   doubts.push(...one.doubts, ...other.doubts);
   const isSame =
     sortedText(one.commands) === sortedText(other.commands) &&
     sortedText(one.redirections) === sortedText(other.redirections);
-  if (!isSame) doubts.push({ kind: "disagreement", text: "can be read in two ways" });
-  if (Math.max(one.commands.length, other.commands.length) > MAX_COMMANDS) doubts.push(TOO_MUCH);
+  if (!isSame)
+    doubts.push({ kind: "disagreement", text: "can be read in two ways" });
+  if (Math.max(one.commands.length, other.commands.length) > MAX_COMMANDS)
+    doubts.push(TOO_MUCH);
   const commands = union(one.commands, other.commands);
   const redirections = union(one.redirections, other.redirections);
-  // The commands that these may run besides themselves are added, to any depth up to `MAX_DEPTH`.
+  // The commands that these may run besides themselves are added, to any depth
+  // up to `MAX_DEPTH`.
   const payloads = commands.flatMap((command) => payloadOf(command) ?? []);
-  const hasLines = payloads.some(({ scripts, guesses }) => scripts.length + guesses.length > 0);
-  if (depth >= MAX_DEPTH && hasLines) return { commands, doubts: [...doubts, TOO_MUCH], redirections };
-  const scripts = payloads.flatMap((payload) => payload.scripts.map((script) => analyze(script, readers, depth + 1)));
-  const guesses = payloads.flatMap((payload) => payload.guesses.map((guess) => analyze(guess, readers, depth + 1)));
+  const hasLines = payloads.some(
+    ({ scripts, guesses }) => scripts.length + guesses.length > 0,
+  );
+  if (depth >= MAX_DEPTH && hasLines)
+    return { commands, doubts: [...doubts, TOO_MUCH], redirections };
+  const scripts = payloads.flatMap((payload) =>
+    payload.scripts.map((script) => analyze(script, readers, depth + 1)),
+  );
+  const guesses = payloads.flatMap((payload) =>
+    payload.guesses.map((guess) => analyze(guess, readers, depth + 1)),
+  );
   return {
     commands: union(
       commands,
       payloads.flatMap((payload) => payload.commands),
       [...scripts, ...guesses].flatMap((line) => line.commands),
     ),
-    doubts: [...doubts, ...payloads.map(({ doubt }) => doubt), ...scripts.flatMap((line) => line.doubts)],
+    doubts: [
+      ...doubts,
+      ...payloads.map(({ doubt }) => doubt),
+      ...scripts.flatMap((line) => line.doubts),
+    ],
     redirections: union(
       redirections,
       scripts.flatMap((line) => line.redirections),
@@ -107,15 +160,24 @@ function attempt(reader: ShellReader, source: string): Reading {
   }
 }
 
-/** Where bash evaluates arithmetic or an index. There quotes do not quote, and values are evaluated again. */
+/**
+ * Where bash evaluates arithmetic or an index. There quotes do not quote, and
+ * values are evaluated again.
+ */
 const EVALUATION = /\(\(|\[|\b(let|declare|typeset|local)\b|\s-v\b/;
 /** A substitution behind a quote, or escaped. */
 const QUOTED_SUBSTITUTION = /'[^']*(\$[({]|`)|\\[$`]/;
-/** `{name}` or `{name[index]}` in front of a redirection: bash opens a new descriptor and assigns its number to the variable. */
-const DESCRIPTOR_VARIABLE = /(^|[\s;&|()<>`])\{[A-Za-z_]\w*(\[[^\]]*\])?\}[<>&]/;
+/**
+ * `{name}` or `{name[index]}` in front of a redirection: bash opens a new
+ * descriptor and assigns its number to the variable.
+ */
+const DESCRIPTOR_VARIABLE =
+  /(^|[\s;&|()<>`])\{[A-Za-z_]\w*(\[[^\]]*\])?\}[<>&]/;
 
 function union<T>(...lists: readonly (readonly T[])[]): T[] {
-  const byText = new Map(lists.flat().map((value) => [JSON.stringify(value), value]));
+  const byText = new Map(
+    lists.flat().map((value) => [JSON.stringify(value), value]),
+  );
   return [...byText.values()];
 }
 

@@ -1,9 +1,18 @@
 import { fileURLToPath } from "node:url";
 import type { Node } from "web-tree-sitter";
 import { literalWord } from "./literal-word.ts";
-import { type DoubtKind, type MutableReading, redirectionText, type ShellReader, targetDoubt } from "./reading.ts";
+import {
+  type DoubtKind,
+  type MutableReading,
+  redirectionText,
+  type ShellReader,
+  targetDoubt,
+} from "./reading.ts";
 
-/** The doubts that kinds of node raise. A kind that is neither here nor in `PLAIN` raises a doubt by its name. */
+/**
+ * The doubts that kinds of node raise. A kind that is neither here nor in
+ * `PLAIN` raises a doubt by its name.
+ */
 const DOUBTS: ReadonlyMap<string, readonly [DoubtKind, string]> = new Map([
   ["variable_assignment", ["assignment", "sets a variable"]],
   ["variable_assignments", ["assignment", "sets a variable"]],
@@ -34,9 +43,45 @@ const DOUBTS: ReadonlyMap<string, readonly [DoubtKind, string]> = new Map([
 
 /** The kinds of node, and the tokens, that raise no doubt themselves. */
 const PLAIN: ReadonlySet<string> = new Set([
-  ...["program", "list", "pipeline", "negated_command", "redirected_statement", "command", "command_name", "comment"],
-  ...["word", "number", "string", "string_content", "raw_string", "concatenation", "file_redirect", "file_descriptor"],
-  ...["&&", "||", ";", "|", "|&", "\n", '"', "!", ">", ">>", "<", "<>", ">&", "<&", ">|", "&>", "&>>"],
+  ...[
+    "program",
+    "list",
+    "pipeline",
+    "negated_command",
+    "redirected_statement",
+    "command",
+    "command_name",
+    "comment",
+  ],
+  ...[
+    "word",
+    "number",
+    "string",
+    "string_content",
+    "raw_string",
+    "concatenation",
+    "file_redirect",
+    "file_descriptor",
+  ],
+  ...[
+    "&&",
+    "||",
+    ";",
+    "|",
+    "|&",
+    "\n",
+    '"',
+    "!",
+    ">",
+    ">>",
+    "<",
+    "<>",
+    ">&",
+    "<&",
+    ">|",
+    "&>",
+    "&>>",
+  ],
 ]);
 
 /** The children of a command that are not its words. */
@@ -52,7 +97,8 @@ let loading: Promise<ShellReader> | undefined;
 /**
  * Loads the reader that uses tree-sitter and its grammar of bash.
  *
- * There is one for the process: all parsers share one WebAssembly memory, which breaks when a parser is garbage collected.
+ * There is one for the process: all parsers share one WebAssembly memory, which
+ * breaks when a parser is garbage collected.
  */
 export function createTreeSitterReader(): Promise<ShellReader> {
   loading ??= load();
@@ -62,13 +108,20 @@ export function createTreeSitterReader(): Promise<ShellReader> {
 async function load(): Promise<ShellReader> {
   const { Parser, Language } = await import("web-tree-sitter");
   await Parser.init();
-  const grammar = fileURLToPath(import.meta.resolve("tree-sitter-bash/tree-sitter-bash.wasm"));
+  const grammar = fileURLToPath(
+    import.meta.resolve("tree-sitter-bash/tree-sitter-bash.wasm"),
+  );
   const parser = new Parser().setLanguage(await Language.load(grammar));
   return (source) => {
-    const reading: MutableReading = { commands: [], doubts: [], redirections: [] };
+    const reading: MutableReading = {
+      commands: [],
+      doubts: [],
+      redirections: [],
+    };
     const tree = parser.parse(source);
     try {
-      if (!tree || tree.rootNode.hasError) reading.doubts.push({ kind: "syntax", text: "is not understood" });
+      if (!tree || tree.rootNode.hasError)
+        reading.doubts.push({ kind: "syntax", text: "is not understood" });
       if (tree) readNode(tree.rootNode, reading);
     } finally {
       tree?.delete();
@@ -77,21 +130,34 @@ async function load(): Promise<ShellReader> {
   };
 }
 
-/** Adds the commands, doubts and redirections of a node and its descendants to the reading. */
+/**
+ * Adds the commands, doubts and redirections of a node and its descendants to
+ * the reading.
+ */
 function readNode({ type, children }: Node, reading: MutableReading): void {
   const [kind, text] = DOUBTS.get(type) ?? [];
   if (kind && text) reading.doubts.push({ kind, text });
-  else if (type === "&") reading.doubts.push({ kind: "background", text: "runs in the background" });
-  // A token inside a node that is in doubt, such as a keyword, repeats the doubt: that does no harm.
-  else if (!PLAIN.has(type)) reading.doubts.push({ kind: "expansion", text: `has ${JSON.stringify(type)}` });
+  else if (type === "&")
+    reading.doubts.push({ kind: "background", text: "runs in the background" });
+  // A token inside a node that is in doubt, such as a keyword, repeats the
+  // doubt: that does no harm.
+  else if (!PLAIN.has(type))
+    reading.doubts.push({
+      kind: "expansion",
+      text: `has ${JSON.stringify(type)}`,
+    });
   if (type === "command") readCommand(children, reading);
   if (type === "file_redirect") {
     const operator = children.find(({ isNamed }) => !isNamed)?.type ?? "";
-    const targets = children.filter((child) => child.isNamed && child.type !== "file_descriptor");
+    const targets = children.filter(
+      (child) => child.isNamed && child.type !== "file_descriptor",
+    );
     for (const target of targets) {
       const { value, doubt } = literalWord(target.text);
       if (doubt) reading.doubts.push(targetDoubt(operator, value));
-      const redirection = doubt ? `${operator} ${value}` : redirectionText(operator, value);
+      const redirection = doubt
+        ? `${operator} ${value}`
+        : redirectionText(operator, value);
       if (redirection !== undefined) reading.redirections.push(redirection);
     }
   }
@@ -102,7 +168,8 @@ function readCommand(children: readonly Node[], reading: MutableReading): void {
   const texts: string[] = [];
   let end = -1;
   for (const child of children.filter(({ type }) => !NO_WORDS.has(type))) {
-    // The grammar splits some words in two: nodes without a space between them are one word.
+    // The grammar splits some words in two: nodes without a space between them
+    // are one word.
     const before = child.startIndex === end ? (texts.pop() ?? "") : "";
     texts.push(before + child.text);
     end = child.endIndex;

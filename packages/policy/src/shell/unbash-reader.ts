@@ -8,8 +8,14 @@ import {
   targetDoubt,
 } from "./reading.ts";
 
-/** The doubts that kinds of node raise. A kind that is neither here nor in `PLAIN` raises a doubt by its name. */
-const DOUBTS: ReadonlyMap<SyntaxNode["type"], DoubtKind> = new Map<SyntaxNode["type"], DoubtKind>([
+/**
+ * The doubts that kinds of node raise. A kind that is neither here nor in
+ * `PLAIN` raises a doubt by its name.
+ */
+const DOUBTS: ReadonlyMap<SyntaxNode["type"], DoubtKind> = new Map<
+  SyntaxNode["type"],
+  DoubtKind
+>([
   ["Assignment", "assignment"],
   ["ArrayValue", "assignment"],
   ["Function", "definition"],
@@ -33,7 +39,10 @@ const DOUBTS: ReadonlyMap<SyntaxNode["type"], DoubtKind> = new Map<SyntaxNode["t
   ["Redirected", "compound"],
 ]);
 
-/** The kinds of node that raise no doubt themselves. The parts of a word are checked when its command is read. */
+/**
+ * The kinds of node that raise no doubt themselves. The parts of a word are
+ * checked when its command is read.
+ */
 const PLAIN: ReadonlySet<SyntaxNode["type"]> = new Set<SyntaxNode["type"]>([
   "Script",
   "Statement",
@@ -65,7 +74,11 @@ const DOUBT_TEXTS: ReadonlyMap<DoubtKind, string> = new Map([
 export async function createUnbashReader(): Promise<ShellReader> {
   const { parse, forEachChild } = await import("unbash");
   return (source) => {
-    const reading: MutableReading = { commands: [], doubts: [], redirections: [] };
+    const reading: MutableReading = {
+      commands: [],
+      doubts: [],
+      redirections: [],
+    };
     const visit = (node: SyntaxNode): void => {
       readNode(node, reading);
       forEachChild(node, visit);
@@ -75,37 +88,59 @@ export async function createUnbashReader(): Promise<ShellReader> {
   };
 }
 
-/** Adds the commands, doubts and redirections of a node itself to the reading, without those of its descendants. */
+/**
+ * Adds the commands, doubts and redirections of a node itself to the reading,
+ * without those of its descendants.
+ */
 function readNode(node: SyntaxNode, reading: MutableReading): void {
   const { doubts } = reading;
   const kind = DOUBTS.get(node.type);
-  if (kind !== undefined) doubts.push({ kind, text: DOUBT_TEXTS.get(kind) ?? node.type });
-  else if (!PLAIN.has(node.type)) doubts.push({ kind: "expansion", text: `has a ${node.type}` });
-  if (node.type === "Script" && node.errors?.length) doubts.push({ kind: "syntax", text: "is not understood" });
-  if (node.type === "Statement" && node.background) doubts.push({ kind: "background", text: "runs in the background" });
+  if (kind !== undefined)
+    doubts.push({ kind, text: DOUBT_TEXTS.get(kind) ?? node.type });
+  else if (!PLAIN.has(node.type))
+    doubts.push({ kind: "expansion", text: `has a ${node.type}` });
+  if (node.type === "Script" && node.errors?.length)
+    doubts.push({ kind: "syntax", text: "is not understood" });
+  if (node.type === "Statement" && node.background)
+    doubts.push({ kind: "background", text: "runs in the background" });
   if (node.type === "Command" && node.name) {
-    const args = node.args.flatMap((argument) => (argument.type === "Word" ? [argument] : []));
+    const args = node.args.flatMap((argument) =>
+      argument.type === "Word" ? [argument] : [],
+    );
     const words = [node.name, ...args].map(shellWord);
     const [program] = words;
     reading.commands.push({ words: words.map(({ value }) => value) });
     doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
     if (program?.doubt || program?.value === "")
-      doubts.push({ kind: "dynamic", text: `does not name its program at ${node.pos}` });
+      doubts.push({
+        kind: "dynamic",
+        text: `does not name its program at ${node.pos}`,
+      });
   }
   if (node.type !== "Redirect") return;
   const { operator, descriptor } = node;
   const word = node.target && shellWord(node.target);
   if (word?.doubt) doubts.push(targetDoubt(operator, word.value));
-  const isPlain = word && !word.doubt && descriptor?.type !== "FileDescriptorVariable";
-  const text = isPlain ? redirectionText(operator, word.value) : `${operator} ${word?.value ?? ""}`;
+  const isPlain =
+    word && !word.doubt && descriptor?.type !== "FileDescriptorVariable";
+  const text = isPlain
+    ? redirectionText(operator, word.value)
+    : `${operator} ${word?.value ?? ""}`;
   if (text !== undefined) reading.redirections.push(text);
 }
 
 function shellWord(word: Word): ShellWord {
   const isExpanded = word.parts?.some((part) => {
-    if (part.type === "DoubleQuoted") return part.parts.some(({ type }) => type !== "Literal");
+    if (part.type === "DoubleQuoted")
+      return part.parts.some(({ type }) => type !== "Literal");
     return part.type !== "Literal" && part.type !== "SingleQuoted";
   });
   if (!isExpanded) return { value: word.value, doubt: undefined };
-  return { value: word.text, doubt: { kind: "expansion", text: `${JSON.stringify(word.text)} is expanded` } };
+  return {
+    value: word.text,
+    doubt: {
+      kind: "expansion",
+      text: `${JSON.stringify(word.text)} is expanded`,
+    },
+  };
 }

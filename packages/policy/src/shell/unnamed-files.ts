@@ -1,27 +1,38 @@
 /** The commands of git that show only names, states and messages. */
 const NO_CONTENT: ReadonlySet<string> = new Set(
-  "branch tag remote rev-parse rev-list ls-files ls-tree describe shortlog merge-base".split(" "),
+  "branch tag remote rev-parse rev-list ls-files ls-tree describe shortlog merge-base".split(
+    " ",
+  ),
 );
 /** The commands of git whose flags say whether they show content. */
 const SHOWN_BY_FLAGS: ReadonlySet<string> = new Set(["log", "show", "diff"]);
 /** The flags that show content, or search it. */
-const CONTENT_FLAG = /^-(?!-)\w*[pucUGSLm]|^--(patch|unified|word-diff|raw|cc|check|ext-diff|textconv)/;
+const CONTENT_FLAG =
+  /^-(?!-)\w*[pucUGSLm]|^--(patch|unified|word-diff|raw|cc|check|ext-diff|textconv)/;
 /** The flags with which `git status` shows staged changes. */
 const VERBOSE_FLAG = /^-(?!-)\w*v|^--v/;
 /** The flags that replace the content by a summary. */
-const SUMMARY_FLAG = /^--(stat|shortstat|numstat|name-only|name-status|summary|no-patch)/;
+const SUMMARY_FLAG =
+  /^--(stat|shortstat|numstat|name-only|name-status|summary|no-patch)/;
 
 /**
- * Returns whether a program that only reads may show the content of files that its words do not name.
+ * Returns whether a program that only reads may show the content of files that
+ * its words do not name.
  *
- * These are the files of a directory or of a commit. An unknown use of a program that can do so counts.
+ * These are the files of a directory or of a commit. An unknown use of a
+ * program that can do so counts.
  */
-export function showsUnnamedFiles([program = "", ...args]: readonly string[]): boolean {
+export function showsUnnamedFiles([
+  program = "",
+  ...args
+]: readonly string[]): boolean {
   switch (program.slice(program.lastIndexOf("/") + 1)) {
     case "grep":
     case "egrep":
     case "fgrep":
-      return args.some((word) => /^-\w*[rRd]|^--(dereference-)?recursive|^--directories/.test(word));
+      return args.some((word) =>
+        /^-\w*[rRd]|^--(dereference-)?recursive|^--directories/.test(word),
+      );
     case "rg":
     case "ag":
     case "ack":
@@ -29,12 +40,17 @@ export function showsUnnamedFiles([program = "", ...args]: readonly string[]): b
     case "diff":
       return true;
     case "git": {
-      const [command = "", ...flags] = args.filter((word) => word !== "--no-pager");
-      if (command === "status") return flags.some((word) => VERBOSE_FLAG.test(word));
+      const [command = "", ...flags] = args.filter(
+        (word) => word !== "--no-pager",
+      );
+      if (command === "status")
+        return flags.some((word) => VERBOSE_FLAG.test(word));
       if (NO_CONTENT.has(command)) return false;
       if (!SHOWN_BY_FLAGS.has(command)) return true;
       if (flags.some((word) => CONTENT_FLAG.test(word))) return true;
-      return command !== "log" && !flags.some((word) => SUMMARY_FLAG.test(word));
+      return (
+        command !== "log" && !flags.some((word) => SUMMARY_FLAG.test(word))
+      );
     }
     default:
       return false;

@@ -1,15 +1,37 @@
-import { type ChildProcess, type ExecFileSyncOptions, execFileSync, spawn } from "node:child_process";
+import {
+  type ChildProcess,
+  type ExecFileSyncOptions,
+  execFileSync,
+  spawn,
+} from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 
-/** Data directories as initdb makes them, one for each version. Removing them is safe: they are made again. */
-const TEMPLATES = fileURLToPath(new URL("../../node_modules/.cache/postgres/", import.meta.url));
+/**
+ * Data directories as initdb makes them, one for each version. Removing them is
+ * safe: they are made again.
+ */
+const TEMPLATES = fileURLToPath(
+  new URL("../../node_modules/.cache/postgres/", import.meta.url),
+);
 
-/** A server of PostgreSQL for a test, on a socket in a directory of its own. Disposing of it removes it with all its data. */
+/**
+ * A server of PostgreSQL for a test, on a socket in a directory of its own.
+ * Disposing of it removes it with all its data.
+ */
 export interface PostgresServer extends AsyncDisposable {
   /** The URL of an empty database of the superuser. */
   readonly url: string;
@@ -23,32 +45,52 @@ export interface PostgresServer extends AsyncDisposable {
 
 /** Options of `startPostgres`. */
 export interface PostgresServerOptions {
-  /** Whether commits wait for the disk. Default `off`, because a test's machine does not crash. */
+  /**
+   * Whether commits wait for the disk. Default `off`, because a test's machine
+   * does not crash.
+   */
   readonly fsync?: "on" | "off" | undefined;
 }
 
 /**
- * Returns the directory with the programs of PostgreSQL 15 or newer on this machine. Without them,
- * returns undefined and says so in a line; in CI, where these tests are required, throws.
+ * Returns the directory with the programs of PostgreSQL 15 or newer on this
+ * machine. Without them, returns undefined and says so in a line; in CI, where
+ * these tests are required, throws.
  */
 export function findPostgres(): string | undefined {
-  const installed = globSync("/usr/lib/postgresql/*/bin").toSorted().toReversed();
-  const directories = [...installed, ...(process.env.PATH ?? "").split(delimiter)];
+  const installed = globSync("/usr/lib/postgresql/*/bin")
+    .toSorted()
+    .toReversed();
+  const directories = [
+    ...installed,
+    ...(process.env.PATH ?? "").split(delimiter),
+  ];
   const found = directories.find((directory) =>
     ["initdb", "postgres"].every((name) => existsSync(join(directory, name))),
   );
   if (found !== undefined) return found;
-  if (process.env.CI !== undefined) throw new Error("PostgreSQL is not installed: apt-get install postgresql");
-  console.info("skipped: PostgreSQL is not installed (apt-get install postgresql)");
+  if (process.env.CI !== undefined)
+    throw new Error("PostgreSQL is not installed: apt-get install postgresql");
+  console.info(
+    "skipped: PostgreSQL is not installed (apt-get install postgresql)",
+  );
   return undefined;
 }
 
-/** Appended to the name of a test that needs PostgreSQL: why it is skipped. Empty where PostgreSQL is installed. */
+/**
+ * Appended to the name of a test that needs PostgreSQL: why it is skipped.
+ * Empty where PostgreSQL is installed.
+ */
 export function withoutPostgres(bin: string | undefined): string {
-  return bin === undefined ? " (skipped: PostgreSQL is not installed: apt-get install postgresql)" : "";
+  return bin === undefined
+    ? " (skipped: PostgreSQL is not installed: apt-get install postgresql)"
+    : "";
 }
 
-/** Makes and starts a server. PostgreSQL refuses to run as root, so the server of root runs as `nobody`. */
+/**
+ * Makes and starts a server. PostgreSQL refuses to run as root, so the server
+ * of root runs as `nobody`.
+ */
 export async function startPostgres(
   bin: string,
   { fsync = "off" }: PostgresServerOptions = {},
@@ -59,8 +101,16 @@ export async function startPostgres(
   const data = join(directory, "data");
   const options = { ...user, cwd: directory };
   copy(templateOf(bin, options, directory), data);
-  const settings = { listen_addresses: "", unix_socket_directories: directory, fsync, max_connections: "200" };
-  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const settings = {
+    listen_addresses: "",
+    unix_socket_directories: directory,
+    fsync,
+    max_connections: "200",
+  };
+  const flags = Object.entries(settings).flatMap(([name, value]) => [
+    "-c",
+    `${name}=${value}`,
+  ]);
   const server = spawn(join(bin, "postgres"), ["-D", data, ...flags], {
     ...options,
     stdio: ["ignore", "ignore", "pipe"],
@@ -69,21 +119,51 @@ export async function startPostgres(
   const url = `postgres:///postgres?host=${encodeURIComponent(directory)}&user=devtool`;
   const stop = async (): Promise<void> => {
     const exited = once(server, "exit");
-    // Ends the server and its connections at once. What it wrote is thrown away.
+    // Ends the server and its connections at once. What it wrote is thrown
+    // away.
     if (server.exitCode === null && server.kill("SIGQUIT")) await exited;
     rmSync(directory, { recursive: true, force: true });
   };
-  return { url, socketDirectory: directory, run: (sql) => run(url, sql), [Symbol.asyncDispose]: stop };
+  return {
+    url,
+    socketDirectory: directory,
+    run: (sql) => run(url, sql),
+    [Symbol.asyncDispose]: stop,
+  };
 }
 
-/** Returns the data directory that those of servers are copied from, which the first call makes with initdb. */
-function templateOf(bin: string, options: ExecFileSyncOptions, directory: string): string {
+/**
+ * Returns the data directory that those of servers are copied from, which the
+ * first call makes with initdb.
+ */
+function templateOf(
+  bin: string,
+  options: ExecFileSyncOptions,
+  directory: string,
+): string {
   const initdb = join(bin, "initdb");
-  const template = join(TEMPLATES, `${initdb.replaceAll("/", "_")}-${statSync(initdb).mtimeMs}`);
+  const template = join(
+    TEMPLATES,
+    `${initdb.replaceAll("/", "_")}-${statSync(initdb).mtimeMs}`,
+  );
   if (existsSync(template)) return template;
   const made = join(directory, "template");
-  const args = ["-D", made, "-U", "devtool", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
-  execFileSync(initdb, args, { ...options, stdio: ["ignore", "ignore", "inherit"] });
+  const args = [
+    "-D",
+    made,
+    "-U",
+    "devtool",
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--locale=C",
+    "--no-sync",
+  ];
+  execFileSync(initdb, args, {
+    ...options,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   mkdirSync(TEMPLATES, { recursive: true });
   const unfinished = mkdtempSync(join(TEMPLATES, "unfinished-"));
   try {
@@ -103,7 +183,10 @@ function copy(from: string, to: string): void {
   execFileSync("cp", ["-a", from, to]);
 }
 
-async function run(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+async function run(
+  url: string,
+  sql: string,
+): Promise<readonly Record<string, unknown>[]> {
   const client = new Client({ connectionString: url });
   await client.connect();
   try {
@@ -114,7 +197,10 @@ async function run(url: string, sql: string): Promise<readonly Record<string, un
   }
 }
 
-/** Waits until a server accepts connections. Its lines are shown when it ends before. */
+/**
+ * Waits until a server accepts connections. Its lines are shown when it ends
+ * before.
+ */
 async function ready(server: ChildProcess): Promise<void> {
   let lines = "";
   for await (const chunk of server.stderr ?? []) {
@@ -127,8 +213,11 @@ async function ready(server: ChildProcess): Promise<void> {
   throw new Error(`PostgreSQL did not start:\n${lines}`);
 }
 
-function serverUser(): { readonly uid: number; readonly gid: number } | undefined {
+function serverUser():
+  | { readonly uid: number; readonly gid: number }
+  | undefined {
   if (userInfo().uid !== 0) return undefined;
-  const idOf = (flag: string): number => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
+  const idOf = (flag: string): number =>
+    Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
   return { uid: idOf("-u"), gid: idOf("-g") };
 }

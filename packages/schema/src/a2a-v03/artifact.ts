@@ -11,13 +11,21 @@ import {
   type TaskEvent,
   TaskEventSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Artifact, ArtifactSchema, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Artifact,
+  ArtifactSchema,
+  TaskState,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 import { decodePartWith, encodePart } from "./part.ts";
 
 /** Encodes an artifact as one of A2A 0.3. */
-export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2aArtifact {
+export function artifactEnvelope({
+  parts,
+  metadata,
+  ...artifact
+}: Artifact): A2aArtifact {
   const { artifactId, name, description, extensions } = artifact;
   return create(A2aArtifactSchema, {
     artifactId,
@@ -29,8 +37,14 @@ export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2
   });
 }
 
-/** Decodes an artifact of A2A 0.3. Throws a `WireError` that names the first part without content. */
-export function decodeArtifact({ parts, metadata, ...envelope }: A2aArtifact, path: string): Artifact {
+/**
+ * Decodes an artifact of A2A 0.3. Throws a `WireError` that names the first
+ * part without content.
+ */
+export function decodeArtifact(
+  { parts, metadata, ...envelope }: A2aArtifact,
+  path: string,
+): Artifact {
   const { artifactId, name, description, extensions } = envelope;
   return create(ArtifactSchema, {
     artifactId,
@@ -39,14 +53,22 @@ export function decodeArtifact({ parts, metadata, ...envelope }: A2aArtifact, pa
     extensions,
     // Data in an artifact is never an answer or a tool call of the extension.
     parts: parts.map((part, index) =>
-      decodePartWith(part, `${path}.parts[${index}]`, (value) => ({ case: "data", value })),
+      decodePartWith(part, `${path}.parts[${index}]`, (value) => ({
+        case: "data",
+        value,
+      })),
     ),
     metadata,
   });
 }
 
-/** Encodes an update of an artifact as the JSON of a TaskArtifactUpdateEvent. */
-export function encodeArtifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate): JsonObject {
+/**
+ * Encodes an update of an artifact as the JSON of a TaskArtifactUpdateEvent.
+ */
+export function encodeArtifactUpdate(
+  { taskId, contextId }: TaskEvent,
+  update: ArtifactUpdate,
+): JsonObject {
   const { artifact, append, lastChunk } = update;
   const envelope = create(TaskArtifactUpdateEventSchema, {
     kind: "artifact-update",
@@ -59,8 +81,14 @@ export function encodeArtifactUpdate({ taskId, contextId }: TaskEvent, update: A
   return encodeRfcJson(TaskArtifactUpdateEventSchema, envelope);
 }
 
-/** Decodes an update of an artifact. The standard sends no state with it, so the state of the event is WORKING. */
-export function decodeArtifactUpdate(update: TaskArtifactUpdateEvent, sequence: bigint): TaskEvent {
+/**
+ * Decodes an update of an artifact. The standard sends no state with it, so the
+ * state of the event is WORKING.
+ */
+export function decodeArtifactUpdate(
+  update: TaskArtifactUpdateEvent,
+  sequence: bigint,
+): TaskEvent {
   const { taskId, contextId, artifact, append, lastChunk } = update;
   if (!artifact) throw new WireError("result.artifact", "", "is missing");
   const value = create(ArtifactUpdateSchema, {
@@ -69,5 +97,11 @@ export function decodeArtifactUpdate(update: TaskArtifactUpdateEvent, sequence: 
     lastChunk,
   });
   const state = TaskState.WORKING;
-  return create(TaskEventSchema, { sequence, taskId, contextId, state, payload: { case: "artifact", value } });
+  return create(TaskEventSchema, {
+    sequence,
+    taskId,
+    contextId,
+    state,
+    payload: { case: "artifact", value },
+  });
 }

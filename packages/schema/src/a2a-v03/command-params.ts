@@ -7,15 +7,20 @@ import { mistyped, WireError } from "../wire-error.ts";
 import { assertNoSettings, decodeRequestSettings } from "./settings.ts";
 
 /** The conversation and the settings that a command runs with. */
-type CommandPlace = Partial<Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">>;
+type CommandPlace = Partial<
+  Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">
+>;
 
 /**
  * Decodes where `commands/get` and `command/execute` run (CMD-1).
  *
- * The RFC's fields have no place for it: clients send `context_id`, or a workspace as `workspace_path` or in
- * `metadata`, as in a message. Throws a `WireError` that names the field.
+ * The RFC's fields have no place for it: clients send `context_id`, or a
+ * workspace as `workspace_path` or in `metadata`, as in a message. Throws a
+ * `WireError` that names the field.
  */
-export function decodeCommandPlace(params: JsonValue | undefined): CommandPlace {
+export function decodeCommandPlace(
+  params: JsonValue | undefined,
+): CommandPlace {
   if (!isObject(params)) return {};
   const { workspace_path, workspacePath: camel, ...others } = params;
   assertNoSettings(others, "params");
@@ -28,24 +33,47 @@ export function decodeCommandPlace(params: JsonValue | undefined): CommandPlace 
       "is empty: give an absolute path, or leave it out for the default workspace",
     );
   }
-  const beside = workspacePath === undefined ? {} : { settings: create(AgentSettingsSchema, { workspacePath }) };
+  const beside =
+    workspacePath === undefined
+      ? {}
+      : { settings: create(AgentSettingsSchema, { workspacePath }) };
   const { metadata } = params;
-  if (metadata !== undefined && !isObject(metadata)) throw mistyped("metadata", metadata, "an object");
+  if (metadata !== undefined && !isObject(metadata))
+    throw mistyped("metadata", metadata, "an object");
   if (metadata?.[MESSAGE_SETTINGS_URI] !== undefined) {
-    throw new WireError("metadata", MESSAGE_SETTINGS_URI, "is for messages: leave it out, or send a message");
+    throw new WireError(
+      "metadata",
+      MESSAGE_SETTINGS_URI,
+      "is for messages: leave it out, or send a message",
+    );
   }
   const within = decodeRequestSettings([{ metadata, path: "metadata" }]);
-  if (beside.settings && within.settings && within.settings.workspacePath !== workspacePath) {
-    throw new WireError("workspace_path", workspacePath ?? "", "differs from the one in metadata: give one");
+  if (
+    beside.settings &&
+    within.settings &&
+    within.settings.workspacePath !== workspacePath
+  ) {
+    throw new WireError(
+      "workspace_path",
+      workspacePath ?? "",
+      "differs from the one in metadata: give one",
+    );
   }
   return defined({ contextId, ...beside, ...within });
 }
 
 /**
- * Reads a string field that may be in snake_case or lowerCamelCase. Throws a `WireError` if both are given and differ.
+ * Reads a string field that may be in snake_case or lowerCamelCase. Throws a
+ * `WireError` if both are given and differ.
  */
-function textIn(params: Readonly<Record<string, JsonValue>>, name: string, camel: string): string | undefined {
-  const given = [name, camel].filter((key) => params[key] !== undefined && params[key] !== null);
+function textIn(
+  params: Readonly<Record<string, JsonValue>>,
+  name: string,
+  camel: string,
+): string | undefined {
+  const given = [name, camel].filter(
+    (key) => params[key] !== undefined && params[key] !== null,
+  );
   const [key] = given;
   if (key === undefined) return undefined;
   const value = params[key];

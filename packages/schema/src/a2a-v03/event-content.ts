@@ -2,25 +2,44 @@ import { create } from "@bufbuild/protobuf";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Message, MessageSchema, type Part, PartSchema, Role } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Message,
+  MessageSchema,
+  type Part,
+  PartSchema,
+  Role,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 
 /**
- * Returns whether A2A clients with the extension receive an update for an event (STREAM-2).
+ * Returns whether A2A clients with the extension receive an update for an event
+ * (STREAM-2).
  *
  * They receive none for:
  * - a message that only holds answers,
- * - the answered call until it runs: the first update after an answer is the call EXECUTING or CANCELLED,
- * - an event without a payload, which only records that the extension is active.
+ * - the answered call until it runs: the first update after an answer is the
+ *   call EXECUTING or CANCELLED,
+ * - an event without a payload, which only records that the extension is
+ *   active.
  */
 export function isFramed({ payload, toolCallDetail }: TaskEvent): boolean {
-  if (payload.case === "message") return payload.value.parts.some(({ content }) => content.case !== "confirmation");
+  if (payload.case === "message")
+    return payload.value.parts.some(
+      ({ content }) => content.case !== "confirmation",
+    );
   if (payload.case !== "toolCall") return payload.case !== undefined;
   const { status, confirmationRequest } = payload.value;
   const wasAnswered = (toolCallDetail?.selectedOptionId ?? "") !== "";
-  return !(wasAnswered && status === ToolCallStatus.PENDING && confirmationRequest === undefined);
+  return !(
+    wasAnswered &&
+    status === ToolCallStatus.PENDING &&
+    confirmationRequest === undefined
+  );
 }
 
-/** Returns the RFC's kind of an event. Only a change of the task's state is a STATE_CHANGE. */
+/**
+ * Returns the RFC's kind of an event. Only a change of the task's state is a
+ * STATE_CHANGE.
+ */
 export function kindOfEvent({ payload }: TaskEvent): Kind {
   switch (payload.case) {
     case "text":
@@ -50,12 +69,20 @@ export function kindOfEvent({ payload }: TaskEvent): Kind {
   }
 }
 
-/** Returns the agent's message in the update of an event, or undefined if the update has none. */
+/**
+ * Returns the agent's message in the update of an event, or undefined if the
+ * update has none.
+ */
 export function agentMessageOf(event: TaskEvent): Message | undefined {
   const messageId = `${event.taskId}:${event.sequence}`;
-  if (event.payload.case === "reply") return { ...event.payload.value, messageId, role: Role.AGENT };
-  const parts = contentsOf(event).map((content) => create(PartSchema, { content }));
-  return parts.length === 0 ? undefined : create(MessageSchema, { messageId, role: Role.AGENT, parts });
+  if (event.payload.case === "reply")
+    return { ...event.payload.value, messageId, role: Role.AGENT };
+  const parts = contentsOf(event).map((content) =>
+    create(PartSchema, { content }),
+  );
+  return parts.length === 0
+    ? undefined
+    : create(MessageSchema, { messageId, role: Role.AGENT, parts });
 }
 
 function contentsOf({ payload }: TaskEvent): readonly Part["content"][] {
@@ -63,14 +90,21 @@ function contentsOf({ payload }: TaskEvent): readonly Part["content"][] {
     case "text":
       return [{ case: "text", value: payload.value.text }];
     case "notice":
-      return payload.value.text === "" ? [] : [{ case: "text", value: payload.value.text }];
+      return payload.value.text === ""
+        ? []
+        : [{ case: "text", value: payload.value.text }];
     case "stateChange": {
       const { text, openCalls } = payload.value;
-      const asked = openCalls.map((value) => ({ case: "toolCall", value }) as const);
+      const asked = openCalls.map(
+        (value) => ({ case: "toolCall", value }) as const,
+      );
       return text === "" ? asked : [{ case: "text", value: text }, ...asked];
     }
     case "messageQueued":
-      return payload.value.openCalls.map((value) => ({ case: "toolCall", value }));
+      return payload.value.openCalls.map((value) => ({
+        case: "toolCall",
+        value,
+      }));
     case "citation":
     case "thought":
     case "toolCall":

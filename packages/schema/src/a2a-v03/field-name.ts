@@ -1,4 +1,7 @@
-/** Fields of our requests that have another name in A2A. The RFC's fields have the same names in both. */
+/**
+ * Fields of our requests that have another name in A2A. The RFC's fields have
+ * the same names in both.
+ */
 const A2A_NAMES: ReadonlyMap<string, string> = new Map([
   ["message_id", "messageId"],
   ["context_id", "contextId"],
@@ -10,7 +13,10 @@ const A2A_NAMES: ReadonlyMap<string, string> = new Map([
   ["reference_task_ids", "referenceTaskIds"],
 ]);
 
-/** Returns the path of a field as A2A clients spell it, for example `message.messageId` for `message.message_id`. */
+/**
+ * Returns the path of a field as A2A clients spell it, for example
+ * `message.messageId` for `message.message_id`.
+ */
 export function a2aFieldName(field: string): string {
   return field
     .split(".")
@@ -18,7 +24,12 @@ export function a2aFieldName(field: string): string {
     .join(".");
 }
 
-/** Returns an error message with its field as A2A clients spell it, if the message starts with the field. */
+/**
+ * Returns an error message with its field as A2A clients spell it, if the
+ * message starts with the field.
+ */
 export function a2aErrorText(message: string, field: string): string {
-  return field !== "" && message.startsWith(field) ? `${a2aFieldName(field)}${message.slice(field.length)}` : message;
+  return field !== "" && message.startsWith(field)
+    ? `${a2aFieldName(field)}${message.slice(field.length)}`
+    : message;
 }

@@ -1,9 +1,15 @@
-import { type JsonRpcRequest, JsonRpcRequestSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import {
+  type JsonRpcRequest,
+  JsonRpcRequestSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
-/** Error codes of JSON-RPC 2.0 and A2A 0.3 (section 8), and two of our own in the range for implementations. */
+/**
+ * Error codes of JSON-RPC 2.0 and A2A 0.3 (section 8), and two of our own in
+ * the range for implementations.
+ */
 export const JsonRpcCode = {
   PARSE_ERROR: -32700,
   INVALID_REQUEST: -32600,
@@ -23,14 +29,27 @@ export const JsonRpcCode = {
   ALREADY_EXISTS: -32051,
 } as const;
 
-/** Decodes the envelope of a JSON-RPC request. Throws a `WireError` if it is invalid. Does not check `params`. */
+/**
+ * Decodes the envelope of a JSON-RPC request. Throws a `WireError` if it is
+ * invalid. Does not check `params`.
+ */
 export function decodeJsonRpcRequest(json: unknown): JsonRpcRequest {
-  if (Array.isArray(json)) throw new WireError("", "", "a batch is not supported: send one request at a time");
-  if (!isObject(json)) throw new WireError("", "", "a request is a JSON object");
+  if (Array.isArray(json))
+    throw new WireError(
+      "",
+      "",
+      "a batch is not supported: send one request at a time",
+    );
+  if (!isObject(json))
+    throw new WireError("", "", "a request is a JSON object");
   const { jsonrpc, method, id } = json;
-  if (jsonrpc !== "2.0") throw new WireError("jsonrpc", quote(jsonrpc), 'must be "2.0"');
-  if (typeof method !== "string" || method === "") throw new WireError("method", quote(method), "must be a string");
-  if (typeof id === "object" && id !== null) throw new WireError("id", quote(id), "must be a string, a number or null");
-  if (typeof id === "boolean") throw new WireError("id", quote(id), "must be a string, a number or null");
+  if (jsonrpc !== "2.0")
+    throw new WireError("jsonrpc", quote(jsonrpc), 'must be "2.0"');
+  if (typeof method !== "string" || method === "")
+    throw new WireError("method", quote(method), "must be a string");
+  if (typeof id === "object" && id !== null)
+    throw new WireError("id", quote(id), "must be a string, a number or null");
+  if (typeof id === "boolean")
+    throw new WireError("id", quote(id), "must be a string, a number or null");
   return decodeRfcJson(JsonRpcRequestSchema, json);
 }

@@ -9,12 +9,20 @@ import {
   DevelopmentToolEventSchema,
   DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
-import { type Message, MessageSchema, type Part, Role } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Message,
+  MessageSchema,
+  type Part,
+  Role,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
-import { assertNoBrokenConfirmation, looksLikeConfirmation } from "./confirmation.ts";
+import {
+  assertNoBrokenConfirmation,
+  looksLikeConfirmation,
+} from "./confirmation.ts";
 import { extensionMetadata } from "./metadata.ts";
 import { decodePart, encodePart, kindOfPart } from "./part.ts";
 
@@ -27,11 +35,19 @@ export interface MessagePlace {
 /**
  * Encodes a message, or a run of its parts that have the same kind.
  *
- * The sender's metadata is kept. The kind is added under the extension's URI, unless the sender put something there.
+ * The sender's metadata is kept. The kind is added under the extension's URI,
+ * unless the sender put something there.
  */
-export function encodeMessage(message: Message, kind: Kind, place: MessagePlace): A2aMessage {
+export function encodeMessage(
+  message: Message,
+  kind: Kind,
+  place: MessagePlace,
+): A2aMessage {
   const metadata = { ...message.metadata };
-  if (kind !== Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED && !extensionMetadata(message.metadata)) {
+  if (
+    kind !== Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED &&
+    !extensionMetadata(message.metadata)
+  ) {
     const event = create(DevelopmentToolEventSchema, { kind });
     metadata[EXTENSION_URI] = encodeRfcJson(DevelopmentToolEventSchema, event);
   }
@@ -50,20 +66,32 @@ export function encodeMessage(message: Message, kind: Kind, place: MessagePlace)
 /**
  * Encodes a message of a task's history.
  *
- * A user's message stays whole, and is marked as an answer if it answers tool calls. An agent's message becomes one A2A
- * message for each run of parts of one kind, because the metadata of a message states the kind of its data parts. The
- * first run has the id of the message; the others append `#` and their number.
+ * A user's message stays whole, and is marked as an answer if it answers tool
+ * calls. An agent's message becomes one A2A message for each run of parts of
+ * one kind, because the metadata of a message states the kind of its data
+ * parts. The first run has the id of the message; the others append `#` and
+ * their number.
  */
-export function encodeHistoryMessage(message: Message, place: MessagePlace): A2aMessage[] {
+export function encodeHistoryMessage(
+  message: Message,
+  place: MessagePlace,
+): A2aMessage[] {
   if (message.role === Role.USER) {
     const answers = confirmationsOf(message).length > 0;
-    const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+    const kind = answers
+      ? Kind.TOOL_CALL_CONFIRMATION
+      : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
     return [encodeMessage(message, kind, place)];
   }
   return runsOf(message.parts).map((parts, index) => {
-    const messageId = index === 0 ? message.messageId : `${message.messageId}#${index}`;
+    const messageId =
+      index === 0 ? message.messageId : `${message.messageId}#${index}`;
     const [first] = parts;
-    return encodeMessage({ ...message, messageId, parts }, first ? kindOfPart(first) : Kind.TEXT_CONTENT, place);
+    return encodeMessage(
+      { ...message, messageId, parts },
+      first ? kindOfPart(first) : Kind.TEXT_CONTENT,
+      place,
+    );
   });
 }
 
@@ -81,42 +109,64 @@ export function runsOf(parts: readonly Part[]): Part[][] {
 /**
  * Decodes a message.
  *
- * The kind of its data parts is in its metadata, or is passed for a message inside an event. The decoded metadata no
- * longer holds the kind, which is implied by the parts.
+ * The kind of its data parts is in its metadata, or is passed for a message
+ * inside an event. The decoded metadata no longer holds the kind, which is
+ * implied by the parts.
  */
-export function decodeMessage(message: A2aMessage, path: string, outer?: DevelopmentToolEvent): Message {
+export function decodeMessage(
+  message: A2aMessage,
+  path: string,
+  outer?: DevelopmentToolEvent,
+): Message {
   if (message.role !== "user" && message.role !== "agent") {
-    throw new WireError(`${path}.role`, quote(message.role), "must be user or agent");
+    throw new WireError(
+      `${path}.role`,
+      quote(message.role),
+      "must be user or agent",
+    );
   }
   const kind =
-    outer?.kind || decodeEventMetadata(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
-  const metadata = Object.entries(message.metadata ?? {}).filter(([key, value]) => {
-    const statesKind = isExtensionUri(key) && isObject(value) && "kind" in value;
-    return key !== TASK_EVENT_URI && !statesKind;
-  });
+    outer?.kind ||
+    decodeEventMetadata(message.metadata)?.kind ||
+    Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  const metadata = Object.entries(message.metadata ?? {}).filter(
+    ([key, value]) => {
+      const statesKind =
+        isExtensionUri(key) && isObject(value) && "kind" in value;
+      return key !== TASK_EVENT_URI && !statesKind;
+    },
+  );
   return create(MessageSchema, {
     messageId: message.messageId,
     role: message.role === "user" ? Role.USER : Role.AGENT,
     referenceTaskIds: message.referenceTaskIds,
     extensions: message.extensions,
     metadata: metadata.length === 0 ? undefined : Object.fromEntries(metadata),
-    parts: message.parts.map((part, index) => decodePart(part, kind, `${path}.parts[${index}]`)),
+    parts: message.parts.map((part, index) =>
+      decodePart(part, kind, `${path}.parts[${index}]`),
+    ),
   });
 }
 
 /**
- * Decodes a message from a client (TOOL-5). Throws a `WireError` for data that was meant as an answer but cannot be
- * decoded as one.
+ * Decodes a message from a client (TOOL-5). Throws a `WireError` for data that
+ * was meant as an answer but cannot be decoded as one.
  */
 export function decodeSentMessage(message: A2aMessage, path: string): Message {
   for (const [index, { data }] of message.parts.entries()) {
-    if (data && !looksLikeConfirmation(data)) assertNoBrokenConfirmation(data, `${path}.parts[${index}].data`);
+    if (data && !looksLikeConfirmation(data))
+      assertNoBrokenConfirmation(data, `${path}.parts[${index}].data`);
   }
   return decodeMessage(message, path);
 }
 
-/** Decodes the extension's event in a `metadata` field. Undefined if there is none. */
-export function decodeEventMetadata(metadata: JsonObject | undefined): DevelopmentToolEvent | undefined {
+/**
+ * Decodes the extension's event in a `metadata` field. Undefined if there is
+ * none.
+ */
+export function decodeEventMetadata(
+  metadata: JsonObject | undefined,
+): DevelopmentToolEvent | undefined {
   const json = extensionMetadata(metadata);
   return json && decodeRfcJson(DevelopmentToolEventSchema, json);
 }

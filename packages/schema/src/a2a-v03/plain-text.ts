@@ -7,8 +7,8 @@ import { citationText } from "./part.ts";
 /**
  * Renders an event for clients without the extension (CARD-3).
  *
- * Returns its text, and the questions that the task waits for in words. An empty string shows only the state; undefined
- * shows nothing.
+ * Returns its text, and the questions that the task waits for in words. An
+ * empty string shows only the state; undefined shows nothing.
  */
 export function plainText({ payload }: TaskEvent): string | undefined {
   switch (payload.case) {
@@ -19,24 +19,37 @@ export function plainText({ payload }: TaskEvent): string | undefined {
     case "notice":
       return payload.value.text;
     case "stateChange":
-      return stateInWords([payload.value.error, payload.value.text], payload.value.openCalls);
+      return stateInWords(
+        [payload.value.error, payload.value.text],
+        payload.value.openCalls,
+      );
     case "message":
       return "";
     case "messageQueued":
       return stateInWords([], payload.value.openCalls);
     case "reply":
-      return payload.value.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+      return payload.value.parts
+        .map(({ content }) => (content.case === "text" ? content.value : ""))
+        .join("");
     default:
       return undefined;
   }
 }
 
-/** Joins the texts that explain a state and the questions of its open calls, with how to answer each, as paragraphs. */
-export function stateInWords(texts: readonly string[], openCalls: readonly ToolCall[]): string {
+/**
+ * Joins the texts that explain a state and the questions of its open calls,
+ * with how to answer each, as paragraphs.
+ */
+export function stateInWords(
+  texts: readonly string[],
+  openCalls: readonly ToolCall[],
+): string {
   const questions = openCalls.map((call) => {
     const { options = [] } = call.confirmationRequest ?? {};
     const choices = options.map(({ id, name, description }) => {
-      const label = oneLine(description === undefined ? name : `${name}: ${description}`);
+      const label = oneLine(
+        description === undefined ? name : `${name}: ${description}`,
+      );
       return `${oneLine(id)} (${label})`;
     });
     const hasYes = options.some(({ id }) => id === OPTION_PROCEED_ONCE);
@@ -46,7 +59,10 @@ export function stateInWords(texts: readonly string[], openCalls: readonly ToolC
   return [...texts, ...questions].filter((words) => words !== "").join("\n\n");
 }
 
-/** Maximum number of lines that a question shows of a command, a change or a description. */
+/**
+ * Maximum number of lines that a question shows of a command, a change or a
+ * description.
+ */
 const MAX_LINES = 200;
 /** Maximum number of lines that a question shows of a tool's arguments. */
 const MAX_ARGUMENT_LINES = 40;
@@ -54,8 +70,8 @@ const MAX_ARGUMENT_LINES = 40;
 /**
  * Renders what a tool call asks: all that its approval would do.
  *
- * Text from the tool, the model or an MCP server is put on a single line or behind `│`, so that it cannot forge a line
- * of the question.
+ * Text from the tool, the model or an MCP server is put on a single line or
+ * behind `│`, so that it cannot forge a line of the question.
  */
 export function renderAsked(call: ToolCall): string {
   const about = oneLine(call.description ?? "");
@@ -63,17 +79,26 @@ export function renderAsked(call: ToolCall): string {
   return [asked, ...renderDetails(call)].join("\n");
 }
 
-function renderDetails({ confirmationRequest, inputParameters = {} }: ToolCall): string[] {
+function renderDetails({
+  confirmationRequest,
+  inputParameters = {},
+}: ToolCall): string[] {
   const details = confirmationRequest?.details;
   switch (details?.case) {
     case "executeDetails": {
       const { command, workingDirectory } = details.value;
-      const where = workingDirectory === undefined ? "" : ` in ${oneLine(workingDirectory)}`;
+      const where =
+        workingDirectory === undefined
+          ? ""
+          : ` in ${oneLine(workingDirectory)}`;
       return [`It runs${where}:`, quotedLines(command, MAX_LINES)];
     }
     case "fileEditDetails": {
       const { filePath, formattedDiff, newContent } = details.value;
-      return [`It changes ${oneLine(filePath)}:`, quotedLines(formattedDiff ?? newContent, MAX_LINES)];
+      return [
+        `It changes ${oneLine(filePath)}:`,
+        quotedLines(formattedDiff ?? newContent, MAX_LINES),
+      ];
     }
     case "mcpDetails": {
       const { toolName, serverName } = details.value;

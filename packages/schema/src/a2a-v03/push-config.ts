@@ -5,7 +5,10 @@ import {
   TaskPushNotificationConfigParamsSchema,
   TaskPushNotificationConfigSchema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { type PushConfig, PushConfigSchema } from "../gen/devtool/v1alpha/push_service_pb.ts";
+import {
+  type PushConfig,
+  PushConfigSchema,
+} from "../gen/devtool/v1alpha/push_service_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 
@@ -14,48 +17,82 @@ export function encodePushConfig(config: PushConfig): JsonObject {
   const { taskId } = config;
   return encodeRfcJson(
     TaskPushNotificationConfigSchema,
-    create(TaskPushNotificationConfigSchema, { taskId, pushNotificationConfig: pushEnvelope(config) }),
+    create(TaskPushNotificationConfigSchema, {
+      taskId,
+      pushNotificationConfig: pushEnvelope(config),
+    }),
   );
 }
 
 /** Encodes a push notification config without its task. */
-export function pushEnvelope({ id, url, token, authentication }: PushConfig): PushNotificationConfig {
+export function pushEnvelope({
+  id,
+  url,
+  token,
+  authentication,
+}: PushConfig): PushNotificationConfig {
   return create(PushNotificationConfigSchema, {
     id,
     url,
     token,
-    authentication: authentication && { schemes: [authentication.scheme], credentials: authentication.credentials },
+    authentication: authentication && {
+      schemes: [authentication.scheme],
+      credentials: authentication.credentials,
+    },
   });
 }
 
-/** Decodes the parameters of `tasks/pushNotificationConfig/set`. Throws a `WireError` that names the field. */
+/**
+ * Decodes the parameters of `tasks/pushNotificationConfig/set`. Throws a
+ * `WireError` that names the field.
+ */
 export function decodePushConfig(params: JsonValue | undefined): PushConfig {
-  const { taskId, pushNotificationConfig } = decodeRfcJson(TaskPushNotificationConfigSchema, params ?? {});
-  if (!pushNotificationConfig) throw new WireError("pushNotificationConfig", "", "is missing");
+  const { taskId, pushNotificationConfig } = decodeRfcJson(
+    TaskPushNotificationConfigSchema,
+    params ?? {},
+  );
+  if (!pushNotificationConfig)
+    throw new WireError("pushNotificationConfig", "", "is missing");
   return pushConfigOf(taskId, pushNotificationConfig);
 }
 
-/** Decodes a push notification config. Of several authentication schemes, the first is used. */
-export function pushConfigOf(taskId: string, { id, url, token, authentication }: PushNotificationConfig): PushConfig {
+/**
+ * Decodes a push notification config. Of several authentication schemes, the
+ * first is used.
+ */
+export function pushConfigOf(
+  taskId: string,
+  { id, url, token, authentication }: PushNotificationConfig,
+): PushConfig {
   return create(PushConfigSchema, {
     taskId,
     id,
     url,
     token,
-    // An empty authentication is the same as none: the official test kit for 0.3 sends one.
+    // An empty authentication is the same as none: the official test kit for
+    // 0.3 sends one.
     authentication:
       authentication?.schemes.length || authentication?.credentials
-        ? { scheme: authentication.schemes[0] ?? "", credentials: authentication.credentials }
+        ? {
+            scheme: authentication.schemes[0] ?? "",
+            credentials: authentication.credentials,
+          }
         : undefined,
   });
 }
 
-/** Decodes the parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`. */
+/**
+ * Decodes the parameters of `tasks/pushNotificationConfig/get`, `list` and
+ * `delete`.
+ */
 export function decodePushConfigParams(params: JsonValue | undefined): {
   readonly taskId: string;
   readonly configId: string;
 } {
-  const { id, pushNotificationConfigId } = decodeRfcJson(TaskPushNotificationConfigParamsSchema, params ?? {});
+  const { id, pushNotificationConfigId } = decodeRfcJson(
+    TaskPushNotificationConfigParamsSchema,
+    params ?? {},
+  );
   if (id === "") throw new WireError("id", "", "is missing: name the task");
   return { taskId: id, configId: pushNotificationConfigId };
 }

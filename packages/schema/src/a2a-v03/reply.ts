@@ -5,8 +5,14 @@ import type { Message } from "../gen/devtool/v1alpha/task_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { encodeMessage } from "./message.ts";
 
-/** Encodes a reply that is the whole response. It names its conversation but no task, because clients see no task. */
+/**
+ * Encodes a reply that is the whole response. It names its conversation but no
+ * task, because clients see no task.
+ */
 export function encodeReply(reply: Message, contextId: string): JsonObject {
   const kind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
-  return encodeRfcJson(A2aMessageSchema, encodeMessage(reply, kind, { taskId: "", contextId }));
+  return encodeRfcJson(
+    A2aMessageSchema,
+    encodeMessage(reply, kind, { taskId: "", contextId }),
+  );
 }

@@ -1,17 +1,26 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { type Message as A2aMessage, MessageSendParamsSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import {
+  type Message as A2aMessage,
+  MessageSendParamsSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import type { PushConfig } from "../gen/devtool/v1alpha/push_service_pb.ts";
 import { SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import { Role } from "../gen/devtool/v1alpha/task_pb.ts";
-import { type SendMessageRequest, SendMessageRequestSchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
+import {
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+} from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeSentMessage, encodeMessage } from "./message.ts";
 import { assertMessageForm } from "./message-form.ts";
-import { decodeMessageSettings, messageSettingsMetadata } from "./message-settings.ts";
+import {
+  decodeMessageSettings,
+  messageSettingsMetadata,
+} from "./message-settings.ts";
 import { pushConfigOf, pushEnvelope } from "./push-config.ts";
 import { decodeRequestSettings } from "./settings.ts";
 import { metadataField, settingsMetadata } from "./task.ts";
@@ -20,8 +29,8 @@ import { metadataField, settingsMetadata } from "./task.ts";
 export interface MessageSend {
   readonly request: SendMessageRequest;
   /**
-   * Maximum number of messages in the history of the response, newest kept. Undefined returns those of the exchange
-   * (STREAM-9).
+   * Maximum number of messages in the history of the response, newest kept.
+   * Undefined returns those of the exchange (STREAM-9).
    */
   readonly historyLength: number | undefined;
   /** Where to post the events of the task. Undefined if nowhere. */
@@ -45,46 +54,75 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
 }
 
 /**
- * Encodes the message of a request, with the settings in its metadata. Throws a `WireError` if the request has none.
+ * Encodes the message of a request, with the settings in its metadata. Throws a
+ * `WireError` if the request has none.
  */
 export function sentEnvelope(request: SendMessageRequest): A2aMessage {
   const { message, taskId, contextId, messageSettings } = request;
   if (!message) throw new WireError("message", "", "is missing");
   const answers = confirmationsOf(message).length > 0;
-  const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  const kind = answers
+    ? Kind.TOOL_CALL_CONFIRMATION
+    : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   // A message from a client is the user's, even if it does not say so.
   const role = message.role || Role.USER;
-  const envelope = encodeMessage({ ...message, role }, kind, { taskId, contextId });
+  const envelope = encodeMessage({ ...message, role }, kind, {
+    taskId,
+    contextId,
+  });
   // A2A has one place for the model of the message and that of the session.
   const session = request.sessionSettings ?? create(SessionSettingsSchema);
   const withModel =
-    message.model === "" ? request : { ...request, sessionSettings: { ...session, model: message.model } };
+    message.model === ""
+      ? request
+      : { ...request, sessionSettings: { ...session, model: message.model } };
   const settings = settingsMetadata(withModel);
-  const metadata = { ...envelope.metadata, ...settings, ...messageSettingsMetadata(messageSettings) };
+  const metadata = {
+    ...envelope.metadata,
+    ...settings,
+    ...messageSettingsMetadata(messageSettings),
+  };
   return { ...envelope, ...metadataField(metadata) };
 }
 
-/** Decodes the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */
+/**
+ * Decodes the parameters of `message/send` and `message/stream`. Throws a
+ * `WireError` that names the field.
+ */
 export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   if (isObject(params)) assertMessageForm(params, "0.3");
-  // A2A 0.3 requires that the data of a part is an object. The error names the remedy.
-  for (const [index, json] of listOrEmpty(objectOrEmpty(objectOrEmpty(params).message).parts).entries()) {
+  // A2A 0.3 requires that the data of a part is an object. The error names the
+  // remedy.
+  for (const [index, json] of listOrEmpty(
+    objectOrEmpty(objectOrEmpty(params).message).parts,
+  ).entries()) {
     const { kind, data } = objectOrEmpty(json);
     if (kind !== "data" || data === undefined || isObject(data)) continue;
     const advice =
       'must be an object in A2A 0.3: send {"value": …} with data_part_compat in the metadata, or use A2A 1.0';
     throw new WireError(`message.parts[${index}].data`, quote(data), advice);
   }
-  const { message, configuration, metadata } = decodeRfcJson(MessageSendParamsSchema, params ?? {});
+  const { message, configuration, metadata } = decodeRfcJson(
+    MessageSendParamsSchema,
+    params ?? {},
+  );
   if (!message) throw new WireError("message", "", "is missing");
   const historyLength = configuration?.historyLength;
   if (historyLength !== undefined && historyLength < 0) {
-    throw new WireError("configuration.historyLength", quote(historyLength), "must be 0 or more");
+    throw new WireError(
+      "configuration.historyLength",
+      quote(historyLength),
+      "must be 0 or more",
+    );
   }
   const push = configuration?.pushNotificationConfig;
   return {
     request: {
-      ...requestFromMessage(message, configuration?.acceptedOutputModes ?? [], metadata),
+      ...requestFromMessage(
+        message,
+        configuration?.acceptedOutputModes ?? [],
+        metadata,
+      ),
       returnImmediately: configuration?.blocking === false,
     },
     historyLength,
@@ -98,10 +136,18 @@ function requestFromMessage(
   metadata: JsonObject | undefined,
 ): SendMessageRequest {
   if (message.kind !== "" && message.kind !== "message") {
-    throw new WireError("message.kind", quote(message.kind), 'must be "message"');
+    throw new WireError(
+      "message.kind",
+      quote(message.kind),
+      'must be "message"',
+    );
   }
   if (message.role !== "user") {
-    throw new WireError("message.role", quote(message.role), 'must be "user" in what a client sends');
+    throw new WireError(
+      "message.role",
+      quote(message.role),
+      'must be "user" in what a client sends',
+    );
   }
   const settings = decodeRequestSettings([
     { metadata: message.metadata, path: "message.metadata" },

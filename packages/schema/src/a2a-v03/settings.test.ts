@@ -4,29 +4,51 @@ import { EXTENSION_URI, SESSION_SETTINGS_URI } from "../extension.ts";
 import { decodeRequestSettings } from "./settings.ts";
 
 const read = (...metadata: (JsonValue | undefined)[]) =>
-  decodeRequestSettings(metadata.map((value) => ({ metadata: value, path: "message.metadata" })));
+  decodeRequestSettings(
+    metadata.map((value) => ({ metadata: value, path: "message.metadata" })),
+  );
 
 describe("the settings of a request (SESSION-1, SESSION-3)", () => {
   it("are the RFC's, and those of the session under a key of their own", () => {
     expect(
-      read({ [EXTENSION_URI]: { workspace_path: "/w" }, [SESSION_SETTINGS_URI]: { allowedTools: ["read_file"] } }),
-    ).toMatchObject({ settings: { workspacePath: "/w" }, sessionSettings: { allowedTools: ["read_file"] } });
+      read({
+        [EXTENSION_URI]: { workspace_path: "/w" },
+        [SESSION_SETTINGS_URI]: { allowedTools: ["read_file"] },
+      }),
+    ).toMatchObject({
+      settings: { workspacePath: "/w" },
+      sessionSettings: { allowedTools: ["read_file"] },
+    });
   });
 
   it("are absent if there are none, and keys of other extensions are ignored", () => {
-    expect(read(undefined, { "https://example.com/ext": { workspace_path: 5 }, traceparent: "x", model: "y" })).toEqual(
-      {},
-    );
+    expect(
+      read(undefined, {
+        "https://example.com/ext": { workspace_path: 5 },
+        traceparent: "x",
+        model: "y",
+      }),
+    ).toEqual({});
     expect(read({ [EXTENSION_URI]: {} })).toEqual({});
   });
 
   it("include the tools and MCP servers that the RFC allows next to the workspace", () => {
-    const mcpServer = { name: "docs", http: { url: "https://docs.example/mcp" } };
+    const mcpServer = {
+      name: "docs",
+      http: { url: "https://docs.example/mcp" },
+    };
     const { settings, sessionSettings } = read({
-      [EXTENSION_URI]: { workspace_path: "/w", allowed_tools: ["read_file"], mcp_servers: [mcpServer] },
+      [EXTENSION_URI]: {
+        workspace_path: "/w",
+        allowed_tools: ["read_file"],
+        mcp_servers: [mcpServer],
+      },
     });
     expect(settings?.workspacePath).toBe("/w");
-    expect(sessionSettings).toMatchObject({ allowedTools: ["read_file"], mcpServers: [{ name: "docs" }] });
+    expect(sessionSettings).toMatchObject({
+      allowedTools: ["read_file"],
+      mcpServers: [{ name: "docs" }],
+    });
   });
 
   it("may be given twice if they are equal", () => {
@@ -34,64 +56,140 @@ describe("the settings of a request (SESSION-1, SESSION-3)", () => {
       [EXTENSION_URI]: { allowed_tools: ["a"] },
       [SESSION_SETTINGS_URI]: { allowedTools: ["a"], model: "m" },
     };
-    expect(read(both, both).sessionSettings).toMatchObject({ allowedTools: ["a"], model: "m" });
-    expect(() => read({ ...both, [SESSION_SETTINGS_URI]: { allowedTools: ["a", "b"] } })).toThrow(
-      "session settings are given twice, and differently: give one",
-    );
+    expect(read(both, both).sessionSettings).toMatchObject({
+      allowedTools: ["a"],
+      model: "m",
+    });
     expect(() =>
-      read({ [EXTENSION_URI]: { workspace_path: "/v" } }, { [EXTENSION_URI]: { workspace_path: "/w" } }),
-    ).toThrow('workspace_path is given twice, as "/v" and "/w", and differently: give one');
+      read({ ...both, [SESSION_SETTINGS_URI]: { allowedTools: ["a", "b"] } }),
+    ).toThrow("session settings are given twice, and differently: give one");
+    expect(() =>
+      read(
+        { [EXTENSION_URI]: { workspace_path: "/v" } },
+        { [EXTENSION_URI]: { workspace_path: "/w" } },
+      ),
+    ).toThrow(
+      'workspace_path is given twice, as "/v" and "/w", and differently: give one',
+    );
   });
 
   it("keep the agent when there are others beside the workspace", () => {
-    const metadata = { [EXTENSION_URI]: { allowed_tools: ["a"] }, [SESSION_SETTINGS_URI]: { agent: "greeter" } };
-    expect(read(metadata).sessionSettings).toMatchObject({ allowedTools: ["a"], agent: "greeter" });
-    expect(() => read(metadata, { [SESSION_SETTINGS_URI]: { agent: "other" } })).toThrow(
-      "session settings are given twice, and differently: give one",
-    );
+    const metadata = {
+      [EXTENSION_URI]: { allowed_tools: ["a"] },
+      [SESSION_SETTINGS_URI]: { agent: "greeter" },
+    };
+    expect(read(metadata).sessionSettings).toMatchObject({
+      allowedTools: ["a"],
+      agent: "greeter",
+    });
+    expect(() =>
+      read(metadata, { [SESSION_SETTINGS_URI]: { agent: "other" } }),
+    ).toThrow("session settings are given twice, and differently: give one");
   });
 
   it("may be next to the event that marks a message as an answer (META-1)", () => {
-    expect(read({ [EXTENSION_URI]: { kind: "TOOL_CALL_CONFIRMATION", model: "m", user_tier: "t" } })).toEqual({});
+    expect(
+      read({
+        [EXTENSION_URI]: {
+          kind: "TOOL_CALL_CONFIRMATION",
+          model: "m",
+          user_tier: "t",
+        },
+      }),
+    ).toEqual({});
   });
 
   it.each<{ metadata: JsonValue; error: string }>([
-    { metadata: { [EXTENSION_URI]: "/w" }, error: 'AgentSettings must be an object like {"workspace_path"' },
-    { metadata: { [EXTENSION_URI]: [] }, error: "AgentSettings must be an object like" },
-    { metadata: { [EXTENSION_URI]: { workspace_path: "" } }, error: "workspace_path is empty: give an absolute path" },
+    {
+      metadata: { [EXTENSION_URI]: "/w" },
+      error: 'AgentSettings must be an object like {"workspace_path"',
+    },
+    {
+      metadata: { [EXTENSION_URI]: [] },
+      error: "AgentSettings must be an object like",
+    },
+    {
+      metadata: { [EXTENSION_URI]: { workspace_path: "" } },
+      error: "workspace_path is empty: give an absolute path",
+    },
     {
       metadata: { [EXTENSION_URI]: { workspace_path: null } },
       error: "workspace_path is empty: give an absolute path",
     },
-    { metadata: { [EXTENSION_URI]: { workspace_path: 5 } }, error: "workspace_path must be a string, got 5" },
     {
-      metadata: { [EXTENSION_URI]: { AgentSettings: { workspace_path: "/w" } } },
-      error: "AgentSettings is unknown: write the fields directly under the key of the extension",
-    },
-    { metadata: { [EXTENSION_URI]: { bogus: 1 } }, error: "bogus is unknown: AgentSettings has workspace_path" },
-    { metadata: { [EXTENSION_URI]: { model: "m" } }, error: `other settings go under ${SESSION_SETTINGS_URI}` },
-    { metadata: { [EXTENSION_URI]: { allowed_tools: [] } }, error: "allowed_tools is an empty list" },
-    { metadata: { [EXTENSION_URI]: { allowed_tools: "x" } }, error: "allowed_tools must be a list of strings" },
-    {
-      metadata: { [EXTENSION_URI.replace("v0", "v1")]: { workspace_path: "/w" } },
-      error: "is version 1.0.0 of the extension, this agent speaks 0.0.0: use the key",
+      metadata: { [EXTENSION_URI]: { workspace_path: 5 } },
+      error: "workspace_path must be a string, got 5",
     },
     {
-      metadata: { [EXTENSION_URI.replace("v0/", "")]: { workspace_path: "/w" } },
+      metadata: {
+        [EXTENSION_URI]: { AgentSettings: { workspace_path: "/w" } },
+      },
+      error:
+        "AgentSettings is unknown: write the fields directly under the key of the extension",
+    },
+    {
+      metadata: { [EXTENSION_URI]: { bogus: 1 } },
+      error: "bogus is unknown: AgentSettings has workspace_path",
+    },
+    {
+      metadata: { [EXTENSION_URI]: { model: "m" } },
+      error: `other settings go under ${SESSION_SETTINGS_URI}`,
+    },
+    {
+      metadata: { [EXTENSION_URI]: { allowed_tools: [] } },
+      error: "allowed_tools is an empty list",
+    },
+    {
+      metadata: { [EXTENSION_URI]: { allowed_tools: "x" } },
+      error: "allowed_tools must be a list of strings",
+    },
+    {
+      metadata: {
+        [EXTENSION_URI.replace("v0", "v1")]: { workspace_path: "/w" },
+      },
+      error:
+        "is version 1.0.0 of the extension, this agent speaks 0.0.0: use the key",
+    },
+    {
+      metadata: {
+        [EXTENSION_URI.replace("v0/", "")]: { workspace_path: "/w" },
+      },
       error: "is not the URI of the extension: use the key",
     },
-    { metadata: { workspace_path: "/w" }, error: "message.metadata.workspace_path is in the wrong place" },
-    { metadata: { AgentSettings: { workspace_path: "/w" } }, error: "metadata.AgentSettings is in the wrong place" },
-    { metadata: { allowed_tools: ["x"] }, error: `is in the wrong place: write it under the key of its message` },
-    { metadata: { [SESSION_SETTINGS_URI]: { bogus: 1 } }, error: "bogus is unknown: the fields here are allowedTools" },
-    { metadata: { [SESSION_SETTINGS_URI]: "x" }, error: 'SessionSettings must be an object, got "x"' },
+    {
+      metadata: { workspace_path: "/w" },
+      error: "message.metadata.workspace_path is in the wrong place",
+    },
+    {
+      metadata: { AgentSettings: { workspace_path: "/w" } },
+      error: "metadata.AgentSettings is in the wrong place",
+    },
+    {
+      metadata: { allowed_tools: ["x"] },
+      error: `is in the wrong place: write it under the key of its message`,
+    },
+    {
+      metadata: { [SESSION_SETTINGS_URI]: { bogus: 1 } },
+      error: "bogus is unknown: the fields here are allowedTools",
+    },
+    {
+      metadata: { [SESSION_SETTINGS_URI]: "x" },
+      error: 'SessionSettings must be an object, got "x"',
+    },
     {
       metadata: { [SESSION_SETTINGS_URI]: { approvalMode: "PLAN" } },
       error: 'approvalMode "PLAN" is not one of APPROVAL',
     },
-    { metadata: { [SESSION_SETTINGS_URI]: { allowedTools: null } }, error: "allowedTools is null" },
     {
-      metadata: { [SESSION_SETTINGS_URI.replace("v1alpha", "v1")]: { allowedTools: ["x"] } },
+      metadata: { [SESSION_SETTINGS_URI]: { allowedTools: null } },
+      error: "allowedTools is null",
+    },
+    {
+      metadata: {
+        [SESSION_SETTINGS_URI.replace("v1alpha", "v1")]: {
+          allowedTools: ["x"],
+        },
+      },
       error: `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`,
     },
   ])("are rejected as $metadata", ({ metadata, error }) => {

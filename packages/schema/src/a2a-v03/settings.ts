@@ -1,7 +1,20 @@
-import { create, equals, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { EXTENSION_URI, extensionVersionProblem, isExtensionUri, SESSION_SETTINGS_URI } from "../extension.ts";
+import {
+  create,
+  equals,
+  type JsonObject,
+  type JsonValue,
+} from "@bufbuild/protobuf";
+import {
+  EXTENSION_URI,
+  extensionVersionProblem,
+  isExtensionUri,
+  SESSION_SETTINGS_URI,
+} from "../extension.ts";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
-import { type SessionSettings, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
+import {
+  type SessionSettings,
+  SessionSettingsSchema,
+} from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeStrictJson, type Hints } from "../strict-json.ts";
@@ -20,104 +33,211 @@ export interface SettingsPlace {
 /**
  * Decodes the settings of a request, strictly (SESSION-1, SESSION-3).
  *
- * Settings decide where an agent works and what it may do, so nothing in them is ignored. Errors name the remedy for: a
- * wrong type, a wrong place, another version of the extension, an unknown field, and settings that are given twice with
- * different values. Keys of other extensions are not checked.
+ * Settings decide where an agent works and what it may do, so nothing in them
+ * is ignored. Errors name the remedy for: a wrong type, a wrong place, another
+ * version of the extension, an unknown field, and settings that are given twice
+ * with different values. Keys of other extensions are not checked.
  */
-export function decodeRequestSettings(places: readonly SettingsPlace[]): Settings {
+export function decodeRequestSettings(
+  places: readonly SettingsPlace[],
+): Settings {
   const found = places.flatMap(({ metadata, path }) =>
-    isObject(metadata) ? Object.entries(metadata).flatMap(([key, value]) => settingsUnder(key, value, path)) : [],
+    isObject(metadata)
+      ? Object.entries(metadata).flatMap(([key, value]) =>
+          settingsUnder(key, value, path),
+        )
+      : [],
   );
   const workspaces = found.flatMap(({ settings }) => settings ?? []);
-  const sessions = found.flatMap(({ sessionSettings }) => sessionSettings ?? []);
+  const sessions = found.flatMap(
+    ({ sessionSettings }) => sessionSettings ?? [],
+  );
   const [settings] = workspaces;
-  const other = workspaces.find(({ workspacePath }) => workspacePath !== settings?.workspacePath);
-  if (settings && other) throw contradiction("workspace_path", [settings.workspacePath, other.workspacePath]);
+  const other = workspaces.find(
+    ({ workspacePath }) => workspacePath !== settings?.workspacePath,
+  );
+  if (settings && other)
+    throw contradiction("workspace_path", [
+      settings.workspacePath,
+      other.workspacePath,
+    ]);
   return defined({
     settings,
-    sessionSettings: sessions.length > 0 ? sessions.reduce(mergeSettings) : undefined,
+    sessionSettings:
+      sessions.length > 0 ? sessions.reduce(mergeSettings) : undefined,
   });
 }
 
-function settingsUnder(key: string, value: JsonValue, path: string): Settings[] {
+function settingsUnder(
+  key: string,
+  value: JsonValue,
+  path: string,
+): Settings[] {
   if (isExtensionUri(key)) return [decodeAgentSettings(value)];
   if (key === SESSION_SETTINGS_URI) {
     if (!isObject(value)) throw mistyped("SessionSettings", value, "an object");
-    return [{ sessionSettings: decodeStrictJson(SessionSettingsSchema, value, "") }];
+    return [
+      { sessionSettings: decodeStrictJson(SessionSettingsSchema, value, "") },
+    ];
   }
   const version = extensionVersionProblem(key);
   if (version !== undefined) throw new WireError(path, quote(key), version);
   // Another version of the key, or a misspelled one.
   if (/devtool\.dev\/a2a\/session-settings/i.test(key)) {
-    throw new WireError(path, quote(key), `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`);
+    throw new WireError(
+      path,
+      quote(key),
+      `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`,
+    );
   }
   assertNoSettings({ [key]: value }, path);
   return [];
 }
 
-/** Throws a `WireError` if an object holds settings that belong under a key of `metadata`. */
+/**
+ * Throws a `WireError` if an object holds settings that belong under a key of
+ * `metadata`.
+ */
 export function assertNoSettings(object: JsonObject, path: string): void {
-  const field = Object.keys(object).find((key) => MISPLACED.has(key) || isExtensionUri(key));
+  const field = Object.keys(object).find(
+    (key) => MISPLACED.has(key) || isExtensionUri(key),
+  );
   if (field === undefined) return;
   if (isExtensionUri(field)) {
-    throw new WireError(path, quote(field), "is in the wrong place: it is a key of message.metadata");
+    throw new WireError(
+      path,
+      quote(field),
+      "is in the wrong place: it is a key of message.metadata",
+    );
   }
   const [key, example] = /^(agent|workspace)/i.test(field)
     ? [EXTENSION_URI, '{"workspace_path": "/absolute/path"}']
     : [SESSION_SETTINGS_URI, '{"allowedTools": ["read_file"]}'];
   const remedy = `write it under the key of its message: "metadata": {"${key}": ${example}}`;
-  throw new WireError(`${path}.${field}`, "", `is in the wrong place: ${remedy}`);
+  throw new WireError(
+    `${path}.${field}`,
+    "",
+    `is in the wrong place: ${remedy}`,
+  );
 }
 
 const MISPLACED: ReadonlySet<string> = new Set([
-  ...["AgentSettings", "agentSettings", "agent_settings", "workspace_path", "workspacePath"],
-  ...["SessionSettings", "sessionSettings", "session_settings", "allowed_tools", "allowedTools"],
+  ...[
+    "AgentSettings",
+    "agentSettings",
+    "agent_settings",
+    "workspace_path",
+    "workspacePath",
+  ],
+  ...[
+    "SessionSettings",
+    "sessionSettings",
+    "session_settings",
+    "allowed_tools",
+    "allowedTools",
+  ],
   ...["approval_mode", "approvalMode", "mcp_servers", "mcpServers"],
 ]);
 
-/** Decodes the RFC's AgentSettings, and the session settings that the RFC allows next to them. */
+/**
+ * Decodes the RFC's AgentSettings, and the session settings that the RFC allows
+ * next to them.
+ */
 function decodeAgentSettings(value: JsonValue): Settings {
-  if (!isObject(value)) throw mistyped("AgentSettings", value, 'an object like {"workspace_path": "/absolute/path"}');
+  if (!isObject(value))
+    throw mistyped(
+      "AgentSettings",
+      value,
+      'an object like {"workspace_path": "/absolute/path"}',
+    );
   const entries = Object.entries(value);
   const isEvent = "kind" in value;
-  const own = entries.filter(([key]) => !BESIDE.has(key) && !(isEvent && OF_EVENT.has(key)));
-  const workspace = own.find(([key]) => key === "workspace_path" || key === "workspacePath");
+  const own = entries.filter(
+    ([key]) => !BESIDE.has(key) && !(isEvent && OF_EVENT.has(key)),
+  );
+  const workspace = own.find(
+    ([key]) => key === "workspace_path" || key === "workspacePath",
+  );
   if (workspace && (workspace[1] === null || workspace[1] === "")) {
-    const problem = "is empty: give an absolute path, or leave it out for the server's default workspace";
+    const problem =
+      "is empty: give an absolute path, or leave it out for the server's default workspace";
     throw new WireError("workspace_path", "", problem);
   }
-  const settings = decodeStrictJson(AgentSettingsSchema, Object.fromEntries(own), "", HINTS);
+  const settings = decodeStrictJson(
+    AgentSettingsSchema,
+    Object.fromEntries(own),
+    "",
+    HINTS,
+  );
   const beside = entries.filter(([key]) => BESIDE.has(key));
-  const empty = beside.find(([, list]) => Array.isArray(list) && list.length === 0);
-  if (empty) throw new WireError(empty[0], "", "is an empty list: name what is allowed, or leave it out");
+  const empty = beside.find(
+    ([, list]) => Array.isArray(list) && list.length === 0,
+  );
+  if (empty)
+    throw new WireError(
+      empty[0],
+      "",
+      "is an empty list: name what is allowed, or leave it out",
+    );
   return defined({
     settings: workspace && settings,
     sessionSettings:
-      beside.length > 0 ? decodeStrictJson(SessionSettingsSchema, Object.fromEntries(beside), "") : undefined,
+      beside.length > 0
+        ? decodeStrictJson(
+            SessionSettingsSchema,
+            Object.fromEntries(beside),
+            "",
+          )
+        : undefined,
   });
 }
 
-const BESIDE: ReadonlySet<string> = new Set(["allowed_tools", "allowedTools", "mcp_servers", "mcpServers"]);
+const BESIDE: ReadonlySet<string> = new Set([
+  "allowed_tools",
+  "allowedTools",
+  "mcp_servers",
+  "mcpServers",
+]);
 
-/** Fields of the DevelopmentToolEvent that a confirmation has under the same key (META-1). */
-const OF_EVENT: ReadonlySet<string> = new Set(["kind", "model", "user_tier", "userTier", "error"]);
+/**
+ * Fields of the DevelopmentToolEvent that a confirmation has under the same key
+ * (META-1).
+ */
+const OF_EVENT: ReadonlySet<string> = new Set([
+  "kind",
+  "model",
+  "user_tier",
+  "userTier",
+  "error",
+]);
 
-const FLAT = 'write the fields directly under the key of the extension, as {"workspace_path": "/absolute/path"}';
+const FLAT =
+  'write the fields directly under the key of the extension, as {"workspace_path": "/absolute/path"}';
 const ELSEWHERE = `AgentSettings has workspace_path, allowed_tools and mcp_servers; other settings go under ${SESSION_SETTINGS_URI}`;
 
 const HINTS: Hints = {
   get: (key: string) => (/^agent_?settings$/i.test(key) ? FLAT : ELSEWHERE),
 };
 
-/** Merges settings from two places. Throws a `WireError` if both set a field to different values. */
-function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSettings {
+/**
+ * Merges settings from two places. Throws a `WireError` if both set a field to
+ * different values.
+ */
+function mergeSettings(
+  one: SessionSettings,
+  other: SessionSettings,
+): SessionSettings {
   const merged = create(SessionSettingsSchema, {
-    allowedTools: one.allowedTools.length > 0 ? one.allowedTools : other.allowedTools,
+    allowedTools:
+      one.allowedTools.length > 0 ? one.allowedTools : other.allowedTools,
     mcpServers: one.mcpServers.length > 0 ? one.mcpServers : other.mcpServers,
     approvalMode: one.approvalMode || other.approvalMode,
     model: one.model || other.model,
     agent: one.agent || other.agent,
-    agentOptions: Object.keys(one.agentOptions).length > 0 ? one.agentOptions : other.agentOptions,
+    agentOptions:
+      Object.keys(one.agentOptions).length > 0
+        ? one.agentOptions
+        : other.agentOptions,
   });
   for (const given of [one, other]) {
     const kept = create(SessionSettingsSchema, {
@@ -126,15 +246,20 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
       approvalMode: given.approvalMode === 0 ? 0 : merged.approvalMode,
       model: given.model === "" ? "" : merged.model,
       agent: given.agent === "" ? "" : merged.agent,
-      agentOptions: Object.keys(given.agentOptions).length > 0 ? merged.agentOptions : {},
+      agentOptions:
+        Object.keys(given.agentOptions).length > 0 ? merged.agentOptions : {},
     });
-    if (!equals(SessionSettingsSchema, kept, given)) throw contradiction("session settings", []);
+    if (!equals(SessionSettingsSchema, kept, given))
+      throw contradiction("session settings", []);
   }
   return merged;
 }
 
 function contradiction(field: string, values: readonly string[]): WireError {
-  const quoted = values.length === 0 ? "" : `, as ${values.map((value) => JSON.stringify(quote(value))).join(" and ")}`;
+  const quoted =
+    values.length === 0
+      ? ""
+      : `, as ${values.map((value) => JSON.stringify(quote(value))).join(" and ")}`;
   return new WireError(field, "", "", {
     sentence: `${field} ${/s$/.test(field) ? "are" : "is"} given twice${quoted}, and differently: give one`,
   });

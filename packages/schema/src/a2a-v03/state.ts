@@ -11,9 +11,13 @@ const NAMES: ReadonlyMap<TaskState, string> = new Map([
   [TaskState.AUTH_REQUIRED, "auth-required"],
 ]);
 
-const STATES: ReadonlyMap<string, TaskState> = new Map([...NAMES].map(([state, name]) => [name, state]));
+const STATES: ReadonlyMap<string, TaskState> = new Map(
+  [...NAMES].map(([state, name]) => [name, state]),
+);
 
-/** Encodes a state as in A2A 0.3. `unknown` for states that it does not have. */
+/**
+ * Encodes a state as in A2A 0.3. `unknown` for states that it does not have.
+ */
 export function encodeState(state: TaskState): string {
   return NAMES.get(state) ?? "unknown";
 }

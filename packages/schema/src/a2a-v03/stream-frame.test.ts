@@ -1,12 +1,32 @@
-import { create, equals, fromJson, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  equals,
+  fromJson,
+  type JsonObject,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
-import { TaskSchema as A2aTaskSchema, TaskStatusUpdateEventSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { type TaskEvent, TaskEventSchema } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type PartSchema, Role, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  TaskSchema as A2aTaskSchema,
+  TaskStatusUpdateEventSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import {
+  ToolCallSchema,
+  ToolCallStatus,
+} from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  type TaskEvent,
+  TaskEventSchema,
+} from "../gen/devtool/v1alpha/task_event_pb.ts";
+import {
+  type PartSchema,
+  Role,
+  TaskState,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeStreamFrame, encodeStreamFrame } from "./stream-frame.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 40 });
@@ -15,9 +35,17 @@ const working = fc.constant(TaskState.WORKING);
 
 const toolCall = fc.record({
   toolCallId: filled,
-  status: fc.constantFrom(ToolCallStatus.PENDING, ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED),
+  status: fc.constantFrom(
+    ToolCallStatus.PENDING,
+    ToolCallStatus.EXECUTING,
+    ToolCallStatus.SUCCEEDED,
+  ),
   toolName: filled,
-  inputParameters: fc.dictionary(text, fc.oneof(text, fc.boolean(), fc.integer()), { maxKeys: 3 }),
+  inputParameters: fc.dictionary(
+    text,
+    fc.oneof(text, fc.boolean(), fc.integer()),
+    { maxKeys: 3 },
+  ),
   liveContent: text,
 });
 
@@ -25,7 +53,10 @@ const event: fc.Arbitrary<TaskEvent> = fc
   .oneof(
     fc.record({
       state: working,
-      payload: fc.record({ case: fc.constant("text" as const), value: fc.record({ text }) }),
+      payload: fc.record({
+        case: fc.constant("text" as const),
+        value: fc.record({ text }),
+      }),
     }),
     fc.record({
       state: working,
@@ -34,12 +65,27 @@ const event: fc.Arbitrary<TaskEvent> = fc
         value: fc.record({ subject: text, description: text }),
       }),
     }),
-    fc.record({ state: working, payload: fc.record({ case: fc.constant("toolCall" as const), value: toolCall }) }),
     fc.record({
-      state: fc.constantFrom(TaskState.WORKING, TaskState.COMPLETED, TaskState.FAILED, TaskState.INPUT_REQUIRED),
+      state: working,
+      payload: fc.record({
+        case: fc.constant("toolCall" as const),
+        value: toolCall,
+      }),
+    }),
+    fc.record({
+      state: fc.constantFrom(
+        TaskState.WORKING,
+        TaskState.COMPLETED,
+        TaskState.FAILED,
+        TaskState.INPUT_REQUIRED,
+      ),
       payload: fc.record({
         case: fc.constant("stateChange" as const),
-        value: fc.record({ text, error: text, openCalls: fc.array(toolCall, { maxLength: 2 }) }),
+        value: fc.record({
+          text,
+          error: text,
+          openCalls: fc.array(toolCall, { maxLength: 2 }),
+        }),
       }),
     }),
     fc.record({
@@ -49,7 +95,14 @@ const event: fc.Arbitrary<TaskEvent> = fc
         value: fc.record({
           messageId: filled,
           role: fc.constant(Role.USER),
-          parts: fc.tuple(fc.record({ content: fc.record({ case: fc.constant("text" as const), value: text }) })),
+          parts: fc.tuple(
+            fc.record({
+              content: fc.record({
+                case: fc.constant("text" as const),
+                value: text,
+              }),
+            }),
+          ),
         }),
       }),
     }),
@@ -77,12 +130,27 @@ const asks = eventWith({
   payload: { case: "stateChange", value: { openCalls: [asked] } },
 });
 
-function eventWith(fields: MessageInitShape<typeof TaskEventSchema>): TaskEvent {
-  return create(TaskEventSchema, { sequence: 7n, taskId: "t", contextId: "c", state: TaskState.WORKING, ...fields });
+function eventWith(
+  fields: MessageInitShape<typeof TaskEventSchema>,
+): TaskEvent {
+  return create(TaskEventSchema, {
+    sequence: 7n,
+    taskId: "t",
+    contextId: "c",
+    state: TaskState.WORKING,
+    ...fields,
+  });
 }
 
-function messageEvent(content: NonNullable<MessageInitShape<typeof PartSchema>["content"]>): TaskEvent {
-  return eventWith({ payload: { case: "message", value: { messageId: "m2", role: Role.USER, parts: [{ content }] } } });
+function messageEvent(
+  content: NonNullable<MessageInitShape<typeof PartSchema>["content"]>,
+): TaskEvent {
+  return eventWith({
+    payload: {
+      case: "message",
+      value: { messageId: "m2", role: Role.USER, parts: [{ content }] },
+    },
+  });
 }
 
 function frameOf(event: TaskEvent, view: "extension" | "plain"): JsonObject {
@@ -93,8 +161,14 @@ describe("the frames of a stream in A2A 0.3", () => {
   it("have everything that an event has", () => {
     fc.assert(
       fc.property(event, (original) => {
-        const frame: JsonObject = JSON.parse(encodeStreamFrame(original, "extension") ?? "null");
-        return equals(TaskEventSchema, decodeStreamFrame(frame, original.sequence), original);
+        const frame: JsonObject = JSON.parse(
+          encodeStreamFrame(original, "extension") ?? "null",
+        );
+        return equals(
+          TaskEventSchema,
+          decodeStreamFrame(frame, original.sequence),
+          original,
+        );
       }),
     );
   });
@@ -102,8 +176,15 @@ describe("the frames of a stream in A2A 0.3", () => {
   it("are the JSON of the messages of A2A", () => {
     fc.assert(
       fc.property(event, (original) => {
-        const frame: JsonObject = JSON.parse(encodeStreamFrame(original, "extension") ?? "null");
-        expect(toJson(TaskStatusUpdateEventSchema, fromJson(TaskStatusUpdateEventSchema, frame))).toEqual(frame);
+        const frame: JsonObject = JSON.parse(
+          encodeStreamFrame(original, "extension") ?? "null",
+        );
+        expect(
+          toJson(
+            TaskStatusUpdateEventSchema,
+            fromJson(TaskStatusUpdateEventSchema, frame),
+          ),
+        ).toEqual(frame);
       }),
     );
   });
@@ -118,19 +199,27 @@ describe("the frames of a stream in A2A 0.3", () => {
       payload: {
         case: "created",
         value: {
-          message: { messageId: "m", role: Role.USER, parts: [{ content: { case: "text", value: "hi" } }] },
+          message: {
+            messageId: "m",
+            role: Role.USER,
+            parts: [{ content: { case: "text", value: "hi" } }],
+          },
           settings: { workspacePath: "/w" },
         },
       },
     });
-    const frame: JsonObject = JSON.parse(encodeStreamFrame(created, "extension") ?? "null");
+    const frame: JsonObject = JSON.parse(
+      encodeStreamFrame(created, "extension") ?? "null",
+    );
     expect(frame).toMatchObject({
       kind: "task",
       id: "t",
       status: { state: "submitted" },
       history: [{ messageId: "m", role: "user" }],
     });
-    expect(toJson(A2aTaskSchema, fromJson(A2aTaskSchema, frame))).toEqual(frame);
+    expect(toJson(A2aTaskSchema, fromJson(A2aTaskSchema, frame))).toEqual(
+      frame,
+    );
     expect(decodeStreamFrame(frame, 1n)).toEqual(created);
   });
 
@@ -139,7 +228,12 @@ describe("the frames of a stream in A2A 0.3", () => {
     expect(frame).toMatchObject({
       status: {
         state: "input-required",
-        message: { role: "agent", parts: [{ kind: "data", data: { tool_call_id: "c1", tool_name: "run" } }] },
+        message: {
+          role: "agent",
+          parts: [
+            { kind: "data", data: { tool_call_id: "c1", tool_name: "run" } },
+          ],
+        },
       },
       final: true,
       metadata: { [EXTENSION_URI]: { kind: "STATE_CHANGE" } },
@@ -153,30 +247,51 @@ describe("the frames of a stream in A2A 0.3", () => {
   });
 
   it("show clients without the extension why a task failed, and which messages were not taken (STREAM-8)", () => {
-    const value = { error: "no model", text: 'messages that were not taken: "m2"' };
-    const failed = eventWith({ state: TaskState.FAILED, payload: { case: "stateChange", value } });
+    const value = {
+      error: "no model",
+      text: 'messages that were not taken: "m2"',
+    };
+    const failed = eventWith({
+      state: TaskState.FAILED,
+      payload: { case: "stateChange", value },
+    });
     const { status } = frameOf(failed, "plain");
-    expect(status).toMatchObject({ message: { parts: [{ text: `${value.error}\n\n${value.text}` }] } });
+    expect(status).toMatchObject({
+      message: { parts: [{ text: `${value.error}\n\n${value.text}` }] },
+    });
   });
 
   it("do not repeat the user: an answer has no frame, another message is a change of state (STREAM-2)", () => {
     expect(
-      encodeStreamFrame(messageEvent({ case: "confirmation", value: { toolCallId: "c1" } }), "extension"),
+      encodeStreamFrame(
+        messageEvent({ case: "confirmation", value: { toolCallId: "c1" } }),
+        "extension",
+      ),
     ).toBeUndefined();
-    const frame = frameOf(messageEvent({ case: "text", value: "go on" }), "extension");
+    const frame = frameOf(
+      messageEvent({ case: "text", value: "go on" }),
+      "extension",
+    );
     expect(frame.status).toEqual({ state: "working" });
     expect(frame.metadata).toMatchObject({
       [EXTENSION_URI]: { kind: "STATE_CHANGE" },
       [TASK_EVENT_URI]: { message: { messageId: "m2" } },
     });
-    expect(frameOf(messageEvent({ case: "text", value: "go on" }), "plain").status).toEqual({ state: "working" });
+    expect(
+      frameOf(messageEvent({ case: "text", value: "go on" }), "plain").status,
+    ).toEqual({ state: "working" });
   });
 
   it("do not show an answered call that waits for its turn (STREAM-4)", () => {
     const { confirmationRequest: _asked, ...scheduled } = asked;
     const payload = { case: "toolCall", value: scheduled } as const;
-    expect(encodeStreamFrame(eventWith({ payload }), "extension")).toBeDefined();
-    const answered = eventWith({ payload, toolCallDetail: { selectedOptionId: "proceed_once" } });
+    expect(
+      encodeStreamFrame(eventWith({ payload }), "extension"),
+    ).toBeDefined();
+    const answered = eventWith({
+      payload,
+      toolCallDetail: { selectedOptionId: "proceed_once" },
+    });
     expect(encodeStreamFrame(answered, "extension")).toBeUndefined();
   });
 
@@ -185,9 +300,15 @@ describe("the frames of a stream in A2A 0.3", () => {
     { case: "notice", value: { text: "the model is asked again" } },
     { case: "summary", value: {} },
   ])("mark $case as no change of state (STREAM-2)", (payload) => {
-    const { metadata } = frameOf(eventWith({ payload, model: "m" }), "extension");
+    const { metadata } = frameOf(
+      eventWith({ payload, model: "m" }),
+      "extension",
+    );
     expect(metadata).toMatchObject({
-      [EXTENSION_URI]: { kind: "DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED", model: "m" },
+      [EXTENSION_URI]: {
+        kind: "DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED",
+        model: "m",
+      },
       [TASK_EVENT_URI]: { [payload.case ?? ""]: {} },
     });
   });
@@ -196,19 +317,31 @@ describe("the frames of a stream in A2A 0.3", () => {
     expect(() => decodeStreamFrame({ kind: "artifact" }, 1n)).toThrow(
       'result.kind "artifact" is not a frame of a task',
     );
-    expect(() => decodeStreamFrame({ kind: "status-update" }, 1n)).toThrow("result.status is missing");
+    expect(() => decodeStreamFrame({ kind: "status-update" }, 1n)).toThrow(
+      "result.status is missing",
+    );
     expect(() => decodeStreamFrame([], 1n)).toThrow("must be a JSON object");
   });
 
   it("read questions of earlier agents, sent under the kind of an answer (STREAM-2)", () => {
-    const data = { tool_call_id: "c1", status: "PENDING", confirmation_request: { options: [{ id: "cancel" }] } };
-    const uri = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+    const data = {
+      tool_call_id: "c1",
+      status: "PENDING",
+      confirmation_request: { options: [{ id: "cancel" }] },
+    };
+    const uri =
+      "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
     const frame = {
       kind: "status-update",
       taskId: "t",
       status: {
         state: "working",
-        message: { kind: "message", role: "agent", messageId: "x", parts: [{ kind: "data", data }] },
+        message: {
+          kind: "message",
+          role: "agent",
+          messageId: "x",
+          parts: [{ kind: "data", data }],
+        },
       },
       metadata: { [uri]: { kind: "TOOL_CALL_CONFIRMATION" } },
     };

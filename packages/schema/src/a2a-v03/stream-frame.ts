@@ -1,4 +1,9 @@
-import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonObject,
+  type JsonValue,
+  toJson,
+} from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
@@ -19,7 +24,11 @@ import {
   TaskEventSchema,
   TextContentSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { Role, TaskState, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  Role,
+  TaskState,
+  ToolCallDetailSchema,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
@@ -27,7 +36,11 @@ import { toolCallsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeArtifactUpdate, encodeArtifactUpdate } from "./artifact.ts";
 import { agentMessageOf, isFramed, kindOfEvent } from "./event-content.ts";
-import { decodeEventMetadata, decodeMessage, encodeMessage } from "./message.ts";
+import {
+  decodeEventMetadata,
+  decodeMessage,
+  encodeMessage,
+} from "./message.ts";
 import { taskEventMetadata } from "./metadata.ts";
 import { plainText } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
@@ -37,72 +50,131 @@ import type { StreamView } from "./view.ts";
 /**
  * Encodes an event as the JSON text of a stream frame's `result` in A2A 0.3.
  *
- * The result is a Task for `created`, a TaskArtifactUpdateEvent for `artifact`, and a TaskStatusUpdateEvent for the
- * rest. Undefined if the view does not show the event.
+ * The result is a Task for `created`, a TaskArtifactUpdateEvent for `artifact`,
+ * and a TaskStatusUpdateEvent for the rest. Undefined if the view does not show
+ * the event.
  */
-export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | undefined {
+export function encodeStreamFrame(
+  event: TaskEvent,
+  view: StreamView,
+): string | undefined {
   const { payload } = event;
   if (payload.case === "created") {
-    return JSON.stringify(encodeRfcJson(A2aTaskSchema, createdEnvelope(event, payload.value, view)));
+    return JSON.stringify(
+      encodeRfcJson(A2aTaskSchema, createdEnvelope(event, payload.value, view)),
+    );
   }
-  if (payload.case === "artifact") return JSON.stringify(encodeArtifactUpdate(event, payload.value));
+  if (payload.case === "artifact")
+    return JSON.stringify(encodeArtifactUpdate(event, payload.value));
   if (view === "plain") {
     const text = plainText(event);
     if (text === undefined) return undefined;
-    return JSON.stringify(updateJson(event, text === "" ? undefined : textMessage(event, text), undefined));
+    return JSON.stringify(
+      updateJson(
+        event,
+        text === "" ? undefined : textMessage(event, text),
+        undefined,
+      ),
+    );
   }
   if (!isFramed(event)) return undefined;
-  // A response has thousands of text events, so their JSON is built directly. A test compares it with the message's.
+  // A response has thousands of text events, so their JSON is built directly. A
+  // test compares it with the message's.
   if (payload.case === "text") {
-    return JSON.stringify(updateJson(event, textMessage(event, payload.value.text), updateMetadata(event)));
+    return JSON.stringify(
+      updateJson(
+        event,
+        textMessage(event, payload.value.text),
+        updateMetadata(event),
+      ),
+    );
   }
   const { taskId, contextId } = event;
   const message = agentMessageOf(event);
   const noKind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
-  const json = message && encodeRfcJson(A2aMessageSchema, encodeMessage(message, noKind, { taskId, contextId }));
+  const json =
+    message &&
+    encodeRfcJson(
+      A2aMessageSchema,
+      encodeMessage(message, noKind, { taskId, contextId }),
+    );
   return JSON.stringify(updateJson(event, json, updateMetadata(event)));
 }
 
 /**
  * Decodes the `result` of a stream frame.
  *
- * The sequence number is the SSE id of the frame, or counted by the caller. Throws a `WireError`.
+ * The sequence number is the SSE id of the frame, or counted by the caller.
+ * Throws a `WireError`.
  */
-export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEvent {
-  if (!isObject(result)) throw new WireError("result", quote(result), "must be a JSON object");
+export function decodeStreamFrame(
+  result: JsonValue,
+  sequence: bigint,
+): TaskEvent {
+  if (!isObject(result))
+    throw new WireError("result", quote(result), "must be a JSON object");
   switch (result.kind) {
     case "task":
       return decodeCreated(result, sequence);
     case "status-update":
-      return decodeUpdate(decodeRfcJson(TaskStatusUpdateEventSchema, result), sequence);
+      return decodeUpdate(
+        decodeRfcJson(TaskStatusUpdateEventSchema, result),
+        sequence,
+      );
     case "artifact-update":
-      return decodeArtifactUpdate(decodeRfcJson(TaskArtifactUpdateEventSchema, result), sequence);
+      return decodeArtifactUpdate(
+        decodeRfcJson(TaskArtifactUpdateEventSchema, result),
+        sequence,
+      );
     case "message": {
       // A message is the whole response of a task.
       const message = decodeRfcJson(A2aMessageSchema, result);
       const { taskId, contextId } = message;
-      const payload = { case: "reply", value: decodeMessage(message, "result") } as const;
-      return create(TaskEventSchema, { sequence, taskId, contextId, state: TaskState.COMPLETED, payload });
+      const payload = {
+        case: "reply",
+        value: decodeMessage(message, "result"),
+      } as const;
+      return create(TaskEventSchema, {
+        sequence,
+        taskId,
+        contextId,
+        state: TaskState.COMPLETED,
+        payload,
+      });
     }
     default:
-      throw new WireError("result.kind", quote(result.kind), "is not a frame of a task");
+      throw new WireError(
+        "result.kind",
+        quote(result.kind),
+        "is not a frame of a task",
+      );
   }
 }
 
 /**
- * Encodes the metadata of an update: the extension's event under its URI, and under ours what the RFC has no kind or
- * field for, as a TaskEvent that holds nothing else.
+ * Encodes the metadata of an update: the extension's event under its URI, and
+ * under ours what the RFC has no kind or field for, as a TaskEvent that holds
+ * nothing else.
  */
 export function updateMetadata(event: TaskEvent): JsonObject {
   const { payload, toolCallDetail, model } = event;
   const error = payload.case === "stateChange" ? payload.value.error : "";
   const metadata: JsonObject = {
-    [EXTENSION_URI]: defined({ kind: Kind[kindOfEvent(event)], model, error: error || undefined }),
+    [EXTENSION_URI]: defined({
+      kind: Kind[kindOfEvent(event)],
+      model,
+      error: error || undefined,
+    }),
   };
   if (toolCallDetail) {
-    metadata[TASK_EVENT_URI] = { toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail) };
+    metadata[TASK_EVENT_URI] = {
+      toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail),
+    };
   } else if (OWN_PAYLOADS.has(payload.case)) {
-    metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, create(TaskEventSchema, { payload }));
+    metadata[TASK_EVENT_URI] = toJson(
+      TaskEventSchema,
+      create(TaskEventSchema, { payload }),
+    );
   }
   return metadata;
 }
@@ -120,8 +192,15 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "message",
 ]);
 
-/** Builds the update directly as JSON, in the form of the message TaskStatusUpdateEvent. A test compares the two. */
-function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata: JsonObject | undefined): JsonObject {
+/**
+ * Builds the update directly as JSON, in the form of the message
+ * TaskStatusUpdateEvent. A test compares the two.
+ */
+function updateJson(
+  event: TaskEvent,
+  message: JsonObject | undefined,
+  metadata: JsonObject | undefined,
+): JsonObject {
   return defined({
     kind: "status-update",
     taskId: event.taskId,
@@ -136,13 +215,26 @@ function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata:
   });
 }
 
-function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): JsonObject {
+function textMessage(
+  { taskId, contextId, sequence }: TaskEvent,
+  text: string,
+): JsonObject {
   const parts = [{ kind: "text", text }];
-  return { kind: "message", messageId: `${taskId}:${sequence}`, role: "agent", parts, taskId, contextId };
+  return {
+    kind: "message",
+    messageId: `${taskId}:${sequence}`,
+    role: "agent",
+    parts,
+    taskId,
+    contextId,
+  };
 }
 
 /** Decodes an update of a task's status. */
-function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
+function decodeUpdate(
+  update: TaskStatusUpdateEvent,
+  sequence: bigint,
+): TaskEvent {
   const { taskId, contextId, status, metadata } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const event = decodeEventMetadata(metadata);
@@ -164,15 +256,27 @@ function decodePayload(
   { message: envelope }: TaskStatus,
   event: DevelopmentToolEvent | undefined,
 ): TaskEvent["payload"] {
-  const message = envelope && decodeMessage(envelope, "result.status.message", event);
+  const message =
+    envelope && decodeMessage(envelope, "result.status.message", event);
   if (message?.role === Role.USER) return { case: "message", value: message };
   const content = message?.parts[0]?.content;
   const text = content?.case === "text" ? content.value : "";
   const isStateChange = event?.kind === Kind.STATE_CHANGE;
-  if (!isStateChange && (content?.case === "toolCall" || content?.case === "thought")) return content;
+  if (
+    !isStateChange &&
+    (content?.case === "toolCall" || content?.case === "thought")
+  )
+    return content;
   if (event ? event.kind === Kind.TEXT_CONTENT : text !== "") {
     return { case: "text", value: create(TextContentSchema, { text }) };
   }
   const openCalls = isStateChange && message ? toolCallsOf(message) : [];
-  return { case: "stateChange", value: create(StateChangeSchema, { text, error: event?.error ?? "", openCalls }) };
+  return {
+    case: "stateChange",
+    value: create(StateChangeSchema, {
+      text,
+      error: event?.error ?? "",
+      openCalls,
+    }),
+  };
 }

@@ -1,13 +1,22 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { TaskIdParamsSchema, TaskQueryParamsSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import {
+  TaskIdParamsSchema,
+  TaskQueryParamsSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
-import { type WithdrawMessageRequest, WithdrawMessageRequestSchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
+import {
+  type WithdrawMessageRequest,
+  WithdrawMessageRequestSchema,
+} from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeState } from "./state.ts";
 
-/** Decodes the parameters of a method that takes a task. Throws a `WireError` if they name none. */
+/**
+ * Decodes the parameters of a method that takes a task. Throws a `WireError` if
+ * they name none.
+ */
 export function decodeTaskId(params: JsonValue | undefined): string {
   const { id } = decodeRfcJson(TaskIdParamsSchema, params ?? {});
   if (id === "") throw new WireError("id", "", "is missing: name the task");
@@ -15,24 +24,35 @@ export function decodeTaskId(params: JsonValue | undefined): string {
 }
 
 /**
- * Decodes the parameters of `message/withdraw`. Throws a `WireError` if the id of the task or of the message is
- * missing.
+ * Decodes the parameters of `message/withdraw`. Throws a `WireError` if the id
+ * of the task or of the message is missing.
  */
-export function decodeWithdrawal(params: JsonValue | undefined): WithdrawMessageRequest {
+export function decodeWithdrawal(
+  params: JsonValue | undefined,
+): WithdrawMessageRequest {
   const request = decodeRfcJson(WithdrawMessageRequestSchema, params ?? {});
-  if (request.taskId === "") throw new WireError("taskId", "", "is missing: name the task");
-  if (request.messageId === "") throw new WireError("messageId", "", "is missing: name the queued message");
+  if (request.taskId === "")
+    throw new WireError("taskId", "", "is missing: name the task");
+  if (request.messageId === "")
+    throw new WireError("messageId", "", "is missing: name the queued message");
   return request;
 }
 
-/** Decodes the parameters of `tasks/get`. Without a history length, all messages are returned. */
+/**
+ * Decodes the parameters of `tasks/get`. Without a history length, all messages
+ * are returned.
+ */
 export function decodeTaskQuery(params: JsonValue | undefined): {
   readonly taskId: string;
   readonly historyLength: number | undefined;
 } {
   const { historyLength } = decodeRfcJson(TaskQueryParamsSchema, params ?? {});
   if (historyLength !== undefined && historyLength < 0) {
-    throw new WireError("historyLength", quote(historyLength), "must be 0 or more");
+    throw new WireError(
+      "historyLength",
+      quote(historyLength),
+      "must be 0 or more",
+    );
   }
   return { taskId: decodeTaskId(params), historyLength };
 }
@@ -47,17 +67,25 @@ export interface TaskListQuery {
   readonly includeArtifacts: boolean;
 }
 
-/** Decodes the parameters of a list of tasks, which are strings in the query of a URL. Throws a `WireError`. */
+/**
+ * Decodes the parameters of a list of tasks, which are strings in the query of
+ * a URL. Throws a `WireError`.
+ */
 export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
   const given = isObject(params) ? params : {};
-  const text = (name: string, snake: string): string => String(given[name] ?? given[snake] ?? "");
+  const text = (name: string, snake: string): string =>
+    String(given[name] ?? given[snake] ?? "");
   const status = text("status", "state");
-  // Both spellings of A2A 0.3 are read: that of JSON-RPC, and that of its proto, which has another word for canceled.
+  // Both spellings of A2A 0.3 are read: that of JSON-RPC, and that of its
+  // proto, which has another word for canceled.
   const name = status
     .replace(/^TASK_STATE_/, "")
     .toLowerCase()
     .replaceAll("_", "-");
-  const state = status === "" ? TaskState.UNSPECIFIED : decodeState(name === "cancelled" ? "canceled" : name);
+  const state =
+    status === ""
+      ? TaskState.UNSPECIFIED
+      : decodeState(name === "cancelled" ? "canceled" : name);
   if (status !== "" && state === TaskState.UNSPECIFIED) {
     throw new WireError(
       "status",
@@ -70,7 +98,10 @@ export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
     state,
     pageSize: numberIn("pageSize", text("pageSize", "page_size")),
     pageToken: text("pageToken", "page_token"),
-    historyLength: numberIn("historyLength", text("historyLength", "history_length")),
+    historyLength: numberIn(
+      "historyLength",
+      text("historyLength", "history_length"),
+    ),
     includeArtifacts: text("includeArtifacts", "include_artifacts") === "true",
   };
 }

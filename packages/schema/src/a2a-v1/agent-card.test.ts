@@ -7,7 +7,10 @@ import { encodeA2aJson } from "./json.ts";
 
 describe("agentCardFromV03", () => {
   const read = (json: Parameters<typeof fromJson>[1]) =>
-    encodeA2aJson(AgentCardSchema, agentCardFromV03(fromJson(CardV03Schema, json)));
+    encodeA2aJson(
+      AgentCardSchema,
+      agentCardFromV03(fromJson(CardV03Schema, json)),
+    );
 
   it("lists the preferred interface first, and each interface once", () => {
     const card = {
@@ -20,32 +23,64 @@ describe("agentCardFromV03", () => {
     };
     expect(read(card)).toMatchObject({
       supportedInterfaces: [
-        { url: "https://a/rpc", protocolBinding: "JSONRPC", protocolVersion: "0.3" },
-        { url: "https://a/rest", protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
+        {
+          url: "https://a/rpc",
+          protocolBinding: "JSONRPC",
+          protocolVersion: "0.3",
+        },
+        {
+          url: "https://a/rest",
+          protocolBinding: "HTTP+JSON",
+          protocolVersion: "0.3",
+        },
       ],
     });
   });
 
   it("assumes JSON-RPC if the agent states no preference", () => {
-    expect(read({ url: "https://a/" })).toMatchObject({ supportedInterfaces: [{ protocolBinding: "JSONRPC" }] });
+    expect(read({ url: "https://a/" })).toMatchObject({
+      supportedInterfaces: [{ protocolBinding: "JSONRPC" }],
+    });
   });
 
   it("has the security schemes, except OAuth", () => {
     const securitySchemes = {
-      token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token." },
+      token: {
+        type: "http",
+        scheme: "bearer",
+        bearerFormat: "JWT",
+        description: "A token.",
+      },
       key: { type: "apiKey", in: "header", name: "x-key" },
       issuer: { type: "openIdConnect", openIdConnectUrl: "https://issuer/" },
       certificate: { type: "mutualTLS" },
       oauth: { type: "oauth2" },
     };
-    expect(read({ url: "https://a/", securitySchemes, security: [{ token: ["read"] }, { key: [] }] })).toMatchObject({
+    expect(
+      read({
+        url: "https://a/",
+        securitySchemes,
+        security: [{ token: ["read"] }, { key: [] }],
+      }),
+    ).toMatchObject({
       securitySchemes: {
-        token: { httpAuthSecurityScheme: { scheme: "bearer", bearerFormat: "JWT", description: "A token." } },
+        token: {
+          httpAuthSecurityScheme: {
+            scheme: "bearer",
+            bearerFormat: "JWT",
+            description: "A token.",
+          },
+        },
         key: { apiKeySecurityScheme: { location: "header", name: "x-key" } },
-        issuer: { openIdConnectSecurityScheme: { openIdConnectUrl: "https://issuer/" } },
+        issuer: {
+          openIdConnectSecurityScheme: { openIdConnectUrl: "https://issuer/" },
+        },
         certificate: { mtlsSecurityScheme: {} },
       },
-      securityRequirements: [{ schemes: { token: { list: ["read"] } } }, { schemes: { key: {} } }],
+      securityRequirements: [
+        { schemes: { token: { list: ["read"] } } },
+        { schemes: { key: {} } },
+      ],
     });
   });
 });

@@ -19,18 +19,26 @@ describe("canonical JSON (RFC 8785)", () => {
     );
   });
 
-  // Digests of calls, hashes of definitions and the audit log are computed from this text: it must never change.
+  // Digests of calls, hashes of definitions and the audit log are computed from
+  // this text: it must never change.
   it("is the same text for the same call in every version, also with half a surrogate pair", () => {
-    const call = { toolName: "run", inputParameters: { z: [1, { b: null, a: "é\ud800" }], "": false, A: -1.5e-7 } };
+    const call = {
+      toolName: "run",
+      inputParameters: {
+        z: [1, { b: null, a: "é\ud800" }],
+        "": false,
+        A: -1.5e-7,
+      },
+    };
     expect(canonicalJson(call)).toBe(
       '{"inputParameters":{"":false,"A":-1.5e-7,"z":[1,{"a":"é\\ud800","b":null}]},"toolName":"run"}',
     );
   });
 
   it("writes numbers as ECMAScript does", () => {
-    expect(canonicalJson([333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, -0, 100])).toBe(
-      "[333333333.3333333,1e+30,4.5,0.002,1e-27,0,100]",
-    );
+    expect(
+      canonicalJson([333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, -0, 100]),
+    ).toBe("[333333333.3333333,1e+30,4.5,0.002,1e-27,0,100]");
   });
 });
 
@@ -38,7 +46,9 @@ describe("the canonical form of a card", () => {
   const card = {
     name: "a",
     description: "",
-    supportedInterfaces: [{ url: "u", protocolBinding: "GRPC", protocolVersion: "1.0", tenant: "" }],
+    supportedInterfaces: [
+      { url: "u", protocolBinding: "GRPC", protocolVersion: "1.0", tenant: "" },
+    ],
     capabilities: {
       streaming: true,
       pushNotifications: false,
@@ -57,7 +67,12 @@ describe("the canonical form of a card", () => {
   });
 
   it("does not depend on signatures, unknown names or the order of names", () => {
-    const other = { zzz: 1, ...card, signatures: [{ protected: "p", signature: "s" }], name: "a" };
+    const other = {
+      zzz: 1,
+      ...card,
+      signatures: [{ protected: "p", signature: "s" }],
+      name: "a",
+    };
     expect(canonicalCard(other)).toBe(canonicalCard(card));
   });
 });

@@ -15,16 +15,21 @@ import { stateFromA2a } from "./state.ts";
 import { statusToV03, taskToV03 } from "./task.ts";
 
 /**
- * Converts an element of a stream of A2A 1.0, or the response to a message, to the `result` of A2A 0.3.
+ * Converts an element of a stream of A2A 1.0, or the response to a message, to
+ * the `result` of A2A 0.3.
  *
- * Clients of both versions need one decoder. Throws a `WireError` if the element is empty.
+ * Clients of both versions need one decoder. Throws a `WireError` if the
+ * element is empty.
  */
 export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
   switch (payload.case) {
     case "task":
       return encodeRfcJson(TaskV03Schema, taskToV03(payload.value));
     case "message":
-      return encodeRfcJson(MessageV03Schema, messageToV03(payload.value, "message"));
+      return encodeRfcJson(
+        MessageV03Schema,
+        messageToV03(payload.value, "message"),
+      );
     case "statusUpdate": {
       const { taskId, contextId, status, metadata } = payload.value;
       if (!status) throw new WireError("statusUpdate.status", "", "is missing");
@@ -39,8 +44,10 @@ export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
       return encodeRfcJson(UpdateV03Schema, update);
     }
     case "artifactUpdate": {
-      const { taskId, contextId, artifact, append, lastChunk, metadata } = payload.value;
-      if (!artifact) throw new WireError("artifactUpdate.artifact", "", "is missing");
+      const { taskId, contextId, artifact, append, lastChunk, metadata } =
+        payload.value;
+      if (!artifact)
+        throw new WireError("artifactUpdate.artifact", "", "is missing");
       const update = create(ArtifactUpdateV03Schema, {
         kind: "artifact-update",
         taskId,

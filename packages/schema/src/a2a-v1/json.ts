@@ -16,27 +16,48 @@ import { type FieldViolation, isRequired } from "./required.ts";
 /**
  * Decodes a message of A2A 1.0 from parsed JSON.
  *
- * It accepts lowerCamelCase and snake_case names, enums by name or number, and ignores unknown fields. Throws a
- * `WireError` for anything else, including unknown enum names.
+ * It accepts lowerCamelCase and snake_case names, enums by name or number, and
+ * ignores unknown fields. Throws a `WireError` for anything else, including
+ * unknown enum names.
  */
-export function decodeA2aJson<Desc extends DescMessage>(schema: Desc, json: JsonValue): MessageShape<Desc> {
-  if (schema.typeName === SendMessageRequestSchema.typeName && isObject(json)) assertMessageForm(json, "1.0");
+export function decodeA2aJson<Desc extends DescMessage>(
+  schema: Desc,
+  json: JsonValue,
+): MessageShape<Desc> {
+  if (schema.typeName === SendMessageRequestSchema.typeName && isObject(json))
+    assertMessageForm(json, "1.0");
   const message = decodeRfcJson(schema, json);
   const [unknown] = unknownNames(schema, json, "");
-  if (unknown) throw new WireError(unknown.field, unknown.value, unknown.description);
+  if (unknown)
+    throw new WireError(unknown.field, unknown.value, unknown.description);
   return message;
 }
 
-/** Encodes a message of A2A 1.0 as JSON. Fields that the standard requires are written even if they are empty. */
-export function encodeA2aJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
+/**
+ * Encodes a message of A2A 1.0 as JSON. Fields that the standard requires are
+ * written even if they are empty.
+ */
+export function encodeA2aJson<Desc extends DescMessage>(
+  schema: Desc,
+  message: MessageShape<Desc>,
+): JsonObject {
   const json: JsonValue = toJson(schema, message);
-  if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");
-  const missing = schema.fields.filter((field) => isRequired(field) && !(field.jsonName in json));
+  if (!isObject(json))
+    throw new WireError(schema.name, "", "is not written as a JSON object");
+  const missing = schema.fields.filter(
+    (field) => isRequired(field) && !(field.jsonName in json),
+  );
   if (missing.length === 0) return json;
   const zeros = missing.map((field): [string, JsonValue] => {
     if (field.fieldKind === "list") return [field.jsonName, []];
-    if (field.fieldKind === "map" || field.fieldKind === "message") return [field.jsonName, {}];
-    return [field.jsonName, field.fieldKind === "scalar" && field.scalar === ScalarType.STRING ? "" : 0];
+    if (field.fieldKind === "map" || field.fieldKind === "message")
+      return [field.jsonName, {}];
+    return [
+      field.jsonName,
+      field.fieldKind === "scalar" && field.scalar === ScalarType.STRING
+        ? ""
+        : 0,
+    ];
   });
   return { ...json, ...Object.fromEntries(zeros) };
 }
@@ -45,19 +66,41 @@ interface UnknownName extends FieldViolation {
   readonly value: string;
 }
 
-/** Finds unknown enum names, which the ProtoJSON reader treats as the zero value. */
-function unknownNames(schema: DescMessage, json: JsonValue | undefined, path: string): UnknownName[] {
-  if (!isObject(json) || schema.typeName.startsWith("google.protobuf.")) return [];
+/**
+ * Finds unknown enum names, which the ProtoJSON reader treats as the zero
+ * value.
+ */
+function unknownNames(
+  schema: DescMessage,
+  json: JsonValue | undefined,
+  path: string,
+): UnknownName[] {
+  if (!isObject(json) || schema.typeName.startsWith("google.protobuf."))
+    return [];
   return schema.fields.flatMap((field) => {
     const value = json[field.jsonName] ?? json[field.name];
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
     if (field.fieldKind === "enum") {
       const names = field.enum.values.map(({ name }) => name);
       if (typeof value !== "string" || names.includes(value)) return [];
-      return [{ field: at, value: quote(value), description: `is not one of ${names.join(", ")}` }];
+      return [
+        {
+          field: at,
+          value: quote(value),
+          description: `is not one of ${names.join(", ")}`,
+        },
+      ];
     }
-    if (field.fieldKind === "message") return unknownNames(field.message, value, at);
-    if (field.fieldKind !== "list" || field.listKind !== "message" || !Array.isArray(value)) return [];
-    return value.flatMap((item, index) => unknownNames(field.message, item, `${at}[${index}]`));
+    if (field.fieldKind === "message")
+      return unknownNames(field.message, value, at);
+    if (
+      field.fieldKind !== "list" ||
+      field.listKind !== "message" ||
+      !Array.isArray(value)
+    )
+      return [];
+    return value.flatMap((item, index) =>
+      unknownNames(field.message, item, `${at}[${index}]`),
+    );
   });
 }

@@ -15,7 +15,16 @@ const ROLE_NAMES: Readonly<Record<Role, string>> = {
 
 /** Converts a message of A2A 0.3 to one of 1.0. */
 export function messageFromV03(message: MessageV03): Message {
-  const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
+  const {
+    messageId,
+    contextId,
+    taskId,
+    role,
+    parts,
+    metadata,
+    extensions,
+    referenceTaskIds,
+  } = message;
   return create(MessageSchema, {
     messageId,
     contextId,
@@ -28,16 +37,30 @@ export function messageFromV03(message: MessageV03): Message {
   });
 }
 
-/** Converts a message of A2A 1.0 to one of 0.3. Throws a `WireError` that names the first part without content. */
+/**
+ * Converts a message of A2A 1.0 to one of 0.3. Throws a `WireError` that names
+ * the first part without content.
+ */
 export function messageToV03(message: Message, path: string): MessageV03 {
-  const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
+  const {
+    messageId,
+    contextId,
+    taskId,
+    role,
+    parts,
+    metadata,
+    extensions,
+    referenceTaskIds,
+  } = message;
   return create(MessageV03Schema, {
     kind: "message",
     messageId,
     contextId,
     taskId,
     role: ROLE_NAMES[role],
-    parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
+    parts: parts.map((part, index) =>
+      partToV03(part, `${path}.parts[${index}]`),
+    ),
     extensions,
     referenceTaskIds,
     metadata,

@@ -1,6 +1,18 @@
-import { type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
-import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { FieldBehavior, field_behavior } from "../gen/google/api/field_behavior_pb.ts";
+import {
+  type DescField,
+  type DescMessage,
+  getOption,
+  type Message,
+} from "@bufbuild/protobuf";
+import {
+  isReflectMessage,
+  type ReflectMessage,
+  reflect,
+} from "@bufbuild/protobuf/reflect";
+import {
+  FieldBehavior,
+  field_behavior,
+} from "../gen/google/api/field_behavior_pb.ts";
 import { PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 
 /** A violated rule about a field of a request. */
@@ -10,11 +22,20 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-/** Maximum number of fields that an error lists: an entry is a hundred times as large as the empty part that causes it. */
+/**
+ * Maximum number of fields that an error lists: an entry is a hundred times as
+ * large as the empty part that causes it.
+ */
 const MAX_VIOLATIONS = 20;
 
-/** Lists the missing fields of a message that A2A 1.0 requires, at any depth. Returns at most 20. */
-export function missingFields(schema: DescMessage, message: Message): FieldViolation[] {
+/**
+ * Lists the missing fields of a message that A2A 1.0 requires, at any depth.
+ * Returns at most 20.
+ */
+export function missingFields(
+  schema: DescMessage,
+  message: Message,
+): FieldViolation[] {
   const found: FieldViolation[] = [];
   for (const violation of missingIn(reflect(schema, message), "")) {
     found.push(violation);
@@ -23,12 +44,18 @@ export function missingFields(schema: DescMessage, message: Message): FieldViola
   return found;
 }
 
-function* missingIn(message: ReflectMessage, path: string): Generator<FieldViolation> {
+function* missingIn(
+  message: ReflectMessage,
+  path: string,
+): Generator<FieldViolation> {
   if (message.desc.typeName === PartSchema.typeName) {
     // The standard requires content in its text; its proto cannot express it.
     const [content] = message.oneofs;
     if (content && message.oneofCase(content)) return;
-    return yield { field: path, description: "holds nothing: a part has text, raw, url or data" };
+    return yield {
+      field: path,
+      description: "holds nothing: a part has text, raw, url or data",
+    };
   }
   for (const field of message.fields) {
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
@@ -37,9 +64,14 @@ function* missingIn(message: ReflectMessage, path: string): Generator<FieldViola
   }
 }
 
-function* missingBelow(message: ReflectMessage, field: DescField, path: string): Generator<FieldViolation> {
+function* missingBelow(
+  message: ReflectMessage,
+  field: DescField,
+  path: string,
+): Generator<FieldViolation> {
   if (field.message?.typeName.startsWith("google.protobuf.")) return;
-  if (field.fieldKind === "message") return yield* missingIn(message.get(field), path);
+  if (field.fieldKind === "message")
+    return yield* missingIn(message.get(field), path);
   if (field.fieldKind !== "list" || field.listKind !== "message") return;
   let index = 0;
   for (const item of message.get(field)) {
@@ -48,14 +80,19 @@ function* missingBelow(message: ReflectMessage, field: DescField, path: string):
   }
 }
 
-/** Cached for each field: decoding its options takes 6 µs each time, and checking an event of a stream takes 15 µs. */
+/**
+ * Cached for each field: decoding its options takes 6 µs each time, and
+ * checking an event of a stream takes 15 µs.
+ */
 const REQUIRED = new WeakMap<DescField, boolean>();
 
 /** Returns whether A2A 1.0 requires a field. */
 export function isRequired(field: DescField): boolean {
   const known = REQUIRED.get(field);
   if (known !== undefined) return known;
-  const required = getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+  const required = getOption(field, field_behavior).includes(
+    FieldBehavior.REQUIRED,
+  );
   REQUIRED.set(field, required);
   return required;
 }

@@ -7,7 +7,11 @@ import {
   type SendMessageRequest as OwnRequest,
   SendMessageRequestSchema as OwnRequestSchema,
 } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { Role as A2aRole, type SendMessageRequest, SendMessageRequestSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import {
+  Role as A2aRole,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+} from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { WireError } from "../wire-error.ts";
 import { messageFromV03, messageToV03 } from "./message.ts";
 import { pushConfigToA2a } from "./push-config.ts";
@@ -26,10 +30,14 @@ export function sendRequestToA2a(request: OwnRequest): SendMessageRequest {
 }
 
 /**
- * Converts a request of A2A 1.0 to send a message to ours. Settings may be in the metadata of the request or of the
- * message.
+ * Converts a request of A2A 1.0 to send a message to ours. Settings may be in
+ * the metadata of the request or of the message.
  */
-export function sendRequestFromA2a({ message, configuration, metadata }: SendMessageRequest): OwnRequest {
+export function sendRequestFromA2a({
+  message,
+  configuration,
+  metadata,
+}: SendMessageRequest): OwnRequest {
   if (!message) throw new WireError("message", "", "is missing");
   const envelope = messageToV03(message, "message");
   if (message.role !== A2aRole.USER) {

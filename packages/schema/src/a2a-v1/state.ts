@@ -13,7 +13,9 @@ const STATES: ReadonlyMap<TaskState, A2aTaskState> = new Map([
   [TaskState.AUTH_REQUIRED, A2aTaskState.AUTH_REQUIRED],
 ]);
 
-const FROM_A2A: ReadonlyMap<A2aTaskState, TaskState> = new Map([...STATES].map(([own, state]) => [state, own]));
+const FROM_A2A: ReadonlyMap<A2aTaskState, TaskState> = new Map(
+  [...STATES].map(([own, state]) => [state, own]),
+);
 
 /** Converts a state to one of A2A 1.0. */
 export function stateToA2a(state: TaskState): A2aTaskState {

@@ -30,10 +30,13 @@ import { taskFromV03 } from "./task.ts";
 /**
  * Converts an event to an element of a stream of A2A 1.0.
  *
- * The element is the task for `created`, an artifact update for `artifact`, and a status update for the rest. Undefined
- * if the view does not show the event.
+ * The element is the task for `created`, an artifact update for `artifact`, and
+ * a status update for the rest. Undefined if the view does not show the event.
  */
-export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResponse | undefined {
+export function streamResponseOf(
+  event: TaskEvent,
+  view: StreamView,
+): StreamResponse | undefined {
   const { payload } = event;
   if (payload.case === "created") {
     const value = taskFromV03(createdEnvelope(event, payload.value, view));
@@ -41,28 +44,58 @@ export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResp
   }
   const { taskId, contextId, sequence } = event;
   if (payload.case === "artifact") {
-    const { artifact: own = create(OwnArtifactSchema), append, lastChunk } = payload.value;
+    const {
+      artifact: own = create(OwnArtifactSchema),
+      append,
+      lastChunk,
+    } = payload.value;
     const artifact = artifactFromV03(artifactEnvelope(own));
-    const value = create(TaskArtifactUpdateEventSchema, { taskId, contextId, artifact, append, lastChunk });
-    return create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } });
+    const value = create(TaskArtifactUpdateEventSchema, {
+      taskId,
+      contextId,
+      artifact,
+      append,
+      lastChunk,
+    });
+    return create(StreamResponseSchema, {
+      payload: { case: "artifactUpdate", value },
+    });
   }
   if (view === "plain") {
     const text = plainText(event);
     if (text === undefined) return undefined;
     if (text === "") return statusUpdate(event, undefined, undefined);
-    const place = { taskId, contextId, messageId: `${taskId}:${sequence}`, role: Role.AGENT };
-    const message = create(MessageSchema, { ...place, parts: [{ content: { case: "text", value: text } }] });
+    const place = {
+      taskId,
+      contextId,
+      messageId: `${taskId}:${sequence}`,
+      role: Role.AGENT,
+    };
+    const message = create(MessageSchema, {
+      ...place,
+      parts: [{ content: { case: "text", value: text } }],
+    });
     return statusUpdate(event, message, undefined);
   }
   if (!isFramed(event)) return undefined;
   const message = agentMessageOf(event);
-  const written = message && messageFromV03(encodeMessage(message, NO_KIND, { taskId, contextId }));
+  const written =
+    message &&
+    messageFromV03(encodeMessage(message, NO_KIND, { taskId, contextId }));
   return statusUpdate(event, written, updateMetadata(event));
 }
 
-/** Converts a reply that is the whole response. It names its conversation but no task, because clients see no task. */
+/**
+ * Converts a reply that is the whole response. It names its conversation but no
+ * task, because clients see no task.
+ */
 export function replyToA2a(reply: OwnMessage, contextId: string): Message {
-  return messageFromV03(encodeMessage({ ...reply, role: OwnRole.AGENT }, NO_KIND, { taskId: "", contextId }));
+  return messageFromV03(
+    encodeMessage({ ...reply, role: OwnRole.AGENT }, NO_KIND, {
+      taskId: "",
+      contextId,
+    }),
+  );
 }
 
 function statusUpdate(
@@ -72,8 +105,15 @@ function statusUpdate(
 ): StreamResponse {
   const { taskId, contextId, state, time } = event;
   const status = { state: stateToA2a(state), message, timestamp: time };
-  const value = create(TaskStatusUpdateEventSchema, { taskId, contextId, status, metadata });
-  return create(StreamResponseSchema, { payload: { case: "statusUpdate", value } });
+  const value = create(TaskStatusUpdateEventSchema, {
+    taskId,
+    contextId,
+    status,
+    metadata,
+  });
+  return create(StreamResponseSchema, {
+    payload: { case: "statusUpdate", value },
+  });
 }
 
 /** For messages whose metadata does not concern the extension. */

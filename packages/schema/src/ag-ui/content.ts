@@ -2,8 +2,16 @@ import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Message as AgUiMessage } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
-import { ContentPartSchema, PartSourceSchema } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
-import { type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  ContentPartSchema,
+  PartSourceSchema,
+} from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
+import {
+  type File,
+  FileSchema,
+  type Part,
+  PartSchema,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { objectOrEmpty } from "../json.ts";
 import { decodeRfcJson, jsonValue } from "../rfc-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
@@ -11,56 +19,113 @@ import { mistyped, quote, WireError } from "../wire-error.ts";
 /**
  * Returns the parts of a user's message.
  *
- * Throws a `WireError` that names the field below `path` for content that cannot be sent to an agent.
+ * Throws a `WireError` that names the field below `path` for content that
+ * cannot be sent to an agent.
  */
 export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
   const json = content ? toJson(ValueSchema, content) : "";
   if (typeof json === "string")
-    return json === "" ? [] : [create(PartSchema, { content: { case: "text", value: json } })];
-  if (!Array.isArray(json)) throw mistyped(`${path}.content`, json, "text or a list of parts");
+    return json === ""
+      ? []
+      : [create(PartSchema, { content: { case: "text", value: json } })];
+  if (!Array.isArray(json))
+    throw mistyped(`${path}.content`, json, "text or a list of parts");
   return json.map((item, index) => {
     const at = `${path}.content[${index}]`;
     const { type, text, source } = decodeRfcJson(ContentPartSchema, item, at);
-    if (type === "text") return create(PartSchema, { content: { case: "text", value: text } });
+    if (type === "text")
+      return create(PartSchema, { content: { case: "text", value: text } });
     if (!MEDIA.has(type))
-      throw new WireError(`${at}.type`, quote(type), `is not one of text, ${[...MEDIA].join(", ")}`);
-    if (!source) throw new WireError(`${at}.source`, "", "is missing: say where the bytes are");
+      throw new WireError(
+        `${at}.type`,
+        quote(type),
+        `is not one of text, ${[...MEDIA].join(", ")}`,
+      );
+    if (!source)
+      throw new WireError(
+        `${at}.source`,
+        "",
+        "is missing: say where the bytes are",
+      );
     const { type: kind, value, mimeType: mediaType } = source;
-    if (kind === "url") return filePart({ mediaType, source: { case: "uri", value } });
-    if (kind !== "data") throw new WireError(`${at}.source.type`, quote(kind), "is not supported: send data or url");
-    if (mediaType === "") throw new WireError(`${at}.source.mimeType`, "", "is missing: name the media type");
+    if (kind === "url")
+      return filePart({ mediaType, source: { case: "uri", value } });
+    if (kind !== "data")
+      throw new WireError(
+        `${at}.source.type`,
+        quote(kind),
+        "is not supported: send data or url",
+      );
+    if (mediaType === "")
+      throw new WireError(
+        `${at}.source.mimeType`,
+        "",
+        "is missing: name the media type",
+      );
     try {
-      return filePart({ mediaType, source: { case: "bytes", value: base64Decode(value) } });
+      return filePart({
+        mediaType,
+        source: { case: "bytes", value: base64Decode(value) },
+      });
     } catch (cause) {
-      throw new WireError(`${at}.source.value`, quote(value), "is not base64: encode the bytes so", { cause });
+      throw new WireError(
+        `${at}.source.value`,
+        quote(value),
+        "is not base64: encode the bytes so",
+        { cause },
+      );
     }
   });
 }
 
-const MEDIA: ReadonlySet<string> = new Set(["image", "audio", "video", "document"]);
+const MEDIA: ReadonlySet<string> = new Set([
+  "image",
+  "audio",
+  "video",
+  "document",
+]);
 
 function filePart(file: Pick<File, "mediaType" | "source">): Part {
-  return create(PartSchema, { content: { case: "file", value: create(FileSchema, file) } });
+  return create(PartSchema, {
+    content: { case: "file", value: create(FileSchema, file) },
+  });
 }
 
 /**
- * Returns the texts and files of a message as content of AG-UI: plain text if it is one text. Undefined if it has
- * neither.
+ * Returns the texts and files of a message as content of AG-UI: plain text if
+ * it is one text. Undefined if it has neither.
  */
 export function contentOf(parts: readonly Part[]): Value | undefined {
-  const texts = parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : []));
-  const files = parts.flatMap(({ content }) => (content.case === "file" ? [content.value] : []));
+  const texts = parts.flatMap(({ content }) =>
+    content.case === "text" ? [content.value] : [],
+  );
+  const files = parts.flatMap(({ content }) =>
+    content.case === "file" ? [content.value] : [],
+  );
   if (texts.length === 0 && files.length === 0) return undefined;
-  if (files.length === 0 && texts.length === 1) return jsonValue(texts.join(""));
+  if (files.length === 0 && texts.length === 1)
+    return jsonValue(texts.join(""));
   const media = files.map(({ mediaType, source }): JsonValue => {
     const [kind] = mediaType.split("/", 1);
     const mimeType = mediaType || "application/octet-stream";
     const where =
       source.case === "uri"
         ? { type: "url", value: source.value, mimeType: mediaType }
-        : { type: "data", value: base64Encode(source.value ?? new Uint8Array()), mimeType };
+        : {
+            type: "data",
+            value: base64Encode(source.value ?? new Uint8Array()),
+            mimeType,
+          };
     const type = kind !== undefined && MEDIA.has(kind) ? kind : "document";
-    return { type, source: objectOrEmpty(toJson(PartSourceSchema, create(PartSourceSchema, where))) };
+    return {
+      type,
+      source: objectOrEmpty(
+        toJson(PartSourceSchema, create(PartSourceSchema, where)),
+      ),
+    };
   });
-  return jsonValue([...texts.map((text): JsonValue => ({ type: "text", text })), ...media]);
+  return jsonValue([
+    ...texts.map((text): JsonValue => ({ type: "text", text })),
+    ...media,
+  ]);
 }

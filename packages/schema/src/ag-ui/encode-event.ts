@@ -1,10 +1,20 @@
-import { create, type DescMessage, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type JsonObject,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import { objectOrEmpty } from "../json.ts";
 
 /**
- * Encodes an event of AG-UI. Its `type` comes from the name of its message: `RunStartedEvent` is `RUN_STARTED`.
+ * Encodes an event of AG-UI. Its `type` comes from the name of its message:
+ * `RunStartedEvent` is `RUN_STARTED`.
  */
-export function encodeEvent<Desc extends DescMessage>(schema: Desc, init: MessageInitShape<Desc>): JsonObject {
+export function encodeEvent<Desc extends DescMessage>(
+  schema: Desc,
+  init: MessageInitShape<Desc>,
+): JsonObject {
   const type = schema.name
     .replace(/Event$/, "")
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_")

@@ -8,7 +8,11 @@ import {
   InputPayloadSchema,
   type ResumeEntry,
 } from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
-import { type Part, PartSchema, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Part,
+  PartSchema,
+  type Task,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { isObject } from "../json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import {
@@ -19,7 +23,11 @@ import {
   OPTION_PROCEED_ONCE,
 } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
-import { callInterruptId, inputInterruptId, interruptsOf } from "./interrupts.ts";
+import {
+  callInterruptId,
+  inputInterruptId,
+  interruptsOf,
+} from "./interrupts.ts";
 
 /** The answers of a run, decoded. */
 export type Resumption =
@@ -33,10 +41,15 @@ export type Resumption =
 /**
  * Reads the answers to the interrupts of a task. `entries` has at least one.
  *
- * Throws a `WireError` that names the entry for one that is malformed, given twice or for nothing in this thread, and if an
- * open interrupt has no answer. An answer to a question that has changed is left to the server to refuse (TOOL-11).
+ * Throws a `WireError` that names the entry for one that is malformed, given
+ * twice or for nothing in this thread, and if an open interrupt has no answer.
+ * An answer to a question that has changed is left to the server to refuse
+ * (TOOL-11).
  */
-export function readResume(entries: readonly ResumeEntry[], task: Task): Resumption {
+export function readResume(
+  entries: readonly ResumeEntry[],
+  task: Task,
+): Resumption {
   const open = new Set(interruptsOf(task, () => undefined).map(({ id }) => id));
   const seen = new Set<string>();
   const answers = entries.map((entry, index) => {
@@ -46,15 +59,23 @@ export function readResume(entries: readonly ResumeEntry[], task: Task): Resumpt
     return { entry, path, isOpen: open.has(entry.interruptId) };
   });
   const [first, ...others] = answers;
-  if (first && others.length === 0 && first.entry.interruptId === inputInterruptId(task) && first.isOpen) {
+  if (
+    first &&
+    others.length === 0 &&
+    first.entry.interruptId === inputInterruptId(task) &&
+    first.isOpen
+  ) {
     return inputOf(first.entry, first.path);
   }
-  if (first && others.length === 0 && isRecordedInput(first.entry, task)) return { case: "replay" };
+  if (first && others.length === 0 && isRecordedInput(first.entry, task))
+    return { case: "replay" };
   const parts = answers.map(({ entry, path }) => answerOf(entry, task, path));
   const areRecorded = parts.every((part) => isRecorded(part, task));
-  if (areRecorded && answers.every(({ isOpen }) => !isOpen)) return { case: "replay" };
+  if (areRecorded && answers.every(({ isOpen }) => !isOpen))
+    return { case: "replay" };
   const missing = [...open].filter((id) => !seen.has(id));
-  // An answer to another question than the open one is refused by the server, which says why.
+  // An answer to another question than the open one is refused by the server,
+  // which says why.
   if (missing.length > 0 && answers.every(({ isOpen }) => isOpen)) {
     throw new WireError(
       "resume",
@@ -65,60 +86,121 @@ export function readResume(entries: readonly ResumeEntry[], task: Task): Resumpt
   return { case: "answers", parts };
 }
 
-function assertEntry({ interruptId, status, payload }: ResumeEntry, seen: ReadonlySet<string>, path: string): void {
-  if (interruptId === "") throw new WireError(`${path}.interruptId`, "", "is missing: name the interrupt");
-  if (seen.has(interruptId)) throw new WireError(`${path}.interruptId`, quote(interruptId), "is answered twice");
+function assertEntry(
+  { interruptId, status, payload }: ResumeEntry,
+  seen: ReadonlySet<string>,
+  path: string,
+): void {
+  if (interruptId === "")
+    throw new WireError(
+      `${path}.interruptId`,
+      "",
+      "is missing: name the interrupt",
+    );
+  if (seen.has(interruptId))
+    throw new WireError(
+      `${path}.interruptId`,
+      quote(interruptId),
+      "is answered twice",
+    );
   if (status !== "resolved" && status !== "cancelled") {
-    throw new WireError(`${path}.status`, quote(status), "is not one of resolved, cancelled");
+    throw new WireError(
+      `${path}.status`,
+      quote(status),
+      "is not one of resolved, cancelled",
+    );
   }
   if (status === "cancelled" && payload !== undefined) {
-    throw new WireError(`${path}.payload`, "", 'is set with status "cancelled": leave it out, or send "resolved"');
+    throw new WireError(
+      `${path}.payload`,
+      "",
+      'is set with status "cancelled": leave it out, or send "resolved"',
+    );
   }
 }
 
 /** Reads the answer to a task that waits for a message. */
 function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
   if (status === "cancelled") return { case: "cancel" };
-  const { text } = decodeStrictJson(InputPayloadSchema, payload && toJson(ValueSchema, payload), `${path}.payload`);
-  if (text === "") throw new WireError(`${path}.payload.text`, "", "is missing: say what the agent waits for");
-  return { case: "answers", parts: [create(PartSchema, { content: { case: "text", value: text } })] };
+  const { text } = decodeStrictJson(
+    InputPayloadSchema,
+    payload && toJson(ValueSchema, payload),
+    `${path}.payload`,
+  );
+  if (text === "")
+    throw new WireError(
+      `${path}.payload.text`,
+      "",
+      "is missing: say what the agent waits for",
+    );
+  return {
+    case: "answers",
+    parts: [create(PartSchema, { content: { case: "text", value: text } })],
+  };
 }
 
 /**
  * Returns the part of a message that answers the question which an entry names.
  *
- * Throws a `WireError` that names the field below `path` for an entry that answers nothing here, and for a payload that is
- * malformed or contradicts itself.
+ * Throws a `WireError` that names the field below `path` for an entry that
+ * answers nothing here, and for a payload that is malformed or contradicts
+ * itself.
  */
-function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, path: string): Part {
-  // The id of the interrupt is that of the call, and the digest of the question in base64url.
+function answerOf(
+  { interruptId, status, payload }: ResumeEntry,
+  task: Task,
+  path: string,
+): Part {
+  // The id of the interrupt is that of the call, and the digest of the question
+  // in base64url.
   const colon = interruptId.lastIndexOf(":");
   const toolCallId = interruptId.slice(0, colon);
   const encoded = interruptId.slice(colon + 1);
-  const isEncoded = colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
+  const isEncoded =
+    colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
   const shownDigest = isEncoded ? base64Decode(encoded) : undefined;
   const call = findToolCall(task, toolCallId);
   // An answer without a digest would count for any question of the call.
-  const namesNoQuestion = shownDigest?.length === 0 && interruptId !== callInterruptId(toolCallId, task);
+  const namesNoQuestion =
+    shownDigest?.length === 0 &&
+    interruptId !== callInterruptId(toolCallId, task);
   if (!call || !shownDigest || namesNoQuestion) {
-    const problem = "is not an interrupt of this thread: answer those that its last run ended with";
+    const problem =
+      "is not an interrupt of this thread: answer those that its last run ended with";
     throw new WireError(`${path}.interruptId`, quote(interruptId), problem);
   }
   if (status === "cancelled") {
     const value = { toolCallId, selectedOptionId: OPTION_CANCEL };
-    return create(PartSchema, { shownDigest, content: { case: "confirmation", value } });
+    return create(PartSchema, {
+      shownDigest,
+      content: { case: "confirmation", value },
+    });
   }
   const at = `${path}.payload`;
-  const approval = decodeStrictJson(ApprovalPayloadSchema, payload && toJson(ValueSchema, payload), at);
+  const approval = decodeStrictJson(
+    ApprovalPayloadSchema,
+    payload && toJson(ValueSchema, payload),
+    at,
+  );
   const { editedArgs: modifiedArguments, newContent } = approval;
   // Whether the call offers the option is left to the server.
   const selectedOptionId = optionOf(approval, at);
   if (selectedOptionId === OPTION_CANCEL && newContent !== undefined) {
-    throw new WireError(`${at}.newContent`, "", "does not go with a call that is declined: leave it out");
+    throw new WireError(
+      `${at}.newContent`,
+      "",
+      "does not go with a call that is declined: leave it out",
+    );
   }
   const modifiedDetails =
-    newContent === undefined ? undefined : ({ case: "fileDetails", value: { newContent } } as const);
-  const value = { toolCallId, selectedOptionId, ...(modifiedDetails && { modifiedDetails }) };
+    newContent === undefined
+      ? undefined
+      : ({ case: "fileDetails", value: { newContent } } as const);
+  const value = {
+    toolCallId,
+    selectedOptionId,
+    ...(modifiedDetails && { modifiedDetails }),
+  };
   return create(PartSchema, {
     shownDigest,
     content: { case: "confirmation", value },
@@ -126,11 +208,21 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, task: Task, pat
   });
 }
 
-function optionOf({ approved, option, editedArgs }: ApprovalPayload, path: string): string {
-  if (approved === undefined) throw new WireError(`${path}.approved`, "", "is missing: send true or false");
+function optionOf(
+  { approved, option, editedArgs }: ApprovalPayload,
+  path: string,
+): string {
+  if (approved === undefined)
+    throw new WireError(
+      `${path}.approved`,
+      "",
+      "is missing: send true or false",
+    );
   if (editedArgs) {
-    if (approved && (option === "" || option === OPTION_MODIFY_ARGUMENTS)) return OPTION_MODIFY_ARGUMENTS;
-    const problem = "go with approved: true and no option, since the call asks again with them";
+    if (approved && (option === "" || option === OPTION_MODIFY_ARGUMENTS))
+      return OPTION_MODIFY_ARGUMENTS;
+    const problem =
+      "go with approved: true and no option, since the call asks again with them";
     throw new WireError(`${path}.editedArgs`, "", problem);
   }
   if (option === "") return approved ? OPTION_PROCEED_ONCE : OPTION_CANCEL;
@@ -143,17 +235,32 @@ function optionOf({ approved, option, editedArgs }: ApprovalPayload, path: strin
   return option;
 }
 
-/** Returns whether an answer is the message that already follows its question in this task. */
-function isRecordedInput({ interruptId, payload }: ResumeEntry, { id, history }: Task): boolean {
+/**
+ * Returns whether an answer is the message that already follows its question in
+ * this task.
+ */
+function isRecordedInput(
+  { interruptId, payload }: ResumeEntry,
+  { id, history }: Task,
+): boolean {
   const prefix = `${id}:input:`;
-  const answer = interruptId.startsWith(prefix) ? history[Number(interruptId.slice(prefix.length))] : undefined;
+  const answer = interruptId.startsWith(prefix)
+    ? history[Number(interruptId.slice(prefix.length))]
+    : undefined;
   const json = payload && toJson(ValueSchema, payload);
-  return answer !== undefined && isObject(json) && answer.parts.some(({ content }) => content.value === json.text);
+  return (
+    answer !== undefined &&
+    isObject(json) &&
+    answer.parts.some(({ content }) => content.value === json.text)
+  );
 }
 
 /** Returns whether an answer equals the last one to its call. */
 function isRecorded({ content }: Part, task: Task): boolean {
   if (content.case !== "confirmation") return false;
   const last = findConfirmation(task, content.value.toolCallId);
-  return last !== undefined && equals(ToolCallConfirmationSchema, last, content.value);
+  return (
+    last !== undefined &&
+    equals(ToolCallConfirmationSchema, last, content.value)
+  );
 }

@@ -22,24 +22,49 @@ import type { RunEvents } from "./run-events.ts";
 export const AG_UI_VERSION = "1.0";
 
 /** Encodes the beginning of a run. */
-export function encodeRunStarted({ threadId, runId, parentRunId }: RunAgentInput): JsonObject {
-  return encodeEvent(RunStartedEventSchema, { threadId, runId, parentRunId, protocolVersion: AG_UI_VERSION });
+export function encodeRunStarted({
+  threadId,
+  runId,
+  parentRunId,
+}: RunAgentInput): JsonObject {
+  return encodeEvent(RunStartedEventSchema, {
+    threadId,
+    runId,
+    parentRunId,
+    protocolVersion: AG_UI_VERSION,
+  });
 }
 
-/** Maximum size of a snapshot in characters of JSON. Clients stop at an event of 10 MiB. */
+/**
+ * Maximum size of a snapshot in characters of JSON. Clients stop at an event of
+ * 10 MiB.
+ */
 const MAX_SNAPSHOT = 8 * 1024 * 1024;
 
-/** Encodes the messages of a thread. If they are too long for one event, it has the newest, and a notice says so. */
-export function encodeMessagesSnapshot(messages: readonly AgUiMessage[]): JsonObject[] {
+/**
+ * Encodes the messages of a thread. If they are too long for one event, it has
+ * the newest, and a notice says so.
+ */
+export function encodeMessagesSnapshot(
+  messages: readonly AgUiMessage[],
+): JsonObject[] {
   let size = 0;
   const tooOld = messages.findLastIndex((message) => {
     size += JSON.stringify(toJson(AgUiMessageSchema, message)).length + 1;
     return size > MAX_SNAPSHOT;
   });
-  const snapshot = encodeEvent(MessagesSnapshotEventSchema, { messages: messages.slice(tooOld + 1) });
+  const snapshot = encodeEvent(MessagesSnapshotEventSchema, {
+    messages: messages.slice(tooOld + 1),
+  });
   if (tooOld < 0) return [snapshot];
   const text = `The thread is too long to be shown whole: its first ${tooOld + 1} messages are left out.`;
-  return [snapshot, encodeEvent(CustomEventSchema, { name: "devtool.notice", value: jsonValue({ text }) })];
+  return [
+    snapshot,
+    encodeEvent(CustomEventSchema, {
+      name: "devtool.notice",
+      value: jsonValue({ text }),
+    }),
+  ];
 }
 
 /**
@@ -64,11 +89,21 @@ export function encodeRunEnd(
     const code = TaskState[state].toLowerCase();
     return [
       ...ended,
-      encodeEvent(RunErrorEventSchema, { message: error || stateText || `the task is ${code}`, code, usage }),
+      encodeEvent(RunErrorEventSchema, {
+        message: error || stateText || `the task is ${code}`,
+        code,
+        usage,
+      }),
     ];
   }
   const interrupts = interruptsOf(task, parametersOf);
   const success = state === TaskState.CANCELED ? "cancelled" : "success";
-  const outcome = create(RunOutcomeSchema, { type: interrupts.length > 0 ? "interrupt" : success, interrupts });
-  return [...ended, encodeEvent(RunFinishedEventSchema, { threadId, runId, outcome, usage })];
+  const outcome = create(RunOutcomeSchema, {
+    type: interrupts.length > 0 ? "interrupt" : success,
+    interrupts,
+  });
+  return [
+    ...ended,
+    encodeEvent(RunFinishedEventSchema, { threadId, runId, outcome, usage }),
+  ];
 }

@@ -19,8 +19,18 @@ export function decodeRunInput(text: string): RunAgentInput {
   const json = parseJson(text);
   if (!isObject(json)) throw mistyped("", json, "a JSON object");
   const input = decodeRfcJson(RunAgentInputSchema, json);
-  if (input.threadId === "") throw new WireError("threadId", "", "is missing: choose an id for the thread");
-  if (input.runId === "") throw new WireError("runId", "", "is missing: choose an id that is new for each run");
+  if (input.threadId === "")
+    throw new WireError(
+      "threadId",
+      "",
+      "is missing: choose an id for the thread",
+    );
+  if (input.runId === "")
+    throw new WireError(
+      "runId",
+      "",
+      "is missing: choose an id that is new for each run",
+    );
   // Answers decide what runs, so unknown fields in them are errors.
   const resume = listOrEmpty(json.resume).map((item, index) =>
     decodeStrictJson(ResumeEntrySchema, item, `resume[${index}]`),
@@ -31,7 +41,8 @@ export function decodeRunInput(text: string): RunAgentInput {
 /**
  * Returns what a client sets beyond AG-UI.
  *
- * Throws a `WireError` for input that agents do not take: state, tools, other properties, another version.
+ * Throws a `WireError` for input that agents do not take: state, tools, other
+ * properties, another version.
  */
 export function readForwardedProps(input: RunAgentInput): ForwardedProps {
   const { protocolVersion, tools, state, forwardedProps } = input;
@@ -52,18 +63,31 @@ export function readForwardedProps(input: RunAgentInput): ForwardedProps {
   }
   // Clients send an empty object, or null, for a state that they do not have.
   const stateJson = state ? toJson(ValueSchema, state) : null;
-  if (stateJson !== null && !(isObject(stateJson) && Object.keys(stateJson).length === 0)) {
+  if (
+    stateJson !== null &&
+    !(isObject(stateJson) && Object.keys(stateJson).length === 0)
+  ) {
     throw new WireError(
       "state",
       quote(stateJson),
       "cannot be kept: agents have no state to share, so leave it out or send {}",
     );
   }
-  const json = forwardedProps ? (toJson(ValueSchema, forwardedProps) ?? {}) : {};
+  const json = forwardedProps
+    ? (toJson(ValueSchema, forwardedProps) ?? {})
+    : {};
   if (!isObject(json)) throw mistyped("forwardedProps", json, "an object");
   const unknown = Object.keys(json).find((key) => key !== "devtool");
   if (unknown !== undefined) {
-    throw new WireError(`forwardedProps.${unknown}`, "", "is unknown to agents: only devtool is read, so leave it out");
+    throw new WireError(
+      `forwardedProps.${unknown}`,
+      "",
+      "is unknown to agents: only devtool is read, so leave it out",
+    );
   }
-  return decodeStrictJson(ForwardedPropsSchema, json.devtool ?? {}, "forwardedProps.devtool");
+  return decodeStrictJson(
+    ForwardedPropsSchema,
+    json.devtool ?? {},
+    "forwardedProps.devtool",
+  );
 }

@@ -11,51 +11,108 @@ import {
 import type { Task } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, objectOrEmpty } from "../json.ts";
 import { jsonValue } from "../rfc-json.ts";
-import { findToolCallDetail, hasToolCall, isEnded, toolCallsOf } from "../tool-call.ts";
+import {
+  findToolCallDetail,
+  hasToolCall,
+  isEnded,
+  toolCallsOf,
+} from "../tool-call.ts";
 import { encodeEvent } from "./encode-event.ts";
 import { resultId } from "./thread-messages.ts";
 import { resultTextOf } from "./tool-result.ts";
 
-/** Encodes the tool calls of a run. A call that the thread already has is not started again; only its result follows. */
+/**
+ * Encodes the tool calls of a run. A call that the thread already has is not
+ * started again; only its result follows.
+ */
 export class ToolEvents {
   readonly #begun: Set<string>;
   readonly #ended: Set<string>;
-  /** The last activity of each call as JSON text. An equal one is not sent again. */
+  /**
+   * The last activity of each call as JSON text. An equal one is not sent
+   * again.
+   */
   readonly #activities = new Map<string, string>();
 
   /** `task` is the task as the client knows it. */
   constructor({ history }: Task) {
     const calls = history.flatMap(toolCallsOf);
     this.#begun = new Set(calls.map(({ toolCallId }) => toolCallId));
-    this.#ended = new Set(calls.filter(isEnded).map(({ toolCallId }) => toolCallId));
+    this.#ended = new Set(
+      calls.filter(isEnded).map(({ toolCallId }) => toolCallId),
+    );
   }
 
-  /** Returns the events that show a call as it is now. `task` is the task with it. */
+  /**
+   * Returns the events that show a call as it is now. `task` is the task with
+   * it.
+   */
   update(call: ToolCall, task: Task): JsonObject[] {
-    const { toolCallId, toolName: toolCallName, inputParameters = {}, status, description, liveContent } = call;
+    const {
+      toolCallId,
+      toolName: toolCallName,
+      inputParameters = {},
+      status,
+      description,
+      liveContent,
+    } = call;
     const events: JsonObject[] = [];
     if (!this.#begun.has(toolCallId)) {
       this.#begun.add(toolCallId);
-      const parentMessageId = task.history.findLast((message) => hasToolCall(message, toolCallId))?.messageId ?? "";
+      const parentMessageId =
+        task.history.findLast((message) => hasToolCall(message, toolCallId))
+          ?.messageId ?? "";
       events.push(
-        encodeEvent(ToolCallStartEventSchema, { toolCallId, toolCallName, parentMessageId }),
-        encodeEvent(ToolCallArgsEventSchema, { toolCallId, delta: JSON.stringify(inputParameters) }),
+        encodeEvent(ToolCallStartEventSchema, {
+          toolCallId,
+          toolCallName,
+          parentMessageId,
+        }),
+        encodeEvent(ToolCallArgsEventSchema, {
+          toolCallId,
+          delta: JSON.stringify(inputParameters),
+        }),
         encodeEvent(ToolCallEndEventSchema, { toolCallId }),
       );
     }
-    const { progress, parentToolCallId } = findToolCallDetail(task, toolCallId) ?? {};
-    const activity = defined({ toolCallId, status, description, liveContent, progress, parentToolCallId });
-    const activityJson = toJson(ToolCallActivitySchema, create(ToolCallActivitySchema, activity));
+    const { progress, parentToolCallId } =
+      findToolCallDetail(task, toolCallId) ?? {};
+    const activity = defined({
+      toolCallId,
+      status,
+      description,
+      liveContent,
+      progress,
+      parentToolCallId,
+    });
+    const activityJson = toJson(
+      ToolCallActivitySchema,
+      create(ToolCallActivitySchema, activity),
+    );
     const shown = JSON.stringify(activityJson);
     if (this.#activities.get(toolCallId) !== shown) {
       this.#activities.set(toolCallId, shown);
-      const place = { messageId: `${toolCallId}:activity`, activityType: "devtool.toolCall" };
-      events.push(encodeEvent(ActivitySnapshotEventSchema, { ...place, content: objectOrEmpty(activityJson) }));
+      const place = {
+        messageId: `${toolCallId}:activity`,
+        activityType: "devtool.toolCall",
+      };
+      events.push(
+        encodeEvent(ActivitySnapshotEventSchema, {
+          ...place,
+          content: objectOrEmpty(activityJson),
+        }),
+      );
     }
     if (isEnded(call) && !this.#ended.has(toolCallId)) {
       this.#ended.add(toolCallId);
-      const result = { messageId: resultId(toolCallId), toolCallId, content: jsonValue(resultTextOf(call)) };
-      events.push(encodeEvent(ToolCallResultEventSchema, { ...result, role: "tool" }));
+      const result = {
+        messageId: resultId(toolCallId),
+        toolCallId,
+        content: jsonValue(resultTextOf(call)),
+      };
+      events.push(
+        encodeEvent(ToolCallResultEventSchema, { ...result, role: "tool" }),
+      );
     }
     return events;
   }

@@ -1,9 +1,17 @@
 import { toJson } from "@bufbuild/protobuf";
-import { FileDiffSchema, type ToolCall, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  FileDiffSchema,
+  type ToolCall,
+  ToolCallStatus,
+} from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 
-/** Returns the result of a call that has ended as text, or why it has none. Empty if the tool gave none. */
+/**
+ * Returns the result of a call that has ended as text, or why it has none.
+ * Empty if the tool gave none.
+ */
 export function resultTextOf({ status, result }: ToolCall): string {
-  if (status === ToolCallStatus.CANCELLED) return "The call was declined or canceled.";
+  if (status === ToolCallStatus.CANCELLED)
+    return "The call was declined or canceled.";
   if (result.case === "error") return result.value.message;
   if (result.case !== "output") return "";
   const { result: output } = result.value;
@@ -13,7 +21,10 @@ export function resultTextOf({ status, result }: ToolCall): string {
     case "structuredData":
       return JSON.stringify(output.value);
     case "diff":
-      return output.value.formattedDiff ?? JSON.stringify(toJson(FileDiffSchema, output.value));
+      return (
+        output.value.formattedDiff ??
+        JSON.stringify(toJson(FileDiffSchema, output.value))
+      );
     case undefined:
       return "";
     default:

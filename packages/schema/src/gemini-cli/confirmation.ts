@@ -1,5 +1,8 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type ToolCallConfirmation, ToolCallConfirmationSchema } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+import {
+  type ToolCallConfirmation,
+  ToolCallConfirmationSchema,
+} from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { ConfirmationSchema } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
@@ -15,22 +18,33 @@ export function encodeConfirmation({
     create(ConfirmationSchema, {
       callId: toolCallId,
       outcome: selectedOptionId,
-      newContent: modifiedDetails.case === "fileDetails" ? modifiedDetails.value.newContent : undefined,
+      newContent:
+        modifiedDetails.case === "fileDetails"
+          ? modifiedDetails.value.newContent
+          : undefined,
     }),
   );
 }
 
 /**
- * Decodes the answer to a confirmation request, strictly, because an answer decides what runs (TOOL-5). An empty
- * `newContent` empties the file.
+ * Decodes the answer to a confirmation request, strictly, because an answer
+ * decides what runs (TOOL-5). An empty `newContent` empties the file.
  *
- * Throws a `WireError` that names a field which is unknown, null or given twice.
+ * Throws a `WireError` that names a field which is unknown, null or given
+ * twice.
  */
 export function decodeConfirmation(data: JsonObject): ToolCallConfirmation {
-  const { callId, outcome, newContent } = decodeStrictJson(ConfirmationSchema, data, "data");
+  const { callId, outcome, newContent } = decodeStrictJson(
+    ConfirmationSchema,
+    data,
+    "data",
+  );
   return create(ToolCallConfirmationSchema, {
     toolCallId: callId,
     selectedOptionId: outcome,
-    modifiedDetails: newContent === undefined ? { case: undefined } : { case: "fileDetails", value: { newContent } },
+    modifiedDetails:
+      newContent === undefined
+        ? { case: undefined }
+        : { case: "fileDetails", value: { newContent } },
   });
 }

@@ -7,12 +7,18 @@ import { isObject } from "../json.ts";
 import { encodeConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliCall } from "./tool-call.ts";
 
-/** Encodes a part as one of A2A 0.3 with the dialect's data. Undefined for a part without content. */
+/**
+ * Encodes a part as one of A2A 0.3 with the dialect's data. Undefined for a
+ * part without content.
+ */
 export function encodeGeminiCliPart(part: Part): JsonObject | undefined {
   const { content } = part;
   switch (content.case) {
     case "toolCall":
-      return { kind: "data", data: encodeGeminiCliCall(content.value, part.toolCallDetail) };
+      return {
+        kind: "data",
+        data: encodeGeminiCliCall(content.value, part.toolCallDetail),
+      };
     case "confirmation":
       return { kind: "data", data: encodeConfirmation(content.value) };
     default: {

@@ -1,4 +1,10 @@
-import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  toJson,
+} from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
   ErrorDetailsSchema,
@@ -17,7 +23,9 @@ import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 
 /** Encodes the result of a call. Undefined if the call has not ended. */
-export function encodeCallResponse(call: ToolCall): ToolCallResponse | undefined {
+export function encodeCallResponse(
+  call: ToolCall,
+): ToolCallResponse | undefined {
   switch (call.result.case) {
     case "output":
       return encodeOutput(call, call.result.value);
@@ -32,19 +40,33 @@ export function encodeCallResponse(call: ToolCall): ToolCallResponse | undefined
     }
     case undefined:
       return call.status === ToolCallStatus.CANCELLED
-        ? createResponse(call, { forModel: { error: "The call was declined or canceled." } })
+        ? createResponse(call, {
+            forModel: { error: "The call was declined or canceled." },
+          })
         : undefined;
     default:
       return call.result satisfies never;
   }
 }
 
-function encodeOutput(call: ToolCall, { result }: ToolOutput): ToolCallResponse {
+function encodeOutput(
+  call: ToolCall,
+  { result }: ToolOutput,
+): ToolCallResponse {
   switch (result.case) {
     case "text":
-      return createResponse(call, { forModel: { output: result.value }, display: result.value });
+      return createResponse(call, {
+        forModel: { output: result.value },
+        display: result.value,
+      });
     case "diff": {
-      const { formattedDiff = "", oldContent, fileName, filePath, newContent } = result.value;
+      const {
+        formattedDiff = "",
+        oldContent,
+        fileName,
+        filePath,
+        newContent,
+      } = result.value;
       const file = create(FileDisplaySchema, {
         fileDiff: formattedDiff,
         fileName,
@@ -81,12 +103,15 @@ function createResponse(
   { toolCallId, toolName }: ToolCall,
   { forModel, display, error, errorType = "" }: Outcome,
 ): ToolCallResponse {
-  const part = { functionResponse: { id: toolCallId, name: toolName, response: forModel } };
+  const part = {
+    functionResponse: { id: toolCallId, name: toolName, response: forModel },
+  };
   return create(ToolCallResponseSchema, {
     callId: toolCallId,
     responseParts: fromJson(ValueSchema, [part]),
     errorType,
-    resultDisplay: display === undefined ? undefined : fromJson(ValueSchema, display),
+    resultDisplay:
+      display === undefined ? undefined : fromJson(ValueSchema, display),
     error: error && fromJson(ValueSchema, error),
   });
 }
@@ -99,23 +124,41 @@ export function decodeCallResult(
   if (!answered) return undefined;
   if (status === ToolCallStatus.FAILED) {
     const message = resultText(answered) || "the tool failed";
-    const value = create(ErrorDetailsSchema, { message, type: answered.errorType || undefined });
+    const value = create(ErrorDetailsSchema, {
+      message,
+      type: answered.errorType || undefined,
+    });
     return { case: "error", value };
   }
   if (status !== ToolCallStatus.SUCCEEDED) return undefined;
   const display = valueJson(answered.resultDisplay);
   if (!isObject(display) || typeof display.fileDiff !== "string") {
-    const value = create(ToolOutputSchema, { result: { case: "text", value: resultText(answered) } });
+    const value = create(ToolOutputSchema, {
+      result: { case: "text", value: resultText(answered) },
+    });
     return { case: "output", value };
   }
-  const { fileDiff, originalContent, fileName, filePath, newContent } = decodeRfcJson(FileDisplaySchema, display);
+  const { fileDiff, originalContent, fileName, filePath, newContent } =
+    decodeRfcJson(FileDisplaySchema, display);
   const old = originalContent ? { oldContent: originalContent } : {};
-  const diff = create(FileDiffSchema, { fileName, filePath, newContent, formattedDiff: fileDiff, ...old });
-  return { case: "output", value: create(ToolOutputSchema, { result: { case: "diff", value: diff } }) };
+  const diff = create(FileDiffSchema, {
+    fileName,
+    filePath,
+    newContent,
+    formattedDiff: fileDiff,
+    ...old,
+  });
+  return {
+    case: "output",
+    value: create(ToolOutputSchema, { result: { case: "diff", value: diff } }),
+  };
 }
 
 /** Returns the text for people, or else the text for the model. */
-function resultText({ resultDisplay, responseParts }: ToolCallResponse): string {
+function resultText({
+  resultDisplay,
+  responseParts,
+}: ToolCallResponse): string {
   const display = valueJson(resultDisplay);
   if (typeof display === "string" && display !== "") return display;
   return modelText(valueJson(responseParts));
@@ -125,9 +168,15 @@ function modelText(parts: JsonValue): string {
   if (Array.isArray(parts)) return parts.map(modelText).join("");
   if (!isObject(parts)) return typeof parts === "string" ? parts : "";
   const { text, functionResponse } = parts;
-  const answer = isObject(functionResponse) ? functionResponse.response : undefined;
+  const answer = isObject(functionResponse)
+    ? functionResponse.response
+    : undefined;
   const { output, error } = isObject(answer) ? answer : {};
-  return [text, output, error].find((each) => typeof each === "string")?.toString() ?? "";
+  return (
+    [text, output, error]
+      .find((each) => typeof each === "string")
+      ?.toString() ?? ""
+  );
 }
 
 function valueJson(value: Value | undefined): JsonValue {

@@ -1,4 +1,9 @@
-import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonObject,
+  type JsonValue,
+  toJson,
+} from "@bufbuild/protobuf";
 import { encodePart } from "../a2a-v03/part.ts";
 import { settingsMetadata } from "../a2a-v03/task.ts";
 import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
@@ -10,9 +15,17 @@ import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliPart } from "./part.ts";
-import { CODER_AGENT_KEY, coderAgentMetadata, encodeGeminiCliSettings, settingsFromGeminiCli } from "./settings.ts";
+import {
+  CODER_AGENT_KEY,
+  coderAgentMetadata,
+  encodeGeminiCliSettings,
+  settingsFromGeminiCli,
+} from "./settings.ts";
 
-/** Encodes the parameters of `message/send` and `message/stream` for a server that speaks the dialect. */
+/**
+ * Encodes the parameters of `message/send` and `message/stream` for a server
+ * that speaks the dialect.
+ */
 export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
   const { message, taskId, contextId } = request;
   if (!message) throw new WireError("message", "", "is missing");
@@ -22,7 +35,12 @@ export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
       messageId: message.messageId,
       role: "user",
       parts: message.parts.flatMap((part) => encodeGeminiCliPart(part) ?? []),
-      metadata: { [CODER_AGENT_KEY]: encodeRfcJson(AgentSettingsSchema, encodeGeminiCliSettings(request)) },
+      metadata: {
+        [CODER_AGENT_KEY]: encodeRfcJson(
+          AgentSettingsSchema,
+          encodeGeminiCliSettings(request),
+        ),
+      },
       taskId: taskId || undefined,
       contextId: contextId || undefined,
     }),
@@ -30,7 +48,10 @@ export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
   };
 }
 
-/** Returns whether the parameters of a call are in the dialect: they have its settings, or an answer in its form. */
+/**
+ * Returns whether the parameters of a call are in the dialect: they have its
+ * settings, or an answer in its form.
+ */
 export function isGeminiCliSend(params: JsonValue | undefined): boolean {
   const message = messageIn(params);
   if (!message) return false;
@@ -39,34 +60,50 @@ export function isGeminiCliSend(params: JsonValue | undefined): boolean {
 }
 
 /**
- * Converts the parameters of a call from the dialect to the RFC. What is not in the dialect stays unchanged.
+ * Converts the parameters of a call from the dialect to the RFC. What is not in
+ * the dialect stays unchanged.
  *
  * Throws a `WireError` if the settings or an answer are invalid.
  */
-export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefined {
+export function rfcSendParams(
+  params: JsonValue | undefined,
+): JsonValue | undefined {
   const message = messageIn(params);
   if (!message || !isObject(params)) return params;
   const given = objectOrEmpty(message.metadata);
   const settings = coderAgentMetadata(given);
   const metadata = {
     ...given,
-    ...(settings && settingsMetadata(settingsFromGeminiCli(decodeRfcJson(AgentSettingsSchema, settings)))),
+    ...(settings &&
+      settingsMetadata(
+        settingsFromGeminiCli(decodeRfcJson(AgentSettingsSchema, settings)),
+      )),
   };
   const parts = listOrEmpty(message.parts).map((part): JsonValue => {
     const data = isObject(part) ? part.data : undefined;
     if (!isObject(part) || !isObject(data) || !isAnswer(part)) return part;
-    const content = { case: "confirmation", value: decodeConfirmation(data) } as const;
+    const content = {
+      case: "confirmation",
+      value: decodeConfirmation(data),
+    } as const;
     const written = encodePart(create(PartSchema, { content }));
     if (!written) return part;
-    return { ...objectOrEmpty(toJson(A2aPartSchema, written)), ...defined({ metadata: part.metadata }) };
+    return {
+      ...objectOrEmpty(toJson(A2aPartSchema, written)),
+      ...defined({ metadata: part.metadata }),
+    };
   });
   return { ...params, message: { ...message, metadata, parts } };
 }
 
 /** Returns whether a part is the answer to a confirmation request. */
 function isAnswer(part: JsonValue): boolean {
-  if (!isObject(part) || part.kind !== "data" || !isObject(part.data)) return false;
-  return typeof part.data.callId === "string" && typeof part.data.outcome === "string";
+  if (!isObject(part) || part.kind !== "data" || !isObject(part.data))
+    return false;
+  return (
+    typeof part.data.callId === "string" &&
+    typeof part.data.outcome === "string"
+  );
 }
 
 function messageIn(params: JsonValue | undefined): JsonObject | undefined {

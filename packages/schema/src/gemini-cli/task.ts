@@ -4,7 +4,10 @@ import { artifactEnvelope } from "../a2a-v03/artifact.ts";
 import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
 import { ArtifactSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
-import type { TaskCreated, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import type {
+  TaskCreated,
+  TaskEvent,
+} from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
@@ -13,17 +16,28 @@ import { encodeGeminiCliSettings, settingsFromGeminiCli } from "./settings.ts";
 import { encodeGeminiCliState } from "./state.ts";
 
 /** Encodes the event that creates a task as a Task. */
-export function encodeGeminiCliCreated(event: TaskEvent, created: TaskCreated): JsonObject {
+export function encodeGeminiCliCreated(
+  event: TaskEvent,
+  created: TaskCreated,
+): JsonObject {
   const { taskId: id, contextId, state, time } = event;
   const history = created.message ? [created.message] : [];
   return taskJson({ id, contextId, state, history, time, ...created });
 }
 
-/** Encodes a task. Each part of the agent's messages becomes a message of its own. */
-export function encodeGeminiCliTask(task: Task, historyLength?: number): JsonObject {
+/**
+ * Encodes a task. Each part of the agent's messages becomes a message of its
+ * own.
+ */
+export function encodeGeminiCliTask(
+  task: Task,
+  historyLength?: number,
+): JsonObject {
   const { updateTime: time, history } = task;
   const kept =
-    historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length));
+    historyLength === undefined
+      ? history
+      : history.slice(history.length - Math.min(historyLength, history.length));
   return taskJson({ ...task, history: kept, time });
 }
 
@@ -36,57 +50,102 @@ type Shown = Pick<Task, "id" | "contextId" | "state" | "history"> &
   };
 
 function taskJson(task: Shown): JsonObject {
-  const { id, contextId, time, error = "", stateText = "", artifacts = [] } = task;
+  const {
+    id,
+    contextId,
+    time,
+    error = "",
+    stateText = "",
+    artifacts = [],
+  } = task;
   const text = [error, stateText].filter((words) => words !== "").join("\n\n");
-  const place = { messageId: `${id}:state`, role: "agent", taskId: id, contextId };
+  const place = {
+    messageId: `${id}:state`,
+    role: "agent",
+    taskId: id,
+    contextId,
+  };
   const taskState = encodeGeminiCliState(task.state);
   const metadata = create(TaskMetadataSchema, {
     persistedState: { agentSettings: encodeGeminiCliSettings(task), taskState },
     contextId,
   });
-  // A user's message stays whole; each part of an agent's message is an update of its own.
-  const history = task.history.flatMap(({ messageId, role, parts }): JsonObject[] => {
-    const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
-    if (written.length === 0) return [];
-    const ids = { taskId: id, contextId };
-    if (role === Role.USER) return [{ kind: "message", messageId, role: "user", parts: written, ...ids }];
-    return written.map((part, index) => ({
-      kind: "message",
-      messageId: index === 0 ? messageId : `${messageId}#${index}`,
-      role: "agent",
-      parts: [part],
-      ...ids,
-    }));
-  });
+  // A user's message stays whole; each part of an agent's message is an update
+  // of its own.
+  const history = task.history.flatMap(
+    ({ messageId, role, parts }): JsonObject[] => {
+      const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
+      if (written.length === 0) return [];
+      const ids = { taskId: id, contextId };
+      if (role === Role.USER)
+        return [
+          { kind: "message", messageId, role: "user", parts: written, ...ids },
+        ];
+      return written.map((part, index) => ({
+        kind: "message",
+        messageId: index === 0 ? messageId : `${messageId}#${index}`,
+        role: "agent",
+        parts: [part],
+        ...ids,
+      }));
+    },
+  );
   return {
     kind: "task",
     id,
     contextId,
     status: defined({
       state: taskState,
-      message: text === "" ? undefined : { kind: "message", ...place, parts: [{ kind: "text", text }] },
+      message:
+        text === ""
+          ? undefined
+          : { kind: "message", ...place, parts: [{ kind: "text", text }] },
       timestamp: time && timestampDate(time).toISOString(),
     }),
     metadata: encodeRfcJson(TaskMetadataSchema, metadata),
     history,
-    artifacts: artifacts.map((artifact) => encodeRfcJson(ArtifactSchema, artifactEnvelope(artifact))),
+    artifacts: artifacts.map((artifact) =>
+      encodeRfcJson(ArtifactSchema, artifactEnvelope(artifact)),
+    ),
   };
 }
 
-/** Decodes the Task frame that starts a stream, as the event that created the task. */
-export function decodeGeminiCliCreated(json: JsonObject, sequence: bigint): TaskEvent {
+/**
+ * Decodes the Task frame that starts a stream, as the event that created the
+ * task.
+ */
+export function decodeGeminiCliCreated(
+  json: JsonObject,
+  sequence: bigint,
+): TaskEvent {
   const event = decodeCreated({ ...json, metadata: {} }, sequence);
   if (event.payload.case !== "created") return event;
-  return { ...event, payload: { case: "created", value: { ...event.payload.value, ...taskSettings(json) } } };
+  return {
+    ...event,
+    payload: {
+      case: "created",
+      value: { ...event.payload.value, ...taskSettings(json) },
+    },
+  };
 }
 
-/** Decodes a task. Its history has plain parts only; Gemini CLI's server sends none for a task that is not running. */
+/**
+ * Decodes a task. Its history has plain parts only; Gemini CLI's server sends
+ * none for a task that is not running.
+ */
 export function decodeGeminiCliTask(json: JsonValue): Task {
   const task = decodeTask(isObject(json) ? { ...json, metadata: {} } : json);
   return { ...task, ...(isObject(json) && taskSettings(json)) };
 }
 
-function taskSettings({ metadata }: JsonObject): Pick<TaskCreated, "settings" | "sessionSettings"> {
-  const { persistedState } = decodeRfcJson(TaskMetadataSchema, isObject(metadata) ? metadata : {});
-  return persistedState?.agentSettings ? settingsFromGeminiCli(persistedState.agentSettings) : {};
+function taskSettings({
+  metadata,
+}: JsonObject): Pick<TaskCreated, "settings" | "sessionSettings"> {
+  const { persistedState } = decodeRfcJson(
+    TaskMetadataSchema,
+    isObject(metadata) ? metadata : {},
+  );
+  return persistedState?.agentSettings
+    ? settingsFromGeminiCli(persistedState.agentSettings)
+    : {};
 }

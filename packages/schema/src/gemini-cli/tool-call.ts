@@ -1,12 +1,23 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type ToolCall, ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { ToolCallSchema as GeminiCliToolCallSchema } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
-import { type ToolCallDetail, ToolCallDetailSchema, ToolCallStage } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type ToolCallDetail,
+  ToolCallDetailSchema,
+  ToolCallStage,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isAwaitingApproval } from "../tool-call.ts";
 import { stageOf } from "../tool-call-stage.ts";
 import { WireError } from "../wire-error.ts";
-import { decodeConfirmationDetails, encodeConfirmationDetails } from "./confirmation-details.ts";
+import {
+  decodeConfirmationDetails,
+  encodeConfirmationDetails,
+} from "./confirmation-details.ts";
 import { decodeCallResult, encodeCallResponse } from "./response.ts";
 
 /** The names of the stages in the dialect. */
@@ -20,7 +31,9 @@ const STATUS_NAMES: ReadonlyMap<ToolCallStage, string> = new Map([
   [ToolCallStage.CANCELLED, "cancelled"],
 ]);
 
-const STAGES: ReadonlyMap<string, ToolCallStage> = new Map([...STATUS_NAMES].map(([stage, name]) => [name, stage]));
+const STAGES: ReadonlyMap<string, ToolCallStage> = new Map(
+  [...STATUS_NAMES].map(([stage, name]) => [name, stage]),
+);
 
 /** The RFC's status of a stage. Default: PENDING. */
 const STATUSES: Readonly<Partial<Record<ToolCallStage, ToolCallStatus>>> = {
@@ -31,17 +44,31 @@ const STATUSES: Readonly<Partial<Record<ToolCallStage, ToolCallStatus>>> = {
 };
 
 /**
- * Encodes a call as the data of a part. The parameter schema of its tool, most of the bytes in the original, is
- * omitted.
+ * Encodes a call as the data of a part. The parameter schema of its tool, most
+ * of the bytes in the original, is omitted.
  */
-export function encodeGeminiCliCall(call: ToolCall, detail: ToolCallDetail | undefined): JsonObject {
-  const { toolCallId, toolName, description = "", inputParameters, confirmationRequest } = call;
+export function encodeGeminiCliCall(
+  call: ToolCall,
+  detail: ToolCallDetail | undefined,
+): JsonObject {
+  const {
+    toolCallId,
+    toolName,
+    description = "",
+    inputParameters,
+    confirmationRequest,
+  } = call;
   const kind = KINDS[toolName] ?? "other";
   const response = encodeCallResponse(call);
   return encodeRfcJson(
     GeminiCliToolCallSchema,
     create(GeminiCliToolCallSchema, {
-      request: { callId: toolCallId, name: toolName, args: inputParameters ?? {}, isClientInitiated: false },
+      request: {
+        callId: toolCallId,
+        name: toolName,
+        args: inputParameters ?? {},
+        isClientInitiated: false,
+      },
       status: STATUS_NAMES.get(detail?.stage || stageOf(call)) ?? "validating",
       tool: {
         name: toolName,
@@ -82,10 +109,13 @@ export interface DecodedCall {
   readonly detail: ToolCallDetail;
 }
 
-/** Decodes a call from the data of a part. Throws a `WireError` if it has no id. */
+/**
+ * Decodes a call from the data of a part. Throws a `WireError` if it has no id.
+ */
 export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
   const decoded = decodeRfcJson(GeminiCliToolCallSchema, data);
-  if (!decoded.request?.callId) throw new WireError("request.callId", "", "is missing");
+  if (!decoded.request?.callId)
+    throw new WireError("request.callId", "", "is missing");
   const stage = STAGES.get(decoded.status) ?? ToolCallStage.UNSPECIFIED;
   const status = STATUSES[stage] ?? ToolCallStatus.PENDING;
   const { callId, name, args } = decoded.request;

@@ -1,11 +1,14 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ConfirmationRequest, ToolCallConfirmation } from "@devtool/schema";
+import type {
+  ConfirmationRequest,
+  ToolCallConfirmation,
+} from "@devtool/schema";
 
 /**
  * A tool call that an agent makes with `Turn.call`.
  *
- * The server shows the call to the task's clients, asks the user when `ask` is set, runs it, and
- * records its result in the task.
+ * The server shows the call to the task's clients, asks the user when `ask` is
+ * set, runs it, and records its result in the task.
  */
 export interface AgentCall {
   /** The name of the tool, as clients show it. */
@@ -14,8 +17,9 @@ export interface AgentCall {
   /**
    * The arguments of the tool. Default: none.
    *
-   * The tool's name and its arguments identify the call: after a restart of the server, a call with
-   * the same name and arguments is the one that the task's log already has.
+   * The tool's name and its arguments identify the call: after a restart of the
+   * server, a call with the same name and arguments is the one that the task's
+   * log already has.
    */
   readonly args?: JsonObject | undefined;
 
@@ -23,34 +27,39 @@ export interface AgentCall {
   readonly description?: string | undefined;
 
   /**
-   * The question to ask the user before the call runs: plain text, or a question with details and
-   * options. Default: the call runs without a question.
+   * The question to ask the user before the call runs: plain text, or a
+   * question with details and options. Default: the call runs without a
+   * question.
    */
   readonly ask?: string | CallQuestion | undefined;
 
   /**
    * Runs the call and returns its output. Called at most once.
    *
-   * A `DevtoolError` that it throws makes the call fail: the error's message becomes the result of
-   * the call, and the turn goes on. Any other error fails the turn.
+   * A `DevtoolError` that it throws makes the call fail: the error's message
+   * becomes the result of the call, and the turn goes on. Any other error fails
+   * the turn.
    *
    * @param signal aborts when the task is canceled or the server stops
    * @param answer the user's answer; undefined when `ask` is not set
    */
-  run(signal: AbortSignal, answer: ToolCallConfirmation | undefined): CallOutput | Promise<CallOutput>;
+  run(
+    signal: AbortSignal,
+    answer: ToolCallConfirmation | undefined,
+  ): CallOutput | Promise<CallOutput>;
 }
 
 /** A question to the user about one tool call. */
 export interface CallQuestion {
   /**
-   * What the user is asked to approve: a command, a change of a file, an MCP call, or plain text.
-   * Default: the call itself, without details.
+   * What the user is asked to approve: a command, a change of a file, an MCP
+   * call, or plain text. Default: the call itself, without details.
    */
   readonly details?: ConfirmationRequest["details"] | undefined;
 
   /**
-   * The answers that the user can choose from. The option with the id `cancel` declines the call.
-   * Default: `proceed_once` and `cancel`.
+   * The answers that the user can choose from. The option with the id `cancel`
+   * declines the call. Default: `proceed_once` and `cancel`.
    */
   readonly options?: ConfirmationRequest["options"] | undefined;
 }

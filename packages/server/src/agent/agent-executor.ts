@@ -20,46 +20,58 @@ import type { Confirmations } from "./confirmations.ts";
 /**
  * One thing that an agent does in a turn.
  *
- * The server appends each event to the task's log, and clients that stream the task receive it.
+ * The server appends each event to the task's log, and clients that stream the
+ * task receive it.
  */
 export type AgentEvent =
-  /** A piece of the agent's answer. Pieces that follow each other form one text. */
+  /**
+   * A piece of the agent's answer. Pieces that follow each other form one text.
+   */
   | { readonly case: "text"; readonly value: string }
   /** A thought of the model, shown apart from the answer. */
   | { readonly case: "thought"; readonly value: AgentThought }
   | { readonly case: "citation"; readonly value: Citation }
   /** Tokens that one request to a model took. */
   | { readonly case: "usage"; readonly value: Usage }
-  /** A message from the system to the user, for instance that a request is repeated. */
+  /**
+   * A message from the system to the user, for instance that a request is
+   * repeated.
+   */
   | { readonly case: "notice"; readonly value: Notice }
   /** Creates an artifact, or appends parts to an existing one. */
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
   /** Replaces the conversation before it for later requests to the model. */
   | { readonly case: "summary"; readonly value: Summary }
   /**
-   * New versions of tool calls, recorded in one append. The agent is resumed once a call that is
-   * EXECUTING is durable. `Turn.call` is the simpler way to make a call.
+   * New versions of tool calls, recorded in one append. The agent is resumed
+   * once a call that is EXECUTING is durable. `Turn.call` is the simpler way to
+   * make a call.
    */
   | { readonly case: "toolCalls"; readonly value: readonly CallUpdate[] }
   /**
-   * The id under which the agent keeps the conversation itself. Later turns find it in `Task.agentSessionId`, in every
-   * task of the conversation and after a restart. The agent is resumed once it is durable.
+   * The id under which the agent keeps the conversation itself. Later turns
+   * find it in `Task.agentSessionId`, in every task of the conversation and
+   * after a restart. The agent is resumed once it is durable.
    */
   | { readonly case: "session"; readonly value: string }
   /**
-   * Ends the turn in the given state, with a text for the user. An executor that returns without it
-   * ends the turn as `completed`. Events after it are ignored.
+   * Ends the turn in the given state, with a text for the user. An executor
+   * that returns without it ends the turn as `completed`. Events after it are
+   * ignored.
    */
   | { readonly case: "end"; readonly value: TurnEnd }
   /**
-   * Ends the turn with the whole answer as one message, for an executor whose `answersWith`
-   * returned `message`. Events after it are ignored.
+   * Ends the turn with the whole answer as one message, for an executor whose
+   * `answersWith` returned `message`. Events after it are ignored.
    */
   | { readonly case: "reply"; readonly value: readonly Part[] };
 
 /** How a turn ends. */
 export interface TurnEnd {
-  /** The state of the task after the turn: it waits for its user, or it has ended. */
+  /**
+   * The state of the task after the turn: it waits for its user, or it has
+   * ended.
+   */
   readonly state:
     | TaskState.COMPLETED
     | TaskState.FAILED
@@ -74,41 +86,46 @@ export interface TurnEnd {
 /** The part of a task that is new since its agent last worked on it. */
 export interface TurnNews {
   /**
-   * The message that starts the turn. Undefined when the turn continues one that was interrupted by
-   * a restart or by a question to the user.
+   * The message that starts the turn. Undefined when the turn continues one
+   * that was interrupted by a restart or by a question to the user.
    */
   readonly message: Message | undefined;
 
   /**
-   * Answers to tool calls that arrived while the executor did not run, oldest first. Only calls that
-   * have not started yet, or that the user declined, are included.
+   * Answers to tool calls that arrived while the executor did not run, oldest
+   * first. Only calls that have not started yet, or that the user declined, are
+   * included.
    */
   readonly answers: readonly ToolCallConfirmation[];
 
   /**
-   * Whether an earlier executor worked on this task: before a restart of the server, or before the
-   * idle task was closed. State that it kept in memory is lost; what it recorded is in the task.
+   * Whether an earlier executor worked on this task: before a restart of the
+   * server, or before the idle task was closed. State that it kept in memory is
+   * lost; what it recorded is in the task.
    */
   readonly restarted: boolean;
 }
 
 /**
- * One turn of work on a task: from a client's message, or from an answer after a restart, until the
- * executor returns.
+ * One turn of work on a task: from a client's message, or from an answer after
+ * a restart, until the executor returns.
  */
 export interface Turn {
-  /** The current state of the task. Each read includes everything recorded until then. */
+  /**
+   * The current state of the task. Each read includes everything recorded until
+   * then.
+   */
   readonly task: Task;
 
   /**
-   * Messages of the tasks that this task refers to and continues, oldest first. They precede
-   * `task.history`.
+   * Messages of the tasks that this task refers to and continues, oldest first.
+   * They precede `task.history`.
    */
   readonly earlier: readonly Message[];
 
   /**
-   * The user's message that the turn works on, also when the turn continues after an answer or a
-   * restart. Undefined for a slash command.
+   * The user's message that the turn works on, also when the turn continues
+   * after an answer or a restart. Undefined for a slash command.
    */
   readonly prompt: Message | undefined;
 
@@ -116,40 +133,50 @@ export interface Turn {
   readonly news: TurnNews;
 
   /**
-   * For an agent that keeps conversations itself (`AgentExecutor.keepsSession`): grows when another server has had a turn in the
-   * conversation since the last one here. What a process of the agent still knows is then out of date: end it, and load the
-   * session again. Always 0 when this server has its store alone.
+   * For an agent that keeps conversations itself
+   * (`AgentExecutor.keepsSession`): grows when another server has had a turn in
+   * the conversation since the last one here. What a process of the agent still
+   * knows is then out of date: end it, and load the session again. Always 0
+   * when this server has its store alone.
    */
   readonly sessionFence: bigint;
 
   /**
    * Sends text to the user, like the event `text`. Use it with `yield*`.
    *
-   * In a turn that continues after a restart or an answer, text that the log already has is not
-   * sent again.
+   * In a turn that continues after a restart or an answer, text that the log
+   * already has is not sent again.
    */
   say(text: string): Iterable<AgentEvent>;
 
   /**
    * Makes a tool call and returns how it ended. Use it with `yield*`.
    *
-   * Shows the call to clients, asks the user when `call.ask` is set, and runs it. In a turn that
-   * continues after a restart or an answer, a call with the same tool and arguments as one in the
-   * log is that call: an answered question is not asked again, and a call that ran does not run
-   * again.
+   * Shows the call to clients, asks the user when `call.ask` is set, and runs
+   * it. In a turn that continues after a restart or an answer, a call with the
+   * same tool and arguments as one in the log is that call: an answered
+   * question is not asked again, and a call that ran does not run again.
    *
    * Rejects with the signal's reason when the signal aborts.
    */
-  call(call: AgentCall, signal: AbortSignal): AsyncGenerator<AgentEvent, CallOutcome>;
+  call(
+    call: AgentCall,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, CallOutcome>;
 
-  /** Delivers answers to questions, for an executor that publishes its calls as `toolCalls`. */
+  /**
+   * Delivers answers to questions, for an executor that publishes its calls as
+   * `toolCalls`.
+   */
   readonly confirmations: Confirmations;
 
   /**
-   * Moves the messages that clients sent to steer this turn to the end of `task.history`.
+   * Moves the messages that clients sent to steer this turn to the end of
+   * `task.history`.
    *
-   * An executor that sets `takesSteering` calls it before each step of its model, while no tool call
-   * is open. The task takes the remaining messages when the turn ends.
+   * An executor that sets `takesSteering` calls it before each step of its
+   * model, while no tool call is open. The task takes the remaining messages
+   * when the turn ends.
    */
   takeSteering(): void;
 }
@@ -165,59 +192,69 @@ export interface ArgumentsEdit {
 }
 
 /**
- * Works on one task. This is the seam for whole agents: an agent loop, a slash command, or another
- * process that speaks an agent protocol.
+ * Works on one task. This is the seam for whole agents: an agent loop, a slash
+ * command, or another process that speaks an agent protocol.
  *
- * A server has one executor per open task, and runs at most one turn of it at a time. Implementations
- * keep no state that they cannot lose: after a restart, a new executor continues from the task.
+ * A server has one executor per open task, and runs at most one turn of it at a
+ * time. Implementations keep no state that they cannot lose: after a restart, a
+ * new executor continues from the task.
  */
 export interface AgentExecutor extends Partial<AsyncDisposable> {
   /**
-   * Whether the task is answered with a task or with a single message. Default: `task`.
+   * Whether the task is answered with a task or with a single message. Default:
+   * `task`.
    *
-   * Called once, before the task is created; `task.history` holds its first message. After
-   * `message`, protocols that know such answers (A2A) show only the message in the response.
+   * Called once, before the task is created; `task.history` holds its first
+   * message. After `message`, protocols that know such answers (A2A) show only
+   * the message in the response.
    */
   answersWith?(task: Task): "task" | "message";
 
   /**
-   * Whether the executor calls `Turn.takeSteering`. Default false: messages to a working task wait
-   * for the end of the turn.
+   * Whether the executor calls `Turn.takeSteering`. Default false: messages to
+   * a working task wait for the end of the turn.
    */
   readonly takesSteering?: boolean | undefined;
 
   /**
-   * Whether the agent keeps the conversation itself, under the id that it yields as `session`. Servers that share a store then
-   * work in a conversation one at a time: a turn waits until no other server has one. Default false.
+   * Whether the agent keeps the conversation itself, under the id that it
+   * yields as `session`. Servers that share a store then work in a conversation
+   * one at a time: a turn waits until no other server has one. Default false.
    */
   readonly keepsSession?: boolean | undefined;
 
   /**
-   * Returns the name of the model that answers the task in its current state; empty for none.
-   * Called at the start of each turn. Default: empty.
+   * Returns the name of the model that answers the task in its current state;
+   * empty for none. Called at the start of each turn. Default: empty.
    */
   modelFor?(task: Task): string | Promise<string>;
 
   /**
-   * Checks arguments that the user wrote in place of those of a call that waits for approval. An executor that has this method
-   * gets answers with the option `modify_arguments`: it finds the arguments with `findModifiedArguments`, and asks again with
-   * them, so that the user approves what runs.
+   * Checks arguments that the user wrote in place of those of a call that waits
+   * for approval. An executor that has this method gets answers with the option
+   * `modify_arguments`: it finds the arguments with `findModifiedArguments`,
+   * and asks again with them, so that the user approves what runs.
    *
-   * Throws a `DevtoolError` for arguments that cannot be used, or that a policy denies: the answer is refused, nothing is stored,
-   * and the question stays open. Default: the agent's arguments cannot be changed, and every such answer is refused.
+   * Throws a `DevtoolError` for arguments that cannot be used, or that a policy
+   * denies: the answer is refused, nothing is stored, and the question stays
+   * open. Default: the agent's arguments cannot be changed, and every such
+   * answer is refused.
    */
-  readonly checkArguments?: ((edit: ArgumentsEdit, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly checkArguments?:
+    | ((edit: ArgumentsEdit, signal: AbortSignal) => Promise<void>)
+    | undefined;
 
   /**
    * Works on the task and yields what it does.
    *
-   * Looks at `turn.task` to see what is left to do, so that the same code continues a turn that a
-   * restart interrupted. Returning completes the turn, unless an `end` or `reply` was yielded.
-   * Throwing fails the task: clients see the message of a `DevtoolError`, and "internal error" for
-   * anything else.
+   * Looks at `turn.task` to see what is left to do, so that the same code
+   * continues a turn that a restart interrupted. Returning completes the turn,
+   * unless an `end` or `reply` was yielded. Throwing fails the task: clients
+   * see the message of a `DevtoolError`, and "internal error" for anything
+   * else.
    *
-   * When the signal aborts, it ends within a short time, together with every process that it
-   * started.
+   * When the signal aborts, it ends within a short time, together with every
+   * process that it started.
    */
   execute(turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent>;
 }

@@ -8,7 +8,10 @@ export interface OfferedModel {
   /** The name for people. Default: none. */
   readonly displayName?: string | undefined;
 
-  /** The maximum number of tokens that the model accepts as its input. Default: unknown. */
+  /**
+   * The maximum number of tokens that the model accepts as its input. Default:
+   * unknown.
+   */
   readonly contextWindowTokens?: number | undefined;
 }
 

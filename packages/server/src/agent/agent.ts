@@ -13,10 +13,11 @@ import type { AgentOffers, OfferedModel } from "./agent-offers.ts";
 import type { AgentWorkspace } from "./agent-workspace.ts";
 
 /**
- * An agent that a server can serve, given to `createServer` in `ServerOptions.agents`.
+ * An agent that a server can serve, given to `createServer` in
+ * `ServerOptions.agents`.
  *
- * An `Agent` is a description: nothing runs before the server calls `open`. The smallest agent
- * has a name, a description and an executor:
+ * An `Agent` is a description: nothing runs before the server calls `open`. The
+ * smallest agent has a name, a description and an executor:
  *
  * ```ts
  * const agent: Agent = {
@@ -29,25 +30,30 @@ export interface Agent {
   /** The agent as its agent card describes it. */
   readonly about: About;
 
-  /** The name of the model in sessions that choose none; shown to clients. Default: empty. */
+  /**
+   * The name of the model in sessions that choose none; shown to clients.
+   * Default: empty.
+   */
   readonly model?: string | undefined;
 
   /**
-   * Whether callers without credentials may use the agent (`ServerSettings.anonymous`). Default
-   * false. Leave it false for an agent that acts on this machine.
+   * Whether callers without credentials may use the agent
+   * (`ServerSettings.anonymous`). Default false. Leave it false for an agent
+   * that acts on this machine.
    */
   readonly servesAnonymous?: boolean | undefined;
 
   /**
-   * Whether the agent uses MCP servers that clients add to their sessions. Default false: a session
-   * that adds one is refused.
+   * Whether the agent uses MCP servers that clients add to their sessions.
+   * Default false: a session that adds one is refused.
    */
   readonly takesMcpServers?: boolean | undefined;
 
   /**
    * Opens the resources that all tasks of the agent share.
    *
-   * Called once, before the server listens. When it throws, the server does not start.
+   * Called once, before the server listens. When it throws, the server does not
+   * start.
    */
   open(services: AgentServices): OpenAgent | Promise<OpenAgent>;
 }
@@ -60,24 +66,28 @@ export interface About {
   /** What the agent does, for users who choose an agent. */
   readonly description: string;
 
-  /** The agent's skills. Default: one skill with the name and the description of the agent. */
+  /**
+   * The agent's skills. Default: one skill with the name and the description of
+   * the agent.
+   */
   readonly skills?: readonly Skill[] | undefined;
 
   /**
-   * The media types that the agent accepts; `image/*` stands for all types of a kind. Default: text
-   * and JSON. Informs clients only: the server refuses no input because of it.
+   * The media types that the agent accepts; `image/*` stands for all types of a
+   * kind. Default: text and JSON. Informs clients only: the server refuses no
+   * input because of it.
    */
   readonly inputModes?: readonly string[] | undefined;
 
   /**
-   * The media types of the agent's output. Default: text and JSON. A client that accepts none of
-   * them gets an error.
+   * The media types of the agent's output. Default: text and JSON. A client
+   * that accepts none of them gets an error.
    */
   readonly outputModes?: readonly string[] | undefined;
 
   /**
-   * Extensions of A2A that the agent takes beside the development-tool extension. Informs clients
-   * only. Default: none.
+   * Extensions of A2A that the agent takes beside the development-tool
+   * extension. Informs clients only. Default: none.
    */
   readonly extensions?: readonly CardExtension[] | undefined;
 }
@@ -106,66 +116,79 @@ export interface Skill {
   readonly outputModes?: readonly string[] | undefined;
 
   /**
-   * The credentials that the skill requires: a list of alternatives, each of which names the
-   * security schemes of the card (`bearer`, `oidc`, `mtls`) that are required together. Default:
-   * those of the agent.
+   * The credentials that the skill requires: a list of alternatives, each of
+   * which names the security schemes of the card (`bearer`, `oidc`, `mtls`)
+   * that are required together. Default: those of the agent.
    */
   readonly security?: readonly (readonly string[])[] | undefined;
 }
 
-/** An agent that a server has opened. The server disposes of it when it closes. */
+/**
+ * An agent that a server has opened. The server disposes of it when it closes.
+ */
 export interface OpenAgent extends Partial<AsyncDisposable> {
   /** The agent's slash commands. Default: none. */
   readonly commands?: AgentCommands | undefined;
 
   /**
-   * Creates the executor of one task: a new task, or one that an earlier run of the server left.
-   * Must not throw.
+   * Creates the executor of one task: a new task, or one that an earlier run of
+   * the server left. Must not throw.
    */
   createExecutor(task: Task): AgentExecutor;
 
   /**
-   * Checks the settings of a session that a message changes: its approval mode. The turn that the message starts, and
-   * later ones, find them in `Turn.task.sessionSettings`.
+   * Checks the settings of a session that a message changes: its approval mode.
+   * The turn that the message starts, and later ones, find them in
+   * `Turn.task.sessionSettings`.
    *
-   * Throws a `DevtoolError` for settings that the agent cannot use: the message is refused, and nothing is stored.
-   * Default: every change is refused.
+   * Throws a `DevtoolError` for settings that the agent cannot use: the message
+   * is refused, and nothing is stored. Default: every change is refused.
    */
   checkSettings?(settings: SessionSettings): void;
 
   /**
-   * Checks values of the agent's own options that a message sets, by their ids (`SessionSettings.agentOptions`). The agent
-   * finds those of a task's first message in `Turn.task.sessionSettings`, and those of later ones in the messages of
-   * `Turn.task.history`.
+   * Checks values of the agent's own options that a message sets, by their ids
+   * (`SessionSettings.agentOptions`). The agent finds those of a task's first
+   * message in `Turn.task.sessionSettings`, and those of later ones in the
+   * messages of `Turn.task.history`.
    *
-   * Throws a `DevtoolError` for what clients may not set: the message is refused, and nothing is stored. Default: every
-   * option is refused.
+   * Throws a `DevtoolError` for what clients may not set: the message is
+   * refused, and nothing is stored. Default: every option is refused.
    *
-   * @param conversation the conversation of the message; its `contextId` is empty for a new one
+   * @param conversation the conversation of the message; its `contextId` is
+   * empty for a new one
    */
-  checkOptions?(options: Readonly<Record<string, string>>, conversation: ConversationKey): void;
+  checkOptions?(
+    options: Readonly<Record<string, string>>,
+    conversation: ConversationKey,
+  ): void;
 
   /**
-   * Checks the settings of a turn that a message starts. The agent finds them in `Turn.prompt.turnSettings`, follows them
-   * for that turn, as far as they narrow what the session allows, and asks `turnDirectory` where to work.
+   * Checks the settings of a turn that a message starts. The agent finds them
+   * in `Turn.prompt.turnSettings`, follows them for that turn, as far as they
+   * narrow what the session allows, and asks `turnDirectory` where to work.
    *
-   * Throws a `DevtoolError` for what the agent cannot follow: the message is refused, and nothing is stored. Default: every
-   * message with such settings is refused.
+   * Throws a `DevtoolError` for what the agent cannot follow: the message is
+   * refused, and nothing is stored. Default: every message with such settings
+   * is refused.
    */
   checkTurn?(settings: TurnSettings): void;
 
   /**
-   * Lists the tools and MCP servers that a task can use now, for clients that request the list
-   * (Gemini CLI's dialect). Default: none. When it throws a `DevtoolError`, clients get an empty
-   * list.
+   * Lists the tools and MCP servers that a task can use now, for clients that
+   * request the list (Gemini CLI's dialect). Default: none. When it throws a
+   * `DevtoolError`, clients get an empty list.
    */
   offers?(task: Task, signal: AbortSignal): Promise<AgentOffers>;
 
-  /** What the agent says about the workspaces of its tasks. Default: nothing. */
+  /**
+   * What the agent says about the workspaces of its tasks. Default: nothing.
+   */
   readonly workspace?: AgentWorkspace | undefined;
 
   /**
-   * Lists the models that sessions can choose (`SessionSettings.model`). Default: none are known.
+   * Lists the models that sessions can choose (`SessionSettings.model`).
+   * Default: none are known.
    *
    * Throws a `DevtoolError` when they cannot be listed.
    */
@@ -175,23 +198,33 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
 /**
  * The slash commands of an agent.
  *
- * Each execution of a command is a task of its own: its executor finds the command in
- * `Task.command`.
+ * Each execution of a command is a task of its own: its executor finds the
+ * command in `Task.command`.
  */
 export interface AgentCommands {
   /** Lists the commands that a principal can run in a workspace (CMD-1). */
-  list(place: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]>;
+  list(
+    place: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<readonly SlashCommandDeclaration[]>;
 
   /**
-   * Checks whether a command can start (CMD-2). Returns the reason for the user when it cannot,
-   * undefined when it can.
+   * Checks whether a command can start (CMD-2). Returns the reason for the user
+   * when it cannot, undefined when it can.
    */
-  check(request: ExecuteSlashCommandRequest, context: CommandContext, signal: AbortSignal): Promise<string | undefined>;
+  check(
+    request: ExecuteSlashCommandRequest,
+    context: CommandContext,
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
 }
 
 /** The principal and the workspace that commands are listed for. */
 export interface CommandPlace {
-  /** The absolute path of the workspace; empty for none, which lists the commands that need none. */
+  /**
+   * The absolute path of the workspace; empty for none, which lists the
+   * commands that need none.
+   */
   readonly workspacePath: string;
 
   /** The authenticated caller. */
@@ -206,21 +239,28 @@ export interface CommandContext extends CommandPlace {
 
 /** The services of a server for the agents that it opens. */
 export interface AgentServices {
-  /** The workspace of clients that name none: an absolute path. Undefined when clients must name one. */
+  /**
+   * The workspace of clients that name none: an absolute path. Undefined when
+   * clients must name one.
+   */
   readonly workspace: string | undefined;
 
-  /** The directories that may contain workspaces; empty when `workspace` is the only one. */
+  /**
+   * The directories that may contain workspaces; empty when `workspace` is the
+   * only one.
+   */
   readonly workspaceRoots: readonly string[];
 
   /**
-   * The directory for files of the agent, shared with the server's own files. Undefined when the
-   * server keeps its tasks in memory.
+   * The directory for files of the agent, shared with the server's own files.
+   * Undefined when the server keeps its tasks in memory.
    */
   readonly dataDirectory: string | undefined;
 
   /**
-   * The approvals that the operator gave for good, which all servers of a shared store have. Undefined when the agent keeps them in
-   * the data directory.
+   * The approvals that the operator gave for good, which all servers of a
+   * shared store have. Undefined when the agent keeps them in the data
+   * directory.
    */
   readonly approvals: ApprovalStorage | undefined;
 
@@ -233,7 +273,10 @@ export interface AgentServices {
   /** The conversations of the server, for work outside of a turn. */
   readonly conversations: AgentConversations;
 
-  /** Returns the ports that the server listens on now. An agent must not connect to them. */
+  /**
+   * Returns the ports that the server listens on now. An agent must not connect
+   * to them.
+   */
   readonly ownPorts: () => readonly number[];
 
   /** Returns the current time. */
@@ -255,19 +298,23 @@ export interface ConversationKey {
 /** Access to the conversations of a server outside of a turn. */
 export interface AgentConversations {
   /**
-   * Finds the latest task of a conversation that was created by a message, not by a slash command.
-   * Undefined when there is none.
+   * Finds the latest task of a conversation that was created by a message, not
+   * by a slash command. Undefined when there is none.
    */
   find(conversation: ConversationKey): Promise<Task | undefined>;
 
   /**
    * Replaces the older history of a task with a summary.
    *
-   * `make` receives the task; its history begins with that of the tasks which it continues. Returns
-   * the recorded summary, or undefined when `make` gave none or the task changed meanwhile. Throws
-   * `Code.FailedPrecondition` while the task is working.
+   * `make` receives the task; its history begins with that of the tasks which
+   * it continues. Returns the recorded summary, or undefined when `make` gave
+   * none or the task changed meanwhile. Throws `Code.FailedPrecondition` while
+   * the task is working.
    */
-  summarize(taskId: string, make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined>;
+  summarize(
+    taskId: string,
+    make: (task: Task) => Promise<Summarized>,
+  ): Promise<Summary | undefined>;
 }
 
 /** The result of summarizing a history. */

@@ -2,26 +2,38 @@ import type { ToolCallConfirmation } from "@devtool/schema";
 import { abortable } from "../stream/abortable.ts";
 
 /**
- * The open questions of one task: the agent waits for answers, and the session delivers them.
+ * The open questions of one task: the agent waits for answers, and the session
+ * delivers them.
  *
- * `open` must be called before the tool call is published. Otherwise an answer that arrives between
- * publishing and `wait` is lost.
+ * `open` must be called before the tool call is published. Otherwise an answer
+ * that arrives between publishing and `wait` is lost.
  */
 export class Confirmations {
-  readonly #open = new Map<string, PromiseWithResolvers<ToolCallConfirmation>>();
+  readonly #open = new Map<
+    string,
+    PromiseWithResolvers<ToolCallConfirmation>
+  >();
 
-  /** Opens the question of a tool call; does nothing when it is open already. */
+  /**
+   * Opens the question of a tool call; does nothing when it is open already.
+   */
   open(toolCallId: string): void {
-    if (!this.#open.has(toolCallId)) this.#open.set(toolCallId, Promise.withResolvers());
+    if (!this.#open.has(toolCallId))
+      this.#open.set(toolCallId, Promise.withResolvers());
   }
 
   /**
-   * Waits for the answer to the question of a tool call, and closes the question. Rejects with the
-   * signal's reason when the signal aborts.
+   * Waits for the answer to the question of a tool call, and closes the
+   * question. Rejects with the signal's reason when the signal aborts.
    */
-  async wait(toolCallId: string, signal: AbortSignal): Promise<ToolCallConfirmation> {
+  async wait(
+    toolCallId: string,
+    signal: AbortSignal,
+  ): Promise<ToolCallConfirmation> {
     signal.throwIfAborted();
-    const question = this.#open.get(toolCallId) ?? Promise.withResolvers<ToolCallConfirmation>();
+    const question =
+      this.#open.get(toolCallId) ??
+      Promise.withResolvers<ToolCallConfirmation>();
     this.#open.set(toolCallId, question);
     try {
       return await abortable(question.promise, signal);
@@ -30,7 +42,10 @@ export class Confirmations {
     }
   }
 
-  /** Delivers an answer that the task's log holds. Ignores an answer to a question that is not open. */
+  /**
+   * Delivers an answer that the task's log holds. Ignores an answer to a
+   * question that is not open.
+   */
   answer(confirmation: ToolCallConfirmation): void {
     this.#open.get(confirmation.toolCallId)?.resolve(confirmation);
   }

@@ -2,7 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { type ErrorDetails, ErrorDetailsSchema } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 
-/** The kinds of failure of a tool call: the values of `ErrorDetails.type` (TOOL-8). */
+/**
+ * The kinds of failure of a tool call: the values of `ErrorDetails.type`
+ * (TOOL-8).
+ */
 export type FailureType =
   | "invalid_tool_params"
   | "tool_not_registered"
@@ -18,6 +21,10 @@ export type FailureType =
  *
  * @param statusCode the exit code of a shell command; left out for other tools
  */
-export function toolFailure(type: FailureType, message: string, statusCode?: number): ErrorDetails {
+export function toolFailure(
+  type: FailureType,
+  message: string,
+  statusCode?: number,
+): ErrorDetails {
   return create(ErrorDetailsSchema, defined({ type, message, statusCode }));
 }

@@ -15,13 +15,21 @@ export interface PermissionRequest {
   /** The principal that the task belongs to. */
   readonly principal: string;
 
-  /** The approval mode that the session asks for (`SessionSettings.approval_mode`). It can only narrow the operator's. */
+  /**
+   * The approval mode that the session asks for
+   * (`SessionSettings.approval_mode`). It can only narrow the operator's.
+   */
   readonly approvalMode: ApprovalMode;
 
-  /** The name of the tool, as the agent gives it; its kind if it has no name. */
+  /**
+   * The name of the tool, as the agent gives it; its kind if it has no name.
+   */
   readonly toolName: string;
 
-  /** The kind of the tool: `read`, `edit`, `delete`, `move`, `search`, `execute`, `think`, `fetch`, `switch_mode` or `other`. */
+  /**
+   * The kind of the tool: `read`, `edit`, `delete`, `move`, `search`,
+   * `execute`, `think`, `fetch`, `switch_mode` or `other`.
+   */
   readonly kind: string;
 
   /** The title of the call. */
@@ -40,11 +48,14 @@ export interface PermissionRequest {
 /** The decision of a `PermissionPolicy`. */
 export type PermissionDecision =
   /**
-   * The user decides. `rule` names the rule that wants that; without one, nothing was decided, and the user's earlier
-   * answer for all changes counts.
+   * The user decides. `rule` names the rule that wants that; without one,
+   * nothing was decided, and the user's earlier answer for all changes counts.
    */
   | { readonly case: "ask"; readonly rule?: string }
   /** The call runs; `rule` names the rule that allows it. */
   | { readonly case: "allow"; readonly rule: string }
-  /** The call does not run; `rule` names the rule that denies it, and `reason` explains it to the user. */
+  /**
+   * The call does not run; `rule` names the rule that denies it, and `reason`
+   * explains it to the user.
+   */
   | { readonly case: "deny"; readonly rule: string; readonly reason: string };

@@ -19,7 +19,12 @@ import {
 } from "@devtool/schema";
 import { canonicalJson, defined } from "@devtool/schema/json";
 import { devtoolErrorOf } from "../errors.ts";
-import type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent-call.ts";
+import type {
+  AgentCall,
+  CallOutcome,
+  CallOutput,
+  CallQuestion,
+} from "./agent-call.ts";
 import type { AgentEvent } from "./agent-executor.ts";
 import type { Confirmations } from "./confirmations.ts";
 import { toolFailure } from "./failure.ts";
@@ -33,11 +38,13 @@ export interface TurnReplayOptions {
 }
 
 /**
- * Implements `Turn.say` and `Turn.call` so that an executor can run again from its start.
+ * Implements `Turn.say` and `Turn.call` so that an executor can run again from
+ * its start.
  *
- * When a turn continues after a restart or an answer, the executor runs from the beginning. Text and
- * calls that the log already has for this turn are matched with what the executor does now: text is
- * not sent again, an answered question is not asked again, and a call that ran does not run again.
+ * When a turn continues after a restart or an answer, the executor runs from
+ * the beginning. Text and calls that the log already has for this turn are
+ * matched with what the executor does now: text is not sent again, an answered
+ * question is not asked again, and a call that ran does not run again.
  */
 export class TurnReplay {
   readonly #options: TurnReplayOptions;
@@ -52,7 +59,9 @@ export class TurnReplay {
     this.#options = options;
     const { history } = options.task();
     const start = history.findLastIndex(isPrompt) + 1;
-    const earlier = history.slice(start).filter(({ role }) => role === Role.AGENT);
+    const earlier = history
+      .slice(start)
+      .filter(({ role }) => role === Role.AGENT);
     this.#calls = earlier.flatMap(toolCallsOf);
     this.#text = earlier
       .flatMap(({ parts }) => parts)
@@ -69,19 +78,30 @@ export class TurnReplay {
     }
     // The earlier run was interrupted within this text, or sent another one.
     this.#text = "";
-    yield { case: "text", value: text.startsWith(sent) ? text.slice(sent.length) : text };
+    yield {
+      case: "text",
+      value: text.startsWith(sent) ? text.slice(sent.length) : text,
+    };
   }
 
-  /** Makes a call, or continues the equal call of an earlier run: yields its events, returns how it ended. */
-  async *call(call: AgentCall, signal: AbortSignal): AsyncGenerator<AgentEvent, CallOutcome> {
+  /**
+   * Makes a call, or continues the equal call of an earlier run: yields its
+   * events, returns how it ended.
+   */
+  async *call(
+    call: AgentCall,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, CallOutcome> {
     const { task, confirmations } = this.#options;
     const wanted = canonicalJson(call.args ?? {});
     const index = this.#calls.findIndex(
-      ({ toolName, inputParameters = {} }) => toolName === call.toolName && canonicalJson(inputParameters) === wanted,
+      ({ toolName, inputParameters = {} }) =>
+        toolName === call.toolName && canonicalJson(inputParameters) === wanted,
     );
     const [known] = index < 0 ? [] : this.#calls.splice(index, 1);
-    // A known call may have been answered since the turn began: the task has its present form.
-    // The id of a new call is not that of any other: the task's sequence increases, also over restarts.
+    // A known call may have been answered since the turn began: the task has
+    // its present form. The id of a new call is not that of any other: the
+    // task's sequence increases, also over restarts.
     const made = known
       ? (findToolCall(task(), known.toolCallId) ?? known)
       : newCall(call, `call-${task().sequence}-${++this.#count}`);
@@ -94,18 +114,33 @@ export class TurnReplay {
       : findConfirmation(task(), made.toolCallId);
     if (answer?.selectedOptionId === OPTION_CANCEL) return { case: "declined" };
     const { confirmationRequest: _answered, ...approved } = made;
-    yield { case: "toolCalls", value: [{ call: { ...approved, status: ToolCallStatus.EXECUTING } }] };
-    const finished = await runToEnd(approved, () => call.run(signal, answer), signal);
+    yield {
+      case: "toolCalls",
+      value: [{ call: { ...approved, status: ToolCallStatus.EXECUTING } }],
+    };
+    const finished = await runToEnd(
+      approved,
+      () => call.run(signal, answer),
+      signal,
+    );
     yield { case: "toolCalls", value: [{ call: finished }] };
     return outcomeOf(finished) ?? { case: "declined" };
   }
 }
 
 /** Creates the pending tool call of an `AgentCall`. */
-function newCall({ toolName, args = {}, description, ask }: AgentCall, toolCallId: string): ToolCall {
+function newCall(
+  { toolName, args = {}, description, ask }: AgentCall,
+  toolCallId: string,
+): ToolCall {
   const question: CallQuestion | undefined =
     typeof ask === "string"
-      ? { details: { case: "genericDetails", value: create(GenericDetailsSchema, { description: ask }) } }
+      ? {
+          details: {
+            case: "genericDetails",
+            value: create(GenericDetailsSchema, { description: ask }),
+          },
+        }
       : ask;
   const { details, options = [] } = question ?? {};
   const offered = options.length > 0 ? options : DEFAULT_OPTIONS;
@@ -117,7 +152,12 @@ function newCall({ toolName, args = {}, description, ask }: AgentCall, toolCallI
       status: ToolCallStatus.PENDING,
       inputParameters: structFromJson(args),
       description,
-      confirmationRequest: question && create(ConfirmationRequestSchema, defined({ options: [...offered], details })),
+      confirmationRequest:
+        question &&
+        create(
+          ConfirmationRequestSchema,
+          defined({ options: [...offered], details }),
+        ),
     }),
   );
 }
@@ -128,8 +168,8 @@ const DEFAULT_OPTIONS = [
 ];
 
 /**
- * Runs a call and returns it with its result. A `DevtoolError` is a failed call; other errors, and the
- * signal's reason after an abort, are thrown.
+ * Runs a call and returns it with its result. A `DevtoolError` is a failed
+ * call; other errors, and the signal's reason after an abort, are thrown.
  */
 async function runToEnd(
   call: ToolCall,
@@ -143,13 +183,21 @@ async function runToEnd(
         ? { case: "text", value: output }
         : { case: "structuredData", value: structFromJson(output) };
     const value = create(ToolOutputSchema, { result });
-    return { ...call, status: ToolCallStatus.SUCCEEDED, result: { case: "output", value } };
+    return {
+      ...call,
+      status: ToolCallStatus.SUCCEEDED,
+      result: { case: "output", value },
+    };
   } catch (reason) {
     signal.throwIfAborted();
     const failure = devtoolErrorOf(reason);
     if (!failure) throw reason;
     const value = toolFailure("execution_failed", failure.message);
-    return { ...call, status: ToolCallStatus.FAILED, result: { case: "error", value } };
+    return {
+      ...call,
+      status: ToolCallStatus.FAILED,
+      result: { case: "error", value },
+    };
   }
 }
 
@@ -159,10 +207,14 @@ function outcomeOf({ status, result }: ToolCall): CallOutcome | undefined {
     case ToolCallStatus.CANCELLED:
       return { case: "declined" };
     case ToolCallStatus.FAILED:
-      return { case: "failed", message: result.case === "error" ? result.value.message : "" };
+      return {
+        case: "failed",
+        message: result.case === "error" ? result.value.message : "",
+      };
     case ToolCallStatus.SUCCEEDED: {
       const output = result.case === "output" ? result.value.result : undefined;
-      const isKnown = output?.case === "structuredData" || output?.case === "text";
+      const isKnown =
+        output?.case === "structuredData" || output?.case === "text";
       return { case: "succeeded", output: isKnown ? output.value : "" };
     }
     default:

@@ -27,7 +27,10 @@ export interface DialectOptions {
   readonly about: CardOptions;
   /** The public agent card of the default agent. */
   readonly card: AgentCard;
-  /** The card contents of each agent by name, when clients can choose; empty when there is one agent. */
+  /**
+   * The card contents of each agent by name, when clients can choose; empty
+   * when there is one agent.
+   */
   readonly agents: ReadonlyMap<string, CardOptions>;
   /** The URL at which clients reach the server, without a trailing slash. */
   readonly baseUrl: string;
@@ -45,13 +48,31 @@ export interface DialectOptions {
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Creates the routes of all protocols: A2A 0.3 and 1.0, Gemini CLI's dialect, AG-UI, Connect and gRPC with Codex's queues. All
- * of them require authentication.
+ * Creates the routes of all protocols: A2A 0.3 and 1.0, Gemini CLI's dialect,
+ * AG-UI, Connect and gRPC with Codex's queues. All of them require
+ * authentication.
  */
 export function dialectRoutes(options: DialectOptions): Route[] {
-  const { about, agents, a2a, baseUrl, handler, maxRequestBytes, nextId, onError, shutdown } = options;
+  const {
+    about,
+    agents,
+    a2a,
+    baseUrl,
+    handler,
+    maxRequestBytes,
+    nextId,
+    onError,
+    shutdown,
+  } = options;
   const heartbeats = new Heartbeats(HEARTBEAT_MS);
-  const shared = { handler, heartbeats, maxRequestBytes, nextId, onError, shutdown };
+  const shared = {
+    handler,
+    heartbeats,
+    maxRequestBytes,
+    nextId,
+    onError,
+    shutdown,
+  };
   const a2aV1 = createA2aV1({
     ...shared,
     agents,
@@ -65,7 +86,8 @@ export function dialectRoutes(options: DialectOptions): Route[] {
     nextMessageId: a2a.missingMessageId === "generate" ? nextId : undefined,
   });
 
-  // Gemini CLI's dialect is served at the server's own URL only, which is that of the default agent.
+  // Gemini CLI's dialect is served at the server's own URL only, which is that
+  // of the default agent.
   const geminiCli = new GeminiCliTasks(nextId);
   const turns = new ThreadTurns();
   const { outputModes } = about;
@@ -74,12 +96,22 @@ export function dialectRoutes(options: DialectOptions): Route[] {
     ...about,
     baseUrl,
     otherVersions: [a2aV1.dialect],
-    dialects: [new GeminiCliService({ ...shared, outputModes, tasks: geminiCli })],
+    dialects: [
+      new GeminiCliService({ ...shared, outputModes, tasks: geminiCli }),
+    ],
   });
   const ofNamedAgents = [...agents].flatMap(([agent, own]) => {
     const prefix = agentPath(agent);
-    const a2aV03 = a2aV03Routes({ ...shared, ...own, agent, baseUrl: `${baseUrl}${prefix}` });
-    return routesBelow(prefix, [...a2aV03, ...agUiRoutes({ ...shared, turns, agent })]);
+    const a2aV03 = a2aV03Routes({
+      ...shared,
+      ...own,
+      agent,
+      baseUrl: `${baseUrl}${prefix}`,
+    });
+    return routesBelow(prefix, [
+      ...a2aV03,
+      ...agUiRoutes({ ...shared, turns, agent }),
+    ]);
   });
   return [
     ...ofNamedAgents,
@@ -103,18 +135,25 @@ export function agentPath(name: string): string {
 }
 
 /**
- * Returns a function that reads the extended card in the form of A2A 1.0: the card of the agent that
- * the call is addressed to, or that of the default agent.
+ * Returns a function that reads the extended card in the form of A2A 1.0: the
+ * card of the agent that the call is addressed to, or that of the default
+ * agent.
  */
-function extendedCardReader(options: DialectOptions): (context: HandlerContext) => Promise<CardV1> {
+function extendedCardReader(
+  options: DialectOptions,
+): (context: HandlerContext) => Promise<CardV1> {
   const { handler, card, agents, baseUrl } = options;
   const readers = options.a2a.extendedCard ?? "known";
   const ofDefault = extendedCardOf(handler, card, { baseUrl, readers });
   const byAgent = new Map(
     [...agents].map(([tenant, about]) => {
       const own = agentCard(`${baseUrl}${agentPath(tenant)}`, about);
-      return [tenant, extendedCardOf(handler, own, { baseUrl, readers, tenant })];
+      return [
+        tenant,
+        extendedCardOf(handler, own, { baseUrl, readers, tenant }),
+      ];
     }),
   );
-  return (context) => (byAgent.get(addressedAgent(context)) ?? ofDefault)(context);
+  return (context) =>
+    (byAgent.get(addressedAgent(context)) ?? ofDefault)(context);
 }

@@ -6,7 +6,10 @@ import { type PushEncoding, taskEventEncoding } from "../push/push-format.ts";
 import { PushNotifier } from "../push/push-notifier.ts";
 import { PushRegistrar } from "../push/push-registrar.ts";
 import type { SigningKeys } from "../push/signing-keys.ts";
-import { type PushConfigStore, pushConfigKey } from "../store/push-config-store.ts";
+import {
+  type PushConfigStore,
+  pushConfigKey,
+} from "../store/push-config-store.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
 import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a-v1/push-configs.ts";
@@ -19,11 +22,17 @@ export interface NotificationsOptions {
   readonly configs: PushConfigStore;
   /** Opens the task whose log records that a config has ended. */
   readonly registry: SessionRegistry;
-  /** The leases, changes and inbox of the servers that share the store; undefined when this server has it alone. */
+  /**
+   * The leases, changes and inbox of the servers that share the store;
+   * undefined when this server has it alone.
+   */
   readonly shared: SharedTasks | undefined;
   /** The keys that sign posts. */
   readonly keys: SigningKeys;
-  /** Targets that are allowed although they are not public or not https, as `host:port`. */
+  /**
+   * Targets that are allowed although they are not public or not https, as
+   * `host:port`.
+   */
   readonly pushTargets: readonly string[];
   /** Returns the ports of this server, to which nothing is posted. */
   readonly ownPorts: () => readonly number[];
@@ -41,25 +50,47 @@ export interface Notifications {
   readonly registrar: PushRegistrar;
   /** Posts events to the configs. */
   readonly notifier: PushNotifier;
-  /** Has each task posted for by the server that runs it; undefined when this one has the store alone. */
+  /**
+   * Has each task posted for by the server that runs it; undefined when this
+   * one has the store alone.
+   */
   readonly tasks: TaskPush | undefined;
 }
 
-/** Creates the push notifications of a server. Posting begins with `notifier.start()`. */
-export function createNotifications(options: NotificationsOptions): Notifications {
-  const { store, configs, registry, shared, keys, clock, random, onError, nextId, issuer } = options;
+/**
+ * Creates the push notifications of a server. Posting begins with
+ * `notifier.start()`.
+ */
+export function createNotifications(
+  options: NotificationsOptions,
+): Notifications {
+  const {
+    store,
+    configs,
+    registry,
+    shared,
+    keys,
+    clock,
+    random,
+    onError,
+    nextId,
+    issuer,
+  } = options;
   const fences = new Map<string, bigint>();
   const policy = {
     allowedHosts: options.pushTargets,
     ownPorts: options.ownPorts,
-    allowing: (target: string): string => `--push-target ${target} (push_targets)`,
+    allowing: (target: string): string =>
+      `--push-target ${target} (push_targets)`,
   };
   // Posts contain no secrets of a session's MCP servers (S12).
   const encodings = new Map(
-    ENCODINGS.map(([format, { contentType, encode }]): [PushFormat, PushEncoding] => [
-      format,
-      { contentType, encode: (event) => encode(hideSecretsInEvent(event)) },
-    ]),
+    ENCODINGS.map(
+      ([format, { contentType, encode }]): [PushFormat, PushEncoding] => [
+        format,
+        { contentType, encode: (event) => encode(hideSecretsInEvent(event)) },
+      ],
+    ),
   );
   const notifier = new PushNotifier({
     store,
@@ -69,7 +100,12 @@ export function createNotifications(options: NotificationsOptions): Notification
     encodings,
     onError,
     fenceOf: shared && ((taskId) => fences.get(taskId)),
-    poster: createGuardedPoster({ policy, keys, issuer, now: () => clock.now() }),
+    poster: createGuardedPoster({
+      policy,
+      keys,
+      issuer,
+      now: () => clock.now(),
+    }),
     onEnded: async (subscription, text) => {
       try {
         using held = await registry.get(pushConfigKey(subscription).taskId);
@@ -79,9 +115,16 @@ export function createNotifications(options: NotificationsOptions): Notification
       }
     },
   });
-  const tasks = shared && new TaskPush({ notifier, registry, shared, fences, onError });
+  const tasks =
+    shared && new TaskPush({ notifier, registry, shared, fences, onError });
   if (tasks) registry.accompany(tasks);
-  const registrar = new PushRegistrar({ configs, notifier: tasks ?? notifier, encodings, policy, nextId });
+  const registrar = new PushRegistrar({
+    configs,
+    notifier: tasks ?? notifier,
+    encodings,
+    policy,
+    nextId,
+  });
   return { notifier, tasks, registrar };
 }
 

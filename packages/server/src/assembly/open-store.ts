@@ -7,8 +7,9 @@ import { SqliteTaskStore } from "../store/sqlite-task-store.ts";
 import type { ServerStore } from "../store/task-store.ts";
 
 /**
- * Opens the store of a server: the one of its options, or a SQLite file in the data directory, which it creates when it is
- * missing, or memory without a data directory.
+ * Opens the store of a server: the one of its options, or a SQLite file in the
+ * data directory, which it creates when it is missing, or memory without a data
+ * directory.
  */
 export async function openStore({
   dataDirectory,
@@ -20,7 +21,8 @@ export async function openStore({
   const path = resolve(dataDirectory, taskFile);
   failpoint("devtool:store.make.before");
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  // Creates the file with its mode; SQLite copies the mode to the files that it creates beside it.
+  // Creates the file with its mode; SQLite copies the mode to the files that it
+  // creates beside it.
   await (await openFile(path, "a", 0o600)).close();
   failpoint("devtool:store.make.after");
   return SqliteTaskStore.open(path);

@@ -3,8 +3,8 @@ import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { devtoolErrorOf } from "../errors.ts";
 
 /**
- * Wraps a factory of executors so that their unexpected errors reach the operator's log. Clients see
- * "internal error" for them.
+ * Wraps a factory of executors so that their unexpected errors reach the
+ * operator's log. Clients see "internal error" for them.
  */
 export function reportedExecutors(
   create: (task: Task) => AgentExecutor,

@@ -15,7 +15,14 @@ import { agentPath, type DialectOptions, dialectRoutes } from "./dialects.ts";
 export interface ServerRoutesOptions
   extends Pick<
     DialectOptions,
-    "handler" | "browsers" | "baseUrl" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"
+    | "handler"
+    | "browsers"
+    | "baseUrl"
+    | "maxRequestBytes"
+    | "a2a"
+    | "shutdown"
+    | "nextId"
+    | "onError"
   > {
   /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
@@ -23,9 +30,15 @@ export interface ServerRoutesOptions
   readonly pushNotifications: boolean;
   /** The description of the default agent. */
   readonly about: About;
-  /** The description of each agent by name, when clients can choose; empty when there is one agent. */
+  /**
+   * The description of each agent by name, when clients can choose; empty when
+   * there is one agent.
+   */
   readonly agents: ReadonlyMap<string, About>;
-  /** The time when the server started, which is when its agent cards last changed. */
+  /**
+   * The time when the server started, which is when its agent cards last
+   * changed.
+   */
   readonly startedAt: Date;
   /** The keys that sign agent cards and notifications. */
   readonly keys: SigningKeys;
@@ -35,28 +48,58 @@ export interface ServerRoutesOptions
   readonly prove: (challenge: Uint8Array) => Uint8Array;
   /** Pages for web browsers. Default: none. */
   readonly site?: StaticSite | undefined;
-  /** The URL to which the site's pages at other names of loopback lead. Default: they are served there, too. */
+  /**
+   * The URL to which the site's pages at other names of loopback lead. Default:
+   * they are served there, too.
+   */
   readonly siteUrl?: string | undefined;
   /** The ways to authenticate that agent cards list. */
   readonly security: SecurityOptions;
 }
 
-/** Creates all routes of a server. The first route that matches a request handles it. */
+/**
+ * Creates all routes of a server. The first route that matches a request
+ * handles it.
+ */
 export function serverRoutes(options: ServerRoutesOptions): Route[] {
-  const { baseUrl, keys, extensionRequired, pushNotifications, security, startedAt } = options;
-  const inAllCards = { version: VERSION, extensionRequired, pushNotifications, security };
+  const {
+    baseUrl,
+    keys,
+    extensionRequired,
+    pushNotifications,
+    security,
+    startedAt,
+  } = options;
+  const inAllCards = {
+    version: VERSION,
+    extensionRequired,
+    pushNotifications,
+    security,
+  };
   const about = { ...options.about, ...inAllCards };
-  const agents = new Map([...options.agents].map(([name, own]) => [name, { ...own, ...inAllCards }]));
+  const agents = new Map(
+    [...options.agents].map(([name, own]) => [name, { ...own, ...inAllCards }]),
+  );
   const card = agentCard(baseUrl, about);
   const published = {
     baseUrl,
     modified: startedAt,
     unversioned: options.a2a.unversionedCard ?? "hybrid",
-    key: async () => ({ ...(await keys.current()), jwksUrl: `${baseUrl}${JWKS_PATH}` }),
+    key: async () => ({
+      ...(await keys.current()),
+      jwksUrl: `${baseUrl}${JWKS_PATH}`,
+    }),
   };
   const agentCardRoutes = [...agents].flatMap(([tenant, own]) => {
     const prefix = agentPath(tenant);
-    return routesBelow(prefix, cardRoutes({ ...published, card: agentCard(`${baseUrl}${prefix}`, own), tenant }));
+    return routesBelow(
+      prefix,
+      cardRoutes({
+        ...published,
+        card: agentCard(`${baseUrl}${prefix}`, own),
+        tenant,
+      }),
+    );
   });
   return [
     ...healthRoutes({ problem: options.problem, prove: options.prove }),

@@ -17,7 +17,11 @@ import type { Clock } from "../push/clock.ts";
 import { keyFile } from "../push/key-file.ts";
 import { ObservedTaskStore } from "../push/observed-task-store.ts";
 import { SigningKeys } from "../push/signing-keys.ts";
-import { limitsWithDefaults, type ServerLimits, type ServerSettings } from "../server-options.ts";
+import {
+  limitsWithDefaults,
+  type ServerLimits,
+  type ServerSettings,
+} from "../server-options.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
 import { InboxWorker } from "../task/inbox-worker.ts";
@@ -33,7 +37,10 @@ import type { ServedAgents } from "./served-agents.ts";
 export interface Place {
   /** The URL at which clients reach the server, without a trailing slash. */
   readonly publicUrl: string;
-  /** Returns the ports of the server that are known so far. Agents and notifications must not reach them. */
+  /**
+   * Returns the ports of the server that are known so far. Agents and
+   * notifications must not reach them.
+   */
   readonly ownPorts: () => readonly number[];
 }
 
@@ -48,22 +55,32 @@ export interface Surroundings extends Place {
   readonly onError: (reason: unknown) => void;
 }
 
-/** A server without its transports: its tasks, its agents and the handler of requests. */
+/**
+ * A server without its transports: its tasks, its agents and the handler of
+ * requests.
+ */
 export interface ServerCore extends AsyncDisposable {
   readonly store: TaskStore;
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
-  /** Posts events to webhooks. Where servers share the store, each posts for the tasks that it runs. */
+  /**
+   * Posts events to webhooks. Where servers share the store, each posts for the
+   * tasks that it runs.
+   */
   readonly notifications: Notifications;
   readonly keys: SigningKeys;
-  /** Ends the agents, and lets the other servers of a shared store take over the tasks at once. The registry must be stopped. */
+  /**
+   * Ends the agents, and lets the other servers of a shared store take over the
+   * tasks at once. The registry must be stopped.
+   */
   handOver(): Promise<void>;
 }
 
 /**
- * Opens the store and the agents, and resumes the tasks that the last stop interrupted. When one of
- * them fails, closes those that are open and throws the error.
+ * Opens the store and the agents, and resumes the tasks that the last stop
+ * interrupted. When one of them fails, closes those that are open and throws
+ * the error.
  */
 export async function openCore(
   agents: ServedAgents,
@@ -75,9 +92,17 @@ export async function openCore(
   const now = (): Date => new Date(clock.now());
   const opened = await openStore(options);
   const store = new ObservedTaskStore(opened);
-  const createExecutor = reportedExecutors((task) => agents.createExecutor(task), onError);
+  const createExecutor = reportedExecutors(
+    (task) => agents.createExecutor(task),
+    onError,
+  );
   const { retryWindowMs = 10 * 60_000 } = options;
-  const messages = new RecordedMessages({ store, now, retryWindowMs, shared: opened.shared });
+  const messages = new RecordedMessages({
+    store,
+    now,
+    retryWindowMs,
+    shared: opened.shared,
+  });
   const copied = opened.shared && messages;
   const registry = new SessionRegistry({
     store,
@@ -87,14 +112,39 @@ export async function openCore(
     shared: opened.shared,
     assertReachable: (path) => assertReachable(path, rootsOf(options)),
   });
-  const ownKeys = dataDirectory === undefined ? undefined : keyFile(join(dataDirectory, "signing-keys.json"));
+  const ownKeys =
+    dataDirectory === undefined
+      ? undefined
+      : keyFile(join(dataDirectory, "signing-keys.json"));
   const { shared, pushConfigs: configs } = opened;
-  const keys = new SigningKeys({ now: clock.now, storage: shared?.keys ?? ownKeys });
-  const posting = { store, configs, registry, shared, keys, pushTargets, ownPorts, clock, random, nextId, onError };
+  const keys = new SigningKeys({
+    now: clock.now,
+    storage: shared?.keys ?? ownKeys,
+  });
+  const posting = {
+    store,
+    configs,
+    registry,
+    shared,
+    keys,
+    pushTargets,
+    ownPorts,
+    clock,
+    random,
+    nextId,
+    onError,
+  };
   const notifications = createNotifications({ ...posting, issuer: publicUrl });
   store.observe((taskId) => notifications.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
-  const handler = createHandlers(agents, options, { registry, store, messages, notifications, limits, nextId });
+  const handler = createHandlers(agents, options, {
+    registry,
+    store,
+    messages,
+    notifications,
+    limits,
+    nextId,
+  });
   const closing = new AbortController();
   let inbox: InboxWorker | undefined;
   const dispose = async (): Promise<void> => {
@@ -113,7 +163,12 @@ export async function openCore(
       }),
     );
     await registry.recover(onError);
-    if (shared) inbox = joinFleet(shared, { registry, notifications, clock, onError }, closing.signal);
+    if (shared)
+      inbox = joinFleet(
+        shared,
+        { registry, notifications, clock, onError },
+        closing.signal,
+      );
   } catch (reason) {
     await dispose();
     throw reason;
@@ -125,10 +180,22 @@ export async function openCore(
     await agents[Symbol.asyncDispose]();
     await shared.leases.giveUp();
   };
-  return { store, registry, handler, limits, notifications, keys, handOver, [Symbol.asyncDispose]: dispose };
+  return {
+    store,
+    registry,
+    handler,
+    limits,
+    notifications,
+    keys,
+    handOver,
+    [Symbol.asyncDispose]: dispose,
+  };
 }
 
-/** Takes the requests that other servers of a store receive, and, until the signal aborts, the tasks of those that have ended. */
+/**
+ * Takes the requests that other servers of a store receive, and, until the
+ * signal aborts, the tasks of those that have ended.
+ */
 function joinFleet(
   shared: SharedTasks,
   {
@@ -136,7 +203,8 @@ function joinFleet(
     notifications,
     clock,
     onError,
-  }: Pick<ServerCore, "registry" | "notifications"> & Pick<Surroundings, "clock" | "onError">,
+  }: Pick<ServerCore, "registry" | "notifications"> &
+    Pick<Surroundings, "clock" | "onError">,
   signal: AbortSignal,
 ): InboxWorker {
   const inbox = new InboxWorker({
@@ -170,7 +238,12 @@ interface HandlerParts {
 /** Creates the handler of all requests, with the callers' rights checked. */
 function createHandlers(
   agents: ServedAgents,
-  { workspace, workspaceRoots, dataDirectory, clientMcpServers = "http" }: ServerSettings,
+  {
+    workspace,
+    workspaceRoots,
+    dataDirectory,
+    clientMcpServers = "http",
+  }: ServerSettings,
   { registry, store, messages, notifications, limits, nextId }: HandlerParts,
 ): RequestHandler {
   const registrar = notifications.registrar;
@@ -187,14 +260,17 @@ function createHandlers(
     resolveAgent: (name) => agents.resolve(name),
     assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
     assertChange: (settings) => agents.assertChange(settings),
-    assertOptions: (settings, conversation) => agents.assertOptions(settings, conversation),
+    assertOptions: (settings, conversation) =>
+      agents.assertOptions(settings, conversation),
     assertTurn: (agent, turn) => agents.assertTurn(agent, turn),
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
   return guardedHandler({
     streams,
     tasks: createTaskHandler(exchanges, store, streams, registrar),
-    commands: createCommandHandler(exchanges, (name) => agents.commandsOf(name)),
+    commands: createCommandHandler(exchanges, (name) =>
+      agents.commandsOf(name),
+    ),
     push: createPushHandler(exchanges, registrar),
     audit: createAuditHandler(store),
     agents: createAgentListHandler({
@@ -203,14 +279,23 @@ function createHandlers(
       workspaceRoots: workspaceRoots ?? [],
       modelsOf: (name, signal) => agents.modelsOf(name, signal),
     }),
-    workspaces: createWorkspaceHandler(exchanges, (task) => agents.agentOf(task)),
-    offers: createOffersHandler(exchanges, (task, signal) => agents.offersOf(task, signal)),
+    workspaces: createWorkspaceHandler(exchanges, (task) =>
+      agents.agentOf(task),
+    ),
+    offers: createOffersHandler(exchanges, (task, signal) =>
+      agents.offersOf(task, signal),
+    ),
   });
 }
 
 /** Returns the services that the agents of a server get. */
 function agentServices(
-  { workspace, workspaceRoots = [], dataDirectory, clientMcpServers = "http" }: ServerSettings,
+  {
+    workspace,
+    workspaceRoots = [],
+    dataDirectory,
+    clientMcpServers = "http",
+  }: ServerSettings,
   { clock, nextId, ownPorts, onNotice }: Surroundings,
   kept: Pick<AgentServices, "conversations" | "approvals">,
 ): AgentServices {

@@ -13,15 +13,20 @@ export interface TaskPushOptions {
   readonly notifier: PushNotifier;
   readonly registry: SessionRegistry;
   readonly shared: SharedTasks;
-  /** The fences under which this server has tasks, by their ids. The notifier posts for these. */
+  /**
+   * The fences under which this server has tasks, by their ids. The notifier
+   * posts for these.
+   */
   readonly fences: Map<string, bigint>;
   readonly onError: (reason: unknown) => void;
 }
 
 /**
- * Has the events of each task posted by the server that runs it, where several share a store.
+ * Has the events of each task posted by the server that runs it, where several
+ * share a store.
  *
- * A task is posted for from when this server has opened it until it loses the lease, and stays open while something is left to post.
+ * A task is posted for from when this server has opened it until it loses the
+ * lease, and stays open while something is left to post.
  */
 export class TaskPush implements TaskCompanion, Pick<PushNotifier, "changed"> {
   readonly #options: TaskPushOptions;
@@ -46,12 +51,21 @@ export class TaskPush implements TaskCompanion, Pick<PushNotifier, "changed"> {
     notifier.abandon(taskId).catch(onError);
   }
 
-  /** Applies a config that was stored, replaced or deleted, at the server that runs the task. */
+  /**
+   * Applies a config that was stored, replaced or deleted, at the server that
+   * runs the task.
+   */
   async changed({ taskId, configId }: PushConfigKey): Promise<void> {
     const { registry, shared } = this.#options;
     using own = await registry.own(taskId);
     if (own) return this.take(own.session, configId);
-    await askOwner(shared, taskId, create(InboxRequestSchema, { request: { case: "pushConfig", value: configId } }));
+    await askOwner(
+      shared,
+      taskId,
+      create(InboxRequestSchema, {
+        request: { case: "pushConfig", value: configId },
+      }),
+    );
   }
 
   /** Applies a config of a task that this server runs. */

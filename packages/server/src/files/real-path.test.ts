@@ -1,4 +1,11 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -27,22 +34,31 @@ describe("the real path of a path that a client names", () => {
     ["missing/..", undefined],
     ["file", undefined],
     ["file/..", undefined],
-  ])("is that of the system, for a workspace and for the directory of a turn alike: %s", (path, real) => {
-    const named = `${root}/workspace/${path}`;
-    const expected = real === undefined ? undefined : join(root, real);
-    expect(directoryAt(realPath(named))).toBe(expected);
-    expect(turnDirectoryAt(named)).toBe(expected);
-  });
+  ])(
+    "is that of the system, for a workspace and for the directory of a turn alike: %s",
+    (path, real) => {
+      const named = `${root}/workspace/${path}`;
+      const expected = real === undefined ? undefined : join(root, real);
+      expect(directoryAt(realPath(named))).toBe(expected);
+      expect(turnDirectoryAt(named)).toBe(expected);
+    },
+  );
 
   it("of a text that is empty or no path is undefined", () => {
     for (const path of ["", "\0"]) expect(realPath(path)).toBeUndefined();
   });
 
-  /** Returns where a turn works that names a directory; undefined when that is refused. */
+  /**
+   * Returns where a turn works that names a directory; undefined when that is
+   * refused.
+   */
   function turnDirectoryAt(workingDirectory: string): string | undefined {
     const task = create(TaskSchema, { settings: { workspacePath: root } });
     try {
-      return turnDirectory(task, create(MessageSchema, { turnSettings: { workingDirectory } }));
+      return turnDirectory(
+        task,
+        create(MessageSchema, { turnSettings: { workingDirectory } }),
+      );
     } catch {
       return undefined;
     }

@@ -1,8 +1,10 @@
 import { realpathSync, statSync } from "node:fs";
 
 /**
- * Returns the real path of a path; undefined when nothing is there, as for an empty path. A link is followed before a `..`
- * behind it, as the system does. Synchronous, because the call takes microseconds, less than a round trip through a thread.
+ * Returns the real path of a path; undefined when nothing is there, as for an
+ * empty path. A link is followed before a `..` behind it, as the system does.
+ * Synchronous, because the call takes microseconds, less than a round trip
+ * through a thread.
  */
 export function realPath(path: string): string | undefined {
   if (path === "") return undefined;
@@ -15,6 +17,7 @@ export function realPath(path: string): string | undefined {
 
 /** Returns a real path when it is a directory, otherwise undefined. */
 export function directoryAt(real: string | undefined): string | undefined {
-  const found = real === undefined ? undefined : statSync(real, { throwIfNoEntry: false });
+  const found =
+    real === undefined ? undefined : statSync(real, { throwIfNoEntry: false });
   return found?.isDirectory() ? real : undefined;
 }

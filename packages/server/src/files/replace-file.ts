@@ -4,21 +4,29 @@ import { basename, dirname, join } from "node:path";
 import { failpoint } from "../failpoint.ts";
 import { isOtherProcess } from "../other-process.ts";
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } =
+  constants;
 
 /**
- * Replaces the content of a file, or creates the file. After a crash the file has the old content or
- * the new one, and the new one once the promise has resolved.
+ * Replaces the content of a file, or creates the file. After a crash the file
+ * has the old content or the new one, and the new one once the promise has
+ * resolved.
  *
- * Writes a temporary file beside the target with exactly the given mode, syncs it, renames it over the
- * target and syncs the directory. A symbolic link at the target is replaced, not followed. Temporary
- * files that crashed processes left are removed. When it fails, the target is unchanged and the error of
- * the system call is thrown.
+ * Writes a temporary file beside the target with exactly the given mode, syncs
+ * it, renames it over the target and syncs the directory. A symbolic link at
+ * the target is replaced, not followed. Temporary files that crashed processes
+ * left are removed. When it fails, the target is unchanged and the error of the
+ * system call is thrown.
  *
- * Several processes may replace one file at the same time, and the last rename wins. Within a process,
- * the caller must wait for one replacement of a file before it starts the next.
+ * Several processes may replace one file at the same time, and the last rename
+ * wins. Within a process, the caller must wait for one replacement of a file
+ * before it starts the next.
  */
-export async function replaceFile(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
+export async function replaceFile(
+  path: string,
+  content: string | Uint8Array,
+  mode = 0o600,
+): Promise<void> {
   const directory = dirname(path);
   const prefix = `.${basename(path)}.`;
   failpoint("devtool:file.write.before");
@@ -29,7 +37,11 @@ export async function replaceFile(path: string, content: string | Uint8Array, mo
   }
   const temporary = join(directory, `${prefix}${process.pid}${SUFFIX}`);
   try {
-    await using file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    await using file = await open(
+      temporary,
+      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+      mode,
+    );
     // The mode of `open` is subject to the umask.
     await file.chmod(mode);
     await file.writeFile(content);

@@ -9,20 +9,33 @@ import { assertKnown } from "./caller.ts";
 export interface AgentListing {
   /** The agents of the server, the default one first. */
   readonly agents: readonly MessageInitShape<typeof ListedAgentSchema>[];
-  /** The workspace of sessions that name none; empty when each must name one. */
+  /**
+   * The workspace of sessions that name none; empty when each must name one.
+   */
   readonly workspace: string;
   readonly workspaceRoots: readonly string[];
-  /** Lists the models of an agent; an empty name stands for the default agent. */
-  readonly modelsOf: (agent: string, signal: AbortSignal) => Promise<readonly OfferedModel[]>;
+  /**
+   * Lists the models of an agent; an empty name stands for the default agent.
+   */
+  readonly modelsOf: (
+    agent: string,
+    signal: AbortSignal,
+  ) => Promise<readonly OfferedModel[]>;
 }
 
 /** Maximum number of models that are listed. */
 const MAX_MODELS = 1000;
 
-/** Time in milliseconds within which an agent must list its models: some have to be started for that. */
+/**
+ * Time in milliseconds within which an agent must list its models: some have to
+ * be started for that.
+ */
 const MODELS_TIMEOUT_MS = 45_000;
 
-/** Creates the handler of `AgentListService`: what clients can start sessions with. */
+/**
+ * Creates the handler of `AgentListService`: what clients can start sessions
+ * with.
+ */
 export function createAgentListHandler({
   agents,
   workspace,
@@ -32,22 +45,33 @@ export function createAgentListHandler({
   return {
     listAgents(_request, context) {
       assertKnown(context);
-      return { agents: [...agents], workspace, workspaceRoots: [...workspaceRoots] };
+      return {
+        agents: [...agents],
+        workspace,
+        workspaceRoots: [...workspaceRoots],
+      };
     },
     async listModels({ agent }, context) {
       assertKnown(context);
       const late = AbortSignal.timeout(MODELS_TIMEOUT_MS);
-      const models = await modelsOf(agent, AbortSignal.any([context.signal, late])).catch((reason: unknown) => {
+      const models = await modelsOf(
+        agent,
+        AbortSignal.any([context.signal, late]),
+      ).catch((reason: unknown) => {
         if (!late.aborted) throw reason;
         const problem = `the agent did not list its models within ${MODELS_TIMEOUT_MS} ms`;
-        throw new DevtoolError(problem, Code.DeadlineExceeded, { cause: reason });
+        throw new DevtoolError(problem, Code.DeadlineExceeded, {
+          cause: reason,
+        });
       });
       return {
-        models: models.slice(0, MAX_MODELS).map(({ name, displayName = "", contextWindowTokens = 0 }) => ({
-          name,
-          displayName,
-          contextWindowTokens: BigInt(contextWindowTokens),
-        })),
+        models: models
+          .slice(0, MAX_MODELS)
+          .map(({ name, displayName = "", contextWindowTokens = 0 }) => ({
+            name,
+            displayName,
+            contextWindowTokens: BigInt(contextWindowTokens),
+          })),
       };
     },
   };

@@ -17,10 +17,20 @@ const signal = AbortSignal.timeout(60_000);
 describe("an answer without a task id (TOOL-5)", () => {
   it("finds the one session of its task, even when more tasks ask than stay open", async () => {
     const store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({ store, createExecutor: asking, now: () => new Date() });
-    for (let index = 0; index < 300; index++) await askIn(registry, `t${index}`);
-    const answer = create(ToolCallConfirmationSchema, { toolCallId: "call-of-t299" });
-    using found = await findAsking({ registry, store }, [answer], { contextId: "", principal: "p" });
+    await using registry = new SessionRegistry({
+      store,
+      createExecutor: asking,
+      now: () => new Date(),
+    });
+    for (let index = 0; index < 300; index++)
+      await askIn(registry, `t${index}`);
+    const answer = create(ToolCallConfirmationSchema, {
+      toolCallId: "call-of-t299",
+    });
+    using found = await findAsking({ registry, store }, [answer], {
+      contextId: "",
+      principal: "p",
+    });
     expect(found.session.task.id).toBe("t299");
     using again = await registry.get("t299");
     expect(again?.session).toBe(found.session);
@@ -28,10 +38,17 @@ describe("an answer without a task id (TOOL-5)", () => {
 });
 
 async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
-  const created = create(TaskCreatedSchema, { principal: "p", message: { messageId: taskId } });
+  const created = create(TaskCreatedSchema, {
+    principal: "p",
+    message: { messageId: taskId },
+  });
   using held = await registry.create(
     taskId,
-    { contextId: `context-of-${taskId}`, extensionActive: true, agentSessionId: "" },
+    {
+      contextId: `context-of-${taskId}`,
+      extensionActive: true,
+      agentSessionId: "",
+    },
     created,
   );
   let asked = 0;
@@ -43,7 +60,11 @@ async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
 }
 
 /** An agent that asks the user about a call and ends its turn. */
-function asking({ history }: { readonly history: readonly { readonly messageId: string }[] }): AgentExecutor {
+function asking({
+  history,
+}: {
+  readonly history: readonly { readonly messageId: string }[];
+}): AgentExecutor {
   return {
     modelFor: () => "",
     async *execute(): AsyncIterable<AgentEvent> {
@@ -53,7 +74,10 @@ function asking({ history }: { readonly history: readonly { readonly messageId: 
         confirmationRequest: { options: [{ id: "proceed_once", name: "Yes" }] },
       });
       yield { case: "toolCalls", value: [{ call }] };
-      yield { case: "end", value: { state: TaskState.INPUT_REQUIRED, text: "" } };
+      yield {
+        case: "end",
+        value: { state: TaskState.INPUT_REQUIRED, text: "" },
+      };
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

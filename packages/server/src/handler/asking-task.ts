@@ -28,14 +28,18 @@ interface Sessions {
   readonly store: TaskStore;
 }
 
-/** The maximum number of waiting tasks that are searched for the one that an answer belongs to. */
+/**
+ * The maximum number of waiting tasks that are searched for the one that an
+ * answer belongs to.
+ */
 const MAX_SEARCHED = 500;
 
 /**
- * Finds the task that asks the questions of some answers, for a message that names no task (TOOL-5).
+ * Finds the task that asks the questions of some answers, for a message that
+ * names no task (TOOL-5).
  *
- * Throws `Code.InvalidArgument` when no task of the principal asks them, or more than one does; the
- * error lists those that do.
+ * Throws `Code.InvalidArgument` when no task of the principal asks them, or
+ * more than one does; the error lists those that do.
  */
 export async function findAsking(
   { registry, store }: Sessions,
@@ -46,7 +50,8 @@ export async function findAsking(
   for await (const taskId of waitingTasks(store, place)) {
     let task: Task | undefined;
     try {
-      // Reads logs without opening sessions: with many tasks, opening one could close another that was found before.
+      // Reads logs without opening sessions: with many tasks, opening one could
+      // close another that was found before.
       task = await readTask(store, taskId);
     } catch (reason) {
       // A task whose log is damaged can ask nothing.
@@ -59,20 +64,33 @@ export async function findAsking(
     if (asksAll) matching.push(taskId);
   }
   const [only = "", ...others] = matching;
-  const held = only !== "" && others.length === 0 ? await registry.get(only) : undefined;
+  const held =
+    only !== "" && others.length === 0 ? await registry.get(only) : undefined;
   if (held) return held;
   const ids = answers.map(({ toolCallId }) => quoted(toolCallId)).join(", ");
-  const where = place.contextId === "" ? "" : ` in context ${quoted(place.contextId)}`;
+  const where =
+    place.contextId === "" ? "" : ` in context ${quoted(place.contextId)}`;
   if (others.length === 0) {
     const problem = `is missing, and no task asks about tool call ${ids}${where}`;
-    throw invalid("task_id", "", problem, "name the task whose question is answered");
+    throw invalid(
+      "task_id",
+      "",
+      problem,
+      "name the task whose question is answered",
+    );
   }
   const problem = `is missing, and several tasks ask about tool call ${ids}${where}`;
   throw invalid("task_id", "", problem, `name one of ${matching.join(", ")}`);
 }
 
-/** Yields the ids of the tasks that wait for their user, the last changed first, up to `MAX_SEARCHED` plus a page. */
-async function* waitingTasks(store: TaskStore, { contextId, principal }: Place): AsyncIterable<string> {
+/**
+ * Yields the ids of the tasks that wait for their user, the last changed first,
+ * up to `MAX_SEARCHED` plus a page.
+ */
+async function* waitingTasks(
+  store: TaskStore,
+  { contextId, principal }: Place,
+): AsyncIterable<string> {
   let cursor: string | undefined;
   let count = 0;
   do {
@@ -90,8 +108,9 @@ async function* waitingTasks(store: TaskStore, { contextId, principal }: Place):
 }
 
 /**
- * Throws `Code.InvalidArgument` for a data part that looks like an answer to a task that asks, but is
- * not a valid one (TOOL-5). Other data parts are accepted.
+ * Throws `Code.InvalidArgument` for a data part that looks like an answer to a
+ * task that asks, but is not a valid one (TOOL-5). Other data parts are
+ * accepted.
  */
 export function assertNoBrokenAnswers({ parts }: Message, task: Task): void {
   if (awaitedToolCalls(task).length === 0) return;
@@ -101,7 +120,11 @@ export function assertNoBrokenAnswers({ parts }: Message, task: Task): void {
       assertNoBrokenAnswer(content.value, `message.parts[${index}].data`);
     } catch (reason) {
       if (!(reason instanceof WireError)) throw reason;
-      throw invalid(reason.field, reason.value, reason.message.slice(reason.field.length).trim());
+      throw invalid(
+        reason.field,
+        reason.value,
+        reason.message.slice(reason.field.length).trim(),
+      );
     }
   }
 }

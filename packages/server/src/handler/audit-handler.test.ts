@@ -1,7 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { createClient, createRouterTransport } from "@connectrpc/connect";
-import { type AuditRecord, AuditRecordSchema, AuditService } from "@devtool/schema";
+import {
+  type AuditRecord,
+  AuditRecordSchema,
+  AuditService,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { createAuditHandler } from "./audit-handler.ts";
@@ -13,14 +17,18 @@ describe("the audit log, read for one task", () => {
     const { client } = await serveRecords();
     const turns = countTurns();
     const found = await Array.fromAsync(client.readAudit({ taskId: "mine" }));
-    expect(found.map(({ record }) => record?.number)).toEqual([BigInt(RECORDS)]);
+    expect(found.map(({ record }) => record?.number)).toEqual([
+      BigInt(RECORDS),
+    ]);
     expect(turns.stop()).toBeGreaterThan(10);
   });
 
   it("is not read on for a client that has gone, even if it has no record for it", async () => {
     const { client, store } = await serveRecords();
     const leave = new AbortController();
-    const reading = Array.fromAsync(client.readAudit({ taskId: "unknown" }, { signal: leave.signal }));
+    const reading = Array.fromAsync(
+      client.readAudit({ taskId: "unknown" }, { signal: leave.signal }),
+    );
     await store.begun.promise;
     leave.abort();
     await expect(reading).rejects.toThrow();
@@ -46,9 +54,16 @@ function countTurns(): { stop(): number } {
 
 async function serveRecords() {
   const store = new CountingStore();
-  const others = Array.from({ length: RECORDS - 1 }, () => create(AuditRecordSchema, { taskId: "other" }));
-  await store.append([], [...others, create(AuditRecordSchema, { taskId: "mine" })]);
-  const transport = createRouterTransport(({ service }) => service(AuditService, createAuditHandler(store)));
+  const others = Array.from({ length: RECORDS - 1 }, () =>
+    create(AuditRecordSchema, { taskId: "other" }),
+  );
+  await store.append(
+    [],
+    [...others, create(AuditRecordSchema, { taskId: "mine" })],
+  );
+  const transport = createRouterTransport(({ service }) =>
+    service(AuditService, createAuditHandler(store)),
+  );
   return { client: createClient(AuditService, transport), store };
 }
 

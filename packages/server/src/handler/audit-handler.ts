@@ -3,11 +3,19 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuditService } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 
-/** The number of records of other tasks after which the event loop does other work, and the reading ends if the client has gone. */
+/**
+ * The number of records of other tasks after which the event loop does other
+ * work, and the reading ends if the client has gone.
+ */
 const RECORDS_PER_TURN = 256;
 
-/** Creates the handler of `AuditService`: clients read the audit log and verify its chain themselves. */
-export function createAuditHandler(store: TaskStore): ServiceImpl<typeof AuditService> {
+/**
+ * Creates the handler of `AuditService`: clients read the audit log and verify
+ * its chain themselves.
+ */
+export function createAuditHandler(
+  store: TaskStore,
+): ServiceImpl<typeof AuditService> {
   return {
     async *readAudit({ afterNumber, taskId }, { signal }) {
       let leftOut = 0;

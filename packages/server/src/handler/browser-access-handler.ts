@@ -13,14 +13,22 @@ import {
 } from "./caller.ts";
 import { assertLabel } from "./name-limit.ts";
 
-/** Creates the handler of `BrowserAccessService`, which lets web browsers in. */
-export function createBrowserAccessHandler(sessions: BrowserSessions): ServiceImpl<typeof BrowserAccessService> {
+/**
+ * Creates the handler of `BrowserAccessService`, which lets web browsers in.
+ */
+export function createBrowserAccessHandler(
+  sessions: BrowserSessions,
+): ServiceImpl<typeof BrowserAccessService> {
   return {
     createAccessCode({ label }, context) {
       assertKnown(context);
       if (context.values.get(browserSessionKey) !== "") {
         const remedy = 'run "devtool console" where the server runs';
-        throw new DevtoolError("a browser session cannot let others in", Code.PermissionDenied, { remedy });
+        throw new DevtoolError(
+          "a browser session cannot let others in",
+          Code.PermissionDenied,
+          { remedy },
+        );
       }
       assertLabel("label", label);
       const caller = {
@@ -33,7 +41,9 @@ export function createBrowserAccessHandler(sessions: BrowserSessions): ServiceIm
       return { code, expireTime: timestampFromMs(expireMs) };
     },
     redeemAccessCode: ({ code }) => sessions.redeem(code),
-    listBrowserSessions: (_request, context) => ({ sessions: sessions.list(callerOf(context)) }),
+    listBrowserSessions: (_request, context) => ({
+      sessions: sessions.list(callerOf(context)),
+    }),
     async revokeBrowserSession({ id }, context) {
       await sessions.revoke(callerOf(context), id);
       return {};

@@ -9,21 +9,33 @@ const HOUR_MS = 60 * MINUTE_MS;
 describe("browser sessions", () => {
   it("redeem a code until a minute has passed, and once", async () => {
     const { sessions, pass } = await open();
-    const [used, late] = [sessions.createCode(OPERATOR, ""), sessions.createCode(OPERATOR, "")];
+    const [used, late] = [
+      sessions.createCode(OPERATOR, ""),
+      sessions.createCode(OPERATOR, ""),
+    ];
     pass(MINUTE_MS - 1);
     await sessions.redeem(used.code);
-    await expect(sessions.redeem(used.code)).rejects.toMatchObject({ code: Code.Unauthenticated });
+    await expect(sessions.redeem(used.code)).rejects.toMatchObject({
+      code: Code.Unauthenticated,
+    });
     pass(1);
-    await expect(sessions.redeem(late.code)).rejects.toMatchObject({ code: Code.Unauthenticated });
+    await expect(sessions.redeem(late.code)).rejects.toMatchObject({
+      code: Code.Unauthenticated,
+    });
   });
 
   it("end after 12 hours, with the connections that are open", async () => {
     const { sessions, pass } = await open();
-    const { token } = await sessions.redeem(sessions.createCode(OPERATOR, "").code);
+    const { token } = await sessions.redeem(
+      sessions.createCode(OPERATOR, "").code,
+    );
     const connection = new FakeConnection();
     sessions.hold(token, connection);
     pass(12 * HOUR_MS - 1);
-    expect(sessions.callerOf(token)).toMatchObject({ principal: OPERATOR.principal, rights: OPERATOR.rights });
+    expect(sessions.callerOf(token)).toMatchObject({
+      principal: OPERATOR.principal,
+      rights: OPERATOR.rights,
+    });
     expect(connection.isDestroyed).toBe(false);
     pass(1);
     expect(sessions.callerOf(token)).toBeUndefined();
@@ -33,9 +45,12 @@ describe("browser sessions", () => {
 
   it("hold each connection once, and forget it when it is closed", async () => {
     const { sessions } = await open();
-    const { token, session } = await sessions.redeem(sessions.createCode(OPERATOR, "").code);
+    const { token, session } = await sessions.redeem(
+      sessions.createCode(OPERATOR, "").code,
+    );
     const connection = new FakeConnection();
-    for (let request = 0; request < 100; request++) sessions.hold(token, connection);
+    for (let request = 0; request < 100; request++)
+      sessions.hold(token, connection);
     expect(connection.listeners).toHaveLength(1);
     for (const close of connection.listeners) close();
     await sessions.revoke(OPERATOR.principal, session.id);
@@ -44,11 +59,18 @@ describe("browser sessions", () => {
 
   it("are at most 32 for a principal, and so are the codes that wait", async () => {
     const { sessions, pass } = await open();
-    const codes = Array.from({ length: 32 }, () => sessions.createCode(OPERATOR, "").code);
-    expect(() => sessions.createCode(OPERATOR, "")).toThrow("there are 32 browser codes already");
+    const codes = Array.from(
+      { length: 32 },
+      () => sessions.createCode(OPERATOR, "").code,
+    );
+    expect(() => sessions.createCode(OPERATOR, "")).toThrow(
+      "there are 32 browser codes already",
+    );
     for (const code of codes) await sessions.redeem(code);
     const { code } = sessions.createCode(OPERATOR, "");
-    await expect(sessions.redeem(code)).rejects.toThrow("there are 32 browser sessions already");
+    await expect(sessions.redeem(code)).rejects.toThrow(
+      "there are 32 browser sessions already",
+    );
     pass(12 * HOUR_MS);
     await sessions.redeem(sessions.createCode(OPERATOR, "").code);
   });
@@ -68,17 +90,29 @@ class FakeConnection implements HeldConnection {
 }
 
 /** Opens sessions with a clock that the test moves. */
-async function open(): Promise<{ readonly sessions: BrowserSessions; pass(ms: number): void }> {
+async function open(): Promise<{
+  readonly sessions: BrowserSessions;
+  pass(ms: number): void;
+}> {
   let now = 0;
   const sleeping = new Map<() => void, number>();
   const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
       sleeping.set(resolve, now + ms);
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      signal.addEventListener("abort", () => reject(signal.reason), {
+        once: true,
+      });
     });
   const pass = (ms: number): void => {
     now += ms;
     for (const [wake, at] of sleeping) if (at <= now) wake();
   };
-  return { sessions: await BrowserSessions.open({ sources: new Set(), now: () => now, sleep }), pass };
+  return {
+    sessions: await BrowserSessions.open({
+      sources: new Set(),
+      now: () => now,
+      sleep,
+    }),
+    pass,
+  };
 }

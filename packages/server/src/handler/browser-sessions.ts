@@ -17,7 +17,10 @@ import type { Caller, Right } from "./caller.ts";
 /** The time in milliseconds in which a code can be redeemed. */
 const CODE_MS = 60_000;
 
-/** The time in milliseconds after which a session ends by itself, unless the credentials that asked for it expire before. */
+/**
+ * The time in milliseconds after which a session ends by itself, unless the
+ * credentials that asked for it expire before.
+ */
 const SESSION_MS = 12 * 60 * 60_000;
 
 /** Maximum number of sessions of one principal, and of its codes that wait. */
@@ -25,13 +28,22 @@ const MAX_PER_PRINCIPAL = 32;
 
 /** Options of `BrowserSessions`. */
 export interface BrowserSessionsOptions {
-  /** The file that keeps the sessions, with mode 0600. Default: they end with the server. */
+  /**
+   * The file that keeps the sessions, with mode 0600. Default: they end with
+   * the server.
+   */
   readonly file?: string | undefined;
-  /** The sources of credentials that the server accepts (`Caller.source`). Kept sessions of other sources end. */
+  /**
+   * The sources of credentials that the server accepts (`Caller.source`). Kept
+   * sessions of other sources end.
+   */
   readonly sources: ReadonlySet<string>;
   /** Returns the time in milliseconds since 1970. */
   readonly now: () => number;
-  /** Waits for a time in milliseconds, or until the signal aborts, and then rejects. */
+  /**
+   * Waits for a time in milliseconds, or until the signal aborts, and then
+   * rejects.
+   */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -42,7 +54,10 @@ interface OpenCode {
   readonly expireMs: number;
 }
 
-/** A connection that carries requests of a browser: a socket, or a stream of HTTP/2. */
+/**
+ * A connection that carries requests of a browser: a socket, or a stream of
+ * HTTP/2.
+ */
 export interface HeldConnection {
   destroy(): unknown;
   once(event: "close", listener: () => void): unknown;
@@ -56,7 +71,10 @@ interface OpenSession {
   readonly ended: AbortController;
 }
 
-/** The access of web browsers: codes that are redeemed once, and the sessions that come of them. */
+/**
+ * The access of web browsers: codes that are redeemed once, and the sessions
+ * that come of them.
+ */
 export class BrowserSessions implements Disposable {
   readonly #options: BrowserSessionsOptions;
   /** Codes and sessions are known by the digests of their secrets alone. */
@@ -68,22 +86,39 @@ export class BrowserSessions implements Disposable {
     this.#options = options;
   }
 
-  /** Opens the sessions that an earlier run has kept, unless their credentials are no longer accepted. Throws a `DevtoolError` when the file cannot be used. */
+  /**
+   * Opens the sessions that an earlier run has kept, unless their credentials
+   * are no longer accepted. Throws a `DevtoolError` when the file cannot be
+   * used.
+   */
   static async open(options: BrowserSessionsOptions): Promise<BrowserSessions> {
     const sessions = new BrowserSessions(options);
-    const kept = options.file === undefined ? [] : await readBrowserSessions(options.file);
-    for (const stored of kept) if (options.sources.has(stored.credentialSource)) sessions.#add(stored);
-    // Ended sessions are removed for good: they do not return when their token is configured again.
+    const kept =
+      options.file === undefined ? [] : await readBrowserSessions(options.file);
+    for (const stored of kept)
+      if (options.sources.has(stored.credentialSource)) sessions.#add(stored);
+    // Ended sessions are removed for good: they do not return when their token
+    // is configured again.
     if (sessions.#sessions.size < kept.length) await sessions.#save();
     return sessions;
   }
 
-  /** Creates a code for a caller. Throws `Code.ResourceExhausted` when too many of its codes wait. */
-  createCode(caller: Caller, label: string): { readonly code: string; readonly expireMs: number } {
+  /**
+   * Creates a code for a caller. Throws `Code.ResourceExhausted` when too many
+   * of its codes wait.
+   */
+  createCode(
+    caller: Caller,
+    label: string,
+  ): { readonly code: string; readonly expireMs: number } {
     const now = this.#options.now();
-    for (const [digest, { expireMs }] of this.#codes) if (expireMs <= now) this.#codes.delete(digest);
-    const waiting = [...this.#codes.values()].filter((open) => open.caller.principal === caller.principal);
-    if (waiting.length >= MAX_PER_PRINCIPAL) throw tooMany("codes", "wait a minute");
+    for (const [digest, { expireMs }] of this.#codes)
+      if (expireMs <= now) this.#codes.delete(digest);
+    const waiting = [...this.#codes.values()].filter(
+      (open) => open.caller.principal === caller.principal,
+    );
+    if (waiting.length >= MAX_PER_PRINCIPAL)
+      throw tooMany("codes", "wait a minute");
     const code = randomBytes(32).toString("base64url");
     const expireMs = now + CODE_MS;
     this.#codes.set(digestOf(code), { caller, label, expireMs });
@@ -91,27 +126,37 @@ export class BrowserSessions implements Disposable {
   }
 
   /**
-   * Redeems a code, which is then used. Throws `Code.Unauthenticated` when it is wrong, expired or used, and
-   * `Code.ResourceExhausted` when its principal has too many sessions.
+   * Redeems a code, which is then used. Throws `Code.Unauthenticated` when it
+   * is wrong, expired or used, and `Code.ResourceExhausted` when its principal
+   * has too many sessions.
    */
-  async redeem(code: string): Promise<{ readonly token: string; readonly session: BrowserSession }> {
+  async redeem(
+    code: string,
+  ): Promise<{ readonly token: string; readonly session: BrowserSession }> {
     const digest = digestOf(code);
     const open = this.#codes.get(digest);
     this.#codes.delete(digest);
     const now = this.#options.now();
     if (!open || open.expireMs <= now) {
-      throw new DevtoolError("code is wrong, expired or used", Code.Unauthenticated, {
-        remedy: 'open the console again with "devtool console"',
-      });
+      throw new DevtoolError(
+        "code is wrong, expired or used",
+        Code.Unauthenticated,
+        {
+          remedy: 'open the console again with "devtool console"',
+        },
+      );
     }
     const { caller, label } = open;
-    if (this.list(caller.principal).length >= MAX_PER_PRINCIPAL) throw tooMany("sessions", "revoke one");
+    if (this.list(caller.principal).length >= MAX_PER_PRINCIPAL)
+      throw tooMany("sessions", "revoke one");
     const token = randomBytes(32).toString("base64url");
     const session = create(BrowserSessionSchema, {
       id: randomBytes(6).toString("hex"),
       label,
       createTime: timestampFromMs(now),
-      expireTime: timestampFromMs(Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY)),
+      expireTime: timestampFromMs(
+        Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY),
+      ),
     });
     const { principal, source = "" } = caller;
     const rights = [...caller.rights].map((right) => RIGHTS[right]);
@@ -127,38 +172,61 @@ export class BrowserSessions implements Disposable {
     return { token, session };
   }
 
-  /** Lists the sessions of a principal that have not ended, the newest first. */
+  /**
+   * Lists the sessions of a principal that have not ended, the newest first.
+   */
   list(principal: string): BrowserSession[] {
-    const own = [...this.#sessions.values()].filter(({ stored }) => stored.principal === principal);
+    const own = [...this.#sessions.values()].filter(
+      ({ stored }) => stored.principal === principal,
+    );
     return own
       .flatMap(({ stored }) => stored.session ?? [])
       .filter((session) => !this.#isOver(session))
       .reverse();
   }
 
-  /** Ends a session of a principal, and its connections. Throws `Code.NotFound` when there is none. */
+  /**
+   * Ends a session of a principal, and its connections. Throws `Code.NotFound`
+   * when there is none.
+   */
   async revoke(principal: string, id: string): Promise<void> {
     const found = [...this.#sessions].find(
-      ([, { stored }]) => stored.principal === principal && stored.session?.id === id,
+      ([, { stored }]) =>
+        stored.principal === principal && stored.session?.id === id,
     );
     if (!found) {
       const remedy = "list the browser sessions";
-      throw new DevtoolError(`browser session "${id}" does not exist`, Code.NotFound, { remedy });
+      throw new DevtoolError(
+        `browser session "${id}" does not exist`,
+        Code.NotFound,
+        { remedy },
+      );
     }
     this.#end(...found);
     await this.#save();
   }
 
-  /** Returns the caller with a session token; undefined when no session has it. */
+  /**
+   * Returns the caller with a session token; undefined when no session has it.
+   */
   callerOf(token: string): Caller | undefined {
     const open = this.#sessions.get(digestOf(token));
     const { session } = open?.stored ?? {};
     if (!open || !session || this.#isOver(session)) return undefined;
-    const rights = (["approve", "audit"] as const).filter((right) => open.stored.rights.includes(RIGHTS[right]));
-    return { principal: open.stored.principal, rights: new Set(rights), browserSession: session.id };
+    const rights = (["approve", "audit"] as const).filter((right) =>
+      open.stored.rights.includes(RIGHTS[right]),
+    );
+    return {
+      principal: open.stored.principal,
+      rights: new Set(rights),
+      browserSession: session.id,
+    };
   }
 
-  /** Remembers a connection that a session uses, and which ends with it. A proxy may share one: its others call again. */
+  /**
+   * Remembers a connection that a session uses, and which ends with it. A proxy
+   * may share one: its others call again.
+   */
   hold(token: string, connection: HeldConnection): void {
     const connections = this.#sessions.get(digestOf(token))?.connections;
     if (!connections || connections.has(connection)) return;
@@ -174,9 +242,15 @@ export class BrowserSessions implements Disposable {
     const { session, tokenDigest } = stored;
     if (!session || this.#isOver(session)) return;
     const digest = Buffer.from(tokenDigest).toString("base64url");
-    const open = { stored, connections: new Set<HeldConnection>(), ended: new AbortController() };
+    const open = {
+      stored,
+      connections: new Set<HeldConnection>(),
+      ended: new AbortController(),
+    };
     this.#sessions.set(digest, open);
-    const left = timestampMs(session.expireTime ?? timestampFromMs(0)) - this.#options.now();
+    const left =
+      timestampMs(session.expireTime ?? timestampFromMs(0)) -
+      this.#options.now();
     this.#options.sleep(left, open.ended.signal).then(
       () => this.#end(digest, open),
       () => undefined,
@@ -199,9 +273,13 @@ export class BrowserSessions implements Disposable {
     if (file === undefined) return;
     const write = async (): Promise<void> => {
       const sessions = [...this.#sessions.values()].map(({ stored }) => stored);
-      const content = toJsonString(BrowserSessionFileSchema, create(BrowserSessionFileSchema, { sessions }), {
-        prettySpaces: 2,
-      });
+      const content = toJsonString(
+        BrowserSessionFileSchema,
+        create(BrowserSessionFileSchema, { sessions }),
+        {
+          prettySpaces: 2,
+        },
+      );
       failpoint("devtool:browser-sessions.write.before");
       await replaceFile(file, `${content}\n`);
       failpoint("devtool:browser-sessions.write.after");
@@ -211,7 +289,10 @@ export class BrowserSessions implements Disposable {
   }
 }
 
-const RIGHTS: Readonly<Record<Right, CallerRight>> = { approve: CallerRight.APPROVE, audit: CallerRight.AUDIT };
+const RIGHTS: Readonly<Record<Right, CallerRight>> = {
+  approve: CallerRight.APPROVE,
+  audit: CallerRight.AUDIT,
+};
 
 function digestOf(secret: string): string {
   return hash("sha256", secret, "base64url");
@@ -222,14 +303,23 @@ function tooMany(what: string, remedy: string): DevtoolError {
   return new DevtoolError(problem, Code.ResourceExhausted, { remedy });
 }
 
-/** Reads browser sessions; none when there is no file. Throws for a file that is damaged, or that other users can access. */
-async function readBrowserSessions(path: string): Promise<readonly StoredBrowserSession[]> {
+/**
+ * Reads browser sessions; none when there is no file. Throws for a file that is
+ * damaged, or that other users can access.
+ */
+async function readBrowserSessions(
+  path: string,
+): Promise<readonly StoredBrowserSession[]> {
   try {
     const { mode } = await stat(path);
     if ((mode & 0o077) !== 0) throw new Error("other users can access it");
-    return fromJsonString(BrowserSessionFileSchema, await readFile(path, "utf8")).sessions;
+    return fromJsonString(
+      BrowserSessionFileSchema,
+      await readFile(path, "utf8"),
+    ).sessions;
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return [];
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT")
+      return [];
     const remedy = "remove it, which ends the sessions of browsers";
     const problem = `browser sessions in "${path}" cannot be read: ${cause instanceof Error ? cause.message : cause}`;
     throw new DevtoolError(problem, Code.FailedPrecondition, { remedy, cause });

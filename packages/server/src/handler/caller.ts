@@ -8,51 +8,95 @@ import {
 import { Code, DevtoolError } from "../errors.ts";
 import { principalKey } from "./request-handler.ts";
 
-/** A right beyond working with one's own tasks: to approve tool calls, or to read the audit log of all principals. */
+/**
+ * A right beyond working with one's own tasks: to approve tool calls, or to
+ * read the audit log of all principals.
+ */
 export type Right = "approve" | "audit";
 
 /** The authenticated caller of a request. */
 export interface Caller {
-  /** Identifies the caller over all connections and credentials. Tasks belong to it. */
+  /**
+   * Identifies the caller over all connections and credentials. Tasks belong to
+   * it.
+   */
   readonly principal: string;
   readonly rights: ReadonlySet<Right>;
-  /** The id of the browser session that the caller uses. Default: other credentials. */
+  /**
+   * The id of the browser session that the caller uses. Default: other
+   * credentials.
+   */
   readonly browserSession?: string;
-  /** When the credentials expire, in milliseconds since 1970: no session that comes of them lasts longer. Default: never. */
+  /**
+   * When the credentials expire, in milliseconds since 1970: no session that
+   * comes of them lasts longer. Default: never.
+   */
   readonly expireMs?: number;
   /**
-   * Identifies what accepts the credentials: a digest of the operator's token, or of the settings of an issuer or of client
-   * certificates. No session outlasts it. Default: empty, which no server accepts after a restart.
+   * Identifies what accepts the credentials: a digest of the operator's token,
+   * or of the settings of an issuer or of client certificates. No session
+   * outlasts it. Default: empty, which no server accepts after a restart.
    */
   readonly source?: string;
 }
 
 /** The operator, who holds the server's token and has all rights. */
-export const OPERATOR: Caller = { principal: "local", rights: new Set(["approve", "audit"]) };
+export const OPERATOR: Caller = {
+  principal: "local",
+  rights: new Set(["approve", "audit"]),
+};
 
 const NO_RIGHTS: ReadonlySet<Right> = new Set();
 
-/** All callers without credentials, where the operator admits them: one principal without rights. */
+/**
+ * All callers without credentials, where the operator admits them: one
+ * principal without rights.
+ */
 export const ANONYMOUS: Caller = { principal: "anonymous", rights: NO_RIGHTS };
 
 /** The context key of the caller's rights. Default: none. */
-export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(NO_RIGHTS, { description: "rights" });
+export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(
+  NO_RIGHTS,
+  { description: "rights" },
+);
 
-/** The context key of the caller's browser session; empty for other credentials. */
-export const browserSessionKey: ContextKey<string> = createContextKey("", { description: "browser session" });
-
-/** The context key of the time when the caller's credentials expire, in milliseconds since 1970. */
-export const credentialsExpireMsKey: ContextKey<number> = createContextKey(Number.POSITIVE_INFINITY, {
-  description: "expiry of credentials",
+/**
+ * The context key of the caller's browser session; empty for other credentials.
+ */
+export const browserSessionKey: ContextKey<string> = createContextKey("", {
+  description: "browser session",
 });
 
-/** The context key of what accepts the caller's credentials; empty when that is not known. */
-export const credentialSourceKey: ContextKey<string> = createContextKey("", { description: "source of credentials" });
+/**
+ * The context key of the time when the caller's credentials expire, in
+ * milliseconds since 1970.
+ */
+export const credentialsExpireMsKey: ContextKey<number> = createContextKey(
+  Number.POSITIVE_INFINITY,
+  {
+    description: "expiry of credentials",
+  },
+);
 
-/** The context key of the tenant that a call is made for; empty for none. Each tenant of a caller has tasks of its own. */
-export const tenantKey: ContextKey<string> = createContextKey("", { description: "tenant" });
+/**
+ * The context key of what accepts the caller's credentials; empty when that is
+ * not known.
+ */
+export const credentialSourceKey: ContextKey<string> = createContextKey("", {
+  description: "source of credentials",
+});
 
-/** Creates the context values of a call with its caller and the caller's rights. */
+/**
+ * The context key of the tenant that a call is made for; empty for none. Each
+ * tenant of a caller has tasks of its own.
+ */
+export const tenantKey: ContextKey<string> = createContextKey("", {
+  description: "tenant",
+});
+
+/**
+ * Creates the context values of a call with its caller and the caller's rights.
+ */
 export function contextValuesFor({
   principal,
   rights,
@@ -69,29 +113,43 @@ export function contextValuesFor({
 }
 
 /**
- * Returns the principal that the tasks of a call belong to: the caller, or the caller in a tenant.
- * Throws `Code.Unauthenticated` when the call has no caller.
+ * Returns the principal that the tasks of a call belong to: the caller, or the
+ * caller in a tenant. Throws `Code.Unauthenticated` when the call has no
+ * caller.
  */
 export function principalOf(context: HandlerContext): string {
   const tenant = context.values.get(tenantKey);
-  return tenant === "" ? callerOf(context) : `tenant:${encodeURIComponent(tenant)}:${callerOf(context)}`;
+  return tenant === ""
+    ? callerOf(context)
+    : `tenant:${encodeURIComponent(tenant)}:${callerOf(context)}`;
 }
 
-/** Returns the caller of a call without its tenant. Throws `Code.Unauthenticated` when the call has no caller. */
+/**
+ * Returns the caller of a call without its tenant. Throws
+ * `Code.Unauthenticated` when the call has no caller.
+ */
 export function callerOf(context: HandlerContext): string {
   const principal = context.values.get(principalKey);
   if (principal !== "") return principal;
-  throw new DevtoolError("caller: the request is not authenticated", Code.Unauthenticated, {
-    remedy: "send credentials",
-  });
+  throw new DevtoolError(
+    "caller: the request is not authenticated",
+    Code.Unauthenticated,
+    {
+      remedy: "send credentials",
+    },
+  );
 }
 
 /** Throws `Code.Unauthenticated` for an anonymous caller. */
 export function assertKnown(context: HandlerContext): void {
   if (callerOf(context) !== ANONYMOUS.principal) return;
-  throw new DevtoolError("caller: anonymous callers are not permitted", Code.Unauthenticated, {
-    remedy: "send credentials",
-  });
+  throw new DevtoolError(
+    "caller: anonymous callers are not permitted",
+    Code.Unauthenticated,
+    {
+      remedy: "send credentials",
+    },
+  );
 }
 
 /** Throws `Code.PermissionDenied` when the caller does not have a right. */

@@ -20,49 +20,99 @@ import type { Settings } from "./session-settings.ts";
 /**
  * Creates the handler of `SlashCommandService` (CMD-1, CMD-2).
  *
- * @param commandsOf returns the commands of an agent; an empty name stands for the default agent
+ * @param commandsOf returns the commands of an agent; an empty name stands for
+ * the default agent
  */
 export function createCommandHandler(
   exchanges: Exchanges,
   commandsOf: (agent: string) => AgentCommands,
 ): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands({ contextId, settings: requested, sessionSettings }, context) {
+    async getAllSlashCommands(
+      { contextId, settings: requested, sessionSettings },
+      context,
+    ) {
       const principal = principalOf(context);
-      const isNamed = contextId !== "" || requested !== undefined || sessionSettings !== undefined;
-      const settings = withAddressedAgent<Settings>({ settings: requested, sessionSettings }, context);
-      const found = isNamed ? await exchanges.settingsFor({ contextId, settings }, principal) : undefined;
-      const workspacePath = found?.settings?.workspacePath ?? exchanges.defaultWorkspace;
+      const isNamed =
+        contextId !== "" ||
+        requested !== undefined ||
+        sessionSettings !== undefined;
+      const settings = withAddressedAgent<Settings>(
+        { settings: requested, sessionSettings },
+        context,
+      );
+      const found = isNamed
+        ? await exchanges.settingsFor({ contextId, settings }, principal)
+        : undefined;
+      const workspacePath =
+        found?.settings?.workspacePath ?? exchanges.defaultWorkspace;
       const agent = found?.sessionSettings?.agent ?? addressedAgent(context);
-      return { commands: [...(await commandsOf(agent).list({ workspacePath, principal }, context.signal))] };
+      return {
+        commands: [
+          ...(await commandsOf(agent).list(
+            { workspacePath, principal },
+            context.signal,
+          )),
+        ],
+      };
     },
-    async runSlashCommand({ command, contextId, settings: requested, sessionSettings, activateExtension }, context) {
-      if (!command || command.commandPath.length === 0) throw invalid("command_path", "", "is empty", "name a command");
+    async runSlashCommand(
+      {
+        command,
+        contextId,
+        settings: requested,
+        sessionSettings,
+        activateExtension,
+      },
+      context,
+    ) {
+      if (!command || command.commandPath.length === 0)
+        throw invalid("command_path", "", "is empty", "name a command");
       const principal = principalOf(context);
-      const settings = withAddressedAgent<Settings>({ settings: requested, sessionSettings }, context);
+      const settings = withAddressedAgent<Settings>(
+        { settings: requested, sessionSettings },
+        context,
+      );
       const origin = { contextId, settings, activateExtension };
       const session = await exchanges.settingsFor(origin, principal);
-      const place = { contextId, principal, workspacePath: session.settings?.workspacePath ?? "" };
-      const refusal = await commandsOf(session.sessionSettings?.agent ?? "").check(command, place, context.signal);
+      const place = {
+        contextId,
+        principal,
+        workspacePath: session.settings?.workspacePath ?? "",
+      };
+      const refusal = await commandsOf(
+        session.sessionSettings?.agent ?? "",
+      ).check(command, place, context.signal);
       if (refusal !== undefined) {
         const status = CommandExecutionStatus.FAILED_TO_START;
-        return { result: create(ExecuteSlashCommandResponseSchema, { status, message: refusal }) };
+        return {
+          result: create(ExecuteSlashCommandResponseSchema, {
+            status,
+            message: refusal,
+          }),
+        };
       }
       const exchange = await exchanges.beginCommand(command, origin, principal);
       using held = exchange.held;
-      return { result: await firstResult(held.session, exchange.after, context.signal) };
+      return {
+        result: await firstResult(held.session, exchange.after, context.signal),
+      };
     },
   };
 }
 
-/** Waits until a command has started to act or asks for an approval, and returns which of them it was. */
+/**
+ * Waits until a command has started to act or asks for an approval, and returns
+ * which of them it was.
+ */
 async function firstResult(
   session: TaskHandle,
   after: bigint,
   signal: AbortSignal,
 ): Promise<ExecuteSlashCommandResponse> {
   for await (const { payload, state } of session.read(after, signal)) {
-    // A command acts when it makes a call that needs no approval, or has output.
+    // A command acts when it makes a call that needs no approval, or has
+    // output.
     const isActing =
       payload.case === "toolCall"
         ? !isAwaitingApproval(payload.value)
@@ -72,7 +122,10 @@ async function firstResult(
   const request = awaitedToolCalls(session.task)[0]?.confirmationRequest;
   if (!request) {
     const status = CommandExecutionStatus.STARTED;
-    return create(ExecuteSlashCommandResponseSchema, { executionId: session.task.id, status });
+    return create(ExecuteSlashCommandResponseSchema, {
+      executionId: session.task.id,
+      status,
+    });
   }
   const isShell = request.details.case === "executeDetails";
   return create(ExecuteSlashCommandResponseSchema, {

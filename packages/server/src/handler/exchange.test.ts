@@ -1,5 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { type SendMessageRequest, SendMessageRequestSchema, type TaskEvent, TaskState } from "@devtool/schema";
+import {
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type TaskEvent,
+  TaskState,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code } from "../errors.ts";
@@ -12,30 +17,59 @@ import { Exchanges } from "./exchange.ts";
 describe("a message that arrives twice at the same time (STREAM-7)", () => {
   it("starts one exchange, whichever copy is read first", async () => {
     const store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({ store, createExecutor: silent, now });
+    await using registry = new SessionRegistry({
+      store,
+      createExecutor: silent,
+      now,
+    });
     const exchanges = exchangesOf(registry, store);
     const request = requestOf("m1");
-    const begun = await Promise.all([1, 2, 3].map(() => exchanges.begin(request, "p")));
+    const begun = await Promise.all(
+      [1, 2, 3].map(() => exchanges.begin(request, "p")),
+    );
     expect(new Set(begun.map(({ held }) => held.session.task.id)).size).toBe(1);
-    expect(begun.map(({ replay }) => replay?.messageId)).toEqual([undefined, "m1", "m1"]);
-    expect((await store.list({ principal: "p", limit: 10 })).tasks).toHaveLength(1);
+    expect(begun.map(({ replay }) => replay?.messageId)).toEqual([
+      undefined,
+      "m1",
+      "m1",
+    ]);
+    expect(
+      (await store.list({ principal: "p", limit: 10 })).tasks,
+    ).toHaveLength(1);
   });
 
   it("is a retry whether it is sent to a task or, after the task has ended, to a new one that refers to it", async () => {
     const store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({ store, createExecutor: silent, now });
+    await using registry = new SessionRegistry({
+      store,
+      createExecutor: silent,
+      now,
+    });
     const exchanges = exchangesOf(registry, store);
-    const { contextId, id: taskId } = (await exchanges.begin(requestOf("m1"), "p")).held.session.task;
+    const { contextId, id: taskId } = (
+      await exchanges.begin(requestOf("m1"), "p")
+    ).held.session.task;
     const to = (messageId: string) => requestOf(messageId, { taskId });
-    const after = (messageId: string) => requestOf(messageId, { contextId, referenceTaskIds: [taskId] });
+    const after = (messageId: string) =>
+      requestOf(messageId, { contextId, referenceTaskIds: [taskId] });
     await exchanges.begin(to("m2"), "p");
-    expect((await exchanges.begin(after("m2"), "p")).replay?.messageId).toBe("m2");
+    expect((await exchanges.begin(after("m2"), "p")).replay?.messageId).toBe(
+      "m2",
+    );
     const { held } = await exchanges.begin(after("m3"), "p");
     expect(held.session.task.id).not.toBe(taskId);
-    expect((await exchanges.begin(to("m3"), "p")).held.session.task.id).toBe(held.session.task.id);
-    const other = [requestOf("m2", { contextId }), requestOf("m3", { contextId }), requestOf("m1", { taskId: "id9" })];
+    expect((await exchanges.begin(to("m3"), "p")).held.session.task.id).toBe(
+      held.session.task.id,
+    );
+    const other = [
+      requestOf("m2", { contextId }),
+      requestOf("m3", { contextId }),
+      requestOf("m1", { taskId: "id9" }),
+    ];
     for (const request of other) {
-      await expect(exchanges.begin(request, "p")).rejects.toMatchObject({ code: Code.AlreadyExists });
+      await expect(exchanges.begin(request, "p")).rejects.toMatchObject({
+        code: Code.AlreadyExists,
+      });
     }
   });
 });
@@ -43,14 +77,21 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
 describe("a message in a conversation of many tasks", () => {
   it("reads only the latest of them from the store", async () => {
     const store = new CountingStore();
-    await using registry = new SessionRegistry({ store, createExecutor: silent, now });
+    await using registry = new SessionRegistry({
+      store,
+      createExecutor: silent,
+      now,
+    });
     const exchanges = exchangesOf(registry, store);
-    for (let index = 0; index < 50; index++) await exchanges.begin(requestOf(`m${index}`, { contextId: "c" }), "p");
+    for (let index = 0; index < 50; index++)
+      await exchanges.begin(requestOf(`m${index}`, { contextId: "c" }), "p");
     store.calls.length = 0;
     await exchanges.begin(requestOf("m50", { contextId: "c" }), "p");
     expect(store.calls.filter((name) => name === "list")).toEqual([]);
     expect(store.calls.filter((name) => name === "findLatest")).toHaveLength(1);
-    expect(store.calls.filter((name) => name === "readEvents").length).toBeLessThanOrEqual(1);
+    expect(
+      store.calls.filter((name) => name === "readEvents").length,
+    ).toBeLessThanOrEqual(1);
   });
 });
 
@@ -63,7 +104,10 @@ class CountingStore extends MemoryTaskStore {
     return super.list(query);
   }
 
-  override findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
+  override findLatest(
+    principal: string,
+    contextId: string,
+  ): Promise<TaskEvent | undefined> {
     this.calls.push("findLatest");
     return super.findLatest(principal, contextId);
   }
@@ -94,7 +138,10 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
       assertOptions: () => undefined,
       assertTurn: () => undefined,
     },
-    ...{ workspace: import.meta.dirname, workspaceRoots: [import.meta.dirname] },
+    ...{
+      workspace: import.meta.dirname,
+      workspaceRoots: [import.meta.dirname],
+    },
     nextId: () => `id${++count}`,
   });
 }
@@ -105,9 +152,15 @@ interface Addressed {
   readonly referenceTaskIds?: string[];
 }
 
-function requestOf(messageId: string, { referenceTaskIds = [], ...address }: Addressed = {}): SendMessageRequest {
+function requestOf(
+  messageId: string,
+  { referenceTaskIds = [], ...address }: Addressed = {},
+): SendMessageRequest {
   const parts = [{ content: { case: "text" as const, value: "hello" } }];
-  return create(SendMessageRequestSchema, { ...address, message: { messageId, referenceTaskIds, parts } });
+  return create(SendMessageRequestSchema, {
+    ...address,
+    message: { messageId, referenceTaskIds, parts },
+  });
 }
 
 function silent(): AgentExecutor {

@@ -36,11 +36,13 @@ import { assertTurn } from "./turn-settings.ts";
 import { validMessage } from "./valid-message.ts";
 
 /**
- * The part of a task's log that a message starts. It begins after a sequence, and ends with the first
- * event for which `endsExchange` is true.
+ * The part of a task's log that a message starts. It begins after a sequence,
+ * and ends with the first event for which `endsExchange` is true.
  */
 export interface Exchange {
-  /** The session of the task. Whoever receives the exchange must dispose of it. */
+  /**
+   * The session of the task. Whoever receives the exchange must dispose of it.
+   */
   readonly held: HeldSession;
   /** The sequence before the event that records the message. */
   readonly after: bigint;
@@ -70,7 +72,10 @@ export interface TaskOrigin {
   readonly activateExtension: boolean;
 }
 
-/** Starts exchanges: validates messages once for all transports, and recognizes retries (STREAM-7). */
+/**
+ * Starts exchanges: validates messages once for all transports, and recognizes
+ * retries (STREAM-7).
+ */
 export class Exchanges {
   /** The changes of the open tasks. */
   readonly feed: TaskFeed;
@@ -79,7 +84,10 @@ export class Exchanges {
   /** The workspace of clients that name none; empty when there is none. */
   readonly defaultWorkspace: string;
   readonly #options: ExchangeOptions;
-  /** The exchange that is being started for each principal and message id. The next message of that id waits for it. */
+  /**
+   * The exchange that is being started for each principal and message id. The
+   * next message of that id waits for it.
+   */
   readonly #starting = new Map<string, Promise<Exchange>>();
 
   constructor(options: ExchangeOptions) {
@@ -90,27 +98,42 @@ export class Exchanges {
   }
 
   /**
-   * Starts the exchange of a message, or finds the exchange that an earlier copy of the message
-   * started.
+   * Starts the exchange of a message, or finds the exchange that an earlier
+   * copy of the message started.
    *
-   * Throws a `DevtoolError` when the message is invalid, when its task cannot take it, or when its id
-   * was used for another message.
+   * Throws a `DevtoolError` when the message is invalid, when its task cannot
+   * take it, or when its id was used for another message.
    *
-   * @param newTaskId the id of the task if the message creates one; empty for a random one
+   * @param newTaskId the id of the task if the message creates one; empty for a
+   * random one
    */
-  async begin(request: SendMessageRequest, principal: string, newTaskId = ""): Promise<Exchange> {
-    const message = withExchangeSettings(validMessage(request.message, this.#options.maxParts), request);
-    assertLabel("message_settings.client_label", request.messageSettings?.clientLabel ?? "");
+  async begin(
+    request: SendMessageRequest,
+    principal: string,
+    newTaskId = "",
+  ): Promise<Exchange> {
+    const message = withExchangeSettings(
+      validMessage(request.message, this.#options.maxParts),
+      request,
+    );
+    assertLabel(
+      "message_settings.client_label",
+      request.messageSettings?.clientLabel ?? "",
+    );
     const key = JSON.stringify([principal, message.messageId]);
-    const earlier = this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
+    const earlier =
+      this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
     const starting = earlier.then(async () => {
       const retry = await this.#findRetry(request, message, principal);
       if (retry) return retry;
       try {
         return await this.#start(request, message, principal, newTaskId);
       } catch (reason) {
-        // Another server may have recorded a copy of the message meanwhile, and this one was refused for that.
-        const copy = this.#options.messages.isShared && (await this.#findRetry(request, message, principal));
+        // Another server may have recorded a copy of the message meanwhile, and
+        // this one was refused for that.
+        const copy =
+          this.#options.messages.isShared &&
+          (await this.#findRetry(request, message, principal));
         if (copy) return copy;
         throw reason;
       }
@@ -122,34 +145,67 @@ export class Exchanges {
   }
 
   /** Creates a task for a slash command. */
-  async beginCommand(command: ExecuteSlashCommandRequest, origin: TaskOrigin, principal: string): Promise<Exchange> {
+  async beginCommand(
+    command: ExecuteSlashCommandRequest,
+    origin: TaskOrigin,
+    principal: string,
+  ): Promise<Exchange> {
     return this.#create({ command }, origin, principal);
   }
 
-  /** Returns the settings that a new task of a context would have. Throws when they are not permitted. */
+  /**
+   * Returns the settings that a new task of a context would have. Throws when
+   * they are not permitted.
+   */
   async settingsFor(
     { contextId, settings }: Pick<TaskOrigin, "contextId" | "settings">,
     principal: string,
   ): Promise<Settings> {
     const session = await this.#findSession(contextId, principal);
-    return resolveSettings(settings, session?.settings, { contextId, principal }, this.#options);
+    return resolveSettings(
+      settings,
+      session?.settings,
+      { contextId, principal },
+      this.#options,
+    );
   }
 
-  /** Opens the session of a task. Throws `Code.NotFound` when the principal has no such task. */
+  /**
+   * Opens the session of a task. Throws `Code.NotFound` when the principal has
+   * no such task.
+   */
   async find(taskId: string, principal: string): Promise<HeldSession> {
-    using held = taskId === "" ? undefined : await this.#options.registry.get(taskId);
+    using held =
+      taskId === "" ? undefined : await this.#options.registry.get(taskId);
     if (held?.session.task.principal === principal) return held.hold();
-    throw new DevtoolError(`task ${quoted(taskId)} does not exist`, Code.NotFound, {
-      details: { field: "task_id", value: shorten(taskId) },
-    });
+    throw new DevtoolError(
+      `task ${quoted(taskId)} does not exist`,
+      Code.NotFound,
+      {
+        details: { field: "task_id", value: shorten(taskId) },
+      },
+    );
   }
 
-  /** Sends a new message to its task, or creates a task for it. An answer never creates a task (TOOL-5). */
-  async #start(request: SendMessageRequest, message: Message, principal: string, newTaskId: string): Promise<Exchange> {
+  /**
+   * Sends a new message to its task, or creates a task for it. An answer never
+   * creates a task (TOOL-5).
+   */
+  async #start(
+    request: SendMessageRequest,
+    message: Message,
+    principal: string,
+    newTaskId: string,
+  ): Promise<Exchange> {
     const { taskId, contextId, activateExtension, messageSettings } = request;
     const answers = confirmationsOf(message);
     if (taskId === "" && answers.length === 0) {
-      const origin = { taskId: newTaskId, contextId, settings: request, activateExtension };
+      const origin = {
+        taskId: newTaskId,
+        contextId,
+        settings: request,
+        activateExtension,
+      };
       return this.#create({ message }, origin, principal);
     }
     using held =
@@ -158,47 +214,107 @@ export class Exchanges {
         : await this.find(taskId, principal);
     const { session } = held;
     if (contextId !== "" && contextId !== session.task.contextId) {
-      throw invalid("context_id", contextId, `is not the context of task ${quoted(taskId)}`, "send its own, or none");
+      throw invalid(
+        "context_id",
+        contextId,
+        `is not the context of task ${quoted(taskId)}`,
+        "send its own, or none",
+      );
     }
-    const change = changedApprovalMode(request, session.task, session.task, this.#options);
+    const change = changedApprovalMode(
+      request,
+      session.task,
+      session.task,
+      this.#options,
+    );
     if (change !== undefined && answers.length > 0) {
       const problem = "cannot change with an answer to a tool call";
-      throw invalid("session_settings.approval_mode", ApprovalMode[change] ?? "", problem, "send it with a message");
+      throw invalid(
+        "session_settings.approval_mode",
+        ApprovalMode[change] ?? "",
+        problem,
+        "send it with a message",
+      );
     }
     assertNoBrokenAnswers(message, session.task);
     assertTurn(message, session.task, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
-    // A message that waits may follow others that change the mode, so the present one is kept with it, too.
+    // A message that waits may follow others that change the mode, so the
+    // present one is kept with it, too.
     const approvalMode = request.sessionSettings?.approvalMode;
-    const sequence = await session.accept({ message, activateExtension, delivery, clientLabel, approvalMode });
+    const sequence = await session.accept({
+      message,
+      activateExtension,
+      delivery,
+      clientLabel,
+      approvalMode,
+    });
     return { held: held.hold(), after: sequence - 1n };
   }
 
-  async #create(opening: Partial<TaskCreated>, origin: TaskOrigin, principal: string): Promise<Exchange> {
+  async #create(
+    opening: Partial<TaskCreated>,
+    origin: TaskOrigin,
+    principal: string,
+  ): Promise<Exchange> {
     const { registry, nextId } = this.#options;
     const session = await this.#findSession(origin.contextId, principal);
     const conversation = { contextId: origin.contextId, principal };
-    const resolved = resolveSettings(origin.settings, session?.settings, conversation, this.#options);
+    const resolved = resolveSettings(
+      origin.settings,
+      session?.settings,
+      conversation,
+      this.#options,
+    );
     const { message, command } = opening;
     if (message) assertTurn(message, resolved, this.#options);
-    const own = session && command ? commandSettings(resolved, origin.settings) : resolved;
-    const created = create(TaskCreatedSchema, defined({ principal, message, command, ...own }));
+    const own =
+      session && command
+        ? commandSettings(resolved, origin.settings)
+        : resolved;
+    const created = create(
+      TaskCreatedSchema,
+      defined({ principal, message, command, ...own }),
+    );
     const place = {
       contextId: origin.contextId || nextId(),
-      extensionActive: origin.activateExtension || session?.extensionActive === true,
+      extensionActive:
+        origin.activateExtension || session?.extensionActive === true,
       agentSessionId: session?.agentSessionId ?? "",
-      approvalMode: session && changedApprovalMode(origin.settings, session.settings, conversation, this.#options),
+      approvalMode:
+        session &&
+        changedApprovalMode(
+          origin.settings,
+          session.settings,
+          conversation,
+          this.#options,
+        ),
     };
-    return { held: await registry.create(origin.taskId || nextId(), place, created), after: 0n };
+    return {
+      held: await registry.create(origin.taskId || nextId(), place, created),
+      after: 0n,
+    };
   }
 
-  async #findSession(contextId: string, principal: string): Promise<Session | undefined> {
+  async #findSession(
+    contextId: string,
+    principal: string,
+  ): Promise<Session | undefined> {
     assertName("context_id", contextId);
-    return contextId === "" ? undefined : findSession(this.#options.store, contextId, principal);
+    return contextId === ""
+      ? undefined
+      : findSession(this.#options.store, contextId, principal);
   }
 
-  /** Finds the exchange of an equal message under the same id; throws `Code.AlreadyExists` for a different one. */
-  async #findRetry(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange | undefined> {
+  /**
+   * Finds the exchange of an equal message under the same id; throws
+   * `Code.AlreadyExists` for a different one.
+   */
+  async #findRetry(
+    request: SendMessageRequest,
+    message: Message,
+    principal: string,
+  ): Promise<Exchange | undefined> {
     const { registry, messages } = this.#options;
     const { messageId } = message;
     const event = await messages.find(principal, messageId);
@@ -221,41 +337,82 @@ export class Exchanges {
   }
 }
 
-/** Whether a message, sent to a task (empty for none), repeats the message that an event recorded. */
-function isRetry(event: TaskEvent, requestedTask: string, message: Message): boolean {
+/**
+ * Whether a message, sent to a task (empty for none), repeats the message that
+ * an event recorded.
+ */
+function isRetry(
+  event: TaskEvent,
+  requestedTask: string,
+  message: Message,
+): boolean {
   const { payload } = event;
-  const isWrapped = payload.case === "created" || payload.case === "messageQueued";
-  const recorded = isWrapped ? payload.value.message : payload.case === "message" ? payload.value : undefined;
+  const isWrapped =
+    payload.case === "created" || payload.case === "messageQueued";
+  const recorded = isWrapped
+    ? payload.value.message
+    : payload.case === "message"
+      ? payload.value
+      : undefined;
   if (!recorded) return false;
-  const opensTask = payload.case === "created" || confirmationsOf(message).length > 0;
-  const isSameTask = requestedTask === "" ? opensTask : requestedTask === event.taskId;
+  const opensTask =
+    payload.case === "created" || confirmationsOf(message).length > 0;
+  const isSameTask =
+    requestedTask === "" ? opensTask : requestedTask === event.taskId;
   if (isSameTask && isSameMessage(recorded, message)) return true;
-  // In A2A 1.0 a message to a task that has ended creates another task, which refers to it. The task
-  // may have ended between the two copies of the message, so both forms count as the same.
+  // In A2A 1.0 a message to a task that has ended creates another task, which
+  // refers to it. The task may have ended between the two copies of the
+  // message, so both forms count as the same.
   const recordedTask = payload.case === "created" ? "" : event.taskId;
-  return isSameMessage(withReference(recorded, recordedTask), withReference(message, requestedTask));
+  return isSameMessage(
+    withReference(recorded, recordedTask),
+    withReference(message, requestedTask),
+  );
 }
 
-/** Returns a message with the task that it was sent to among the tasks that it refers to. */
+/**
+ * Returns a message with the task that it was sent to among the tasks that it
+ * refers to.
+ */
 function withReference(message: Message, taskId: string): Message {
   const ids = new Set([...message.referenceTaskIds, taskId]);
   ids.delete("");
   return { ...message, referenceTaskIds: [...ids].sort() };
 }
 
-/** Whether two messages are equal apart from their metadata, where for instance a trace id may differ. */
+/**
+ * Whether two messages are equal apart from their metadata, where for instance
+ * a trace id may differ.
+ */
 function isSameMessage(one: Message, other: Message): boolean {
   const ignored = { extensions: [], metadata: {} };
-  return equals(MessageSchema, { ...one, ...ignored }, { ...other, ...ignored });
+  return equals(
+    MessageSchema,
+    { ...one, ...ignored },
+    { ...other, ...ignored },
+  );
 }
 
-/** Returns a message of a conversation with the model, the agent's options and the settings of its turn that its request chooses (SESSION-4). */
-function withExchangeSettings(message: Message, request: SendMessageRequest): Message {
+/**
+ * Returns a message of a conversation with the model, the agent's options and
+ * the settings of its turn that its request chooses (SESSION-4).
+ */
+function withExchangeSettings(
+  message: Message,
+  request: SendMessageRequest,
+): Message {
   const { taskId, contextId, sessionSettings, messageSettings } = request;
-  const agentOptions = taskId === "" ? {} : (sessionSettings?.agentOptions ?? {});
+  const agentOptions =
+    taskId === "" ? {} : (sessionSettings?.agentOptions ?? {});
   const isFirst = taskId === "" && contextId === "";
-  const model = message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
+  const model =
+    message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
   assertName("model", model);
   const turnSettings = messageSettings?.turn;
-  return { ...message, model, agentOptions, ...(turnSettings && { turnSettings }) };
+  return {
+    ...message,
+    model,
+    agentOptions,
+    ...(turnSettings && { turnSettings }),
+  };
 }

@@ -1,13 +1,18 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import { OPTION_CANCEL, type RunSlashCommandRequest, type SendMessageRequest } from "@devtool/schema";
+import {
+  OPTION_CANCEL,
+  type RunSlashCommandRequest,
+  type SendMessageRequest,
+} from "@devtool/schema";
 import { assertRight } from "./caller.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
 /**
  * Wraps a handler with checks of the caller's rights, once for all transports.
  *
- * Answering a tool call requires `approve`, unless the answer declines it. So do settings of a session that
- * replace approvals. Reading the audit log, which covers all principals, requires `audit`.
+ * Answering a tool call requires `approve`, unless the answer declines it. So
+ * do settings of a session that replace approvals. Reading the audit log, which
+ * covers all principals, requires `audit`.
  */
 export function guardedHandler(handler: RequestHandler): RequestHandler {
   const { tasks, commands, audit } = handler;
@@ -46,12 +51,16 @@ function assertMaySend(
 ): void {
   const message = request && "message" in request ? request.message : undefined;
   const approves = message?.parts.some(
-    ({ content }) => content.case === "confirmation" && content.value.selectedOptionId !== OPTION_CANCEL,
+    ({ content }) =>
+      content.case === "confirmation" &&
+      content.value.selectedOptionId !== OPTION_CANCEL,
   );
   const { agentOptions = {}, mcpServers = [] } = request?.sessionSettings ?? {};
-  // An MCP server that is started as a command runs it without a question. An option of the agent's own may be its permissions,
-  // which only the agent knows.
+  // An MCP server that is started as a command runs it without a question. An
+  // option of the agent's own may be its permissions, which only the agent
+  // knows.
   const replacesApproval =
-    Object.keys(agentOptions).length > 0 || mcpServers.some(({ transport }) => transport.case === "stdio");
+    Object.keys(agentOptions).length > 0 ||
+    mcpServers.some(({ transport }) => transport.case === "stdio");
   if (approves || replacesApproval) assertRight(context, "approve");
 }

@@ -5,24 +5,34 @@ import type { TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
 import type { TaskWatch } from "../task/task-feed.ts";
 
-/** The number of tasks to list at a time. More are listed when all of these have changed. */
+/**
+ * The number of tasks to list at a time. More are listed when all of these have
+ * changed.
+ */
 const PAGE = 20;
 
-/** The time in milliseconds between two lists. Agents that stream text change their tasks more often. */
+/**
+ * The time in milliseconds between two lists. Agents that stream text change
+ * their tasks more often.
+ */
 const PAUSE_MS = 250;
 
 /**
- * Finds the changes of a principal's tasks in the store, since other servers make some of them.
+ * Finds the changes of a principal's tasks in the store, since other servers
+ * make some of them.
  *
- * A list is sorted by the time of the last change, so the tasks that have changed come first, as far as the clocks of the servers
- * agree.
+ * A list is sorted by the time of the last change, so the tasks that have
+ * changed come first, as far as the clocks of the servers agree.
  */
 export class ListedChanges {
   readonly #store: TaskStore;
   readonly #principal: string;
   /** The sequences up to which changes were found. */
   readonly #found = new Map<string, bigint>();
-  /** The time of the oldest task that was listed at first. A task that was not listed then has changed if it has a later one. */
+  /**
+   * The time of the oldest task that was listed at first. A task that was not
+   * listed then has changed if it has a later one.
+   */
   #oldestMs = 0;
 
   private constructor(store: TaskStore, principal: string) {
@@ -31,17 +41,28 @@ export class ListedChanges {
   }
 
   /** Lists the tasks as they are now. What changes from now on is found. */
-  static async begin(store: TaskStore, principal: string): Promise<ListedChanges> {
+  static async begin(
+    store: TaskStore,
+    principal: string,
+  ): Promise<ListedChanges> {
     const listed = new ListedChanges(store, principal);
     const { tasks, cursor } = await store.list({ principal, limit: PAGE });
     for (const { last } of tasks) listed.#found.set(last.taskId, last.sequence);
     const oldest = tasks.at(-1);
-    if (cursor !== undefined && oldest) listed.#oldestMs = positionOf(oldest.last).timeMs;
+    if (cursor !== undefined && oldest)
+      listed.#oldestMs = positionOf(oldest.last).timeMs;
     return listed;
   }
 
-  /** Puts tasks that changed into a watch, soon after each change, until the signal aborts. */
-  async follow(changes: TaskChanges, watch: TaskWatch, signal: AbortSignal): Promise<void> {
+  /**
+   * Puts tasks that changed into a watch, soon after each change, until the
+   * signal aborts.
+   */
+  async follow(
+    changes: TaskChanges,
+    watch: TaskWatch,
+    signal: AbortSignal,
+  ): Promise<void> {
     const bell = new Bell(signal);
     using _wake = changes.watchAll(() => bell.ring());
     while (!signal.aborted) {
@@ -56,10 +77,16 @@ export class ListedChanges {
   async #find(watch: TaskWatch): Promise<void> {
     let cursor: string | undefined;
     do {
-      const page = await this.#store.list({ principal: this.#principal, limit: PAGE, cursor });
+      const page = await this.#store.list({
+        principal: this.#principal,
+        limit: PAGE,
+        cursor,
+      });
       const changed = page.tasks.filter(({ last }) => {
         const found = this.#found.get(last.taskId);
-        return found === undefined ? positionOf(last).timeMs > this.#oldestMs : last.sequence > found;
+        return found === undefined
+          ? positionOf(last).timeMs > this.#oldestMs
+          : last.sequence > found;
       });
       for (const task of changed) {
         this.#found.set(task.last.taskId, task.last.sequence);

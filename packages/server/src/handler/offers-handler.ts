@@ -8,7 +8,8 @@ import type { RequestHandler } from "./request-handler.ts";
 /**
  * Creates the function that lists the tools and MCP servers of a task.
  *
- * @param offersOf asks the agent; gets the task with the secrets of its MCP servers, which clients never see
+ * @param offersOf asks the agent; gets the task with the secrets of its MCP
+ * servers, which clients never see
  */
 export function createOffersHandler(
   exchanges: Exchanges,
@@ -19,7 +20,8 @@ export function createOffersHandler(
     try {
       return await offersOf(held.session.task, context.signal);
     } catch (reason) {
-      // For instance, the workspace was removed. The client still gets the rest of the task.
+      // For instance, the workspace was removed. The client still gets the rest
+      // of the task.
       if (reason instanceof DevtoolError) return { tools: [], mcpServers: [] };
       throw reason;
     }

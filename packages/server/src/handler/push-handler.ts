@@ -6,33 +6,62 @@ import type { PushRegistrar } from "../push/push-registrar.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
 
-/** Creates the handler of `PushService` (PUSH-1). Without a registrar, it refuses every request. */
-export function createPushHandler(exchanges?: Exchanges, registrar?: PushRegistrar): ServiceImpl<typeof PushService> {
+/**
+ * Creates the handler of `PushService` (PUSH-1). Without a registrar, it
+ * refuses every request.
+ */
+export function createPushHandler(
+  exchanges?: Exchanges,
+  registrar?: PushRegistrar,
+): ServiceImpl<typeof PushService> {
   if (!exchanges || !registrar) {
     const refuse = (): never => {
       throw pushNotSupported();
     };
-    return { setPushConfig: refuse, getPushConfig: refuse, listPushConfigs: refuse, deletePushConfig: refuse };
+    return {
+      setPushConfig: refuse,
+      getPushConfig: refuse,
+      listPushConfigs: refuse,
+      deletePushConfig: refuse,
+    };
   }
   /** Finds a task of the caller. Throws `Code.NotFound` when there is none. */
-  const findTask = async (taskId: string, context: HandlerContext): Promise<Task> => {
+  const findTask = async (
+    taskId: string,
+    context: HandlerContext,
+  ): Promise<Task> => {
     using held = await exchanges.find(taskId, principalOf(context));
     return held.session.task;
   };
   return {
     async setPushConfig({ config = create(PushConfigSchema) }, context) {
-      const { id: taskId, principal, sequence } = await findTask(config.taskId, context);
+      const {
+        id: taskId,
+        principal,
+        sequence,
+      } = await findTask(config.taskId, context);
       const checked = await registrar.check(config, "config", context.signal);
-      return { config: await registrar.put(checked, { taskId, principal, after: sequence }) };
+      return {
+        config: await registrar.put(checked, {
+          taskId,
+          principal,
+          after: sequence,
+        }),
+      };
     },
     async getPushConfig({ taskId, configId }, context) {
       await findTask(taskId, context);
       const configs = await registrar.list(taskId);
-      const config = configs.find(({ id }) => configId === "" || id === configId);
+      const config = configs.find(
+        ({ id }) => configId === "" || id === configId,
+      );
       if (config) return { config };
       const problem = `push config ${quoted(configId)} of task ${quoted(taskId)} does not exist`;
       const details = { field: "config_id", value: configId.slice(0, 80) };
-      throw new DevtoolError(problem, Code.NotFound, { remedy: "list the existing ones", details });
+      throw new DevtoolError(problem, Code.NotFound, {
+        remedy: "list the existing ones",
+        details,
+      });
     },
     async listPushConfigs({ taskId }, context) {
       await findTask(taskId, context);
@@ -40,7 +69,13 @@ export function createPushHandler(exchanges?: Exchanges, registrar?: PushRegistr
     },
     async deletePushConfig({ taskId, configId }, context) {
       await findTask(taskId, context);
-      if (configId === "") throw invalid("config_id", "", "is missing", "name the config to delete");
+      if (configId === "")
+        throw invalid(
+          "config_id",
+          "",
+          "is missing",
+          "name the config to delete",
+        );
       await registrar.delete(taskId, configId);
       return {};
     },
@@ -49,7 +84,11 @@ export function createPushHandler(exchanges?: Exchanges, registrar?: PushRegistr
 
 /** Creates the error of a server without push notifications. */
 export function pushNotSupported(): DevtoolError {
-  return new DevtoolError("push notifications are not supported", Code.Unimplemented, {
-    remedy: "subscribe to the task instead",
-  });
+  return new DevtoolError(
+    "push notifications are not supported",
+    Code.Unimplemented,
+    {
+      remedy: "subscribe to the task instead",
+    },
+  );
 }

@@ -1,5 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { type ContextKey, createContextKey, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
+import {
+  type ContextKey,
+  createContextKey,
+  type HandlerContext,
+  type ServiceImpl,
+} from "@connectrpc/connect";
 import {
   type AgentListService,
   type AuditService,
@@ -17,8 +22,9 @@ import type { AgentOffers } from "../agent/agent-offers.ts";
 /**
  * Everything that a client can request, independent of the protocol.
  *
- * The generated services are the interface: each transport decodes its requests to theirs and calls
- * these functions. A call carries its principal in the context values (`principalKey`).
+ * The generated services are the interface: each transport decodes its requests
+ * to theirs and calls these functions. A call carries its principal in the
+ * context values (`principalKey`).
  */
 export interface RequestHandler {
   readonly tasks: ServiceImpl<typeof TaskService>;
@@ -31,32 +37,54 @@ export interface RequestHandler {
   /** The limit on open streams per caller. */
   readonly streams: {
     /**
-     * Counts a stream of the call until the result is disposed of, for a call that starts something
-     * before it subscribes. Throws `Code.ResourceExhausted` at the limit.
+     * Counts a stream of the call until the result is disposed of, for a call
+     * that starts something before it subscribes. Throws
+     * `Code.ResourceExhausted` at the limit.
      */
     enter(context: HandlerContext): Disposable;
   };
 
-  /** Lists the tools and MCP servers of a task of the caller; none when its agent cannot list them. */
-  readonly offers: (taskId: string, context: HandlerContext) => Promise<AgentOffers>;
+  /**
+   * Lists the tools and MCP servers of a task of the caller; none when its
+   * agent cannot list them.
+   */
+  readonly offers: (
+    taskId: string,
+    context: HandlerContext,
+  ) => Promise<AgentOffers>;
 }
 
-/** Returns a task of the caller. Throws `Code.NotFound` when the caller has none with this id. */
+/**
+ * Returns a task of the caller. Throws `Code.NotFound` when the caller has none
+ * with this id.
+ */
 export async function findTask(
   { tasks }: RequestHandler,
   { context }: { readonly context: HandlerContext },
   taskId: string,
 ): Promise<Task> {
-  const { task } = await tasks.getTask(create(GetTaskRequestSchema, { taskId }), context);
+  const { task } = await tasks.getTask(
+    create(GetTaskRequestSchema, { taskId }),
+    context,
+  );
   return create(TaskSchema, task ?? emptyTask());
 }
 
-/** The context key of the principal of a call. A call without it is refused with `Code.Unauthenticated`. */
-export const principalKey: ContextKey<string> = createContextKey("", { description: "principal" });
+/**
+ * The context key of the principal of a call. A call without it is refused with
+ * `Code.Unauthenticated`.
+ */
+export const principalKey: ContextKey<string> = createContextKey("", {
+  description: "principal",
+});
 
 /**
- * The context key of the id that the task of a message gets if the message creates one. Empty for a random id.
+ * The context key of the id that the task of a message gets if the message
+ * creates one. Empty for a random id.
  *
- * Of several messages with the same id, one creates a task, and the store refuses the others, also those of other servers.
+ * Of several messages with the same id, one creates a task, and the store
+ * refuses the others, also those of other servers.
  */
-export const newTaskIdKey: ContextKey<string> = createContextKey("", { description: "id of a new task" });
+export const newTaskIdKey: ContextKey<string> = createContextKey("", {
+  description: "id of a new task",
+});

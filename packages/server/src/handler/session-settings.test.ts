@@ -1,4 +1,11 @@
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  realpath,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -11,7 +18,9 @@ describe("the workspace of a session (SESSION-1)", () => {
   let beside: string;
 
   beforeAll(async () => {
-    const base = await realpath(await mkdtemp(join(tmpdir(), "devtool-settings-")));
+    const base = await realpath(
+      await mkdtemp(join(tmpdir(), "devtool-settings-")),
+    );
     root = join(base, "root");
     beside = join(base, "root-beside");
     await mkdir(join(root, "project"), { recursive: true });
@@ -25,36 +34,65 @@ describe("the workspace of a session (SESSION-1)", () => {
 
   it("is the default workspace for clients that name none, by its real path", () => {
     expect(resolved("", { workspace: root })).toBe(root);
-    expect(resolved("", { workspace: join(root, "..", "other-name") })).toBe(root);
+    expect(resolved("", { workspace: join(root, "..", "other-name") })).toBe(
+      root,
+    );
     expect(() => resolved("")).toThrow("this server has no default workspace");
   });
 
   it("lies in one of the roots, after symbolic links are resolved", () => {
     expect(resolved(join(root, "project"))).toBe(join(root, "project"));
-    expect(resolved(join(root, "..", "other-name", "project"))).toBe(join(root, "project"));
-    expect(resolved(root, { workspaceRoots: [beside, join(root, "..", "other-name")] })).toBe(root);
+    expect(resolved(join(root, "..", "other-name", "project"))).toBe(
+      join(root, "project"),
+    );
+    expect(
+      resolved(root, {
+        workspaceRoots: [beside, join(root, "..", "other-name")],
+      }),
+    ).toBe(root);
     expect(() => resolved(beside)).toThrow("is outside the allowed roots");
-    expect(() => resolved(join(root, "way-out"))).toThrow("is outside the allowed roots");
-    expect(() => resolved(root, { workspaceRoots: [join(root, "missing"), ""] })).toThrow("is outside");
+    expect(() => resolved(join(root, "way-out"))).toThrow(
+      "is outside the allowed roots",
+    );
+    expect(() =>
+      resolved(root, { workspaceRoots: [join(root, "missing"), ""] }),
+    ).toThrow("is outside");
   });
 
   it("is an existing directory", () => {
     expect(() => resolved("project")).toThrow("must be an absolute path");
-    expect(() => resolved(join(root, "missing"))).toThrow("must be a directory that exists on the server");
-    expect(() => resolved(join(root, "file"))).toThrow("must be a directory that exists on the server");
-    expect(() => resolved(`${root}\0`)).toThrow("must be a directory that exists on the server");
+    expect(() => resolved(join(root, "missing"))).toThrow(
+      "must be a directory that exists on the server",
+    );
+    expect(() => resolved(join(root, "file"))).toThrow(
+      "must be a directory that exists on the server",
+    );
+    expect(() => resolved(`${root}\0`)).toThrow(
+      "must be a directory that exists on the server",
+    );
   });
 
   it("neither contains the server's data directory nor lies in it", () => {
     const dataDirectory = join(root, "data");
-    expect(() => resolved(root, { dataDirectory })).toThrow("contains the server's own data");
-    expect(() => resolved(join(dataDirectory, "tasks"), { dataDirectory })).toThrow("or lies in it");
-    expect(() => resolved(dataDirectory, { dataDirectory })).toThrow("contains the server's own data");
-    expect(resolved(join(root, "project"), { dataDirectory })).toBe(join(root, "project"));
+    expect(() => resolved(root, { dataDirectory })).toThrow(
+      "contains the server's own data",
+    );
+    expect(() =>
+      resolved(join(dataDirectory, "tasks"), { dataDirectory }),
+    ).toThrow("or lies in it");
+    expect(() => resolved(dataDirectory, { dataDirectory })).toThrow(
+      "contains the server's own data",
+    );
+    expect(resolved(join(root, "project"), { dataDirectory })).toBe(
+      join(root, "project"),
+    );
     expect(resolved(root, { dataDirectory: join(root, "missing") })).toBe(root);
   });
 
-  function resolved(workspacePath: string, options: Partial<SessionOptions> = {}): string | undefined {
+  function resolved(
+    workspacePath: string,
+    options: Partial<SessionOptions> = {},
+  ): string | undefined {
     const all: SessionOptions = {
       workspace: undefined,
       workspaceRoots: [root],
@@ -67,8 +105,15 @@ describe("the workspace of a session (SESSION-1)", () => {
       assertTurn: () => undefined,
       ...options,
     };
-    const requested = { settings: create(AgentSettingsSchema, { workspacePath }) };
-    const { settings } = resolveSettings(requested, undefined, { contextId: "", principal: "local" }, all);
+    const requested = {
+      settings: create(AgentSettingsSchema, { workspacePath }),
+    };
+    const { settings } = resolveSettings(
+      requested,
+      undefined,
+      { contextId: "", principal: "local" },
+      all,
+    );
     return settings?.workspacePath;
   }
 });

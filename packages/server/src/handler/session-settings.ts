@@ -19,42 +19,77 @@ import { assertName, assertNames } from "./name-limit.ts";
 
 /** The values that a server permits in the settings of sessions. */
 export interface SessionOptions {
-  /** The workspace of clients that name none: an absolute path. Undefined when clients must name one. */
+  /**
+   * The workspace of clients that name none: an absolute path. Undefined when
+   * clients must name one.
+   */
   readonly workspace: string | undefined;
   /** The directories that may contain workspaces: absolute paths. */
   readonly workspaceRoots: readonly string[];
-  /** The directory of the server's tasks and token. A workspace may neither contain it nor lie in it. */
+  /**
+   * The directory of the server's tasks and token. A workspace may neither
+   * contain it nor lie in it.
+   */
   readonly dataDirectory: string | undefined;
   /** Which MCP servers clients may add. */
   readonly clientMcpServers: "none" | "http" | "all";
   /**
-   * Returns the name of the agent to record for a session that requests one; an empty name requests
-   * none. Throws `Code.InvalidArgument` for an unknown one.
+   * Returns the name of the agent to record for a session that requests one; an
+   * empty name requests none. Throws `Code.InvalidArgument` for an unknown one.
    */
   readonly resolveAgent: (name: string) => string;
-  /** Throws `Code.InvalidArgument` when a session adds MCP servers, given by name, and its agent takes none. */
-  readonly assertMcpServers: (agent: string, servers: readonly string[]) => void;
-  /** Throws a `DevtoolError` when a message changes the settings of a session to those given, and its agent cannot. */
+  /**
+   * Throws `Code.InvalidArgument` when a session adds MCP servers, given by
+   * name, and its agent takes none.
+   */
+  readonly assertMcpServers: (
+    agent: string,
+    servers: readonly string[],
+  ) => void;
+  /**
+   * Throws a `DevtoolError` when a message changes the settings of a session to
+   * those given, and its agent cannot.
+   */
   readonly assertChange: (settings: SessionSettings) => void;
-  /** Throws a `DevtoolError` when a message sets options that its agent does not have, or that clients may not set. */
-  readonly assertOptions: (settings: SessionSettings, conversation: ConversationKey) => void;
-  /** Throws a `DevtoolError` when the agent, given by name, cannot follow settings of one turn. */
+  /**
+   * Throws a `DevtoolError` when a message sets options that its agent does not
+   * have, or that clients may not set.
+   */
+  readonly assertOptions: (
+    settings: SessionSettings,
+    conversation: ConversationKey,
+  ) => void;
+  /**
+   * Throws a `DevtoolError` when the agent, given by name, cannot follow
+   * settings of one turn.
+   */
   readonly assertTurn: (agent: string, turn: TurnSettings) => void;
 }
 
-/** The settings of a session: of the first task of a context, and shared by all of its tasks. */
+/**
+ * The settings of a session: of the first task of a context, and shared by all
+ * of its tasks.
+ */
 export type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 
 /** The state that the tasks of a context share. */
 export interface Session {
   readonly settings: Settings;
-  /** Whether the client of the conversation has activated the development-tool extension (CARD-3). */
+  /**
+   * Whether the client of the conversation has activated the development-tool
+   * extension (CARD-3).
+   */
   readonly extensionActive: boolean;
-  /** The id under which the agent keeps the conversation itself; empty for none. */
+  /**
+   * The id under which the agent keeps the conversation itself; empty for none.
+   */
   readonly agentSessionId: string;
 }
 
-/** Finds the session of a context by its latest task. Undefined when the principal has no task there. */
+/**
+ * Finds the session of a context by its latest task. Undefined when the
+ * principal has no task there.
+ */
 export async function findSession(
   store: TaskStore,
   contextId: string,
@@ -67,9 +102,15 @@ export async function findSession(
     if (payload.case !== "created") return undefined;
     const { settings, sessionSettings, sessionModel } = payload.value;
     // A slash command may have another model than its session.
-    const shared = sessionSettings && { ...sessionSettings, model: sessionModel ?? sessionSettings.model };
+    const shared = sessionSettings && {
+      ...sessionSettings,
+      model: sessionModel ?? sessionSettings.model,
+    };
     return {
-      settings: withApprovalMode({ settings, sessionSettings: shared }, approvalMode),
+      settings: withApprovalMode(
+        { settings, sessionSettings: shared },
+        approvalMode,
+      ),
       extensionActive,
       agentSessionId,
     };
@@ -78,8 +119,8 @@ export async function findSession(
 }
 
 /**
- * Returns the settings of a slash command in a session: those of the session, with the model that its request chooses for it alone
- * (SESSION-4).
+ * Returns the settings of a slash command in a session: those of the session,
+ * with the model that its request chooses for it alone (SESSION-4).
  */
 export function commandSettings(
   session: Settings,
@@ -89,15 +130,20 @@ export function commandSettings(
   assertName("model", model);
   const { settings, sessionSettings = create(SessionSettingsSchema) } = session;
   if (model === "" || model === sessionSettings.model) return session;
-  return { settings, sessionSettings: { ...sessionSettings, model }, sessionModel: sessionSettings.model };
+  return {
+    settings,
+    sessionSettings: { ...sessionSettings, model },
+    sessionModel: sessionSettings.model,
+  };
 }
 
 /**
- * Returns the settings of a new task: those of its context when that has tasks already, with the requested approval mode
- * (SESSION-4), otherwise the requested ones with the workspace and the agent resolved (SESSION-1).
+ * Returns the settings of a new task: those of its context when that has tasks
+ * already, with the requested approval mode (SESSION-4), otherwise the
+ * requested ones with the workspace and the agent resolved (SESSION-1).
  *
- * Throws `Code.InvalidArgument` for settings that are not permitted, and for settings that differ from
- * those of the context and cannot change (SESSION-2).
+ * Throws `Code.InvalidArgument` for settings that are not permitted, and for
+ * settings that differ from those of the context and cannot change (SESSION-2).
  */
 export function resolveSettings(
   requested: Settings,
@@ -106,16 +152,33 @@ export function resolveSettings(
   options: SessionOptions,
 ): Settings {
   if (earlier) {
-    const approvalMode = changedApprovalMode(requested, earlier, conversation, options);
-    const { settings, sessionSettings } = withApprovalMode(earlier, approvalMode ?? ApprovalMode.UNSPECIFIED);
+    const approvalMode = changedApprovalMode(
+      requested,
+      earlier,
+      conversation,
+      options,
+    );
+    const { settings, sessionSettings } = withApprovalMode(
+      earlier,
+      approvalMode ?? ApprovalMode.UNSPECIFIED,
+    );
     // The options that earlier messages set are the agent's own to keep.
     const agentOptions = requested.sessionSettings?.agentOptions ?? {};
-    const hasOptions = Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions }).length > 0;
+    const hasOptions =
+      Object.keys({ ...agentOptions, ...sessionSettings?.agentOptions })
+        .length > 0;
     if (!hasOptions) return { settings, sessionSettings };
-    return { settings, sessionSettings: { ...(sessionSettings ?? create(SessionSettingsSchema)), agentOptions } };
+    return {
+      settings,
+      sessionSettings: {
+        ...(sessionSettings ?? create(SessionSettingsSchema)),
+        agentOptions,
+      },
+    };
   }
   const workspacePath = resolveWorkspace(requested.settings, options);
-  const sessionSettings = requested.sessionSettings ?? create(SessionSettingsSchema);
+  const sessionSettings =
+    requested.sessionSettings ?? create(SessionSettingsSchema);
   assertName("model", sessionSettings.model);
   const agent = options.resolveAgent(sessionSettings.agent);
   const { mcpServers } = sessionSettings;
@@ -129,14 +192,24 @@ export function resolveSettings(
   };
 }
 
-/** Throws for MCP servers that clients may not add. One with a stdio transport would start a command on this machine. */
-function assertServersPermitted(servers: readonly McpServer[], { clientMcpServers }: SessionOptions): void {
+/**
+ * Throws for MCP servers that clients may not add. One with a stdio transport
+ * would start a command on this machine.
+ */
+function assertServersPermitted(
+  servers: readonly McpServer[],
+  { clientMcpServers }: SessionOptions,
+): void {
   const forbidden = servers.find(
-    ({ transport }) => clientMcpServers === "none" || (clientMcpServers === "http" && transport.case === "stdio"),
+    ({ transport }) =>
+      clientMcpServers === "none" ||
+      (clientMcpServers === "http" && transport.case === "stdio"),
   );
   if (!forbidden) return;
   const problem =
-    clientMcpServers === "none" ? "clients may not add MCP servers" : "clients may not add servers that run a command";
+    clientMcpServers === "none"
+      ? "clients may not add MCP servers"
+      : "clients may not add servers that run a command";
   throw invalid(
     "mcp_servers",
     forbidden.name,
@@ -146,23 +219,38 @@ function assertServersPermitted(servers: readonly McpServer[], { clientMcpServer
 }
 
 /**
- * Returns the approval mode that a request changes its session to (SESSION-4). Undefined when it changes none.
+ * Returns the approval mode that a request changes its session to (SESSION-4).
+ * Undefined when it changes none.
  *
- * Throws a `DevtoolError` when the agent of the session cannot change it, and `Code.InvalidArgument` for other settings that
- * differ from those of the session (SESSION-2).
+ * Throws a `DevtoolError` when the agent of the session cannot change it, and
+ * `Code.InvalidArgument` for other settings that differ from those of the
+ * session (SESSION-2).
  */
 export function changedApprovalMode(
   requested: Settings,
   earlier: Settings,
   conversation: ConversationKey,
-  options: Pick<SessionOptions, "resolveAgent" | "assertChange" | "assertOptions">,
+  options: Pick<
+    SessionOptions,
+    "resolveAgent" | "assertChange" | "assertOptions"
+  >,
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
   const agent = earlier.sessionSettings?.agent ?? "";
-  if (requested.sessionSettings) assertAgentOptions({ ...requested.sessionSettings, agent }, conversation, options);
-  const approvalMode = requested.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+  if (requested.sessionSettings)
+    assertAgentOptions(
+      { ...requested.sessionSettings, agent },
+      conversation,
+      options,
+    );
+  const approvalMode =
+    requested.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
-  if (approvalMode === ApprovalMode.UNSPECIFIED || approvalMode === current.approvalMode) return undefined;
+  if (
+    approvalMode === ApprovalMode.UNSPECIFIED ||
+    approvalMode === current.approvalMode
+  )
+    return undefined;
   options.assertChange({ ...current, approvalMode });
   return approvalMode;
 }
@@ -178,12 +266,25 @@ function assertAgentOptions(
   assertOptions(settings, conversation);
 }
 
-function withApprovalMode({ settings, sessionSettings }: Settings, approvalMode: ApprovalMode): Settings {
-  if (approvalMode === ApprovalMode.UNSPECIFIED) return { settings, sessionSettings };
-  return { settings, sessionSettings: { ...(sessionSettings ?? create(SessionSettingsSchema)), approvalMode } };
+function withApprovalMode(
+  { settings, sessionSettings }: Settings,
+  approvalMode: ApprovalMode,
+): Settings {
+  if (approvalMode === ApprovalMode.UNSPECIFIED)
+    return { settings, sessionSettings };
+  return {
+    settings,
+    sessionSettings: {
+      ...(sessionSettings ?? create(SessionSettingsSchema)),
+      approvalMode,
+    },
+  };
 }
 
-/** Throws `Code.InvalidArgument` when a request names settings that differ from those of its session and cannot change (SESSION-2). */
+/**
+ * Throws `Code.InvalidArgument` when a request names settings that differ from
+ * those of its session and cannot change (SESSION-2).
+ */
 function assertUnchanged(
   requested: Settings,
   earlier: Settings,
@@ -193,41 +294,73 @@ function assertUnchanged(
   const current = earlier.settings?.workspacePath ?? "";
   if (path !== "" && directoryAt(realPath(path)) !== current) {
     const problem = `this session works in ${JSON.stringify(current)}`;
-    throw invalid("workspace_path", path, problem, "start a new context to change it");
+    throw invalid(
+      "workspace_path",
+      path,
+      problem,
+      "start a new context to change it",
+    );
   }
   const agent = requested.sessionSettings?.agent ?? "";
   const kept = earlier.sessionSettings?.agent || resolveAgent("");
   if (agent !== "" && kept !== "" && resolveAgent(agent) !== kept) {
     const problem = `this session belongs to agent ${quoted(kept)}`;
-    throw invalid("session_settings.agent", agent, problem, "start a new context for another");
+    throw invalid(
+      "session_settings.agent",
+      agent,
+      problem,
+      "start a new context for another",
+    );
   }
   const named = requested.sessionSettings;
   if (!named) return;
-  // The model and the approval mode may change with every message. An empty list stands for that of the session.
-  const { allowedTools, mcpServers } = earlier.sessionSettings ?? create(SessionSettingsSchema);
+  // The model and the approval mode may change with every message. An empty
+  // list stands for that of the session.
+  const { allowedTools, mcpServers } =
+    earlier.sessionSettings ?? create(SessionSettingsSchema);
   const unchanged = create(SessionSettingsSchema, { allowedTools, mcpServers });
   const wanted = create(SessionSettingsSchema, {
-    allowedTools: named.allowedTools.length > 0 ? named.allowedTools : allowedTools,
+    allowedTools:
+      named.allowedTools.length > 0 ? named.allowedTools : allowedTools,
     mcpServers: named.mcpServers.length > 0 ? named.mcpServers : mcpServers,
   });
   if (equals(SessionSettingsSchema, wanted, unchanged)) return;
-  throw invalid("session_settings", "", "differ from those of this session", "start a new context to change them");
+  throw invalid(
+    "session_settings",
+    "",
+    "differ from those of this session",
+    "start a new context to change them",
+  );
 }
 
-/** Returns the real path of the requested workspace, or of the default one. Throws when it is not permitted. */
-function resolveWorkspace(settings: AgentSettings | undefined, options: SessionOptions): string {
+/**
+ * Returns the real path of the requested workspace, or of the default one.
+ * Throws when it is not permitted.
+ */
+function resolveWorkspace(
+  settings: AgentSettings | undefined,
+  options: SessionOptions,
+): string {
   const requested = settings?.workspacePath || options.workspace;
   if (requested === undefined) {
-    const problem = "is missing: this server has no default workspace, so the first message of a session names one";
+    const problem =
+      "is missing: this server has no default workspace, so the first message of a session names one";
     throw invalid("workspace_path", "", problem);
   }
-  if (!isAbsolute(requested)) throw invalid("workspace_path", requested, "must be an absolute path");
+  if (!isAbsolute(requested))
+    throw invalid("workspace_path", requested, "must be an absolute path");
   const { dataDirectory = "", workspaceRoots } = options;
-  // Each path is looked up once: the default workspace is usually the only root.
+  // Each path is looked up once: the default workspace is usually the only
+  // root.
   const paths = new Set([requested, dataDirectory, ...workspaceRoots]);
   const real = new Map([...paths].map((path) => [path, realPath(path)]));
   const path = directoryAt(real.get(requested));
-  if (path === undefined) throw invalid("workspace_path", requested, "must be a directory that exists on the server");
+  if (path === undefined)
+    throw invalid(
+      "workspace_path",
+      requested,
+      "must be a directory that exists on the server",
+    );
   const isPermitted = workspaceRoots.some((root) => {
     const found = real.get(root);
     return found !== undefined && isInside(found, path);
@@ -235,12 +368,22 @@ function resolveWorkspace(settings: AgentSettings | undefined, options: SessionO
   if (!isPermitted) {
     const known = workspaceRoots.join(", ");
     const remedy = `choose a directory in ${known}, or start the server with --root for another`;
-    throw invalid("workspace_path", requested, "is outside the allowed roots", remedy);
+    throw invalid(
+      "workspace_path",
+      requested,
+      "is outside the allowed roots",
+      remedy,
+    );
   }
   const data = real.get(dataDirectory);
   if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
     const problem = "contains the server's own data, or lies in it";
-    throw invalid("workspace_path", requested, problem, `choose a directory beside ${data}`);
+    throw invalid(
+      "workspace_path",
+      requested,
+      problem,
+      `choose a directory beside ${data}`,
+    );
   }
   return path;
 }

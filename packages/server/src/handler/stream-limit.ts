@@ -3,29 +3,36 @@ import { Code, DevtoolError } from "../errors.ts";
 import { callerOf } from "./caller.ts";
 
 /**
- * Limits the open streams of each caller. Every open stream costs time at each event, which all
- * other callers wait for.
+ * Limits the open streams of each caller. Every open stream costs time at each
+ * event, which all other callers wait for.
  */
 export class StreamLimit {
   readonly #max: number;
-  /** The calls with an open stream, by caller. A call counts once, however many logs it reads. */
+  /**
+   * The calls with an open stream, by caller. A call counts once, however many
+   * logs it reads.
+   */
   readonly #open = new Map<string, Set<HandlerContext>>();
 
-  /** @param max the maximum number of open streams per caller, in all tenants together */
+  /**
+   * @param max the maximum number of open streams per caller, in all tenants
+   * together
+   */
   constructor(max: number) {
     this.#max = max;
   }
 
   /**
-   * Counts the stream of a call until the result is disposed of. Throws `Code.ResourceExhausted` when
-   * the caller is at the limit.
+   * Counts the stream of a call until the result is disposed of. Throws
+   * `Code.ResourceExhausted` when the caller is at the limit.
    */
   enter(context: HandlerContext): Disposable {
     const caller = callerOf(context);
     const open = this.#open.get(caller) ?? new Set();
     if (open.has(context)) return { [Symbol.dispose]: () => undefined };
     if (open.size >= this.#max) {
-      // A stream whose client disconnected before anything read it is never disposed of.
+      // A stream whose client disconnected before anything read it is never
+      // disposed of.
       for (const other of open) if (other.signal.aborted) open.delete(other);
     }
     if (open.size >= this.#max) {

@@ -35,7 +35,8 @@ import { filterOf, pageSizeOf, summaryOf, watchTasks } from "./watch-tasks.ts";
 /**
  * Creates the handler of `TaskService`.
  *
- * @param registrar stores push configs that come with a message; without it, such a message is refused
+ * @param registrar stores push configs that come with a message; without it,
+ * such a message is refused
  */
 export function createTaskHandler(
   exchanges: Exchanges,
@@ -43,36 +44,56 @@ export function createTaskHandler(
   streams: StreamLimit,
   registrar?: PushRegistrar,
 ): ServiceImpl<typeof TaskService> {
-  const find = (taskId: string, context: HandlerContext) => exchanges.find(taskId, principalOf(context));
+  const find = (taskId: string, context: HandlerContext) =>
+    exchanges.find(taskId, principalOf(context));
   return {
     async sendMessage(request, context) {
-      const { held: begun, after, replay } = await beginExchange(exchanges, registrar, request, context);
+      const {
+        held: begun,
+        after,
+        replay,
+      } = await beginExchange(exchanges, registrar, request, context);
       using held = begun;
       const { session } = held;
-      // A task that is answered with a message alone is not shown, so a client could not ask for it later.
+      // A task that is answered with a message alone is not shown, so a client
+      // could not ask for it later.
       if (!request.returnImmediately || session.task.replyOnly) {
-        for await (const event of session.read(after, context.signal)) if (endsExchange(event)) break;
+        for await (const event of session.read(after, context.signal))
+          if (endsExchange(event)) break;
       }
       const task = taskForClients(session);
       const history = exchangeHistory(task, request.message?.messageId ?? "");
       return defined({ task: { ...task, history }, replay });
     },
-    async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
+    async *streamMessage(
+      { request = create(SendMessageRequestSchema) },
+      context,
+    ) {
       using _stream = streams.enter(context);
-      yield* followExchange(await beginExchange(exchanges, registrar, request, context), context.signal);
+      yield* followExchange(
+        await beginExchange(exchanges, registrar, request, context),
+        context.signal,
+      );
     },
     async getTask({ taskId }, context) {
       using held = await find(taskId, context);
       return { task: taskForClients(held.session) };
     },
-    listTasks: (request, context) => listTasks(store, request, principalOf(context)),
+    listTasks: (request, context) =>
+      listTasks(store, request, principalOf(context)),
     async cancelTask({ taskId }, context) {
       using held = await find(taskId, context);
       await held.session.cancel();
       return { task: taskForClients(held.session) };
     },
     async withdrawMessage({ taskId, messageId }, context) {
-      if (messageId === "") throw invalid("message_id", "", "is missing", "name the message to withdraw");
+      if (messageId === "")
+        throw invalid(
+          "message_id",
+          "",
+          "is missing",
+          "name the message to withdraw",
+        );
       using held = await find(taskId, context);
       await held.session.withdraw(messageId);
       return { task: taskForClients(held.session) };
@@ -84,22 +105,31 @@ export function createTaskHandler(
       await held.session.setTitle(line, clientLabel);
       return { task: taskForClients(held.session) };
     },
-    // The stream is counted before its first event is read: a transport may send the task first, and a
-    // client at the limit is refused before that.
+    // The stream is counted before its first event is read: a transport may
+    // send the task first, and a client at the limit is refused before that.
     subscribeTask(request, context) {
       const stream = streams.enter(context);
-      return follow(() => find(request.taskId, context), request, stream, context.signal);
+      return follow(
+        () => find(request.taskId, context),
+        request,
+        stream,
+        context.signal,
+      );
     },
     async *watchTasks(request, context) {
       using _stream = streams.enter(context);
-      yield* watchTasks({ store, feed: exchanges.feed, changes: exchanges.changes }, request, context);
+      yield* watchTasks(
+        { store, feed: exchanges.feed, changes: exchanges.changes },
+        request,
+        context,
+      );
     },
   };
 }
 
 /**
- * Starts the exchange of a message. A push config in the request is checked before the message starts
- * anything, and covers all events of the exchange.
+ * Starts the exchange of a message. A push config in the request is checked
+ * before the message starts anything, and covers all events of the exchange.
  */
 async function beginExchange(
   exchanges: Exchanges,
@@ -110,16 +140,28 @@ async function beginExchange(
   const request = withAddressedAgent(message, context);
   const principal = principalOf(context);
   const newTaskId = context.values.get(newTaskIdKey);
-  if (!request.pushConfig) return exchanges.begin(request, principal, newTaskId);
+  if (!request.pushConfig)
+    return exchanges.begin(request, principal, newTaskId);
   if (!registrar) throw pushNotSupported();
-  const config = await registrar.check(request.pushConfig, "push_config", context.signal);
+  const config = await registrar.check(
+    request.pushConfig,
+    "push_config",
+    context.signal,
+  );
   const exchange = await exchanges.begin(request, principal, newTaskId);
   using held = exchange.held;
-  await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
+  await registrar.put(config, {
+    taskId: held.session.task.id,
+    principal,
+    after: exchange.after,
+  });
   return { ...exchange, held: held.hold() };
 }
 
-/** Yields the events of an exchange until it ends. The first event of a retry names the first message. */
+/**
+ * Yields the events of an exchange until it ends. The first event of a retry
+ * names the first message.
+ */
 async function* followExchange(
   { held: begun, after, replay }: Exchange,
   signal: AbortSignal,
@@ -128,7 +170,9 @@ async function* followExchange(
   for await (const event of held.session.read(after, signal)) {
     const shown = { event: hideSecretsInEvent(event) };
     failpoint("devtool:exchange.show.before");
-    yield replay && event.sequence === after + 1n ? { ...shown, replay } : shown;
+    yield replay && event.sequence === after + 1n
+      ? { ...shown, replay }
+      : shown;
     failpoint("devtool:exchange.show.after");
     if (endsExchange(event)) return;
   }
@@ -155,19 +199,24 @@ async function* follow(
     failpoint("devtool:subscription.show.before");
     yield { event: hideSecretsInEvent(event) };
     failpoint("devtool:subscription.show.after");
-    if (isTerminal(event.state) && event.sequence === session.task.sequence) return;
+    if (isTerminal(event.state) && event.sequence === session.task.sequence)
+      return;
   }
 }
 
 /**
- * Returns the task of a session for clients. `extensionActive` is that of the conversation, which may be
- * newer than the last event of the task.
+ * Returns the task of a session for clients. `extensionActive` is that of the
+ * conversation, which may be newer than the last event of the task.
  */
 function taskForClients({ task, extensionActive }: TaskHandle): Task {
   return { ...hideSecretsInTask(task), extensionActive };
 }
 
-async function listTasks(store: TaskStore, request: ListTasksRequest, principal: string): Promise<ListTasksResponse> {
+async function listTasks(
+  store: TaskStore,
+  request: ListTasksRequest,
+  principal: string,
+): Promise<ListTasksResponse> {
   const { pageSize, pageToken, contextId, idPrefix } = request;
   const { tasks, cursor } = await store.list({
     ...filterOf(request),
@@ -177,5 +226,8 @@ async function listTasks(store: TaskStore, request: ListTasksRequest, principal:
     idPrefix: idPrefix || undefined,
     cursor: pageToken || undefined,
   });
-  return create(ListTasksResponseSchema, { tasks: tasks.map(summaryOf), nextPageToken: cursor ?? "" });
+  return create(ListTasksResponseSchema, {
+    tasks: tasks.map(summaryOf),
+    nextPageToken: cursor ?? "",
+  });
 }

@@ -4,22 +4,58 @@ import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertName, assertNames } from "./name-limit.ts";
 
 /** The kinds of parts that clients may send. */
-const CLIENT_PARTS: ReadonlySet<string | undefined> = new Set(["text", "file", "data", "dataValue", "confirmation"]);
+const CLIENT_PARTS: ReadonlySet<string | undefined> = new Set([
+  "text",
+  "file",
+  "data",
+  "dataValue",
+  "confirmation",
+]);
 
-/** Returns a client's message in the form in which it is recorded. Throws `Code.InvalidArgument` for an invalid one. */
-export function validMessage(message: Message | undefined, maxParts: number): Message {
+/**
+ * Returns a client's message in the form in which it is recorded. Throws
+ * `Code.InvalidArgument` for an invalid one.
+ */
+export function validMessage(
+  message: Message | undefined,
+  maxParts: number,
+): Message {
   if (!message) throw invalid("message", "", "is missing");
   const { role, messageId, parts } = message;
-  if (role === Role.AGENT) throw invalid("message.role", "agent", "must be the user's in what a client sends");
+  if (role === Role.AGENT)
+    throw invalid(
+      "message.role",
+      "agent",
+      "must be the user's in what a client sends",
+    );
   if (messageId === "") {
-    throw invalid("message.message_id", "", "is missing", "choose an id that is new for each message");
+    throw invalid(
+      "message.message_id",
+      "",
+      "is missing",
+      "choose an id that is new for each message",
+    );
   }
-  if (parts.length === 0) throw invalid("message.parts", "", "is empty: a message needs at least one part");
+  if (parts.length === 0)
+    throw invalid(
+      "message.parts",
+      "",
+      "is empty: a message needs at least one part",
+    );
   if (parts.length > maxParts) {
-    throw invalid("message.parts", String(parts.length), `are too many: limit is ${maxParts}`);
+    throw invalid(
+      "message.parts",
+      String(parts.length),
+      `are too many: limit is ${maxParts}`,
+    );
   }
   if (message.turnSettings) {
-    throw invalid("message.turn_settings", "", "is the server's", "send them as message_settings.turn");
+    throw invalid(
+      "message.turn_settings",
+      "",
+      "is the server's",
+      "send them as message_settings.turn",
+    );
   }
   assertName("message.message_id", messageId);
   assertName("model", message.model);
@@ -27,10 +63,16 @@ export function validMessage(message: Message | undefined, maxParts: number): Me
   assertNames("message.extensions", message.extensions);
   for (const [index, { content, modifiedArguments }] of parts.entries()) {
     if (modifiedArguments && content.case !== "confirmation") {
-      throw invalid("modified_arguments", "", "are set for a part that answers no tool call", "leave them out");
+      throw invalid(
+        "modified_arguments",
+        "",
+        "are set for a part that answers no tool call",
+        "leave them out",
+      );
     }
     if (CLIENT_PARTS.has(content.case)) continue;
-    const problem = "must not be sent by a client: send text, file, data or a confirmation";
+    const problem =
+      "must not be sent by a client: send text, file, data or a confirmation";
     throw invalid(`message.parts[${index}]`, content.case ?? "", problem);
   }
   return hideSecretsInMessage({ ...message, role: Role.USER });

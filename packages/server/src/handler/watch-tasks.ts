@@ -1,6 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { TaskState, type TaskSummary, TaskSummarySchema, type WatchTasksRequest } from "@devtool/schema";
+import {
+  TaskState,
+  type TaskSummary,
+  TaskSummarySchema,
+  type WatchTasksRequest,
+} from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import { matchesLabel } from "../store/task-label.ts";
@@ -25,7 +30,10 @@ interface Watchable {
   readonly changes: TaskChanges | undefined;
 }
 
-/** Yields the caller's tasks that match the request and changed last, and then each of them that changes. */
+/**
+ * Yields the caller's tasks that match the request and changed last, and then
+ * each of them that changes.
+ */
 export async function* watchTasks(
   { store, feed, changes }: Watchable,
   request: WatchTasksRequest,
@@ -38,21 +46,29 @@ export async function* watchTasks(
   using watch = feed.watch(principal);
   const others = changes && (await ListedChanges.begin(store, principal));
   const { tasks } = await store.list({ ...filter, principal, limit });
-  for (const task of tasks) yield { task: summaryOf(task), snapshotComplete: false };
+  for (const task of tasks)
+    yield { task: summaryOf(task), snapshotComplete: false };
   yield { snapshotComplete: true };
   const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
-  // Whether the client has a task, by its id. Beyond a full snapshot it may have others, from ListTasks.
+  // Whether the client has a task, by its id. Beyond a full snapshot it may
+  // have others, from ListTasks.
   const shown = new Map(tasks.map(({ last }) => [last.taskId, true]));
   const mayHaveOthers = tasks.length === limit;
   const left = new AbortController();
-  if (changes) void others?.follow(changes, watch, AbortSignal.any([left.signal, context.signal]));
+  if (changes)
+    void others?.follow(
+      changes,
+      watch,
+      AbortSignal.any([left.signal, context.signal]),
+    );
   try {
     for await (const task of watch.read(context.signal)) {
       const { taskId, sequence } = task.last;
       // A change of this server may be found in the store as well.
       if (sequence <= (listed.get(taskId) ?? 0n)) continue;
       listed.set(taskId, sequence);
-      const hasState = filter.state === undefined || task.last.state === filter.state;
+      const hasState =
+        filter.state === undefined || task.last.state === filter.state;
       const excluded = !hasState || !matchesLabel(filter, task);
       if (excluded && !(shown.get(taskId) ?? mayHaveOthers)) continue;
       shown.set(taskId, !excluded);
@@ -64,10 +80,18 @@ export async function* watchTasks(
 }
 
 /** The conditions by which a request selects tasks. Unset fields select all. */
-type Filter = Pick<TaskQuery, "state" | "agent" | "workspacePath" | "titleContains">;
+type Filter = Pick<
+  TaskQuery,
+  "state" | "agent" | "workspacePath" | "titleContains"
+>;
 
 /** Returns the filter of a request, in which empty fields select all. */
-export function filterOf({ state, agent, workspacePath, titleContains }: FilterRequest): Filter {
+export function filterOf({
+  state,
+  agent,
+  workspacePath,
+  titleContains,
+}: FilterRequest): Filter {
   return {
     state: state === TaskState.UNSPECIFIED ? undefined : state,
     agent: agent || undefined,
@@ -76,17 +100,36 @@ export function filterOf({ state, agent, workspacePath, titleContains }: FilterR
   };
 }
 
-type FilterRequest = Pick<WatchTasksRequest, "state" | "agent" | "workspacePath" | "titleContains">;
+type FilterRequest = Pick<
+  WatchTasksRequest,
+  "state" | "agent" | "workspacePath" | "titleContains"
+>;
 
-/** Returns a page size from a request, in which 0 stands for 50. Throws `Code.InvalidArgument` above 100 or below 0. */
+/**
+ * Returns a page size from a request, in which 0 stands for 50. Throws
+ * `Code.InvalidArgument` above 100 or below 0.
+ */
 export function pageSizeOf(field: string, size: number): number {
-  if (size < 0 || size > 100) throw invalid(field, String(size), "must be 1 to 100, or 0 for 50");
+  if (size < 0 || size > 100)
+    throw invalid(field, String(size), "must be 1 to 100, or 0 for 50");
   return size || 50;
 }
 
 /** Returns the entry of a task in a list. */
-export function summaryOf({ last, title, workspacePath, agent }: ListedTask): TaskSummary {
+export function summaryOf({
+  last,
+  title,
+  workspacePath,
+  agent,
+}: ListedTask): TaskSummary {
   const lastEvent = hideSecretsInEvent(last);
   const { taskId: id, contextId } = last;
-  return create(TaskSummarySchema, { id, contextId, lastEvent, title, workspacePath, agent });
+  return create(TaskSummarySchema, {
+    id,
+    contextId,
+    lastEvent,
+    title,
+    workspacePath,
+    agent,
+  });
 }

@@ -2,27 +2,47 @@ import { Readable } from "node:stream";
 import { Code, DevtoolError } from "../errors.ts";
 import { lookupOf } from "./guarded-fetch.ts";
 import { interimLimit } from "./interim-limit.ts";
-import { checkedAddresses, hostPort, type OutboundPolicy, parseTarget } from "./outbound-policy.ts";
+import {
+  checkedAddresses,
+  hostPort,
+  type OutboundPolicy,
+  parseTarget,
+} from "./outbound-policy.ts";
 
 /**
- * Creates a `fetch` that can reach only what the policy permits (S7), for libraries that stream.
+ * Creates a `fetch` that can reach only what the policy permits (S7), for
+ * libraries that stream.
  *
- * Each request resolves the host's name once, and connects to an address that was checked. A redirect is
- * an error. Unlike `guardedFetch`, it limits neither time nor size.
+ * Each request resolves the host's name once, and connects to an address that
+ * was checked. A redirect is an error. Unlike `guardedFetch`, it limits neither
+ * time nor size.
  */
-export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?: RequestInit) => Promise<Response> {
+export function checkedFetch(
+  policy: OutboundPolicy,
+): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init) => {
     const target = parseTarget(String(url));
     const request = new Request(target, init);
     const addresses = await checkedAddresses(target, policy, request.signal);
     const { Agent, request: send } = await import("undici");
-    const agent = new Agent({ connect: { lookup: lookupOf(addresses) }, pipelining: 0 });
+    const agent = new Agent({
+      connect: { lookup: lookupOf(addresses) },
+      pipelining: 0,
+    });
     const { onInfo, signal: tooMany } = interimLimit(hostPort(target));
     try {
       const answer = await send(target.href, {
         dispatcher: agent,
-        method: request.method === "POST" ? "POST" : request.method === "DELETE" ? "DELETE" : "GET",
-        headers: { ...Object.fromEntries(request.headers), "accept-encoding": "identity" },
+        method:
+          request.method === "POST"
+            ? "POST"
+            : request.method === "DELETE"
+              ? "DELETE"
+              : "GET",
+        headers: {
+          ...Object.fromEntries(request.headers),
+          "accept-encoding": "identity",
+        },
         ...(request.body ? { body: await request.text() } : {}),
         onInfo,
         signal: AbortSignal.any([request.signal, tooMany]),
@@ -31,9 +51,13 @@ export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?:
       body.once("close", () => void agent.destroy());
       if (statusCode >= 300 && statusCode < 400) {
         body.on("error", () => undefined).destroy();
-        throw new DevtoolError(`host ${JSON.stringify(hostPort(target))} redirects`, Code.FailedPrecondition, {
-          remedy: "use the URL that it redirects to",
-        });
+        throw new DevtoolError(
+          `host ${JSON.stringify(hostPort(target))} redirects`,
+          Code.FailedPrecondition,
+          {
+            remedy: "use the URL that it redirects to",
+          },
+        );
       }
       return toResponse(target, statusCode, headers, body);
     } catch (reason) {
@@ -52,10 +76,14 @@ function toResponse(
 ): Response {
   const isEmpty = status === 204 || status === 205;
   if (isEmpty) body.resume();
-  const fields = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
-    [value ?? []].flat().map((each) => [name, each]),
+  const fields = Object.entries(headers).flatMap(
+    ([name, value]): [string, string][] =>
+      [value ?? []].flat().map((each) => [name, each]),
   );
-  const response = new Response(isEmpty ? null : Readable.toWeb(body), { status, headers: fields });
+  const response = new Response(isEmpty ? null : Readable.toWeb(body), {
+    status,
+    headers: fields,
+  });
   Object.defineProperty(response, "url", { value: url.href });
   return response;
 }

@@ -4,7 +4,11 @@ import { Code, DevtoolError } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import { abortable } from "../stream/abortable.ts";
 import { interimLimit } from "./interim-limit.ts";
-import { checkedAddresses, type OutboundPolicy, parseTarget } from "./outbound-policy.ts";
+import {
+  checkedAddresses,
+  type OutboundPolicy,
+  parseTarget,
+} from "./outbound-policy.ts";
 
 /** A request to a host that a model or a client named. */
 export interface OutboundRequest {
@@ -14,15 +18,18 @@ export interface OutboundRequest {
   readonly body?: string | undefined;
 
   /**
-   * The maximum number of redirects that a GET follows; each target is checked like the first URL. With
-   * 0, and for a POST, a redirect is the response.
+   * The maximum number of redirects that a GET follows; each target is checked
+   * like the first URL. With 0, and for a POST, a redirect is the response.
    */
   readonly maxRedirects: number;
 
   /** The maximum number of bytes to read of the body. */
   readonly maxBytes: number;
 
-  /** The timeout in milliseconds of the whole request, including redirects and the body. */
+  /**
+   * The timeout in milliseconds of the whole request, including redirects and
+   * the body.
+   */
   readonly timeoutMs: number;
 }
 
@@ -45,11 +52,12 @@ export interface OutboundResponse {
 /**
  * Makes a request that can reach only what the policy permits (S7).
  *
- * The host's name is resolved once, and the connection goes to an address that was checked. Uses no
- * proxy, and no connection of another request.
+ * The host's name is resolved once, and the connection goes to an address that
+ * was checked. Uses no proxy, and no connection of another request.
  *
- * Throws `Code.PermissionDenied` for a target that the policy forbids, `Code.DeadlineExceeded` after the
- * timeout, and `Code.Unavailable` when there is no response.
+ * Throws `Code.PermissionDenied` for a target that the policy forbids,
+ * `Code.DeadlineExceeded` after the timeout, and `Code.Unavailable` when there
+ * is no response.
  */
 export async function guardedFetch(
   request: OutboundRequest,
@@ -59,7 +67,8 @@ export async function guardedFetch(
   const timeout = AbortSignal.timeout(request.timeoutMs);
   const limits = AbortSignal.any([signal, timeout]);
   try {
-    // A connection attempt does not end at once when its signal aborts, so the wait for it does.
+    // A connection attempt does not end at once when its signal aborts, so the
+    // wait for it does.
     return await abortable(follow(request, policy, limits), limits);
   } catch (reason) {
     signal.throwIfAborted();
@@ -67,10 +76,20 @@ export async function guardedFetch(
     const { host } = parseTarget(request.url);
     if (timeout.aborted) {
       const problem = `host ${JSON.stringify(host)} took longer than ${request.timeoutMs} ms`;
-      throw new DevtoolError(problem, Code.DeadlineExceeded, { remedy: "try again later", cause: reason });
+      throw new DevtoolError(problem, Code.DeadlineExceeded, {
+        remedy: "try again later",
+        cause: reason,
+      });
     }
-    const why = reason instanceof Error && "code" in reason ? String(reason.code) : "the connection broke";
-    throw new DevtoolError(`host ${JSON.stringify(host)} did not answer: ${why}`, Code.Unavailable, { cause: reason });
+    const why =
+      reason instanceof Error && "code" in reason
+        ? String(reason.code)
+        : "the connection broke";
+    throw new DevtoolError(
+      `host ${JSON.stringify(host)} did not answer: ${why}`,
+      Code.Unavailable,
+      { cause: reason },
+    );
   }
 }
 
@@ -83,23 +102,40 @@ async function follow(
   let url = parseTarget(request.url);
   let { headers } = request;
   for (let redirects = 0; ; redirects++) {
-    const { response, location } = await send(url, { ...request, headers }, policy, signal);
-    if (location === "" || request.method !== "GET" || request.maxRedirects === 0) return response;
+    const { response, location } = await send(
+      url,
+      { ...request, headers },
+      policy,
+      signal,
+    );
+    if (
+      location === "" ||
+      request.method !== "GET" ||
+      request.maxRedirects === 0
+    )
+      return response;
     if (redirects === request.maxRedirects) {
       const problem = `host ${JSON.stringify(url.host)} redirects more than ${request.maxRedirects} times`;
-      throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "use the URL that it redirects to" });
+      throw new DevtoolError(problem, Code.FailedPrecondition, {
+        remedy: "use the URL that it redirects to",
+      });
     }
     const next = parseTarget(URL.parse(location, url.href)?.href ?? location);
     // Credentials for one origin must not reach another.
     if (next.origin !== url.origin) {
-      const kept = Object.entries(headers).filter(([name]) => CROSS_ORIGIN_HEADERS.has(name.toLowerCase()));
+      const kept = Object.entries(headers).filter(([name]) =>
+        CROSS_ORIGIN_HEADERS.has(name.toLowerCase()),
+      );
       headers = Object.fromEntries(kept);
     }
     url = next;
   }
 }
 
-const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set(["accept", "user-agent"]);
+const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "user-agent",
+]);
 
 /** A response before redirects are followed. */
 interface Hop {
@@ -108,7 +144,10 @@ interface Hop {
   readonly location: string;
 }
 
-/** Sends one request over a connection of its own, to an address that was checked. */
+/**
+ * Sends one request over a connection of its own, to an address that was
+ * checked.
+ */
 async function send(
   url: URL,
   { method, headers, body, maxBytes }: OutboundRequest,
@@ -117,26 +156,50 @@ async function send(
 ): Promise<Hop> {
   const addresses = await checkedAddresses(url, policy, signal);
   const { Agent, request } = await import("undici");
-  const agent = new Agent({ connect: { lookup: lookupOf(addresses) }, pipelining: 0 });
+  const agent = new Agent({
+    connect: { lookup: lookupOf(addresses) },
+    pipelining: 0,
+  });
   try {
     const { onInfo, signal: tooMany } = interimLimit(url.host);
     const limits = AbortSignal.any([signal, tooMany]);
     const sent = { ...headers, "accept-encoding": "identity" };
-    const options = { dispatcher: agent, method, headers: sent, onInfo, signal: limits };
+    const options = {
+      dispatcher: agent,
+      method,
+      headers: sent,
+      onInfo,
+      signal: limits,
+    };
     failpoint("devtool:outbound.request.before");
-    const answer = await request(url.href, body === undefined ? options : { ...options, body });
+    const answer = await request(
+      url.href,
+      body === undefined ? options : { ...options, body },
+    );
     failpoint("devtool:outbound.request.after");
     // A compressed body could expand without limit.
     const encoding = readHeader(answer, "content-encoding");
     if (encoding !== "" && encoding !== "identity") {
       answer.body.on("error", () => {}).destroy();
       const problem = `host ${JSON.stringify(url.host)} sends ${JSON.stringify(encoding)} although it was asked for plain content`;
-      throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "use another host" });
+      throw new DevtoolError(problem, Code.FailedPrecondition, {
+        remedy: "use another host",
+      });
     }
     const read = await readBody(answer.body, maxBytes);
     const contentType = readHeader(answer, "content-type");
-    const response = { url: url.href, status: answer.statusCode, contentType, ...read };
-    return { response, location: REDIRECTS.has(answer.statusCode) ? readHeader(answer, "location") : "" };
+    const response = {
+      url: url.href,
+      status: answer.statusCode,
+      contentType,
+      ...read,
+    };
+    return {
+      response,
+      location: REDIRECTS.has(answer.statusCode)
+        ? readHeader(answer, "location")
+        : "",
+    };
   } finally {
     await agent.destroy();
   }
@@ -144,9 +207,14 @@ async function send(
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Returns a resolver that knows only the given addresses, whatever the host. */
+/**
+ * Returns a resolver that knows only the given addresses, whatever the host.
+ */
 export function lookupOf(addresses: readonly string[]): LookupFunction {
-  const all = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  const all = addresses.map((address) => ({
+    address,
+    family: isIPv6(address) ? 6 : 4,
+  }));
   return (_host, { all: wantsAll }, callback) => {
     const [first] = all;
     if (wantsAll || !first) callback(null, all);
@@ -166,10 +234,16 @@ async function readBody(
     bytes += piece.length;
     if (bytes > maxBytes) break;
   }
-  return { body: Buffer.concat(chunks).subarray(0, maxBytes), isTruncated: bytes > maxBytes };
+  return {
+    body: Buffer.concat(chunks).subarray(0, maxBytes),
+    isTruncated: bytes > maxBytes,
+  };
 }
 
-function readHeader({ headers }: Dispatcher.ResponseData, name: string): string {
+function readHeader(
+  { headers }: Dispatcher.ResponseData,
+  name: string,
+): string {
   const value = headers[name];
   return typeof value === "string" ? value : (value?.[0] ?? "");
 }

@@ -36,28 +36,48 @@ describe("interim responses", () => {
     ownPorts: () => [],
     resolve: (name) => Promise.resolve([name]),
   });
-  const requests: Readonly<Record<string, (signal: AbortSignal) => Promise<number>>> = {
+  const requests: Readonly<
+    Record<string, (signal: AbortSignal) => Promise<number>>
+  > = {
     "a guarded fetch": async (signal) => {
       const limits = { maxRedirects: 0, maxBytes: 1000, timeoutMs: 60_000 };
-      return (await guardedFetch({ url, method: "GET", headers: {}, ...limits }, policy(), signal)).status;
+      return (
+        await guardedFetch(
+          { url, method: "GET", headers: {}, ...limits },
+          policy(),
+          signal,
+        )
+      ).status;
     },
-    "a checked fetch": async (signal) => (await checkedFetch(policy())(url, { signal })).status,
+    "a checked fetch": async (signal) =>
+      (await checkedFetch(policy())(url, { signal })).status,
   };
 
-  it.each(Object.entries(requests))("come before the response to %s, a few of them", async (_, request) => {
-    hints = 16;
-    expect(await request(AbortSignal.timeout(60_000))).toBe(200);
-  });
+  it.each(Object.entries(requests))(
+    "come before the response to %s, a few of them",
+    async (_, request) => {
+      hints = 16;
+      expect(await request(AbortSignal.timeout(60_000))).toBe(200);
+    },
+  );
 
-  it.each(Object.entries(requests))("without end are cut off: %s", async (_, request) => {
-    hints = Number.POSITIVE_INFINITY;
-    await expect(request(AbortSignal.timeout(60_000))).rejects.toThrow(TOO_MANY);
-  });
+  it.each(Object.entries(requests))(
+    "without end are cut off: %s",
+    async (_, request) => {
+      hints = Number.POSITIVE_INFINITY;
+      await expect(request(AbortSignal.timeout(60_000))).rejects.toThrow(
+        TOO_MANY,
+      );
+    },
+  );
 
   async function answer(socket: Socket): Promise<void> {
     for (let sent = 0; sent < hints && !socket.destroyed; sent++) {
       if (!socket.write(HINT))
-        await Promise.race([once(socket, "drain"), once(socket, "close")]).catch(() => undefined);
+        await Promise.race([
+          once(socket, "drain"),
+          once(socket, "close"),
+        ]).catch(() => undefined);
     }
     socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   }

@@ -17,8 +17,12 @@ describe("a host that the operator allows", () => {
     ["*", "http://localhost/x", false],
     ["", "http://localhost/x", false],
   ])("as %j covers %s: %s", (entry, url, isCovered) => {
-    expect(isAllowedHost(new URL(url), { allowedHosts: [entry], allowing: String, ownPorts: () => [] })).toBe(
-      isCovered,
-    );
+    expect(
+      isAllowedHost(new URL(url), {
+        allowedHosts: [entry],
+        allowing: String,
+        ownPorts: () => [],
+      }),
+    ).toBe(isCovered);
   });
 });

@@ -4,48 +4,68 @@ import { Code, DevtoolError, invalid } from "../errors.ts";
 import { abortable } from "../stream/abortable.ts";
 import { canonicalAddress, isPublicAddress } from "./public-address.ts";
 
-/** The hosts that this machine may connect to on behalf of a model or a client. */
+/**
+ * The hosts that this machine may connect to on behalf of a model or a client.
+ */
 export interface OutboundPolicy {
   /**
-   * Targets that the operator permits at any address, as `host:port` or `host:*`, with IPv6 addresses in
-   * brackets. All other targets must have public addresses only.
+   * Targets that the operator permits at any address, as `host:port` or
+   * `host:*`, with IPv6 addresses in brackets. All other targets must have
+   * public addresses only.
    */
   readonly allowedHosts: readonly string[];
 
-  /** Returns the setting with which the operator permits a target, for error messages. */
+  /**
+   * Returns the setting with which the operator permits a target, for error
+   * messages.
+   */
   readonly allowing: (target: string) => string;
 
-  /** Returns the ports of this server. They are refused at all addresses of this machine, even when permitted. */
+  /**
+   * Returns the ports of this server. They are refused at all addresses of this
+   * machine, even when permitted.
+   */
   readonly ownPorts: () => readonly number[];
 
-  /** Returns all addresses of a host. Called once for each connection. Default: the resolver of the system. */
+  /**
+   * Returns all addresses of a host. Called once for each connection. Default:
+   * the resolver of the system.
+   */
   readonly resolve?: ((host: string) => Promise<readonly string[]>) | undefined;
 }
 
 const MAX_URL_LENGTH = 8192;
 
 /**
- * Parses the URL of an outbound request. Throws `Code.InvalidArgument` for one that no policy permits:
- * not http or https, with a user name or password, or longer than 8192 characters.
+ * Parses the URL of an outbound request. Throws `Code.InvalidArgument` for one
+ * that no policy permits: not http or https, with a user name or password, or
+ * longer than 8192 characters.
  */
 export function parseTarget(text: string): URL {
   if (text.length > MAX_URL_LENGTH) {
-    throw invalid("url", "", `has ${text.length} characters: limit is ${MAX_URL_LENGTH}`);
+    throw invalid(
+      "url",
+      "",
+      `has ${text.length} characters: limit is ${MAX_URL_LENGTH}`,
+    );
   }
   const url = URL.parse(text);
-  if (!url) throw invalid("url", text, "is not an absolute URL", "begin with https://");
+  if (!url)
+    throw invalid("url", text, "is not an absolute URL", "begin with https://");
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw invalid("url", text, "must begin with https:// or http://");
   }
-  if (url.username !== "" || url.password !== "") throw invalid("url", url.host, "holds a user name", "leave it out");
+  if (url.username !== "" || url.password !== "")
+    throw invalid("url", url.host, "holds a user name", "leave it out");
   return url;
 }
 
 /**
- * Resolves the host of a URL and returns its addresses, all of which the policy permits. Throws
- * `Code.PermissionDenied` when it does not permit one of them.
+ * Resolves the host of a URL and returns its addresses, all of which the policy
+ * permits. Throws `Code.PermissionDenied` when it does not permit one of them.
  *
- * Connect to the returned addresses only. A second lookup may return other addresses (DNS rebinding).
+ * Connect to the returned addresses only. A second lookup may return other
+ * addresses (DNS rebinding).
  */
 export async function checkedAddresses(
   url: URL,
@@ -53,7 +73,10 @@ export async function checkedAddresses(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  const { resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address) } = policy;
+  const {
+    resolve = async (name) =>
+      (await lookup(name, { all: true })).map(({ address }) => address),
+  } = policy;
   const resolving = resolve(host).catch((reason: unknown) => {
     throw unreachable(host, "its name was not found", reason);
   });
@@ -64,24 +87,36 @@ export async function checkedAddresses(
   const remedy = `the operator allows it with ${policy.allowing(hostPort(url))}`;
   for (const address of addresses) {
     const isPublic = isPublicAddress(address);
-    if (isOwnPort && (isThisMachine(address) || !isPublic)) throw denied(host, "is this server");
+    if (isOwnPort && (isThisMachine(address) || !isPublic))
+      throw denied(host, "is this server");
     if (!isAllowed && !isPublic) throw denied(host, "is not public", remedy);
-    if (!isAllowed && isThisMachine(address)) throw denied(host, "is this machine", remedy);
+    if (!isAllowed && isThisMachine(address))
+      throw denied(host, "is this machine", remedy);
   }
   return addresses;
 }
 
-/** Returns the host and port of a URL in the form in which the operator permits them. */
+/**
+ * Returns the host and port of a URL in the form in which the operator permits
+ * them.
+ */
 export function hostPort(url: URL): string {
   return `${url.hostname}:${portOf(url)}`;
 }
 
 /** Whether the operator permits the host and port of a URL at any address. */
-export function isAllowedHost(url: URL, { allowedHosts }: OutboundPolicy): boolean {
+export function isAllowedHost(
+  url: URL,
+  { allowedHosts }: OutboundPolicy,
+): boolean {
   return allowedHosts.some((entry) => {
     const [, host = "", port = ""] = /^(.*):(\d+|\*)$/.exec(entry) ?? [];
     const listed = URL.parse(`http://${host}`);
-    return listed !== null && listed.hostname === url.hostname && (port === "*" || port === portOf(url));
+    return (
+      listed !== null &&
+      listed.hostname === url.hostname &&
+      (port === "*" || port === portOf(url))
+    );
   });
 }
 
@@ -90,8 +125,12 @@ function portOf({ port, protocol }: URL): string {
 }
 
 function isThisMachine(address: string): boolean {
-  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return own.some((one) => canonicalAddress(one.address) === canonicalAddress(address));
+  const own = Object.values(networkInterfaces()).flatMap(
+    (addresses) => addresses ?? [],
+  );
+  return own.some(
+    (one) => canonicalAddress(one.address) === canonicalAddress(address),
+  );
 }
 
 function denied(host: string, problem: string, remedy = ""): DevtoolError {
@@ -102,6 +141,14 @@ function denied(host: string, problem: string, remedy = ""): DevtoolError {
   );
 }
 
-function unreachable(host: string, problem: string, cause?: unknown): DevtoolError {
-  return new DevtoolError(`host ${JSON.stringify(host)} cannot be reached: ${problem}`, Code.Unavailable, { cause });
+function unreachable(
+  host: string,
+  problem: string,
+  cause?: unknown,
+): DevtoolError {
+  return new DevtoolError(
+    `host ${JSON.stringify(host)} cannot be reached: ${problem}`,
+    Code.Unavailable,
+    { cause },
+  );
 }

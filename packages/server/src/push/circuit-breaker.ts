@@ -4,10 +4,16 @@ import type { Clock } from "./clock.ts";
 import type { PostOutcome } from "./notification.ts";
 import { retryDelayMs } from "./retry-schedule.ts";
 
-/** The maximum number of concurrent posts to one host. The posts of one task are sequential. */
+/**
+ * The maximum number of concurrent posts to one host. The posts of one task are
+ * sequential.
+ */
 const MAX_IN_FLIGHT = 4;
 
-/** The number of consecutive failures that open the circuit. Then one post at a time probes the host. */
+/**
+ * The number of consecutive failures that open the circuit. Then one post at a
+ * time probes the host.
+ */
 const MAX_FAILURES = 5;
 
 /** Dependencies of `CircuitBreaker`. */
@@ -21,13 +27,16 @@ export interface CircuitBreakerOptions {
 
 /** The permission to make one post. */
 export interface Permit {
-  /** Returns the permit with the outcome of the post; undefined when the post was aborted or not made. */
+  /**
+   * Returns the permit with the outcome of the post; undefined when the post
+   * was aborted or not made.
+   */
   release(outcome: PostOutcome | undefined): void;
 }
 
 /**
- * The circuit breaker of one webhook host. Limits concurrent posts, and while the host fails, permits a
- * single probe at a time, with increasing delays.
+ * The circuit breaker of one webhook host. Limits concurrent posts, and while
+ * the host fails, permits a single probe at a time, with increasing delays.
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
@@ -69,7 +78,10 @@ export class CircuitBreaker {
     return turn && this.#permit(turn);
   }
 
-  /** Waits for a permit. Rejects with the signal's reason when the signal aborts first. */
+  /**
+   * Waits for a permit. Rejects with the signal's reason when the signal aborts
+   * first.
+   */
   async acquire(signal: AbortSignal): Promise<Permit> {
     const turn = this.#semaphore.acquire(signal);
     this.#timeNextProbe();
@@ -80,7 +92,10 @@ export class CircuitBreaker {
   async pause(ms: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     try {
-      const slept = this.#options.clock.sleep(ms, AbortSignal.any([signal, over.signal]));
+      const slept = this.#options.clock.sleep(
+        ms,
+        AbortSignal.any([signal, over.signal]),
+      );
       await abortable(Promise.race([slept, this.#recovered.promise]), signal);
     } finally {
       over.abort();
@@ -94,7 +109,9 @@ export class CircuitBreaker {
           const { clock, random } = this.#options;
           this.#lastFailure = outcome.reason;
           this.#failures++;
-          if (this.isOpen) this.#openUntil = clock.now() + retryDelayMs(this.#failures, random());
+          if (this.isOpen)
+            this.#openUntil =
+              clock.now() + retryDelayMs(this.#failures, random());
         } else if (outcome) {
           const wasOpen = this.isOpen;
           this.#failures = 0;
@@ -113,13 +130,20 @@ export class CircuitBreaker {
   #timeNextProbe(): void {
     const { clock, stopped } = this.#options;
     const waitMs = this.#openUntil - clock.now();
-    if (this.#isTimed || !this.isOpen || !this.#semaphore.isWanted || waitMs <= 0) return;
+    if (
+      this.#isTimed ||
+      !this.isOpen ||
+      !this.#semaphore.isWanted ||
+      waitMs <= 0
+    )
+      return;
     this.#isTimed = true;
     clock.sleep(waitMs, stopped).then(
       () => {
         this.#isTimed = false;
         this.#semaphore.advance();
-        // Posts that were in flight may have failed too and moved the time of the next probe.
+        // Posts that were in flight may have failed too and moved the time of
+        // the next probe.
         this.#timeNextProbe();
       },
       () => undefined,

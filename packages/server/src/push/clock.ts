@@ -3,6 +3,9 @@ export interface Clock {
   /** Returns the time in milliseconds since 1970. */
   now(): number;
 
-  /** Resolves after a time in milliseconds. Rejects with the signal's reason when the signal aborts. */
+  /**
+   * Resolves after a time in milliseconds. Rejects with the signal's reason
+   * when the signal aborts.
+   */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }

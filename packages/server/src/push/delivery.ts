@@ -1,5 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import {
+  type Timestamp,
+  timestampFromMs,
+  timestampMs,
+} from "@bufbuild/protobuf/wkt";
 import {
   type PushConfig,
   type PushProgress,
@@ -9,7 +13,11 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
-import { type PushConfigKey, type PushConfigStore, pushConfigKey } from "../store/push-config-store.ts";
+import {
+  type PushConfigKey,
+  type PushConfigStore,
+  pushConfigKey,
+} from "../store/push-config-store.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { Semaphore } from "../stream/semaphore.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
@@ -28,7 +36,10 @@ export interface DeliveryServices {
   readonly random: () => number;
   /** Limits the concurrent posts to all hosts together. */
   readonly semaphore: Semaphore;
-  /** Called when a config has ended, with a text for the task's clients that says which and why. */
+  /**
+   * Called when a config has ended, with a text for the task's clients that
+   * says which and why.
+   */
   readonly onEnded: (subscription: PushSubscription, text: string) => void;
   readonly onError: (reason: unknown) => void;
 }
@@ -38,15 +49,18 @@ export interface DeliveryTarget {
   /** The circuit breaker of the config's host. */
   readonly breaker: CircuitBreaker;
   readonly encoding: PushEncoding;
-  /** The fence of the lease under which this server has the task; 0 where no other server uses the store. */
+  /**
+   * The fence of the lease under which this server has the task; 0 where no
+   * other server uses the store.
+   */
   readonly fence: bigint;
   /** Called each time when nothing is left to deliver. */
   readonly onIdle: () => void;
 }
 
 /**
- * Delivers the events of one task to one webhook, in order. Retries each event until the webhook accepts
- * it, and gives up after a day of failures.
+ * Delivers the events of one task to one webhook, in order. Retries each event
+ * until the webhook accepts it, and gives up after a day of failures.
  */
 export class Delivery {
   readonly #services: DeliveryServices;
@@ -59,8 +73,8 @@ export class Delivery {
   readonly #cutting = new AbortController();
   #progress: PushProgress;
   /**
-   * The sequence of the last handled event. It may be ahead of the stored cursor, because events without
-   * a post do not store it.
+   * The sequence of the last handled event. It may be ahead of the stored
+   * cursor, because events without a post do not store it.
    */
   #done: bigint;
   /** The time since which the next event has waited for a permit. */
@@ -71,8 +85,15 @@ export class Delivery {
   /** The state of the task after the last event that was looked at. */
   #state = TaskState.UNSPECIFIED;
 
-  /** @param target the destination; its `onIdle` is called each time when nothing is left to do */
-  constructor(services: DeliveryServices, subscription: PushSubscription, target: DeliveryTarget) {
+  /**
+   * @param target the destination; its `onIdle` is called each time when
+   * nothing is left to do
+   */
+  constructor(
+    services: DeliveryServices,
+    subscription: PushSubscription,
+    target: DeliveryTarget,
+  ) {
     const { config } = subscription;
     if (!config) throw new Error("a subscription has a config");
     this.#services = services;
@@ -86,7 +107,8 @@ export class Delivery {
 
   /** Whether everything is posted and the task is not working. */
   get isIdle(): boolean {
-    const isWorking = this.#state === TaskState.SUBMITTED || this.#state === TaskState.WORKING;
+    const isWorking =
+      this.#state === TaskState.SUBMITTED || this.#state === TaskState.WORKING;
     return !this.#running && (this.isEnded || !isWorking);
   }
 
@@ -107,7 +129,9 @@ export class Delivery {
     });
   }
 
-  /** Stops delivery. A post in progress has `graceMs` milliseconds to finish. */
+  /**
+   * Stops delivery. A post in progress has `graceMs` milliseconds to finish.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort(STOPPED);
     const stopped = new AbortController();
@@ -125,29 +149,41 @@ export class Delivery {
       this.#isWoken = false;
       try {
         const { nextAttemptTime } = this.#progress;
-        const waitMs = nextAttemptTime ? timestampMs(nextAttemptTime) - this.#services.clock.now() : 0;
+        const waitMs = nextAttemptTime
+          ? timestampMs(nextAttemptTime) - this.#services.clock.now()
+          : 0;
         if (waitMs > 0) await this.#target.breaker.pause(waitMs, signal);
         await this.#drain(signal);
       } catch (reason) {
         if (signal.aborted) return;
-        // The store failed. `#done` holds what was delivered, and is stored as soon as the store works again.
+        // The store failed. `#done` holds what was delivered, and is stored as
+        // soon as the store works again.
         this.#services.onError(reason);
         this.#isWoken = true;
-        await this.#services.clock.sleep(retryDelayMs(1, this.#services.random()), signal).catch(() => undefined);
+        await this.#services.clock
+          .sleep(retryDelayMs(1, this.#services.random()), signal)
+          .catch(() => undefined);
       }
     }
   }
 
   /** Delivers the remaining events until one of them fails. */
   async #drain(signal: AbortSignal): Promise<void> {
-    for await (const event of this.#services.store.readEvents(this.#key.taskId, this.#done)) {
+    for await (const event of this.#services.store.readEvents(
+      this.#key.taskId,
+      this.#done,
+    )) {
       signal.throwIfAborted();
       if (!(await this.#deliver(event, signal))) return;
     }
-    if (this.#done > this.#progress.cursor) await this.#save({ cursor: this.#done });
+    if (this.#done > this.#progress.cursor)
+      await this.#save({ cursor: this.#done });
   }
 
-  /** Delivers one event, and stores the progress. Returns whether the next event may follow. */
+  /**
+   * Delivers one event, and stores the progress. Returns whether the next event
+   * may follow.
+   */
   async #deliver(event: TaskEvent, signal: AbortSignal): Promise<boolean> {
     const body = this.#target.encoding.encode(event);
     this.#waitsSince = undefined;
@@ -162,18 +198,28 @@ export class Delivery {
       await this.#save({ cursor: event.sequence });
       return true;
     }
-    // After an abort the stored config may be a newer one, whose progress must not be changed.
+    // After an abort the stored config may be a newer one, whose progress must
+    // not be changed.
     if (signal.aborted) return false;
     if (outcome.case === "gone") await this.#end(outcome.reason);
     else await this.#fail(outcome.reason);
     return false;
   }
 
-  /** Posts an event when a permit is available. Waiting too long for a permit is a failure. */
-  async #post(event: TaskEvent, body: string, signal: AbortSignal): Promise<PostOutcome> {
+  /**
+   * Posts an event when a permit is available. Waiting too long for a permit is
+   * a failure.
+   */
+  async #post(
+    event: TaskEvent,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<PostOutcome> {
     const { breaker, encoding } = this.#target;
     const { semaphore } = this.#services;
-    const permit = tryAcquirePermit(breaker, semaphore) ?? (await this.#waitForPermit(signal));
+    const permit =
+      tryAcquirePermit(breaker, semaphore) ??
+      (await this.#waitForPermit(signal));
     if (!permit) return { case: "failed", reason: breaker.lastFailure };
     let outcome: PostOutcome | undefined;
     try {
@@ -195,8 +241,10 @@ export class Delivery {
   async #waitForPermit(signal: AbortSignal): Promise<Permit | undefined> {
     const { clock, semaphore } = this.#services;
     const { breaker } = this.#target;
-    this.#waitsSince = this.#progress.failingSince ?? timestampFromMs(clock.now());
-    if (breaker.isOpen && !this.#progress.failingSince) await this.#save({ failingSince: this.#waitsSince });
+    this.#waitsSince =
+      this.#progress.failingSince ?? timestampFromMs(clock.now());
+    if (breaker.isOpen && !this.#progress.failingSince)
+      await this.#save({ failingSince: this.#waitsSince });
     const { failingSince } = this.#progress;
     const since = failingSince ? timestampMs(failingSince) : clock.now();
     const maxWaitMs = Math.max(GIVE_UP_MS - (clock.now() - since), 0);
@@ -207,12 +255,19 @@ export class Delivery {
   async #fail(reason: string): Promise<void> {
     const { clock, random } = this.#services;
     const failures = this.#progress.failures + 1;
-    const failingSince = this.#progress.failingSince ?? this.#waitsSince ?? timestampFromMs(clock.now());
+    const failingSince =
+      this.#progress.failingSince ??
+      this.#waitsSince ??
+      timestampFromMs(clock.now());
     const leftMs = GIVE_UP_MS - (clock.now() - timestampMs(failingSince));
     if (leftMs <= 0) return this.#end(`${reason}, for a day`);
     const delayMs = Math.min(retryDelayMs(failures, random()), leftMs);
     this.#isWoken = true;
-    await this.#save({ failures, failingSince, nextAttemptTime: timestampFromMs(clock.now() + delayMs) });
+    await this.#save({
+      failures,
+      failingSince,
+      nextAttemptTime: timestampFromMs(clock.now() + delayMs),
+    });
   }
 
   /** Ends the config: nothing is posted until a client sets it again. */
@@ -220,13 +275,25 @@ export class Delivery {
     await this.#save({ endedReason: reason });
     const host = URL.parse(this.#config.url)?.host ?? "";
     const subject = `notifications ${JSON.stringify(this.#key.configId)} to ${JSON.stringify(host)}`;
-    this.#services.onEnded(this.#subscription, `${subject} have ended: ${reason}: set them again to resume`);
+    this.#services.onEnded(
+      this.#subscription,
+      `${subject} have ended: ${reason}: set them again to resume`,
+    );
   }
 
   /** Stores the progress. Fields that `change` does not set are reset. */
-  async #save(change: MessageInitShape<typeof PushProgressSchema>): Promise<void> {
-    const progress = create(PushProgressSchema, { cursor: this.#done, ...change });
-    await this.#services.configs.saveProgress(this.#key, progress, this.#target.fence);
+  async #save(
+    change: MessageInitShape<typeof PushProgressSchema>,
+  ): Promise<void> {
+    const progress = create(PushProgressSchema, {
+      cursor: this.#done,
+      ...change,
+    });
+    await this.#services.configs.saveProgress(
+      this.#key,
+      progress,
+      this.#target.fence,
+    );
     this.#progress = progress;
   }
 }

@@ -1,5 +1,8 @@
 import { DevtoolError } from "../errors.ts";
-import { guardedFetch, type OutboundRequest } from "../outbound/guarded-fetch.ts";
+import {
+  guardedFetch,
+  type OutboundRequest,
+} from "../outbound/guarded-fetch.ts";
 import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { Poster } from "./notification.ts";
 import { claimsOf, headersOf } from "./post-headers.ts";
@@ -9,22 +12,32 @@ import type { SigningKeys } from "./signing-keys.ts";
 /** The default timeout of a post in milliseconds, including its response. */
 const TIMEOUT_MS = 15_000;
 
-/** The maximum number of bytes to read of a response, which are then ignored. */
+/**
+ * The maximum number of bytes to read of a response, which are then ignored.
+ */
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
 /** Dependencies of the poster. */
 export interface GuardedPosterOptions {
   readonly policy: OutboundPolicy;
   readonly keys: SigningKeys;
-  /** Identifies this server in signed tokens: the URL at which clients reach it. */
+  /**
+   * Identifies this server in signed tokens: the URL at which clients reach it.
+   */
   readonly issuer: string;
   /** Returns the time in milliseconds since 1970. */
   readonly now: () => number;
-  /** The timeout of a post in milliseconds, including its response. Default 15 seconds. */
+  /**
+   * The timeout of a post in milliseconds, including its response. Default 15
+   * seconds.
+   */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Creates a poster that sends over HTTP, only to checked addresses, and follows no redirect (PUSH-2). */
+/**
+ * Creates a poster that sends over HTTP, only to checked addresses, and follows
+ * no redirect (PUSH-2).
+ */
 export function createGuardedPoster({
   policy,
   keys,
@@ -54,7 +67,13 @@ export function createGuardedPoster({
         return { case: "failed", reason: `it answered ${status}` };
       } catch (reason) {
         signal.throwIfAborted();
-        return { case: "failed", reason: reason instanceof DevtoolError ? reason.message : "it could not be posted" };
+        return {
+          case: "failed",
+          reason:
+            reason instanceof DevtoolError
+              ? reason.message
+              : "it could not be posted",
+        };
       }
     },
   };

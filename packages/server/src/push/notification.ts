@@ -17,11 +17,20 @@ export type PostOutcome =
 
 /** Sends notifications. */
 export interface Poster {
-  /** Posts a notification once. A failure of the webhook is an outcome; rejects only with the signal's reason. */
+  /**
+   * Posts a notification once. A failure of the webhook is an outcome; rejects
+   * only with the signal's reason.
+   */
   post(notification: Notification, signal: AbortSignal): Promise<PostOutcome>;
 }
 
-/** Returns the id of an event, which is the same in each attempt and in each format. */
-export function eventIdOf({ taskId, sequence }: Pick<Notification, "taskId" | "sequence">): string {
+/**
+ * Returns the id of an event, which is the same in each attempt and in each
+ * format.
+ */
+export function eventIdOf({
+  taskId,
+  sequence,
+}: Pick<Notification, "taskId" | "sequence">): string {
   return `${taskId}:${sequence}`;
 }

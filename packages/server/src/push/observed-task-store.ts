@@ -3,7 +3,10 @@ import { failpoint } from "../failpoint.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 
-/** A task store that reports each durable append to an observer, which posts notifications. */
+/**
+ * A task store that reports each durable append to an observer, which posts
+ * notifications.
+ */
 export class ObservedTaskStore implements TaskStore {
   readonly #store: TaskStore;
   #onAppended: (taskId: string) => void = () => undefined;
@@ -12,7 +15,10 @@ export class ObservedTaskStore implements TaskStore {
     this.#store = store;
   }
 
-  /** Sets the observer, which gets the task's id after each durable append. Replaces the previous one. */
+  /**
+   * Sets the observer, which gets the task's id after each durable append.
+   * Replaces the previous one.
+   */
   observe(onAppended: (taskId: string) => void): void {
     this.#onAppended = onAppended;
   }
@@ -38,11 +44,17 @@ export class ObservedTaskStore implements TaskStore {
     return this.#store.list(query);
   }
 
-  findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
+  findLatest(
+    principal: string,
+    contextId: string,
+  ): Promise<TaskEvent | undefined> {
     return this.#store.findLatest(principal, contextId);
   }
 
-  findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
+  findMessage(
+    principal: string,
+    messageId: string,
+  ): Promise<TaskEvent | undefined> {
     return this.#store.findMessage(principal, messageId);
   }
 

@@ -2,15 +2,23 @@ import type { Semaphore } from "../stream/semaphore.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
 import type { Clock } from "./clock.ts";
 
-/** The limits that a post has to pass: that of its host, and that of all hosts together. */
+/**
+ * The limits that a post has to pass: that of its host, and that of all hosts
+ * together.
+ */
 export interface PostLimits {
   readonly breaker: CircuitBreaker;
   readonly semaphore: Semaphore;
   readonly clock: Clock;
 }
 
-/** Returns a permit for the host and among all hosts, if both are available now. */
-export function tryAcquirePermit(breaker: CircuitBreaker, semaphore: Semaphore): Permit | undefined {
+/**
+ * Returns a permit for the host and among all hosts, if both are available now.
+ */
+export function tryAcquirePermit(
+  breaker: CircuitBreaker,
+  semaphore: Semaphore,
+): Permit | undefined {
   const permit = breaker.tryAcquire();
   const turn = permit && semaphore.tryAcquire();
   if (turn) return permitWithTurn(permit, turn);
@@ -21,7 +29,8 @@ export function tryAcquirePermit(breaker: CircuitBreaker, semaphore: Semaphore):
 /**
  * Waits for a permit for the host and among all hosts.
  *
- * Undefined when none is available within `maxWaitMs` milliseconds. Throws when `signal` aborts.
+ * Undefined when none is available within `maxWaitMs` milliseconds. Throws when
+ * `signal` aborts.
  */
 export async function acquirePermit(
   { breaker, semaphore, clock }: PostLimits,
@@ -50,7 +59,10 @@ export async function acquirePermit(
   }
 }
 
-/** Combines a permit for a host with a turn among all hosts: releasing it ends both. */
+/**
+ * Combines a permit for a host with a turn among all hosts: releasing it ends
+ * both.
+ */
 function permitWithTurn(permit: Permit, turn: Disposable): Permit {
   return {
     release: (outcome) => {

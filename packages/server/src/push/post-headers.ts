@@ -3,10 +3,16 @@ import type { PushAuthentication } from "@devtool/schema";
 import type { JWTPayload } from "jose";
 import { eventIdOf, type Notification } from "./notification.ts";
 
-/** The lifetime of a signed token in seconds. Allows for differences between clocks. */
+/**
+ * The lifetime of a signed token in seconds. Allows for differences between
+ * clocks.
+ */
 const TOKEN_LIFETIME_S = 300;
 
-/** The authentication scheme of a config that requests the headers of Standard Webhooks. */
+/**
+ * The authentication scheme of a config that requests the headers of Standard
+ * Webhooks.
+ */
 const STANDARD_WEBHOOKS = "standardwebhooks";
 
 /** The signature of one post. */
@@ -18,10 +24,15 @@ export interface Signed {
 }
 
 /**
- * Returns the claims of the token for a post: those of A2A (0.3, section 9.5.3), the task's id and the
- * event's sequence, and the digest of the body. `jti` is the event's id, the same in each attempt.
+ * Returns the claims of the token for a post: those of A2A (0.3, section
+ * 9.5.3), the task's id and the event's sequence, and the digest of the body.
+ * `jti` is the event's id, the same in each attempt.
  */
-export function claimsOf(notification: Notification, issuer: string, nowMs: number): JWTPayload {
+export function claimsOf(
+  notification: Notification,
+  issuer: string,
+  nowMs: number,
+): JWTPayload {
   const iat = Math.floor(nowMs / 1000);
   return {
     iss: issuer,
@@ -31,26 +42,39 @@ export function claimsOf(notification: Notification, issuer: string, nowMs: numb
     jti: eventIdOf(notification),
     taskId: notification.taskId,
     seq: String(notification.sequence),
-    bodySha256: createHash("sha256").update(notification.body).digest("base64url"),
+    bodySha256: createHash("sha256")
+      .update(notification.body)
+      .digest("base64url"),
   };
 }
 
 /** Returns the headers of a post. */
-export function headersOf(notification: Notification, { token, nowMs }: Signed): Record<string, string> {
+export function headersOf(
+  notification: Notification,
+  { token, nowMs }: Signed,
+): Record<string, string> {
   const { config, contentType } = notification;
   return {
     "content-type": contentType,
     "user-agent": "devtool",
     "devtool-event-id": eventIdOf(notification),
     "devtool-signature": token,
-    ...(config.token === "" ? {} : { "x-a2a-notification-token": config.token }),
-    ...(config.authentication ? authenticationHeaders(config.authentication, notification, { token, nowMs }) : {}),
+    ...(config.token === ""
+      ? {}
+      : { "x-a2a-notification-token": config.token }),
+    ...(config.authentication
+      ? authenticationHeaders(config.authentication, notification, {
+          token,
+          nowMs,
+        })
+      : {}),
   };
 }
 
 /**
- * Returns the headers that a config's authentication requests. Standard Webhooks sign id, timestamp and body with an HMAC. The
- * scheme `Bearer` without credentials requests the server's own token, as A2A describes it.
+ * Returns the headers that a config's authentication requests. Standard
+ * Webhooks sign id, timestamp and body with an HMAC. The scheme `Bearer`
+ * without credentials requests the server's own token, as A2A describes it.
  */
 function authenticationHeaders(
   authentication: PushAuthentication,
@@ -61,14 +85,26 @@ function authenticationHeaders(
     const id = eventIdOf(notification);
     const timestamp = String(Math.floor(nowMs / 1000));
     const content = `${id}.${timestamp}.${notification.body}`;
-    const signature = createHmac("sha256", webhookSecret(authentication)).update(content).digest("base64");
-    return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
+    const signature = createHmac("sha256", webhookSecret(authentication))
+      .update(content)
+      .digest("base64");
+    return {
+      "webhook-id": id,
+      "webhook-timestamp": timestamp,
+      "webhook-signature": `v1,${signature}`,
+    };
   }
   const { scheme, credentials } = authentication;
-  if (credentials === "") return scheme.toLowerCase() === "bearer" ? { authorization: `Bearer ${token}` } : {};
-  // `Basic` requires base64. A client that sets `user:password` has not encoded it.
+  if (credentials === "")
+    return scheme.toLowerCase() === "bearer"
+      ? { authorization: `Bearer ${token}` }
+      : {};
+  // `Basic` requires base64. A client that sets `user:password` has not encoded
+  // it.
   const isPlain = scheme.toLowerCase() === "basic" && credentials.includes(":");
-  const encoded = isPlain ? Buffer.from(credentials).toString("base64") : credentials;
+  const encoded = isPlain
+    ? Buffer.from(credentials).toString("base64")
+    : credentials;
   return { authorization: `${scheme} ${encoded}` };
 }
 
@@ -77,8 +113,13 @@ export function isStandardWebhooks({ scheme }: PushAuthentication): boolean {
   return scheme.toLowerCase() === STANDARD_WEBHOOKS;
 }
 
-/** Decodes the secret of Standard Webhooks: base64, with or without `whsec_`. Empty when it is not valid. */
+/**
+ * Decodes the secret of Standard Webhooks: base64, with or without `whsec_`.
+ * Empty when it is not valid.
+ */
 export function webhookSecret({ credentials }: PushAuthentication): Buffer {
   const base64 = credentials.replace(/^whsec_/, "");
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(base64) ? Buffer.from(base64, "base64") : Buffer.alloc(0);
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(base64)
+    ? Buffer.from(base64, "base64")
+    : Buffer.alloc(0);
 }

@@ -6,7 +6,10 @@ export interface PushEncoding {
   /** The media type of the body. */
   readonly contentType: string;
 
-  /** Encodes an event. Undefined when the format has nothing to show for it, and nothing is posted. */
+  /**
+   * Encodes an event. Undefined when the format has nothing to show for it, and
+   * nothing is posted.
+   */
   encode(event: TaskEvent): string | undefined;
 }
 
@@ -20,8 +23,9 @@ export const taskEventEncoding: PushEncoding = {
 };
 
 /**
- * Whether a client that names no format cannot tell two formats apart. The `INHERITED` formats of A2A
- * include the payloads of the extension only once the conversation has activated it.
+ * Whether a client that names no format cannot tell two formats apart. The
+ * `INHERITED` formats of A2A include the payloads of the extension only once
+ * the conversation has activated it.
  */
 export function isSameFormat(one: PushFormat, other: PushFormat): boolean {
   return (FULL_FORMATS.get(one) ?? one) === (FULL_FORMATS.get(other) ?? other);

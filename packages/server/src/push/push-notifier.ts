@@ -1,5 +1,8 @@
 import type { PushConfig, PushSubscription } from "@devtool/schema";
-import { type PushConfigKey, pushConfigKey } from "../store/push-config-store.ts";
+import {
+  type PushConfigKey,
+  pushConfigKey,
+} from "../store/push-config-store.ts";
 import { Semaphore } from "../stream/semaphore.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
 import { Delivery, type DeliveryServices } from "./delivery.ts";
@@ -11,15 +14,20 @@ const MAX_IN_FLIGHT = 64;
 /** The number of circuit breakers beyond which those at rest are removed. */
 const MAX_BREAKERS = 1024;
 
-/** The time in milliseconds that a post in progress has to finish when its delivery stops. */
+/**
+ * The time in milliseconds that a post in progress has to finish when its
+ * delivery stops.
+ */
 const GRACE_MS = 2000;
 
 /** Dependencies of `PushNotifier`. */
-export interface PushNotifierOptions extends Omit<DeliveryServices, "semaphore"> {
+export interface PushNotifierOptions
+  extends Omit<DeliveryServices, "semaphore"> {
   readonly encodings: PushEncodings;
   /**
-   * Returns the fence of the lease under which this server has a task; undefined when it does not have it, so that nothing is posted
-   * here. Default: this server has all tasks.
+   * Returns the fence of the lease under which this server has a task;
+   * undefined when it does not have it, so that nothing is posted here.
+   * Default: this server has all tasks.
    */
   readonly fenceOf?: ((taskId: string) => bigint | undefined) | undefined;
 }
@@ -28,26 +36,38 @@ export interface PushNotifierOptions extends Omit<DeliveryServices, "semaphore">
 type Deliveries = Map<string, Delivery>;
 
 /**
- * Posts the events of tasks to their push configs, at least once and in order per task (PUSH-1).
+ * Posts the events of tasks to their push configs, at least once and in order
+ * per task (PUSH-1).
  *
- * The tasks' logs are the outbox: each config stores a cursor into its task's log. A stop or a crash
- * loses nothing, and repeats at most the one post of each config that was in progress.
+ * The tasks' logs are the outbox: each config stores a cursor into its task's
+ * log. A stop or a crash loses nothing, and repeats at most the one post of
+ * each config that was in progress.
  */
 export class PushNotifier implements AsyncDisposable {
   readonly #services: DeliveryServices;
   readonly #encodings: PushEncodings;
   readonly #fenceOf: (taskId: string) => bigint | undefined;
-  /** The tasks with a config that has not ended. Events of other tasks are ignored. */
+  /**
+   * The tasks with a config that has not ended. Events of other tasks are
+   * ignored.
+   */
   readonly #active = new Set<string>();
   /** The deliveries of the tasks that are not idle, by task id. */
   readonly #deliveries = new Map<string, Deliveries>();
-  /** The last pending change to the deliveries of a task. Changes to one task are made in order. */
+  /**
+   * The last pending change to the deliveries of a task. Changes to one task
+   * are made in order.
+   */
   readonly #changes = new Map<string, Promise<void>>();
   readonly #breakers = new Map<string, CircuitBreaker>();
   readonly #stopping = new AbortController();
   #isStarted = false;
 
-  constructor({ encodings, fenceOf = () => 0n, ...services }: PushNotifierOptions) {
+  constructor({
+    encodings,
+    fenceOf = () => 0n,
+    ...services
+  }: PushNotifierOptions) {
     this.#encodings = encodings;
     this.#fenceOf = fenceOf;
     this.#services = { ...services, semaphore: new Semaphore(MAX_IN_FLIGHT) };
@@ -62,9 +82,17 @@ export class PushNotifier implements AsyncDisposable {
     }
   }
 
-  /** Resumes the deliveries of a task that this server has got. Does nothing before `start`, which does it for all tasks. */
+  /**
+   * Resumes the deliveries of a task that this server has got. Does nothing
+   * before `start`, which does it for all tasks.
+   */
   async resume(taskId: string): Promise<void> {
-    if (!this.#isStarted || this.#stopping.signal.aborted || this.#fenceOf(taskId) === undefined) return;
+    if (
+      !this.#isStarted ||
+      this.#stopping.signal.aborted ||
+      this.#fenceOf(taskId) === undefined
+    )
+      return;
     this.#active.add(taskId);
     await this.#change(taskId);
   }
@@ -74,13 +102,20 @@ export class PushNotifier implements AsyncDisposable {
     return this.#changes.has(taskId) || this.#deliveries.has(taskId);
   }
 
-  /** Ends the deliveries of a task at once, because this server does not have it any more. */
+  /**
+   * Ends the deliveries of a task at once, because this server does not have it
+   * any more.
+   */
   async abandon(taskId: string): Promise<void> {
     this.#active.delete(taskId);
-    const deliveries = this.#deliveries.get(taskId) ?? new Map<string, Delivery>();
-    // At once: this server may get the task again meanwhile, with deliveries of their own.
+    const deliveries =
+      this.#deliveries.get(taskId) ?? new Map<string, Delivery>();
+    // At once: this server may get the task again meanwhile, with deliveries of
+    // their own.
     this.#deliveries.delete(taskId);
-    await Promise.all([...deliveries.values()].map((delivery) => delivery.stop(0)));
+    await Promise.all(
+      [...deliveries.values()].map((delivery) => delivery.stop(0)),
+    );
   }
 
   /** Delivers the new events of a task. Called when they are durable. */
@@ -91,7 +126,10 @@ export class PushNotifier implements AsyncDisposable {
     else if (!this.#changes.has(taskId)) void this.#change(taskId);
   }
 
-  /** Applies a config that was stored, replaced or deleted. Resolves when its earlier version posts nothing any more. */
+  /**
+   * Applies a config that was stored, replaced or deleted. Resolves when its
+   * earlier version posts nothing any more.
+   */
   async changed({ taskId, configId }: PushConfigKey): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#active.add(taskId);
@@ -102,12 +140,17 @@ export class PushNotifier implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#changes.values());
-    const all = [...this.#deliveries.values()].flatMap((deliveries) => [...deliveries.values()]);
+    const all = [...this.#deliveries.values()].flatMap((deliveries) => [
+      ...deliveries.values(),
+    ]);
     await Promise.all(all.map((delivery) => delivery.stop(GRACE_MS)));
     this.#deliveries.clear();
   }
 
-  /** Starts the deliveries of a task after its earlier changes; restarts the delivery of a changed config. */
+  /**
+   * Starts the deliveries of a task after its earlier changes; restarts the
+   * delivery of a changed config.
+   */
   #change(taskId: string, configId?: string): Promise<void> {
     const change = (this.#changes.get(taskId) ?? Promise.resolve())
       .then(() => this.#refresh(taskId, configId))
@@ -127,7 +170,8 @@ export class PushNotifier implements AsyncDisposable {
       const subscriptions = await configs.list(taskId);
       const opened: Deliveries = new Map();
       this.#deliveries.set(taskId, opened);
-      for (const subscription of subscriptions) this.#begin(opened, subscription);
+      for (const subscription of subscriptions)
+        this.#begin(opened, subscription);
     } else if (configId !== undefined) {
       await known.get(configId)?.stop(GRACE_MS);
       known.delete(configId);
@@ -153,7 +197,10 @@ export class PushNotifier implements AsyncDisposable {
     delivery.wake();
   }
 
-  /** Removes the deliveries of a task when all of them are idle. The next event creates them again. */
+  /**
+   * Removes the deliveries of a task when all of them are idle. The next event
+   * creates them again.
+   */
   #closeIdle(taskId: string): void {
     const known = this.#deliveries.get(taskId);
     if (!known || this.#changes.has(taskId)) return;
@@ -163,15 +210,23 @@ export class PushNotifier implements AsyncDisposable {
     if (deliveries.every(({ isEnded }) => isEnded)) this.#active.delete(taskId);
   }
 
-  /** Returns the circuit breaker of a principal and an origin, so that one principal's failures never delay another's posts. */
+  /**
+   * Returns the circuit breaker of a principal and an origin, so that one
+   * principal's failures never delay another's posts.
+   */
   #breakerOf({ url }: PushConfig, principal: string): CircuitBreaker {
     const key = JSON.stringify([principal, URL.parse(url)?.origin]);
     const known = this.#breakers.get(key);
     if (known) return known;
     const { clock, random } = this.#services;
-    const breaker = new CircuitBreaker({ clock, random, stopped: this.#stopping.signal });
+    const breaker = new CircuitBreaker({
+      clock,
+      random,
+      stopped: this.#stopping.signal,
+    });
     if (this.#breakers.size >= MAX_BREAKERS) {
-      for (const [other, { isAtRest }] of this.#breakers) if (isAtRest) this.#breakers.delete(other);
+      for (const [other, { isAtRest }] of this.#breakers)
+        if (isAtRest) this.#breakers.delete(other);
     }
     this.#breakers.set(key, breaker);
     return breaker;

@@ -1,5 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { type PushConfig, PushFormat, PushProgressSchema, PushSubscriptionSchema } from "@devtool/schema";
+import {
+  type PushConfig,
+  PushFormat,
+  PushProgressSchema,
+  PushSubscriptionSchema,
+} from "@devtool/schema";
 import { invalid, withFieldNames } from "../errors.ts";
 import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { PushConfigStore } from "../store/push-config-store.ts";
@@ -14,7 +19,10 @@ const MAX_LENGTH = 4096;
 /** Dependencies of `PushRegistrar`. */
 export interface PushRegistrarOptions {
   readonly configs: PushConfigStore;
-  /** Starts, replaces or ends the delivery of a config that was stored or deleted. */
+  /**
+   * Starts, replaces or ends the delivery of a config that was stored or
+   * deleted.
+   */
   readonly notifier: Pick<PushNotifier, "changed">;
   readonly encodings: PushEncodings;
   readonly policy: OutboundPolicy;
@@ -29,7 +37,9 @@ export interface PushStart {
   readonly after: bigint;
 }
 
-/** Registers push configs: checks them, stores them and starts their delivery. */
+/**
+ * Registers push configs: checks them, stores them and starts their delivery.
+ */
 export class PushRegistrar {
   readonly #options: PushRegistrarOptions;
 
@@ -38,13 +48,23 @@ export class PushRegistrar {
   }
 
   /**
-   * Returns a config with its format filled in, ready for `put`. Throws `Code.InvalidArgument` for an
-   * invalid one; `path` is the field of the request that holds the config.
+   * Returns a config with its format filled in, ready for `put`. Throws
+   * `Code.InvalidArgument` for an invalid one; `path` is the field of the
+   * request that holds the config.
    */
-  async check(config: PushConfig, path: "config" | "push_config", signal: AbortSignal): Promise<PushConfig> {
+  async check(
+    config: PushConfig,
+    path: "config" | "push_config",
+    signal: AbortSignal,
+  ): Promise<PushConfig> {
     const format = config.format || PushFormat.TASK_EVENT;
     if (!this.#options.encodings.has(format)) {
-      throw invalid(`${path}.format`, String(format), "is not posted by this server", "choose another");
+      throw invalid(
+        `${path}.format`,
+        String(format),
+        "is not posted by this server",
+        "choose another",
+      );
     }
     assertLength(`${path}.id`, config.id);
     assertHeader(`${path}.token`, config.token);
@@ -52,12 +72,24 @@ export class PushRegistrar {
       const { scheme, credentials } = config.authentication;
       if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(scheme)) {
         const remedy = "for instance, Bearer or Basic";
-        throw invalid(`${path}.authentication.scheme`, scheme, "is not the name of a scheme", remedy);
+        throw invalid(
+          `${path}.authentication.scheme`,
+          scheme,
+          "is not the name of a scheme",
+          remedy,
+        );
       }
       const field = `${path}.authentication.credentials`;
       assertHeader(field, credentials);
-      if (isStandardWebhooks(config.authentication) && webhookSecret(config.authentication).length < 16) {
-        throw invalid(field, "", "must hold a secret of at least 16 bytes in base64");
+      if (
+        isStandardWebhooks(config.authentication) &&
+        webhookSecret(config.authentication).length < 16
+      ) {
+        throw invalid(
+          field,
+          "",
+          "must hold a secret of at least 16 bytes in base64",
+        );
       }
     }
     try {
@@ -69,18 +101,29 @@ export class PushRegistrar {
   }
 
   /** Stores a checked config for a task, and returns it as stored. */
-  async put(checked: PushConfig, { taskId, principal, after }: PushStart): Promise<PushConfig> {
+  async put(
+    checked: PushConfig,
+    { taskId, principal, after }: PushStart,
+  ): Promise<PushConfig> {
     const { configs, notifier, nextId } = this.#options;
-    // Without an id, it replaces the config with the same URL and format, so that a repeated request creates no second one.
+    // Without an id, it replaces the config with the same URL and format, so
+    // that a repeated request creates no second one.
     const replaced =
       checked.id === ""
         ? (await this.list(taskId)).find(
-            ({ url, format }) => url === checked.url && isSameFormat(format, checked.format),
+            ({ url, format }) =>
+              url === checked.url && isSameFormat(format, checked.format),
           )
         : undefined;
-    const config = { ...checked, taskId, id: checked.id || (replaced?.id ?? nextId()) };
+    const config = {
+      ...checked,
+      taskId,
+      id: checked.id || (replaced?.id ?? nextId()),
+    };
     const progress = create(PushProgressSchema, { cursor: after });
-    await configs.put(create(PushSubscriptionSchema, { config, principal, progress }));
+    await configs.put(
+      create(PushSubscriptionSchema, { config, principal, progress }),
+    );
     await notifier.changed({ taskId, configId: config.id });
     return config;
   }
@@ -100,14 +143,22 @@ export class PushRegistrar {
   }
 }
 
-/** Requires a value that fits in one HTTP header. The error does not quote it, because it is a secret. */
+/**
+ * Requires a value that fits in one HTTP header. The error does not quote it,
+ * because it is a secret.
+ */
 function assertHeader(field: string, value: string): void {
-  if (/[^\x20-\x7e]/.test(value)) throw invalid(field, "", "must hold printable ASCII characters only");
+  if (/[^\x20-\x7e]/.test(value))
+    throw invalid(field, "", "must hold printable ASCII characters only");
   assertLength(field, value);
 }
 
 function assertLength(field: string, value: string): void {
   if (value.length > MAX_LENGTH) {
-    throw invalid(field, "", `has ${value.length} characters: limit is ${MAX_LENGTH}`);
+    throw invalid(
+      field,
+      "",
+      `has ${value.length} characters: limit is ${MAX_LENGTH}`,
+    );
   }
 }

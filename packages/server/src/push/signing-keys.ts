@@ -1,20 +1,33 @@
-import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  type KeyObject,
+} from "node:crypto";
 import { promisify } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
-import { type SigningKey, SigningKeyFileSchema, SigningKeySchema } from "@devtool/schema";
+import {
+  type SigningKey,
+  SigningKeyFileSchema,
+  SigningKeySchema,
+} from "@devtool/schema";
 import type { JSONWebKeySet, JWTPayload } from "jose";
 import { Code, DevtoolError } from "../errors.ts";
 import type { KeyStorage } from "../store/key-storage.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** The time in milliseconds for which a key signs before the next one replaces it. */
+/**
+ * The time in milliseconds for which a key signs before the next one replaces
+ * it.
+ */
 export const ROTATION_MS: number = 30 * DAY_MS;
 
 /**
- * The time in milliseconds for which a key is published before its first signature and after its last
- * one, so that receivers that cache the list of keys know it.
+ * The time in milliseconds for which a key is published before its first
+ * signature and after its last one, so that receivers that cache the list of
+ * keys know it.
  */
 const OVERLAP_MS: number = DAY_MS;
 
@@ -43,10 +56,15 @@ interface KnownKeys {
   readonly version: bigint;
 }
 
-/** The keys with which a server signs agent cards and notifications (ES256). Creates and rotates them as needed. */
+/**
+ * The keys with which a server signs agent cards and notifications (ES256).
+ * Creates and rotates them as needed.
+ */
 export class SigningKeys {
   readonly #options: SigningKeysOptions;
-  /** The keys after the last access. Each access waits for the one before it. */
+  /**
+   * The keys after the last access. Each access waits for the one before it.
+   */
   #keys: Promise<KnownKeys> | undefined;
   /** The parsed private keys, by key id. */
   readonly #parsed = new Map<string, KeyObject>();
@@ -59,35 +77,65 @@ export class SigningKeys {
   async sign(claims: JWTPayload): Promise<string> {
     const { SignJWT } = await import("jose");
     const { keyId, algorithm, privateKey } = await this.current();
-    return new SignJWT(claims).setProtectedHeader({ alg: algorithm, kid: keyId, typ: "JWT" }).sign(privateKey);
+    return new SignJWT(claims)
+      .setProtectedHeader({ alg: algorithm, kid: keyId, typ: "JWT" })
+      .sign(privateKey);
   }
 
-  /** Returns the key for new signatures: the newest that has been published long enough. */
+  /**
+   * Returns the key for new signatures: the newest that has been published long
+   * enough.
+   */
   async current(): Promise<CurrentKey> {
     const { keys } = await this.#rotated();
     const now = this.#options.now();
-    const key = keys.findLast((candidate) => now - createdMs(candidate) >= OVERLAP_MS) ?? keys[0];
-    if (!key) throw new DevtoolError("there is no signing key", Code.Internal, { remedy: "start the server again" });
-    return { keyId: key.id, algorithm: ALGORITHM, privateKey: this.#parse(key) };
+    const key =
+      keys.findLast((candidate) => now - createdMs(candidate) >= OVERLAP_MS) ??
+      keys[0];
+    if (!key)
+      throw new DevtoolError("there is no signing key", Code.Internal, {
+        remedy: "start the server again",
+      });
+    return {
+      keyId: key.id,
+      algorithm: ALGORITHM,
+      privateKey: this.#parse(key),
+    };
   }
 
   /** Returns the public keys, as `/.well-known/jwks.json` lists them. */
   async publicKeys(): Promise<JSONWebKeySet> {
     const { keys } = await this.#rotated();
-    return { keys: keys.map((key) => ({ ...publicJwk(this.#parse(key)), kid: key.id, alg: ALGORITHM, use: "sig" })) };
+    return {
+      keys: keys.map((key) => ({
+        ...publicJwk(this.#parse(key)),
+        kid: key.id,
+        alg: ALGORITHM,
+        use: "sig",
+      })),
+    };
   }
 
   #parse({ id, privateKey }: SigningKey): KeyObject {
     const known = this.#parsed.get(id);
     if (known) return known;
-    const parsed = createPrivateKey({ key: Buffer.from(privateKey), format: "der", type: "pkcs8" });
+    const parsed = createPrivateKey({
+      key: Buffer.from(privateKey),
+      format: "der",
+      type: "pkcs8",
+    });
     this.#parsed.set(id, parsed);
     return parsed;
   }
 
-  /** Returns the keys for the current time. The first access creates a key, later ones replace old keys. */
+  /**
+   * Returns the keys for the current time. The first access creates a key,
+   * later ones replace old keys.
+   */
   #rotated(): Promise<KnownKeys> {
-    const rotated = (this.#keys ?? this.#load()).then((known) => this.#rotate(known));
+    const rotated = (this.#keys ?? this.#load()).then((known) =>
+      this.#rotate(known),
+    );
     this.#keys = rotated;
     rotated.catch(() => {
       if (this.#keys === rotated) this.#keys = undefined;
@@ -95,13 +143,19 @@ export class SigningKeys {
     return rotated;
   }
 
-  /** Adds the next key in time, and removes those whose signatures nobody verifies any more. */
+  /**
+   * Adds the next key in time, and removes those whose signatures nobody
+   * verifies any more.
+   */
   async #rotate(known: KnownKeys): Promise<KnownKeys> {
     const { keys, version } = known;
     const now = this.#options.now();
-    const needsNext = !keys.some((key) => now - createdMs(key) < ROTATION_MS - OVERLAP_MS);
+    const needsNext = !keys.some(
+      (key) => now - createdMs(key) < ROTATION_MS - OVERLAP_MS,
+    );
     const kept = keys.filter((_key, index) => {
-      // A key signs until the next one has been published for `OVERLAP_MS`. It stays published for as long again.
+      // A key signs until the next one has been published for `OVERLAP_MS`. It
+      // stays published for as long again.
       const next = keys[index + 1];
       return next === undefined || now - createdMs(next) < 2 * OVERLAP_MS;
     });
@@ -109,7 +163,10 @@ export class SigningKeys {
     const renewed = needsNext ? [...kept, await createKey(now)] : kept;
     const { storage } = this.#options;
     if (!storage) return { keys: renewed, version };
-    const isStored = await storage.replace(create(SigningKeyFileSchema, { keys: renewed }), version);
+    const isStored = await storage.replace(
+      create(SigningKeyFileSchema, { keys: renewed }),
+      version,
+    );
     // Another server may have stored keys first: those count for all.
     const stored = await this.#load();
     return isStored ? stored : this.#rotate(stored);
@@ -129,7 +186,9 @@ function createdMs({ createTime }: SigningKey): number {
 
 async function createKey(now: number): Promise<SigningKey> {
   const { calculateJwkThumbprint } = await import("jose");
-  const { privateKey } = await promisify(generateKeyPair)("ec", { namedCurve: "P-256" });
+  const { privateKey } = await promisify(generateKeyPair)("ec", {
+    namedCurve: "P-256",
+  });
   return create(SigningKeySchema, {
     id: await calculateJwkThumbprint(publicJwk(privateKey)),
     privateKey: privateKey.export({ format: "der", type: "pkcs8" }),
@@ -138,7 +197,14 @@ async function createKey(now: number): Promise<SigningKey> {
 }
 
 /** Returns the public part of a private key as a JWK. */
-function publicJwk(privateKey: KeyObject): { kty: string; crv: string; x: string; y: string } {
-  const { x = "", y = "" } = createPublicKey(privateKey).export({ format: "jwk" });
+function publicJwk(privateKey: KeyObject): {
+  kty: string;
+  crv: string;
+  x: string;
+  y: string;
+} {
+  const { x = "", y = "" } = createPublicKey(privateKey).export({
+    format: "jwk",
+  });
   return { kty: "EC", crv: "P-256", x, y };
 }

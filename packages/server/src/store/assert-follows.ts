@@ -1,10 +1,19 @@
 import type { TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
-/** Throws `Code.Aborted` unless all events are of one task and their sequences follow `last` without a gap. */
-export function assertFollows(events: readonly TaskEvent[], last: bigint): void {
+/**
+ * Throws `Code.Aborted` unless all events are of one task and their sequences
+ * follow `last` without a gap.
+ */
+export function assertFollows(
+  events: readonly TaskEvent[],
+  last: bigint,
+): void {
   const taskId = events[0]?.taskId;
-  const stray = events.find((event, index) => event.sequence !== last + BigInt(index + 1) || event.taskId !== taskId);
+  const stray = events.find(
+    (event, index) =>
+      event.sequence !== last + BigInt(index + 1) || event.taskId !== taskId,
+  );
   if (!stray) return;
   throw new DevtoolError(
     `task ${JSON.stringify(taskId)} is at ${last}: event ${stray.sequence} of task ${JSON.stringify(stray.taskId)} does not follow, there was another writer`,
@@ -12,7 +21,10 @@ export function assertFollows(events: readonly TaskEvent[], last: bigint): void 
   );
 }
 
-/** Throws `Code.Aborted` unless all events are of one task and follow each other without a gap. */
+/**
+ * Throws `Code.Aborted` unless all events are of one task and follow each other
+ * without a gap.
+ */
 export function assertConsecutive(events: readonly TaskEvent[]): void {
   assertFollows(events, (events[0]?.sequence ?? 1n) - 1n);
 }

@@ -5,13 +5,17 @@ import { failpoint } from "../failpoint.ts";
 import { LAYOUT } from "./layout.ts";
 import { diskFull, storeError } from "./sqlite-database.ts";
 
-/** The free space in bytes below which a disk counts as full, because an append may need that much. */
+/**
+ * The free space in bytes below which a disk counts as full, because an append
+ * may need that much.
+ */
 const MIN_FREE_BYTES = 1024 * 1024;
 
 /**
- * Checks that a database can be written: the disk has room for an append, and a transaction that changes
- * nothing reaches it. Throws `Code.ResourceExhausted` when the disk is full, and `Code.Unavailable` when
- * the database cannot be written for another reason.
+ * Checks that a database can be written: the disk has room for an append, and a
+ * transaction that changes nothing reaches it. Throws `Code.ResourceExhausted`
+ * when the disk is full, and `Code.Unavailable` when the database cannot be
+ * written for another reason.
  */
 export async function assertWritable(database: DatabaseSync): Promise<void> {
   const file = database.prepare("PRAGMA database_list").get()?.file;

@@ -5,14 +5,19 @@ import { chainRecord, decodeRecord, verifyAudit } from "./audit-chain.ts";
 
 describe("the audit chain (S13)", () => {
   it("is valid as it was written", async () => {
-    expect(await verify(chain(20))).toMatchObject({ count: 20n, fault: undefined });
+    expect(await verify(chain(20))).toMatchObject({
+      count: 20n,
+      fault: undefined,
+    });
     expect(await verify([])).toEqual({ count: 0n, head: "", fault: undefined });
   });
 
   it("detects every flipped bit of a record", async () => {
     const records = chain(3);
     const [first, , last] = records;
-    const [, middle] = records.map((record) => toBinary(AuditRecordSchema, record));
+    const [, middle] = records.map((record) =>
+      toBinary(AuditRecordSchema, record),
+    );
     let flips = 0;
     for (let at = 0; at < (middle?.length ?? 0) * 8; at++) {
       const changed = decodeRecord(flipped(middle, at));
@@ -27,7 +32,9 @@ describe("the audit chain (S13)", () => {
   it("detects and names a record that was removed, duplicated or moved", async () => {
     const [one, two, three] = chain(3);
     if (!one || !two || !three) throw new Error("the chain is too short");
-    expect((await verify([one, three])).fault).toBe("record 2 is missing: the next one is 3");
+    expect((await verify([one, three])).fault).toBe(
+      "record 2 is missing: the next one is 3",
+    );
     expect((await verify([one, two, two])).fault).toContain("record 3");
     expect((await verify([two, one, three])).fault).toContain("record 1");
   });
@@ -41,7 +48,11 @@ describe("the audit chain (S13)", () => {
 function chain(length: number): AuditRecord[] {
   const records: AuditRecord[] = [];
   for (let index = 0; index < length; index++) {
-    const record = create(AuditRecordSchema, { taskId: `t${index}`, toolName: "write_file", shown: '{"path":"a"}' });
+    const record = create(AuditRecordSchema, {
+      taskId: `t${index}`,
+      toolName: "write_file",
+      shown: '{"path":"a"}',
+    });
     records.push(chainRecord(record, records.at(-1)).record);
   }
   return records;

@@ -35,7 +35,12 @@ describe("copyStore", () => {
     await fill(from);
     await using sqlite = await SqliteTaskStore.open(file());
     const copy = await copyStore(from, sqlite, signal);
-    expect(copy).toEqual({ tasks: 602, events: 1501, pushConfigs: 2, audit: await verifyAudit(from.readAudit(0n)) });
+    expect(copy).toEqual({
+      tasks: 602,
+      events: 1501,
+      pushConfigs: 2,
+      audit: await verifyAudit(from.readAudit(0n)),
+    });
     await using back = new MemoryTaskStore();
     expect(await copyStore(sqlite, back, signal)).toEqual(copy);
     for (const store of [sqlite, back]) await expectSame(store, from);
@@ -43,7 +48,11 @@ describe("copyStore", () => {
 
   it("copies an empty store", async () => {
     const audit = { count: 0n, head: "", fault: undefined };
-    const copy = await copyStore(new MemoryTaskStore(), new MemoryTaskStore(), signal);
+    const copy = await copyStore(
+      new MemoryTaskStore(),
+      new MemoryTaskStore(),
+      signal,
+    );
     expect(copy).toEqual({ tasks: 0, events: 0, pushConfigs: 0, audit });
   });
 
@@ -57,7 +66,8 @@ describe("copyStore", () => {
     for (const to of [withTask, withRecord]) {
       await expect(copyStore(from, to, signal)).rejects.toMatchObject({
         code: Code.FailedPrecondition,
-        message: "the target of the copy has tasks already: choose an empty directory or schema",
+        message:
+          "the target of the copy has tasks already: choose an empty directory or schema",
       });
       expect(await eventsOf(to, "t1")).toEqual([]);
     }
@@ -65,7 +75,10 @@ describe("copyStore", () => {
 
   it("refuses a source whose audit log was tampered with", async () => {
     await using from = await SqliteTaskStore.open(file());
-    await from.append([created("t1")], [record("t1"), record("t1"), record("t1")]);
+    await from.append(
+      [created("t1")],
+      [record("t1"), record("t1"), record("t1")],
+    );
     await from[Symbol.asyncDispose]();
     const database = new DatabaseSync(file());
     database.exec("DELETE FROM audit WHERE number = 2");
@@ -83,63 +96,105 @@ describe("copyStore", () => {
     await using from = new MemoryTaskStore();
     await from.append([created("t1")]);
     await using to = new (class extends MemoryTaskStore {
-      override async append(events: readonly TaskEvent[], audit?: readonly AuditRecord[]): Promise<void> {
+      override async append(
+        events: readonly TaskEvent[],
+        audit?: readonly AuditRecord[],
+      ): Promise<void> {
         await super.append(events, audit);
         if (events[0]?.taskId === "t1") await from.append([text("t1", 2n)]);
       }
     })();
-    await expect(copyStore(from, to, signal)).rejects.toThrow("the source has changed while it was copied");
+    await expect(copyStore(from, to, signal)).rejects.toThrow(
+      "the source has changed while it was copied",
+    );
   });
 
   it("fails when the target does not have what was copied", async () => {
     await using from = new MemoryTaskStore();
     await from.append([created("t1"), text("t1", 2n)], [record("t1")]);
     await using losesEvents = new (class extends MemoryTaskStore {
-      override async append(events: readonly TaskEvent[], audit?: readonly AuditRecord[]): Promise<void> {
+      override async append(
+        events: readonly TaskEvent[],
+        audit?: readonly AuditRecord[],
+      ): Promise<void> {
         await super.append(events.slice(0, 1), audit);
       }
     })();
-    await expect(copyStore(from, losesEvents, signal)).rejects.toThrow('task "t1" differs in the copy');
+    await expect(copyStore(from, losesEvents, signal)).rejects.toThrow(
+      'task "t1" differs in the copy',
+    );
     await using losesAudit = new (class extends MemoryTaskStore {
       override async append(events: readonly TaskEvent[]): Promise<void> {
         await super.append(events);
       }
     })();
-    await expect(copyStore(from, losesAudit, signal)).rejects.toThrow("the audit log differs in the copy");
+    await expect(copyStore(from, losesAudit, signal)).rejects.toThrow(
+      "the audit log differs in the copy",
+    );
   });
 
   it("ends when it is aborted", async () => {
     await using from = new MemoryTaskStore();
     await from.append([created("t1")]);
-    await expect(copyStore(from, new MemoryTaskStore(), AbortSignal.abort())).rejects.toThrow("aborted");
+    await expect(
+      copyStore(from, new MemoryTaskStore(), AbortSignal.abort()),
+    ).rejects.toThrow("aborted");
   });
 });
 
-/** Fills a store with more tasks, events and records than a page of the copy has. */
+/**
+ * Fills a store with more tasks, events and records than a page of the copy
+ * has.
+ */
 async function fill(store: MemoryTaskStore): Promise<void> {
-  for (let task = 0; task < 600; task++) await store.append([created(`t${task}`, task)], [record(`t${task}`)]);
+  for (let task = 0; task < 600; task++)
+    await store.append([created(`t${task}`, task)], [record(`t${task}`)]);
   const large = text("t7", 2n, "x".repeat(3 * 1024 * 1024));
-  const small = Array.from({ length: 898 }, (_, at) => text("t7", BigInt(at + 3)));
+  const small = Array.from({ length: 898 }, (_, at) =>
+    text("t7", BigInt(at + 3)),
+  );
   await store.append([large, ...small]);
   for (const [at, id] of ["older", "newer"].entries())
-    await store.append([create(TaskEventSchema, { ...created(id, 700 + at), contextId: "other" })]);
+    await store.append([
+      create(TaskEventSchema, { ...created(id, 700 + at), contextId: "other" }),
+    ]);
   for (const id of ["a", "b"]) {
     const config = { id, taskId: "t7", url: "https://hook.test/" };
-    await store.pushConfigs.put(create(PushSubscriptionSchema, { config, progress: {} }));
+    await store.pushConfigs.put(
+      create(PushSubscriptionSchema, { config, progress: {} }),
+    );
   }
-  const progress = create(PushProgressSchema, { cursor: 5n, failures: 2, endedReason: "gone" });
-  await store.pushConfigs.saveProgress({ taskId: "t7", configId: "b" }, progress);
+  const progress = create(PushProgressSchema, {
+    cursor: 5n,
+    failures: 2,
+    endedReason: "gone",
+  });
+  await store.pushConfigs.saveProgress(
+    { taskId: "t7", configId: "b" },
+    progress,
+  );
 }
 
-async function expectSame(copy: MemoryTaskStore | SqliteTaskStore, original: MemoryTaskStore): Promise<void> {
-  const [copied, records] = await Promise.all([copy, original].map((store) => Array.fromAsync(store.readAudit(0n))));
+async function expectSame(
+  copy: MemoryTaskStore | SqliteTaskStore,
+  original: MemoryTaskStore,
+): Promise<void> {
+  const [copied, records] = await Promise.all(
+    [copy, original].map((store) => Array.fromAsync(store.readAudit(0n))),
+  );
   expect(copied?.map((one) => toJsonString(AuditRecordSchema, one))).toEqual(
     records?.map((one) => toJsonString(AuditRecordSchema, one)),
   );
-  expect(await copy.list({ limit: 1000 })).toEqual(await original.list({ limit: 1000 }));
+  expect(await copy.list({ limit: 1000 })).toEqual(
+    await original.list({ limit: 1000 }),
+  );
   expect(await eventsOf(copy, "t7")).toEqual(await eventsOf(original, "t7"));
-  expect(await copy.findLatest("me", "other")).toEqual(await original.findLatest("me", "other"));
-  expect(await copy.pushConfigs.list("t7")).toEqual(await original.pushConfigs.list("t7"));
+  expect(await copy.findLatest("me", "other")).toEqual(
+    await original.findLatest("me", "other"),
+  );
+  expect(await copy.pushConfigs.list("t7")).toEqual(
+    await original.pushConfigs.list("t7"),
+  );
 }
 
 function record(taskId: string): AuditRecord {

@@ -7,11 +7,16 @@ export interface StoredKeys {
   readonly version: bigint;
 }
 
-/** Keeps the keys with which servers sign agent cards and push notifications. */
+/**
+ * Keeps the keys with which servers sign agent cards and push notifications.
+ */
 export interface KeyStorage {
   /** Reads the keys; none before the first are stored. */
   read(): Promise<StoredKeys>;
 
-  /** Stores keys in place of those that were read. Returns false when another server has stored others since. */
+  /**
+   * Stores keys in place of those that were read. Returns false when another
+   * server has stored others since.
+   */
   replace(keys: SigningKeyFile, version: bigint): Promise<boolean>;
 }

@@ -1,5 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
-import { BinaryWriter, sizeDelimitedPeek, WireType } from "@bufbuild/protobuf/wire";
+import {
+  BinaryWriter,
+  sizeDelimitedPeek,
+  WireType,
+} from "@bufbuild/protobuf/wire";
 import { EventRowSchema } from "@devtool/schema";
 import { decodeRow } from "./event-row.ts";
 import { labelAfter, NO_LABEL } from "./task-label.ts";
@@ -9,15 +13,19 @@ import type { TaskLabel } from "./task-store.ts";
 /**
  * The version of the file's layout that this release reads and writes.
  *
- * In layout 1, a row of `event` held length-prefixed events instead of an `EventRow`. In layout 2, there
- * was no table `context`. In layout 3, there was no table `label`.
+ * In layout 1, a row of `event` held length-prefixed events instead of an
+ * `EventRow`. In layout 2, there was no table `context`. In layout 3, there was
+ * no table `label`.
  */
 export const LAYOUT = 4;
 
 /** The number of rows to rewrite at a time. */
 const PAGE = 256;
 
-/** Converts the rows of a file from an older layout to the current one. Must be called in a transaction, after the tables were created. */
+/**
+ * Converts the rows of a file from an older layout to the current one. Must be
+ * called in a transaction, after the tables were created.
+ */
 export function migrate(database: DatabaseSync, layout: number): void {
   if (layout === 1) tagRows(database);
   // The latest task of each context: later rows replace earlier ones.
@@ -28,8 +36,11 @@ export function migrate(database: DatabaseSync, layout: number): void {
     );
   }
   if (layout < 1 || layout > 3) return;
-  // Labels all tasks, from their first events. Leaves out a task whose first row is damaged.
-  const first = database.prepare("SELECT data FROM event WHERE task_id = ? ORDER BY sequence LIMIT 1");
+  // Labels all tasks, from their first events. Leaves out a task whose first
+  // row is damaged.
+  const first = database.prepare(
+    "SELECT data FROM event WHERE task_id = ? ORDER BY sequence LIMIT 1",
+  );
   const put = database.prepare(PUT_LABEL);
   for (const { id } of database.prepare("SELECT id FROM task").all()) {
     const taskId = String(id);
@@ -38,7 +49,10 @@ export function migrate(database: DatabaseSync, layout: number): void {
   }
 }
 
-/** Returns the label that the first row of a task gives. Undefined for a damaged row. */
+/**
+ * Returns the label that the first row of a task gives. Undefined for a damaged
+ * row.
+ */
 export function labelInRow(data: unknown): TaskLabel | undefined {
   try {
     return decodeRow(data).reduce(labelAfter, NO_LABEL);
@@ -49,18 +63,25 @@ export function labelInRow(data: unknown): TaskLabel | undefined {
 
 /** Rewrites all rows of layout 1. */
 function tagRows(database: DatabaseSync): void {
-  const read = database.prepare("SELECT rowid AS row, data FROM event WHERE rowid > ? ORDER BY rowid LIMIT ?");
+  const read = database.prepare(
+    "SELECT rowid AS row, data FROM event WHERE rowid > ? ORDER BY rowid LIMIT ?",
+  );
   const write = database.prepare("UPDATE event SET data = ? WHERE rowid = ?");
   let position = 0;
   for (;;) {
     const rows = read.all(position, PAGE);
-    for (const { row, data } of rows) if (data instanceof Uint8Array) write.run(taggedEvents(data), Number(row));
+    for (const { row, data } of rows)
+      if (data instanceof Uint8Array)
+        write.run(taggedEvents(data), Number(row));
     if (rows.length < PAGE) return;
     position = Number(rows.at(-1)?.row);
   }
 }
 
-/** Converts a row of layout 1 to an `EventRow`, which has a tag before each length. Leaves a damaged row as it is. */
+/**
+ * Converts a row of layout 1 to an `EventRow`, which has a tag before each
+ * length. Leaves a damaged row as it is.
+ */
 function taggedEvents(data: Uint8Array): Uint8Array {
   const writer = new BinaryWriter();
   for (let start = 0; start < data.length; ) {
@@ -68,7 +89,9 @@ function taggedEvents(data: Uint8Array): Uint8Array {
     if (eof) return data;
     const end = start + offset + size;
     if (end > data.length) return data;
-    writer.tag(EventRowSchema.field.events.number, WireType.LengthDelimited).raw(data.subarray(start, end));
+    writer
+      .tag(EventRowSchema.field.events.number, WireType.LengthDelimited)
+      .raw(data.subarray(start, end));
     start = end;
   }
   return writer.finish();

@@ -2,7 +2,10 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { TaskEvent } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 
-/** The position of a task in a list, which is sorted by descending time of the last change, then by descending id. */
+/**
+ * The position of a task in a list, which is sorted by descending time of the
+ * last change, then by descending id.
+ */
 export interface ListPosition {
   /** The time of the task's last event in milliseconds since 1970. */
   readonly timeMs: number;
@@ -14,8 +17,14 @@ export function positionOf({ time, taskId }: TaskEvent): ListPosition {
   return { timeMs: time ? timestampMs(time) : 0, taskId };
 }
 
-/** Compares two positions for `Array.sort`: negative when the first one comes earlier in a list. */
-export function comparePositions(one: ListPosition, other: ListPosition): number {
+/**
+ * Compares two positions for `Array.sort`: negative when the first one comes
+ * earlier in a list.
+ */
+export function comparePositions(
+  one: ListPosition,
+  other: ListPosition,
+): number {
   if (one.timeMs !== other.timeMs) return other.timeMs - one.timeMs;
   return one.taskId === other.taskId ? 0 : one.taskId < other.taskId ? 1 : -1;
 }
@@ -29,9 +38,15 @@ export function encodeCursor({ timeMs, taskId }: ListPosition): string {
 export function decodeCursor(cursor: string): ListPosition {
   try {
     const [timeMs, taskId]: unknown[] = JSON.parse(cursor);
-    if (typeof timeMs === "number" && typeof taskId === "string") return { timeMs, taskId };
+    if (typeof timeMs === "number" && typeof taskId === "string")
+      return { timeMs, taskId };
   } catch {
     // Falls through to the error that quotes the token.
   }
-  throw invalid("page_token", cursor, "is not a page token of this server", "start at the first page");
+  throw invalid(
+    "page_token",
+    cursor,
+    "is not a page token of this server",
+    "start at the first page",
+  );
 }

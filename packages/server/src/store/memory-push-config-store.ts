@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { type PushProgress, PushProgressSchema, type PushSubscription } from "@devtool/schema";
+import {
+  type PushProgress,
+  PushProgressSchema,
+  type PushSubscription,
+} from "@devtool/schema";
 import {
   MAX_PUSH_CONFIGS,
   type PushConfigKey,
@@ -15,18 +19,25 @@ export class MemoryPushConfigStore implements PushConfigStore {
 
   async put(subscription: PushSubscription): Promise<PushSubscription> {
     const { taskId, configId } = pushConfigKey(subscription);
-    const configs = this.#tasks.get(taskId) ?? new Map<string, PushSubscription>();
+    const configs =
+      this.#tasks.get(taskId) ?? new Map<string, PushSubscription>();
     const before = configs.get(configId)?.progress;
     if (!before && configs.size >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
     const stored = before
-      ? { ...subscription, progress: create(PushProgressSchema, { cursor: before.cursor }) }
+      ? {
+          ...subscription,
+          progress: create(PushProgressSchema, { cursor: before.cursor }),
+        }
       : subscription;
     configs.set(configId, stored);
     this.#tasks.set(taskId, configs);
     return stored;
   }
 
-  get({ taskId, configId }: PushConfigKey): Promise<PushSubscription | undefined> {
+  get({
+    taskId,
+    configId,
+  }: PushConfigKey): Promise<PushSubscription | undefined> {
     return Promise.resolve(this.#tasks.get(taskId)?.get(configId));
   }
 
@@ -36,11 +47,19 @@ export class MemoryPushConfigStore implements PushConfigStore {
 
   async *activeTasks(): AsyncIterable<string> {
     for (const [taskId, configs] of this.#tasks) {
-      if ([...configs.values()].some(({ progress }) => progress?.endedReason === "")) yield taskId;
+      if (
+        [...configs.values()].some(
+          ({ progress }) => progress?.endedReason === "",
+        )
+      )
+        yield taskId;
     }
   }
 
-  async saveProgress({ taskId, configId }: PushConfigKey, progress: PushProgress): Promise<void> {
+  async saveProgress(
+    { taskId, configId }: PushConfigKey,
+    progress: PushProgress,
+  ): Promise<void> {
     const configs = this.#tasks.get(taskId);
     const subscription = configs?.get(configId);
     if (subscription) configs?.set(configId, { ...subscription, progress });

@@ -1,13 +1,26 @@
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord } from "./audit-chain.ts";
-import { comparePositions, decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
+import {
+  comparePositions,
+  decodeCursor,
+  encodeCursor,
+  positionOf,
+} from "./list-position.ts";
 import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 import { messageIdOf } from "./message-id.ts";
 import { labelAfter, matchesLabel, NO_LABEL } from "./task-label.ts";
-import type { ServerStore, TaskLabel, TaskPage, TaskQuery } from "./task-store.ts";
+import type {
+  ServerStore,
+  TaskLabel,
+  TaskPage,
+  TaskQuery,
+} from "./task-store.ts";
 
-/** Keeps all logs in memory, for tests and for servers whose tasks may be lost with the process. */
+/**
+ * Keeps all logs in memory, for tests and for servers whose tasks may be lost
+ * with the process.
+ */
 export class MemoryTaskStore implements ServerStore {
   /** The push configs of the tasks in this store. */
   readonly pushConfigs: MemoryPushConfigStore = new MemoryPushConfigStore();
@@ -19,22 +32,33 @@ export class MemoryTaskStore implements ServerStore {
   readonly #labels = new Map<string, TaskLabel>();
   readonly #audit: AuditRecord[] = [];
 
-  async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
+  async append(
+    events: readonly TaskEvent[],
+    audit: readonly AuditRecord[] = [],
+  ): Promise<void> {
     const [first] = events;
     if (first) {
       const log = this.#logs.get(first.taskId) ?? [];
       assertFollows(events, log.at(-1)?.sequence ?? 0n);
       log.push(...events);
       this.#logs.set(first.taskId, log);
-      this.#labels.set(first.taskId, events.reduce(labelAfter, this.#labels.get(first.taskId) ?? NO_LABEL));
+      this.#labels.set(
+        first.taskId,
+        events.reduce(labelAfter, this.#labels.get(first.taskId) ?? NO_LABEL),
+      );
       const principal = readPrincipal(log);
       for (const event of events) {
         const messageId = messageIdOf(event);
-        if (messageId !== undefined) this.#messages.set(JSON.stringify([principal, messageId]), event);
+        if (messageId !== undefined)
+          this.#messages.set(JSON.stringify([principal, messageId]), event);
       }
-      this.#latest.set(JSON.stringify([principal, first.contextId]), events.at(-1) ?? first);
+      this.#latest.set(
+        JSON.stringify([principal, first.contextId]),
+        events.at(-1) ?? first,
+      );
     }
-    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
+    for (const record of audit)
+      this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
@@ -45,26 +69,49 @@ export class MemoryTaskStore implements ServerStore {
     const { principal, contextId, state, idPrefix = "", limit, cursor } = query;
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const tasks = [...this.#logs.values()]
-      .filter((log) => principal === undefined || readPrincipal(log) === principal)
+      .filter(
+        (log) => principal === undefined || readPrincipal(log) === principal,
+      )
       .flatMap((log) => log.at(-1) ?? [])
       .filter((last) => contextId === undefined || last.contextId === contextId)
       .filter((last) => state === undefined || last.state === state)
       .filter((last) => last.taskId.startsWith(idPrefix))
-      .filter((last) => after === undefined || comparePositions(positionOf(last), after) > 0)
+      .filter(
+        (last) =>
+          after === undefined || comparePositions(positionOf(last), after) > 0,
+      )
       .map((last) => ({ last, ...(this.#labels.get(last.taskId) ?? NO_LABEL) }))
       .filter((task) => matchesLabel(query, task))
-      .sort((one, other) => comparePositions(positionOf(one.last), positionOf(other.last)));
+      .sort((one, other) =>
+        comparePositions(positionOf(one.last), positionOf(other.last)),
+      );
     const page = tasks.slice(0, limit);
     const last = page.at(-1)?.last;
-    return { tasks: page, cursor: tasks.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
+    return {
+      tasks: page,
+      cursor:
+        tasks.length > limit && last
+          ? encodeCursor(positionOf(last))
+          : undefined,
+    };
   }
 
-  findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
-    return Promise.resolve(this.#latest.get(JSON.stringify([principal, contextId])));
+  findLatest(
+    principal: string,
+    contextId: string,
+  ): Promise<TaskEvent | undefined> {
+    return Promise.resolve(
+      this.#latest.get(JSON.stringify([principal, contextId])),
+    );
   }
 
-  findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
-    return Promise.resolve(this.#messages.get(JSON.stringify([principal, messageId])));
+  findMessage(
+    principal: string,
+    messageId: string,
+  ): Promise<TaskEvent | undefined> {
+    return Promise.resolve(
+      this.#messages.get(JSON.stringify([principal, messageId])),
+    );
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {

@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
+import {
+  PushProgressSchema,
+  type PushSubscription,
+  PushSubscriptionSchema,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { MAX_PUSH_CONFIGS, type PushConfigStore } from "./push-config-store.ts";
@@ -9,8 +13,13 @@ export interface OpenedPushConfigStore extends AsyncDisposable {
   readonly configs: PushConfigStore;
 }
 
-/** Tests the contract of `PushConfigStore`. The test of each implementation calls it with a function that opens an empty store. */
-export function testPushConfigStore(open: () => Promise<OpenedPushConfigStore>): void {
+/**
+ * Tests the contract of `PushConfigStore`. The test of each implementation
+ * calls it with a function that opens an empty store.
+ */
+export function testPushConfigStore(
+  open: () => Promise<OpenedPushConfigStore>,
+): void {
   describe("a store of push configs", () => {
     testConfigs(open);
     testProgress(open);
@@ -36,8 +45,11 @@ function testConfigs(open: () => Promise<OpenedPushConfigStore>): void {
   it("refuses a config beyond the maximum, but replaces an existing one", async () => {
     await using opened = await open();
     const { configs } = opened;
-    for (let id = 0; id < MAX_PUSH_CONFIGS; id++) await configs.put(subscription({ id: `c${id}` }));
-    await expect(configs.put(subscription({ id: "more" }))).rejects.toMatchObject({ code: Code.InvalidArgument });
+    for (let id = 0; id < MAX_PUSH_CONFIGS; id++)
+      await configs.put(subscription({ id: `c${id}` }));
+    await expect(
+      configs.put(subscription({ id: "more" })),
+    ).rejects.toMatchObject({ code: Code.InvalidArgument });
     await configs.put(subscription({ id: "c3" }));
     expect(await configs.list("t1")).toHaveLength(MAX_PUSH_CONFIGS);
   });
@@ -60,18 +72,29 @@ function testProgress(open: () => Promise<OpenedPushConfigStore>): void {
     await using opened = await open();
     const { configs } = opened;
     await configs.put(subscription({ id: "a" }));
-    const progress = create(PushProgressSchema, { cursor: 7n, failures: 3, endedReason: "gone" });
+    const progress = create(PushProgressSchema, {
+      cursor: 7n,
+      failures: 3,
+      endedReason: "gone",
+    });
     await configs.saveProgress({ taskId: "t1", configId: "a" }, progress);
-    expect((await configs.get({ taskId: "t1", configId: "a" }))?.progress).toEqual(progress);
+    expect(
+      (await configs.get({ taskId: "t1", configId: "a" }))?.progress,
+    ).toEqual(progress);
     const replaced = await configs.put(subscription({ id: "a" }));
-    expect(replaced.progress).toEqual(create(PushProgressSchema, { cursor: 7n }));
-    expect(await configs.get({ taskId: "t1", configId: "a" })).toEqual(replaced);
+    expect(replaced.progress).toEqual(
+      create(PushProgressSchema, { cursor: 7n }),
+    );
+    expect(await configs.get({ taskId: "t1", configId: "a" })).toEqual(
+      replaced,
+    );
   });
 
   it("lists each task with an active config once", async () => {
     await using opened = await open();
     const { configs } = opened;
-    for (let task = 0; task < 600; task++) await configs.put(subscription({ id: "a", taskId: `t${task}` }));
+    for (let task = 0; task < 600; task++)
+      await configs.put(subscription({ id: "a", taskId: `t${task}` }));
     await configs.put(subscription({ id: "b", taskId: "t0" }));
     await configs.put(subscription({ id: "a", taskId: "ended" }));
     const ended = create(PushProgressSchema, { endedReason: "gone" });
@@ -91,5 +114,9 @@ function subscription({
   readonly taskId?: string;
   readonly url?: string;
 }): PushSubscription {
-  return create(PushSubscriptionSchema, { config: { id, taskId, url }, principal: "local", progress: { cursor: 1n } });
+  return create(PushSubscriptionSchema, {
+    config: { id, taskId, url },
+    principal: "local",
+    progress: { cursor: 1n },
+  });
 }

@@ -4,22 +4,30 @@ import { failpoint } from "../failpoint.ts";
 import { LAYOUT, migrate } from "./layout.ts";
 
 /**
- * Opens a SQLite file for this process alone, creates missing tables and converts an older layout.
+ * Opens a SQLite file for this process alone, creates missing tables and
+ * converts an older layout.
  *
- * `schema` is the SQL that creates the tables. The layout is the file's format version (`LAYOUT`), kept in `user_version`.
- * Throws `Code.FailedPrecondition` with the file's name when the file is damaged, was written by a newer
+ * `schema` is the SQL that creates the tables. The layout is the file's format
+ * version (`LAYOUT`), kept in `user_version`. Throws `Code.FailedPrecondition`
+ * with the file's name when the file is damaged, was written by a newer
  * release, or is in use by another process.
  */
-export async function openDatabase(path: string, schema: string): Promise<DatabaseSync> {
+export async function openDatabase(
+  path: string,
+  schema: string,
+): Promise<DatabaseSync> {
   const { DatabaseSync } = await import("node:sqlite");
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path);
     failpoint("devtool:store.open.before");
-    // A task's log has one writer. An exclusive lock keeps other processes out of the file.
+    // A task's log has one writer. An exclusive lock keeps other processes out
+    // of the file.
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
-    const layout = Number(database.prepare("PRAGMA user_version").get()?.user_version);
+    const layout = Number(
+      database.prepare("PRAGMA user_version").get()?.user_version,
+    );
     if (layout > LAYOUT) {
       throw new DevtoolError(
         `${JSON.stringify(path)} was written by a newer release (layout ${layout}): this one reads up to ${LAYOUT}`,
@@ -46,11 +54,23 @@ function openError(path: string, reason: unknown): DevtoolError {
   const file = JSON.stringify(path);
   const [problem, remedy] =
     code === SQLITE_BUSY || code === SQLITE_LOCKED
-      ? ["is in use by another server", "stop it, or choose another data directory"]
+      ? [
+          "is in use by another server",
+          "stop it, or choose another data directory",
+        ]
       : code === SQLITE_CORRUPT || code === SQLITE_NOTADB
-        ? ["is damaged", "restore it from a backup, or move it away to start with an empty store"]
-        : ["cannot be opened", "check that the directory exists and can be written"];
-  return new DevtoolError(`${file} ${problem}`, Code.FailedPrecondition, { remedy, cause: reason });
+        ? [
+            "is damaged",
+            "restore it from a backup, or move it away to start with an empty store",
+          ]
+        : [
+            "cannot be opened",
+            "check that the directory exists and can be written",
+          ];
+  return new DevtoolError(`${file} ${problem}`, Code.FailedPrecondition, {
+    remedy,
+    cause: reason,
+  });
 }
 
 const SQLITE_BUSY = 5;
@@ -68,7 +88,10 @@ export function storeError(reason: unknown): DevtoolError {
   });
 }
 
-/** Creates the error for a full disk. It has no details, because no field of a request is at fault. */
+/**
+ * Creates the error for a full disk. It has no details, because no field of a
+ * request is at fault.
+ */
 export function diskFull(cause: unknown): DevtoolError {
   return new DevtoolError("the disk is full", Code.ResourceExhausted, {
     remedy: "free some space and try again",
@@ -76,7 +99,10 @@ export function diskFull(cause: unknown): DevtoolError {
   });
 }
 
-/** Returns the primary result code of an error of SQLite. Undefined for any other error. */
+/**
+ * Returns the primary result code of an error of SQLite. Undefined for any
+ * other error.
+ */
 function sqliteCode(reason: unknown): number | undefined {
   if (!(reason instanceof Error) || !("errcode" in reason)) return undefined;
   return Number(reason.errcode) & 0xff;

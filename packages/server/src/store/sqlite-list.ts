@@ -3,26 +3,53 @@ import { foldTitle } from "@devtool/schema";
 import { decodeCursor } from "./list-position.ts";
 import type { TaskQuery } from "./task-store.ts";
 
-/** Reads the rows of the tasks that a query selects, the latest first, and one more than its limit. */
-export function readList(database: DatabaseSync, query: TaskQuery): Record<string, SQLOutputValue>[] {
-  const { principal, contextId, state, agent, workspacePath, titleContains, idPrefix, limit, cursor } = query;
+/**
+ * Reads the rows of the tasks that a query selects, the latest first, and one
+ * more than its limit.
+ */
+export function readList(
+  database: DatabaseSync,
+  query: TaskQuery,
+): Record<string, SQLOutputValue>[] {
+  const {
+    principal,
+    contextId,
+    state,
+    agent,
+    workspacePath,
+    titleContains,
+    idPrefix,
+    limit,
+    cursor,
+  } = query;
   const filters = new Filters()
-    // The plus keeps SQLite from using the index of the principal's tasks where a conversation has few of them.
-    .add(contextId === undefined ? "task.principal = ?" : "+task.principal = ?", principal)
+    // The plus keeps SQLite from using the index of the principal's tasks where
+    // a conversation has few of them.
+    .add(
+      contextId === undefined ? "task.principal = ?" : "+task.principal = ?",
+      principal,
+    )
     .add("task.context_id = ?", contextId)
     .add("task.state = ?", state)
     .add("label.agent = ?", agent)
     .add("label.workspace = ?", workspacePath)
-    .add("instr(label.title_key, ?) > 0", titleContains === undefined ? undefined : foldTitle(titleContains))
+    .add(
+      "instr(label.title_key, ?) > 0",
+      titleContains === undefined ? undefined : foldTitle(titleContains),
+    )
     .add("substr(task.id, 1, length(?)) = ?", idPrefix, idPrefix);
   if (cursor !== undefined) {
     const { timeMs, taskId } = decodeCursor(cursor);
     filters.add("(task.time_ms, task.id) < (?, ?)", timeMs, taskId);
   }
-  const where = filters.conditions.length > 0 ? `WHERE ${filters.conditions.join(" AND ")}` : "";
+  const where =
+    filters.conditions.length > 0
+      ? `WHERE ${filters.conditions.join(" AND ")}`
+      : "";
   return database
     .prepare(
-      // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
+      // Selects the tasks before it joins their events. Otherwise the events of
+      // all matching tasks would be read.
       `SELECT event.data, task.* FROM
          (SELECT task.id, context_id, state, sequence, time_ms, title, workspace, agent
           FROM task LEFT JOIN label ON label.task_id = task.id
@@ -39,7 +66,10 @@ class Filters {
   readonly conditions: string[] = [];
 
   /** Adds a condition, unless one of its values is undefined. */
-  add(condition: string, ...values: readonly (SQLInputValue | undefined)[]): this {
+  add(
+    condition: string,
+    ...values: readonly (SQLInputValue | undefined)[]
+  ): this {
     const given = values.filter((value) => value !== undefined);
     if (given.length < values.length) return this;
     this.conditions.push(condition);

@@ -18,7 +18,11 @@ describe("SqlitePushConfigStore", () => {
 
   const open = async () => {
     const store = await SqliteTaskStore.open(join(directory, "tasks.db"));
-    return { store, configs: store.pushConfigs, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+    return {
+      store,
+      configs: store.pushConfigs,
+      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    };
   };
   testPushConfigStore(open);
 
@@ -27,14 +31,19 @@ describe("SqlitePushConfigStore", () => {
     const earlier = new DatabaseSync(join(directory, "tasks.db"));
     earlier.exec("DROP TABLE push_config");
     earlier.close();
-    const subscription = create(PushSubscriptionSchema, { config: { id: "a", taskId: "t1", url: "https://x.test/" } });
+    const subscription = create(PushSubscriptionSchema, {
+      config: { id: "a", taskId: "t1", url: "https://x.test/" },
+    });
     const key = { taskId: "t1", configId: "a" };
     {
       await using opened = await open();
       await opened.store.append([created("t1")]);
       await opened.configs.put(subscription);
       const saves = [4n, 5n, 6n].map((cursor) =>
-        opened.configs.saveProgress(key, create(PushProgressSchema, { cursor })),
+        opened.configs.saveProgress(
+          key,
+          create(PushProgressSchema, { cursor }),
+        ),
       );
       await Promise.all(saves);
     }

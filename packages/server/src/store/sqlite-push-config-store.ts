@@ -1,6 +1,11 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type PushProgress, PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
+import {
+  type PushProgress,
+  PushProgressSchema,
+  type PushSubscription,
+  PushSubscriptionSchema,
+} from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
 import {
   MAX_PUSH_CONFIGS,
@@ -10,7 +15,10 @@ import {
   tooManyConfigs,
 } from "./push-config-store.ts";
 
-/** The table of push configs, in the same file as the tasks. Row ids preserve the order in which configs were stored. */
+/**
+ * The table of push configs, in the same file as the tasks. Row ids preserve
+ * the order in which configs were stored.
+ */
 export const PUSH_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS push_config (
     task_id TEXT NOT NULL, config_id TEXT NOT NULL, active INTEGER NOT NULL,
@@ -20,7 +28,10 @@ export const PUSH_SCHEMA: string = `
   CREATE INDEX IF NOT EXISTS push_config_active ON push_config (task_id) WHERE active = 1;
 `;
 
-/** The number of rows to read at a time, so that no statement stays open while a reader waits. */
+/**
+ * The number of rows to read at a time, so that no statement stays open while a
+ * reader waits.
+ */
 const PAGE = 256;
 
 /** Progress that waits for the next commit. */
@@ -30,7 +41,10 @@ interface Save {
   readonly committed: PromiseWithResolvers<void>;
 }
 
-/** Keeps push configs in the SQLite file of the tasks. Saves of progress in one turn of the event loop share a commit. */
+/**
+ * Keeps push configs in the SQLite file of the tasks. Saves of progress in one
+ * turn of the event loop share a commit.
+ */
 export class SqlitePushConfigStore implements PushConfigStore {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
@@ -45,14 +59,24 @@ export class SqlitePushConfigStore implements PushConfigStore {
           " ON CONFLICT (task_id, config_id) DO UPDATE SET active = excluded.active," +
           " subscription = excluded.subscription, progress = excluded.progress",
       ),
-      get: database.prepare("SELECT subscription, progress FROM push_config WHERE task_id = ? AND config_id = ?"),
-      list: database.prepare("SELECT subscription, progress FROM push_config WHERE task_id = ? ORDER BY rowid"),
-      count: database.prepare("SELECT count(*) AS count FROM push_config WHERE task_id = ?"),
+      get: database.prepare(
+        "SELECT subscription, progress FROM push_config WHERE task_id = ? AND config_id = ?",
+      ),
+      list: database.prepare(
+        "SELECT subscription, progress FROM push_config WHERE task_id = ? ORDER BY rowid",
+      ),
+      count: database.prepare(
+        "SELECT count(*) AS count FROM push_config WHERE task_id = ?",
+      ),
       active: database.prepare(
         "SELECT DISTINCT task_id FROM push_config WHERE active = 1 AND task_id > ? ORDER BY task_id LIMIT ?",
       ),
-      save: database.prepare("UPDATE push_config SET active = ?, progress = ? WHERE task_id = ? AND config_id = ?"),
-      remove: database.prepare("DELETE FROM push_config WHERE task_id = ? AND config_id = ?"),
+      save: database.prepare(
+        "UPDATE push_config SET active = ?, progress = ? WHERE task_id = ? AND config_id = ?",
+      ),
+      remove: database.prepare(
+        "DELETE FROM push_config WHERE task_id = ? AND config_id = ?",
+      ),
     };
   }
 
@@ -62,12 +86,21 @@ export class SqlitePushConfigStore implements PushConfigStore {
       const before = this.#read(key)?.progress;
       const count = Number(this.#statements.count.get(key.taskId)?.count);
       if (!before && count >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
-      const { progress: given = create(PushProgressSchema), ...kept } = subscription;
-      const progress = before ? create(PushProgressSchema, { cursor: before.cursor }) : given;
+      const { progress: given = create(PushProgressSchema), ...kept } =
+        subscription;
+      const progress = before
+        ? create(PushProgressSchema, { cursor: before.cursor })
+        : given;
       const active = Number(progress.endedReason === "");
       const data = toBinary(PushSubscriptionSchema, kept);
       failpoint("devtool:push-config.put.before");
-      this.#statements.put.run(key.taskId, key.configId, active, data, toBinary(PushProgressSchema, progress));
+      this.#statements.put.run(
+        key.taskId,
+        key.configId,
+        active,
+        data,
+        toBinary(PushProgressSchema, progress),
+      );
       failpoint("devtool:push-config.put.after");
       return { ...subscription, progress };
     });
@@ -113,7 +146,12 @@ export class SqlitePushConfigStore implements PushConfigStore {
         failpoint("devtool:push-config.save.before");
         for (const { key, progress } of queue) {
           const active = Number(progress.endedReason === "");
-          this.#statements.save.run(active, toBinary(PushProgressSchema, progress), key.taskId, key.configId);
+          this.#statements.save.run(
+            active,
+            toBinary(PushProgressSchema, progress),
+            key.taskId,
+            key.configId,
+          );
         }
         failpoint("devtool:push-config.save.after");
       });
@@ -144,10 +182,17 @@ export class SqlitePushConfigStore implements PushConfigStore {
   }
 }
 
-function decodeSubscription({ subscription, progress }: Readonly<Record<string, unknown>>): PushSubscription {
-  const bytes = (value: unknown): Uint8Array => (value instanceof Uint8Array ? value : new Uint8Array());
+function decodeSubscription({
+  subscription,
+  progress,
+}: Readonly<Record<string, unknown>>): PushSubscription {
+  const bytes = (value: unknown): Uint8Array =>
+    value instanceof Uint8Array ? value : new Uint8Array();
   const stored = fromBinary(PushSubscriptionSchema, bytes(subscription));
-  return { ...stored, progress: fromBinary(PushProgressSchema, bytes(progress)) };
+  return {
+    ...stored,
+    progress: fromBinary(PushProgressSchema, bytes(progress)),
+  };
 }
 
 interface Statements {

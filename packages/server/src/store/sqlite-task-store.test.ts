@@ -1,4 +1,10 @@
-import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdtempSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -27,7 +33,12 @@ describe("SqliteTaskStore", () => {
   it("reads large rows in pages limited by bytes, and lets others run between them (R5)", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
     const size = 100_000;
-    const log = [created("t1"), ...Array.from({ length: 40 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(size)))];
+    const log = [
+      created("t1"),
+      ...Array.from({ length: 40 }, (_, at) =>
+        text("t1", BigInt(at + 2), "x".repeat(size)),
+      ),
+    ];
     for (const event of log) await store.append([event]);
     const read = await bytesByTurn(store.readEvents("t1", 0n));
     expect(read.reduce((sum, bytes) => sum + bytes, 0)).toBe(40 * size);
@@ -36,13 +47,21 @@ describe("SqliteTaskStore", () => {
 
   it("stores a large append atomically in several rows, and finds its messages and its end (R5)", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
-    const large = Array.from({ length: 20 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(100_000)));
+    const large = Array.from({ length: 20 }, (_, at) =>
+      text("t1", BigInt(at + 2), "x".repeat(100_000)),
+    );
     const log = [created("t1"), ...large];
     await store.append(log);
     expect(await eventsOf(store, "t1")).toEqual(log);
-    expect((await store.list({ limit: 1 })).tasks.map(({ last }) => last)).toEqual(log.slice(-1));
-    expect(Math.max(...(await bytesByTurn(store.readEvents("t1", 3n))))).toBeLessThanOrEqual(600_000);
-    await expect(store.append(large)).rejects.toMatchObject({ code: Code.Aborted });
+    expect(
+      (await store.list({ limit: 1 })).tasks.map(({ last }) => last),
+    ).toEqual(log.slice(-1));
+    expect(
+      Math.max(...(await bytesByTurn(store.readEvents("t1", 3n)))),
+    ).toBeLessThanOrEqual(600_000);
+    await expect(store.append(large)).rejects.toMatchObject({
+      code: Code.Aborted,
+    });
     expect(await eventsOf(store, "t1")).toEqual(log);
   });
 
@@ -53,15 +72,26 @@ describe("SqliteTaskStore", () => {
     const page = 4096 + 24;
     const before = statSync(join(directory, "tasks.db-wal")).size;
     await store.append([text("t1", 3n)]);
-    expect((statSync(join(directory, "tasks.db-wal")).size - before) / page).toBe(4);
-    expect((await store.list({ limit: 1, state: TaskState.WORKING })).tasks).toHaveLength(1);
+    expect(
+      (statSync(join(directory, "tasks.db-wal")).size - before) / page,
+    ).toBe(4);
+    expect(
+      (await store.list({ limit: 1, state: TaskState.WORKING })).tasks,
+    ).toHaveLength(1);
   });
 
   it("finds the latest task of a context by keys only, so that its other tasks cost nothing", async () => {
-    const database = await openDatabase(join(directory, "tasks.db"), TASK_SCHEMA);
+    const database = await openDatabase(
+      join(directory, "tasks.db"),
+      TASK_SCHEMA,
+    );
     const { sourceSQL } = prepareTaskStatements(database).findLatest;
-    const steps = database.prepare(`EXPLAIN QUERY PLAN ${sourceSQL}`).all("me", "c");
-    expect(steps.map(({ detail }) => String(detail).replace(/INDEX \w+/, "INDEX"))).toEqual([
+    const steps = database
+      .prepare(`EXPLAIN QUERY PLAN ${sourceSQL}`)
+      .all("me", "c");
+    expect(
+      steps.map(({ detail }) => String(detail).replace(/INDEX \w+/, "INDEX")),
+    ).toEqual([
       "SEARCH context USING PRIMARY KEY (principal=? AND id=?)",
       "SEARCH task USING PRIMARY KEY (id=?)",
       "SEARCH event USING INDEX (task_id=? AND sequence=?)",
@@ -70,16 +100,23 @@ describe("SqliteTaskStore", () => {
   });
 
   it("refuses a file that another server uses, and names it", async () => {
-    await using _first = await SqliteTaskStore.open(join(directory, "tasks.db"));
-    await expect(SqliteTaskStore.open(join(directory, "tasks.db"))).rejects.toThrow(
-      /tasks\.db" is in use by another server/,
+    await using _first = await SqliteTaskStore.open(
+      join(directory, "tasks.db"),
     );
+    await expect(
+      SqliteTaskStore.open(join(directory, "tasks.db")),
+    ).rejects.toThrow(/tasks\.db" is in use by another server/);
   });
 
   it("refuses a damaged file, and leaves it unchanged", async () => {
     const path = join(directory, "tasks.db");
-    writeFileSync(path, "this is not a database, whatever its name says ".repeat(100));
-    await expect(SqliteTaskStore.open(path)).rejects.toThrow(/tasks\.db" is damaged/);
+    writeFileSync(
+      path,
+      "this is not a database, whatever its name says ".repeat(100),
+    );
+    await expect(SqliteTaskStore.open(path)).rejects.toThrow(
+      /tasks\.db" is damaged/,
+    );
   });
 
   it("refuses a file of a newer release", async () => {
@@ -87,23 +124,33 @@ describe("SqliteTaskStore", () => {
     const database = new DatabaseSync(path);
     database.exec("PRAGMA user_version = 99");
     database.close();
-    await expect(SqliteTaskStore.open(path)).rejects.toThrow("was written by a newer release (layout 99)");
+    await expect(SqliteTaskStore.open(path)).rejects.toThrow(
+      "was written by a newer release (layout 99)",
+    );
   });
 
   it("reads a file of layout 1, whose rows are length-prefixed events", async () => {
     const path = join(directory, "tasks.db");
     const kept = [created("t1"), text("t1", 2n, "one"), text("t1", 3n, "two")];
     const database = await openDatabase(path, TASK_SCHEMA);
-    const put = database.prepare("INSERT INTO event (task_id, sequence, data) VALUES ('t1', ?, ?)");
-    const sized = kept.map((event) => sizeDelimitedEncode(TaskEventSchema, event));
+    const put = database.prepare(
+      "INSERT INTO event (task_id, sequence, data) VALUES ('t1', ?, ?)",
+    );
+    const sized = kept.map((event) =>
+      sizeDelimitedEncode(TaskEventSchema, event),
+    );
     for (const [sequence, row] of [sized.slice(0, 1), sized.slice(1)].entries())
       put.run(1 + 2 * sequence, Buffer.concat(row));
-    database.exec("INSERT INTO event (task_id, sequence, data) VALUES ('damaged', 1, x'05ff')");
+    database.exec(
+      "INSERT INTO event (task_id, sequence, data) VALUES ('damaged', 1, x'05ff')",
+    );
     database.exec("PRAGMA user_version = 1");
     database.close();
     await using store = await SqliteTaskStore.open(path);
     expect(await eventsOf(store, "t1")).toEqual(kept);
-    await expect(eventsOf(store, "damaged")).rejects.toMatchObject({ code: Code.DataLoss });
+    await expect(eventsOf(store, "damaged")).rejects.toMatchObject({
+      code: Code.DataLoss,
+    });
   });
 
   it("finds the latest task of each context in a file of layout 2, which does not store it", async () => {
@@ -125,7 +172,10 @@ describe("SqliteTaskStore", () => {
     const path = join(directory, "tasks.db");
     {
       await using store = await SqliteTaskStore.open(path);
-      await store.append([labeled("t1", "Fix it", "/w", "one"), text("t1", 2n)]);
+      await store.append([
+        labeled("t1", "Fix it", "/w", "one"),
+        text("t1", 2n),
+      ]);
       await store.append([labeled("t2", "Lost", "/w", "one", 3)]);
     }
     const database = new DatabaseSync(path);
@@ -134,19 +184,32 @@ describe("SqliteTaskStore", () => {
     database.close();
     await using store = await SqliteTaskStore.open(path);
     const { tasks } = await store.list({ limit: 9, titleContains: "fix" });
-    expect(tasks).toMatchObject([{ title: "Fix it", workspacePath: "/w", agent: "one", last: { sequence: 2n } }]);
-    expect((await store.list({ limit: 9, titleContains: "lost" })).tasks).toEqual([]);
+    expect(tasks).toMatchObject([
+      {
+        title: "Fix it",
+        workspacePath: "/w",
+        agent: "one",
+        last: { sequence: 2n },
+      },
+    ]);
+    expect(
+      (await store.list({ limit: 9, titleContains: "lost" })).tasks,
+    ).toEqual([]);
   });
 
   it("refuses a missing directory", async () => {
-    await expect(SqliteTaskStore.open(join(directory, "missing", "tasks.db"))).rejects.toThrow("cannot be opened");
+    await expect(
+      SqliteTaskStore.open(join(directory, "missing", "tasks.db")),
+    ).rejects.toThrow("cannot be opened");
   });
 
   it("refuses a truncated file", async () => {
     const path = join(directory, "tasks.db");
     await fill(path, 2000);
     truncateSync(path, statSync(path).size / 2);
-    await expect(SqliteTaskStore.open(path)).rejects.toThrow(/tasks\.db" is damaged/);
+    await expect(SqliteTaskStore.open(path)).rejects.toThrow(
+      /tasks\.db" is damaged/,
+    );
   });
 
   it("releases a file that it refused", async () => {
@@ -164,27 +227,39 @@ describe("SqliteTaskStore", () => {
     await fill(path, 3);
     await using store = await SqliteTaskStore.open(path);
     expect(await eventsOf(store, "t1")).toHaveLength(3);
-    await expect(store.append([text("t1", 3n)])).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(store.append([text("t1", 3n)])).rejects.toMatchObject({
+      code: Code.Aborted,
+    });
     await store.append([text("t1", 4n)]);
   });
 
   it("rejects only the event that cannot be encoded, not those that share its commit", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
     const good = store.append([created("t1")]);
-    const bad = store.append([{ ...created("t2"), time: create(TimestampSchema, { seconds: 2n ** 70n }) }]);
-    const next = store.append([text("t1", 2n)]);
-    expect((await Promise.allSettled([good, bad, next])).map(({ status }) => status)).toEqual([
-      "fulfilled",
-      "rejected",
-      "fulfilled",
+    const bad = store.append([
+      {
+        ...created("t2"),
+        time: create(TimestampSchema, { seconds: 2n ** 70n }),
+      },
     ]);
+    const next = store.append([text("t1", 2n)]);
+    expect(
+      (await Promise.allSettled([good, bad, next])).map(({ status }) => status),
+    ).toEqual(["fulfilled", "rejected", "fulfilled"]);
   });
 
   it("reports a row that is not an event", async () => {
-    const database = await openDatabase(join(directory, "tasks.db"), TASK_SCHEMA);
-    database.exec("INSERT INTO event (task_id, sequence, data) VALUES ('t1', 1, x'ffff')");
+    const database = await openDatabase(
+      join(directory, "tasks.db"),
+      TASK_SCHEMA,
+    );
+    database.exec(
+      "INSERT INTO event (task_id, sequence, data) VALUES ('t1', 1, x'ffff')",
+    );
     await using store = new SqliteTaskStore(database);
-    await expect(eventsOf(store, "t1")).rejects.toMatchObject({ code: Code.DataLoss });
+    await expect(eventsOf(store, "t1")).rejects.toMatchObject({
+      code: Code.DataLoss,
+    });
   });
 
   it("commits queued appends when it is closed, and rejects appends after that", async () => {
@@ -192,7 +267,9 @@ describe("SqliteTaskStore", () => {
     const queued = store.append([created("t1")]);
     await store[Symbol.asyncDispose]();
     await expect(queued).resolves.toBeUndefined();
-    await expect(store.append([text("t1", 2n)])).rejects.toMatchObject({ code: Code.Unavailable });
+    await expect(store.append([text("t1", 2n)])).rejects.toMatchObject({
+      code: Code.Unavailable,
+    });
     await store[Symbol.asyncDispose]();
   });
 
@@ -203,7 +280,10 @@ describe("SqliteTaskStore", () => {
     await using store = new SqliteTaskStore(database);
     await store.append([created("t1")]);
     const large = [text("t1", 2n, "x".repeat(1_000_000))];
-    const both = await Promise.allSettled([store.append(large), store.append([created("t2")])]);
+    const both = await Promise.allSettled([
+      store.append(large),
+      store.append([created("t2")]),
+    ]);
     const full = { reason: { code: Code.ResourceExhausted } };
     expect(both).toMatchObject([full, full]);
     await store.append([text("t1", 2n)]);
@@ -215,11 +295,17 @@ describe("SqliteTaskStore", () => {
 async function fill(path: string, count: number): Promise<void> {
   await using store = await SqliteTaskStore.open(path);
   await store.append([created("t1")]);
-  for (let sequence = 2; sequence <= count; sequence++) void store.append([text("t1", BigInt(sequence))]);
+  for (let sequence = 2; sequence <= count; sequence++)
+    void store.append([text("t1", BigInt(sequence))]);
 }
 
-/** The number of bytes of text that a reader which never waits gets in each turn of the event loop. */
-async function bytesByTurn(events: AsyncIterable<TaskEvent>): Promise<number[]> {
+/**
+ * The number of bytes of text that a reader which never waits gets in each turn
+ * of the event loop.
+ */
+async function bytesByTurn(
+  events: AsyncIterable<TaskEvent>,
+): Promise<number[]> {
   const read = [0];
   const everyTurn = (): void => {
     read.push(0);
@@ -227,7 +313,8 @@ async function bytesByTurn(events: AsyncIterable<TaskEvent>): Promise<number[]> 
   };
   let next = setImmediate(everyTurn);
   for await (const { payload } of events) {
-    if (payload.case === "text") read.push((read.pop() ?? 0) + payload.value.text.length);
+    if (payload.case === "text")
+      read.push((read.pop() ?? 0) + payload.value.text.length);
   }
   clearImmediate(next);
   return read;

@@ -1,17 +1,24 @@
-/** Notifies of logs that grow, for servers that share a store: another server may have written. */
+/**
+ * Notifies of logs that grow, for servers that share a store: another server
+ * may have written.
+ */
 export interface TaskChanges {
   /**
-   * Calls `wake` after the log of a task has grown: usually at once, and within two seconds if that fails. It may be called
-   * without a cause. The caller must dispose of the result.
+   * Calls `wake` after the log of a task has grown: usually at once, and within
+   * two seconds if that fails. It may be called without a cause. The caller
+   * must dispose of the result.
    */
   watch(taskId: string, wake: () => void): Disposable;
 
-  /** Calls `wake` after the log of any task has grown, as `watch` does, and each second. The caller must dispose of the result. */
+  /**
+   * Calls `wake` after the log of any task has grown, as `watch` does, and each
+   * second. The caller must dispose of the result.
+   */
   watchAll(wake: () => void): Disposable;
 
   /**
-   * Calls `wake` when a server has given up its tasks (`TaskLeases.giveUp`). It is a hint that can be lost. The caller must dispose
-   * of the result.
+   * Calls `wake` when a server has given up its tasks (`TaskLeases.giveUp`). It
+   * is a hint that can be lost. The caller must dispose of the result.
    */
   watchGivenUp(wake: () => void): Disposable;
 }

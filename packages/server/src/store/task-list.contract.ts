@@ -17,13 +17,16 @@ function testList(open: OpenTaskStore): void {
   it("rejects a cursor that it did not return", async () => {
     await using store = await open();
     for (const cursor of ["nonsense", "null", "[1]", '["1", "a"]']) {
-      await expect(store.list({ limit: 1, cursor })).rejects.toMatchObject({ code: Code.InvalidArgument });
+      await expect(store.list({ limit: 1, cursor })).rejects.toMatchObject({
+        code: Code.InvalidArgument,
+      });
     }
   });
 
   it("lists no task twice when one changes between two pages", async () => {
     await using store = await open();
-    for (const [index, id] of ["a", "b", "c"].entries()) await store.append([created(id, index / 2)]);
+    for (const [index, id] of ["a", "b", "c"].entries())
+      await store.append([created(id, index / 2)]);
     const first = await store.list({ limit: 2 });
     await store.append([text("c", 2n)]);
     const second = await store.list({ limit: 2, cursor: first.cursor ?? "" });
@@ -33,11 +36,22 @@ function testList(open: OpenTaskStore): void {
 
   it("sorts by last change, the latest first, over pages and for equal times", async () => {
     await using store = await open();
-    for (const [index, id] of ["a", "b", "c", "d", "e"].entries()) await store.append([created(id, index < 3 ? 5 : 7)]);
+    for (const [index, id] of ["a", "b", "c", "d", "e"].entries())
+      await store.append([created(id, index < 3 ? 5 : 7)]);
     const first = await store.list({ principal: "me", limit: 2 });
-    const second = await store.list({ principal: "me", limit: 2, cursor: first.cursor ?? "" });
-    const third = await store.list({ principal: "me", limit: 2, cursor: second.cursor ?? "" });
-    const ids = [first, second, third].map(({ tasks }) => tasks.map(({ last }) => last.taskId));
+    const second = await store.list({
+      principal: "me",
+      limit: 2,
+      cursor: first.cursor ?? "",
+    });
+    const third = await store.list({
+      principal: "me",
+      limit: 2,
+      cursor: second.cursor ?? "",
+    });
+    const ids = [first, second, third].map(({ tasks }) =>
+      tasks.map(({ last }) => last.taskId),
+    );
     expect(ids).toEqual([["e", "d"], ["c", "b"], ["a"]]);
     expect(third.cursor).toBeUndefined();
   });
@@ -46,10 +60,21 @@ function testList(open: OpenTaskStore): void {
     await using store = await open();
     await store.append([created("t1")]);
     await store.append([text("t1", 2n)]);
-    expect((await store.list({ principal: "other", limit: 9 })).tasks).toEqual([]);
-    expect((await store.list({ contextId: "other", limit: 9 })).tasks).toEqual([]);
-    expect((await store.list({ state: TaskState.SUBMITTED, limit: 9 })).tasks).toEqual([]);
-    const { tasks } = await store.list({ principal: "me", contextId: "c", state: TaskState.WORKING, limit: 9 });
+    expect((await store.list({ principal: "other", limit: 9 })).tasks).toEqual(
+      [],
+    );
+    expect((await store.list({ contextId: "other", limit: 9 })).tasks).toEqual(
+      [],
+    );
+    expect(
+      (await store.list({ state: TaskState.SUBMITTED, limit: 9 })).tasks,
+    ).toEqual([]);
+    const { tasks } = await store.list({
+      principal: "me",
+      contextId: "c",
+      state: TaskState.WORKING,
+      limit: 9,
+    });
     expect(tasks.map(({ last }) => last.sequence)).toEqual([2n]);
   });
 }
@@ -58,16 +83,27 @@ function testLabels(open: OpenTaskStore): void {
   it("has the title, workspace and agent of each task, and filters by them", async () => {
     await using store = await open();
     await store.append([labeled("t1", "Fix the ÄRGER", "/w/a", "one")]);
-    await store.append([labeled("t2", "fix b\\c 100%_", "/w/b", "two"), text("t2", 2n)]);
+    await store.append([
+      labeled("t2", "fix b\\c 100%_", "/w/b", "two"),
+      text("t2", 2n),
+    ]);
     await store.append([created("u3")]);
     const { tasks } = await store.list({ limit: 9 });
-    expect(tasks.map(({ title, workspacePath, agent }) => [title, workspacePath, agent])).toEqual([
+    expect(
+      tasks.map(({ title, workspacePath, agent }) => [
+        title,
+        workspacePath,
+        agent,
+      ]),
+    ).toEqual([
       ["fix b\\c 100%_", "/w/b", "two"],
       ["", "", ""],
       ["Fix the ÄRGER", "/w/a", "one"],
     ]);
     const idsOf = async (query: Partial<TaskQuery>) =>
-      (await store.list({ ...query, limit: 9 })).tasks.map(({ last }) => last.taskId);
+      (await store.list({ ...query, limit: 9 })).tasks.map(
+        ({ last }) => last.taskId,
+      );
     expect(await idsOf({ titleContains: "FIX" })).toEqual(["t2", "t1"]);
     expect(await idsOf({ titleContains: "ärger" })).toEqual(["t1"]);
     expect(await idsOf({ titleContains: "\\" })).toEqual(["t2"]);
@@ -75,7 +111,9 @@ function testLabels(open: OpenTaskStore): void {
     expect(await idsOf({ titleContains: "%" })).toEqual(["t2"]);
     expect(await idsOf({ titleContains: "\0" })).toEqual([]);
     expect(await idsOf({ workspacePath: "/w" })).toEqual([]);
-    expect(await idsOf({ workspacePath: "/w/a", agent: "one" })).toEqual(["t1"]);
+    expect(await idsOf({ workspacePath: "/w/a", agent: "one" })).toEqual([
+      "t1",
+    ]);
     expect(await idsOf({ workspacePath: "/w/a", agent: "two" })).toEqual([]);
     expect(await idsOf({ idPrefix: "t" })).toEqual(["t2", "t1"]);
     expect(await idsOf({ idPrefix: "%" })).toEqual([]);
@@ -85,22 +123,37 @@ function testLabels(open: OpenTaskStore): void {
   it("pages through the tasks that a filter selects, none twice and none left out when one is renamed", async () => {
     await using store = await open();
     for (const [at, id] of ["a", "b", "c", "d", "e"].entries())
-      await store.append([labeled(id, at % 2 === 0 ? "even" : "odd", "/w", "", at / 4)]);
+      await store.append([
+        labeled(id, at % 2 === 0 ? "even" : "odd", "/w", "", at / 4),
+      ]);
     const first = await store.list({ titleContains: "even", limit: 2 });
     await store.append([renamed("e", 2n, "even more")]);
     await store.append([renamed("b", 2n, "even now")]);
-    const second = await store.list({ titleContains: "even", limit: 2, cursor: first.cursor ?? "" });
-    expect([first, second].map(({ tasks }) => tasks.map(({ last }) => last.taskId))).toEqual([["e", "c"], ["a"]]);
+    const second = await store.list({
+      titleContains: "even",
+      limit: 2,
+      cursor: first.cursor ?? "",
+    });
+    expect(
+      [first, second].map(({ tasks }) => tasks.map(({ last }) => last.taskId)),
+    ).toEqual([["e", "c"], ["a"]]);
     expect(second.cursor).toBeUndefined();
   });
 
   it("has the last of a task's titles, also when it begins and is renamed at once", async () => {
     await using store = await open();
-    const begun = store.append([labeled("t1", "one", "/w", "a"), renamed("t1", 2n, "two")]);
+    const begun = store.append([
+      labeled("t1", "one", "/w", "a"),
+      renamed("t1", 2n, "two"),
+    ]);
     await Promise.all([begun, store.append([renamed("t1", 3n, "three")])]);
     await store.append([text("t1", 4n)]);
     const { tasks } = await store.list({ titleContains: "three", limit: 1 });
-    expect(tasks).toMatchObject([{ title: "three", workspacePath: "/w", agent: "a" }]);
-    expect((await store.list({ titleContains: "one", limit: 1 })).tasks).toEqual([]);
+    expect(tasks).toMatchObject([
+      { title: "three", workspacePath: "/w", agent: "a" },
+    ]);
+    expect(
+      (await store.list({ titleContains: "one", limit: 1 })).tasks,
+    ).toEqual([]);
   });
 }

@@ -3,12 +3,14 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
 /**
  * The tables and indexes of the task store.
  *
- * A row of `event` holds the events of one append, or a part of a large append, under the sequence of the
- * last event. The table has row ids, so that rows are written in the order in which they arrive, and only
- * one index depends on time. Both make 200 busy tasks write 50 % faster. For the same reason, a row of
- * `context` names the task that changed last but not when: it is written only when another task of the
- * context becomes the last one. What lists show of a task is in `label`, which a task writes when it begins
- * and when it is renamed; `title_key` is the title as `foldTitle` gives it.
+ * A row of `event` holds the events of one append, or a part of a large append,
+ * under the sequence of the last event. The table has row ids, so that rows are
+ * written in the order in which they arrive, and only one index depends on
+ * time. Both make 200 busy tasks write 50 % faster. For the same reason, a row
+ * of `context` names the task that changed last but not when: it is written
+ * only when another task of the context becomes the last one. What lists show
+ * of a task is in `label`, which a task writes when it begins and when it is
+ * renamed; `title_key` is the title as `foldTitle` gives it.
  */
 export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (

@@ -8,7 +8,10 @@ export interface TaskStatements {
   readonly commit: StatementSync;
   readonly head: StatementSync;
   readonly putTask: StatementSync;
-  /** Updates a task that stays in its state. Leaves the index of states alone, which saves one of five pages. */
+  /**
+   * Updates a task that stays in its state. Leaves the index of states alone,
+   * which saves one of five pages.
+   */
   readonly advanceTask: StatementSync;
   readonly putLabel: StatementSync;
   readonly renameTask: StatementSync;
@@ -28,7 +31,10 @@ export const PUT_LABEL: string =
   "INSERT OR REPLACE INTO label (task_id, title, title_key, workspace, agent) VALUES (?, ?, ?, ?, ?)";
 
 /** Returns the values of a task's row in `label`. */
-export function labelRow(taskId: string, { title, workspacePath, agent }: TaskLabel): string[] {
+export function labelRow(
+  taskId: string,
+  { title, workspacePath, agent }: TaskLabel,
+): string[] {
   return [taskId, title, foldTitle(title), workspacePath, agent];
 }
 
@@ -46,9 +52,13 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
       "INSERT INTO task (id, context_id, principal, state, time_ms, sequence) VALUES (?, ?, ?, ?, ?, ?)" +
         " ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence",
     ),
-    advanceTask: database.prepare("UPDATE task SET time_ms = ?, sequence = ? WHERE id = ?"),
+    advanceTask: database.prepare(
+      "UPDATE task SET time_ms = ?, sequence = ? WHERE id = ?",
+    ),
     putLabel: database.prepare(PUT_LABEL),
-    renameTask: database.prepare("UPDATE label SET title = ?, title_key = ? WHERE task_id = ?"),
+    renameTask: database.prepare(
+      "UPDATE label SET title = ?, title_key = ? WHERE task_id = ?",
+    ),
     putLatest: database.prepare(
       "INSERT INTO context (principal, id, task_id) VALUES (?, ?, ?)" +
         " ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id",
@@ -58,17 +68,23 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
          JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
        WHERE context.principal = ? AND context.id = ?`,
     ),
-    putEvents: database.prepare("INSERT INTO event (task_id, sequence, data) VALUES (?, ?, ?)"),
+    putEvents: database.prepare(
+      "INSERT INTO event (task_id, sequence, data) VALUES (?, ?, ?)",
+    ),
     putMessage: database.prepare(
       "INSERT OR REPLACE INTO message (principal, message_id, task_id, sequence) VALUES (?, ?, ?, ?)",
     ),
-    read: database.prepare("SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence"),
+    read: database.prepare(
+      "SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence",
+    ),
     findMessage: database.prepare(
       `SELECT event.data, message.sequence FROM message JOIN event ON event.task_id = message.task_id
          AND event.sequence >= message.sequence
        WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
     ),
-    putAudit: database.prepare("INSERT INTO audit (number, data) VALUES (?, ?)"),
+    putAudit: database.prepare(
+      "INSERT INTO audit (number, data) VALUES (?, ?)",
+    ),
     readAudit: database.prepare(
       "SELECT CAST(number AS TEXT) AS number, data FROM audit WHERE audit.number > ? ORDER BY audit.number LIMIT ?",
     ),

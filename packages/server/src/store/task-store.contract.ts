@@ -2,11 +2,20 @@ import { create } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import { created, eventsOf, message, sequences, text } from "../testing/task-events.ts";
+import {
+  created,
+  eventsOf,
+  message,
+  sequences,
+  text,
+} from "../testing/task-events.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import { type OpenTaskStore, testTaskList } from "./task-list.contract.ts";
 
-/** Tests the contract of `TaskStore`. The test of each implementation calls it with a function that opens an empty store. */
+/**
+ * Tests the contract of `TaskStore`. The test of each implementation calls it
+ * with a function that opens an empty store.
+ */
 export function testTaskStore(open: OpenTaskStore): void {
   describe("append", () => {
     testOrder(open);
@@ -36,7 +45,9 @@ function testOrder(open: OpenTaskStore): void {
   it("keeps the events of many concurrent appends", async () => {
     await using store = await open();
     await store.append([created("t1")]);
-    const appends = Array.from({ length: 2000 }, (_, index) => store.append([text("t1", BigInt(index + 2))]));
+    const appends = Array.from({ length: 2000 }, (_, index) =>
+      store.append([text("t1", BigInt(index + 2))]),
+    );
     await Promise.all(appends);
     expect(await sequences(store, "t1", 0n)).toHaveLength(2001);
   });
@@ -46,9 +57,15 @@ function testWriters(open: OpenTaskStore): void {
   it("rejects events that do not follow, and keeps none of them", async () => {
     await using store = await open();
     await store.append([created("t1")]);
-    await expect(store.append([text("t1", 3n)])).rejects.toThrow("there was another writer");
-    await expect(store.append([text("t1", 1n)])).rejects.toThrow("there was another writer");
-    await expect(store.append([text("t2", 2n)])).rejects.toThrow("there was another writer");
+    await expect(store.append([text("t1", 3n)])).rejects.toThrow(
+      "there was another writer",
+    );
+    await expect(store.append([text("t1", 1n)])).rejects.toThrow(
+      "there was another writer",
+    );
+    await expect(store.append([text("t2", 2n)])).rejects.toThrow(
+      "there was another writer",
+    );
     expect(await sequences(store, "t1", 0n)).toEqual([1n]);
   });
 
@@ -60,15 +77,25 @@ function testWriters(open: OpenTaskStore): void {
       store.append([text("t1", 2n)]),
       store.append([created("t2")]),
     ]);
-    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+    ]);
     expect(await sequences(store, "t1", 0n)).toEqual([1n, 2n]);
   });
 
   it("rejects events of which one is missing, duplicated or of another task", async () => {
     await using store = await open();
-    await expect(store.append([created("t1"), text("t1", 3n)])).rejects.toMatchObject({ code: Code.Aborted });
-    await expect(store.append([created("t1"), text("t1", 1n)])).rejects.toMatchObject({ code: Code.Aborted });
-    await expect(store.append([created("t1"), text("t2", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(
+      store.append([created("t1"), text("t1", 3n)]),
+    ).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(
+      store.append([created("t1"), text("t1", 1n)]),
+    ).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(
+      store.append([created("t1"), text("t2", 2n)]),
+    ).rejects.toMatchObject({ code: Code.Aborted });
     expect(await sequences(store, "t1", 0n)).toEqual([]);
   });
 
@@ -76,11 +103,22 @@ function testWriters(open: OpenTaskStore): void {
     await using store = await open();
     await store.append([created("t1")], [record("t1"), record("t1")]);
     await store.append([created("t2")], [record("t2")]);
-    await expect(store.append([created("t2")], [record("t2")])).rejects.toThrow("there was another writer");
+    await expect(store.append([created("t2")], [record("t2")])).rejects.toThrow(
+      "there was another writer",
+    );
     const records = await Array.fromAsync(store.readAudit(0n));
-    expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual(["1 t1", "2 t1", "3 t2"]);
-    expect((await Array.fromAsync(store.readAudit(2n))).map(({ number }) => number)).toEqual([3n]);
-    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
+    expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual([
+      "1 t1",
+      "2 t1",
+      "3 t2",
+    ]);
+    expect(
+      (await Array.fromAsync(store.readAudit(2n))).map(({ number }) => number),
+    ).toEqual([3n]);
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+      count: 3n,
+      fault: undefined,
+    });
   });
 
   it("chains audit records that come without events, in their order", async () => {
@@ -88,8 +126,15 @@ function testWriters(open: OpenTaskStore): void {
     await store.append([created("t1")], [record("t1")]);
     await store.append([], [record("t2"), record("t3")]);
     const records = await Array.fromAsync(store.readAudit(0n));
-    expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual(["1 t1", "2 t2", "3 t3"]);
-    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
+    expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual([
+      "1 t1",
+      "2 t2",
+      "3 t3",
+    ]);
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
+      count: 3n,
+      fault: undefined,
+    });
   });
 }
 
@@ -97,15 +142,25 @@ function testReadEvents(open: OpenTaskStore): void {
   it("returns each field of an event", async () => {
     await using store = await open();
     await store.append([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
-    expect(await eventsOf(store, "t1")).toEqual([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
+    expect(await eventsOf(store, "t1")).toEqual([
+      created("t1"),
+      text("t1", 2n, "ab \u{1f600} \0"),
+    ]);
   });
 
   it("starts in the middle of an append", async () => {
     await using store = await open();
-    await store.append([created("t1"), text("t1", 2n), text("t1", 3n), text("t1", 4n)]);
+    await store.append([
+      created("t1"),
+      text("t1", 2n),
+      text("t1", 3n),
+      text("t1", 4n),
+    ]);
     await store.append([text("t1", 5n), text("t1", 6n)]);
     for (let after = 0n; after <= 6n; after++) {
-      const rest = [1n, 2n, 3n, 4n, 5n, 6n].filter((sequence) => sequence > after);
+      const rest = [1n, 2n, 3n, 4n, 5n, 6n].filter(
+        (sequence) => sequence > after,
+      );
       expect(await sequences(store, "t1", after)).toEqual(rest);
     }
   });
@@ -115,9 +170,21 @@ function testReadEvents(open: OpenTaskStore): void {
     await store.append([created("t1")]);
     const reader = store.readEvents("t1", 0n)[Symbol.asyncIterator]();
     expect((await reader.next()).value?.sequence).toBe(1n);
-    for (let sequence = 2n; sequence <= 600n; sequence++) await store.append([text("t1", sequence)]);
+    for (let sequence = 2n; sequence <= 600n; sequence++)
+      await store.append([text("t1", sequence)]);
     await reader.return?.();
-    expect(await sequences(store, "t1", 590n)).toEqual([591n, 592n, 593n, 594n, 595n, 596n, 597n, 598n, 599n, 600n]);
+    expect(await sequences(store, "t1", 590n)).toEqual([
+      591n,
+      592n,
+      593n,
+      594n,
+      595n,
+      596n,
+      597n,
+      598n,
+      599n,
+      600n,
+    ]);
   });
 }
 
@@ -136,7 +203,11 @@ function testFindLatest(open: OpenTaskStore): void {
 
   it("finds it when several tasks changed at once", async () => {
     await using store = await open();
-    await Promise.all([store.append([created("t1")]), store.append([created("t2")]), store.append([text("t1", 2n)])]);
+    await Promise.all([
+      store.append([created("t1")]),
+      store.append([created("t2")]),
+      store.append([text("t1", 2n)]),
+    ]);
     expect(await store.findLatest("me", "c")).toEqual(text("t1", 2n));
   });
 }
@@ -145,7 +216,11 @@ function testFindMessage(open: OpenTaskStore): void {
   it("finds a message that was appended among other events", async () => {
     await using store = await open();
     await store.append([created("t1")]);
-    await store.append([text("t1", 2n), message("t1", 3n, "n"), text("t1", 4n)]);
+    await store.append([
+      text("t1", 2n),
+      message("t1", 3n, "n"),
+      text("t1", 4n),
+    ]);
     await store.append([text("t1", 5n)]);
     expect(await store.findMessage("me", "n")).toEqual(message("t1", 3n, "n"));
   });

@@ -9,7 +9,10 @@ import type { TaskLeases } from "./task-lease.ts";
 
 /** Selects the tasks to list. */
 export interface TaskQuery {
-  /** Only tasks of this principal. Default: those of all principals, which only recovery needs. */
+  /**
+   * Only tasks of this principal. Default: those of all principals, which only
+   * recovery needs.
+   */
   readonly principal?: string | undefined;
 
   /** Only tasks of this conversation. Default: all. */
@@ -24,7 +27,10 @@ export interface TaskQuery {
   /** Only tasks in this workspace. Default: all. */
   readonly workspacePath?: string | undefined;
 
-  /** Only tasks whose title contains this text, compared by `foldTitle`. Default: all. */
+  /**
+   * Only tasks whose title contains this text, compared by `foldTitle`.
+   * Default: all.
+   */
   readonly titleContains?: string | undefined;
 
   /** Only tasks whose id begins with this text. Default: all. */
@@ -33,11 +39,17 @@ export interface TaskQuery {
   /** The maximum number of tasks, 1 or more. */
   readonly limit: number;
 
-  /** The `cursor` of an earlier page, to continue after it. Default: the first page. */
+  /**
+   * The `cursor` of an earlier page, to continue after it. Default: the first
+   * page.
+   */
   readonly cursor?: string | undefined;
 }
 
-/** The fields that lists show of a task, and filter by, in addition to its last event. */
+/**
+ * The fields that lists show of a task, and filter by, in addition to its last
+ * event.
+ */
 export interface TaskLabel {
   /** The title; empty for a task without one. */
   readonly title: string;
@@ -53,7 +65,9 @@ export interface ListedTask extends TaskLabel {
   readonly last: TaskEvent;
 }
 
-/** A page of tasks, sorted by the time of their last change, the latest first. */
+/**
+ * A page of tasks, sorted by the time of their last change, the latest first.
+ */
 export interface TaskPage {
   readonly tasks: readonly ListedTask[];
 
@@ -62,29 +76,36 @@ export interface TaskPage {
 }
 
 /**
- * Stores the logs of all tasks, and the audit log. Disposing of it writes what is pending and closes it.
+ * Stores the logs of all tasks, and the audit log. Disposing of it writes what
+ * is pending and closes it.
  *
- * A store knows events only. The columns by which it lists and finds tasks are read from them:
- * `created.principal`, `context_id`, `state`, `message_id` and those of `labelAfter`. All implementations pass the tests in
+ * A store knows events only. The columns by which it lists and finds tasks are
+ * read from them: `created.principal`, `context_id`, `state`, `message_id` and
+ * those of `labelAfter`. All implementations pass the tests in
  * `task-store.contract.ts`.
  */
 export interface TaskStore extends AsyncDisposable {
   /**
-   * Appends events to the log of one task, in order, all or none. The audit records that explain them
-   * are appended in the same transaction; the store numbers and chains them over all tasks. Without
-   * events, appends the audit records alone, as the copy of a store does.
+   * Appends events to the log of one task, in order, all or none. The audit
+   * records that explain them are appended in the same transaction; the store
+   * numbers and chains them over all tasks. Without events, appends the audit
+   * records alone, as the copy of a store does.
    *
    * When the promise resolves, the events survive a crash of the machine.
    *
-   * The sequence of the first event must follow that of the task's last event; it is 1 for a new task.
-   * Otherwise rejects with `Code.Aborted`, because there was another writer. Rejects with
-   * `Code.ResourceExhausted` when the disk is full, and with `Code.Unavailable` when the store cannot
-   * write for another reason.
+   * The sequence of the first event must follow that of the task's last event;
+   * it is 1 for a new task. Otherwise rejects with `Code.Aborted`, because
+   * there was another writer. Rejects with `Code.ResourceExhausted` when the
+   * disk is full, and with `Code.Unavailable` when the store cannot write for
+   * another reason.
    *
-   * @param fence the fence of the lease under which the task is written. A store that is `shared` rejects the append with
-   * `Code.Aborted` when the task has been acquired again since, and so it rejects the first event of a task whose message is recorded
-   * already. Default: 0, the fence of a task that was never acquired
-   * @param answer replies to an entry of the task's inbox in the same transaction. Only for a store that is `shared`
+   * @param fence the fence of the lease under which the task is written. A
+   * store that is `shared` rejects the append with `Code.Aborted` when the task
+   * has been acquired again since, and so it rejects the first event of a task
+   * whose message is recorded already. Default: 0, the fence of a task that was
+   * never acquired
+   * @param answer replies to an entry of the task's inbox in the same
+   * transaction. Only for a store that is `shared`
    */
   append(
     events: readonly TaskEvent[],
@@ -94,8 +115,8 @@ export interface TaskStore extends AsyncDisposable {
   ): Promise<void>;
 
   /**
-   * Reads the committed events of a task after a sequence, in order. Ends after the last one; yields
-   * nothing for an unknown task.
+   * Reads the committed events of a task after a sequence, in order. Ends after
+   * the last one; yields nothing for an unknown task.
    */
   readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent>;
 
@@ -103,26 +124,37 @@ export interface TaskStore extends AsyncDisposable {
   list(query: TaskQuery): Promise<TaskPage>;
 
   /**
-   * Finds the last event of the principal's latest task in a context. Undefined when there is none.
+   * Finds the last event of the principal's latest task in a context. Undefined
+   * when there is none.
    *
-   * Takes the same time however many tasks the context has, because each message of A2A 1.0 calls it.
+   * Takes the same time however many tasks the context has, because each
+   * message of A2A 1.0 calls it.
    */
-  findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined>;
+  findLatest(
+    principal: string,
+    contextId: string,
+  ): Promise<TaskEvent | undefined>;
 
   /**
-   * Finds the latest event that records a message of the principal: `created`, `message` or
-   * `message_queued`. Undefined when there is none.
+   * Finds the latest event that records a message of the principal: `created`,
+   * `message` or `message_queued`. Undefined when there is none.
    */
-  findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined>;
+  findMessage(
+    principal: string,
+    messageId: string,
+  ): Promise<TaskEvent | undefined>;
 
   /**
-   * Checks whether an append would succeed, as far as that can be known. Rejects with
-   * `Code.ResourceExhausted` when the disk is full, and with `Code.Unavailable` when the store cannot
-   * write for another reason.
+   * Checks whether an append would succeed, as far as that can be known.
+   * Rejects with `Code.ResourceExhausted` when the disk is full, and with
+   * `Code.Unavailable` when the store cannot write for another reason.
    */
   assertWritable(): Promise<void>;
 
-  /** Reads the committed audit records after a number, in order. 0 starts at the first record. */
+  /**
+   * Reads the committed audit records after a number, in order. 0 starts at the
+   * first record.
+   */
   readAudit(after: bigint): AsyncIterable<AuditRecord>;
 }
 
@@ -137,29 +169,45 @@ export interface SharedTasks {
   /** Takes requests to the server that runs their task. */
   readonly inbox: TaskInbox;
 
-  /** Keeps the keys that sign agent cards and push notifications: clients see one server. */
+  /**
+   * Keeps the keys that sign agent cards and push notifications: clients see
+   * one server.
+   */
   readonly keys: KeyStorage;
 
   /** Keeps the approvals that the operator gave for good. */
   readonly approvals: ApprovalStorage;
 
-  /** Lets one server at a time work in a conversation that its agent keeps itself. */
+  /**
+   * Lets one server at a time work in a conversation that its agent keeps
+   * itself.
+   */
   readonly sessions: AgentSessions;
 
   /**
-   * Lets the id of an old message be used for a new task, which `append` refuses otherwise. Does nothing when the id has been used
-   * again since.
+   * Lets the id of an old message be used for a new task, which `append`
+   * refuses otherwise. Does nothing when the id has been used again since.
    *
    * @param recorded the event that records the old message
    */
-  forgetMessage(principal: string, messageId: string, recorded: TaskEvent): Promise<void>;
+  forgetMessage(
+    principal: string,
+    messageId: string,
+    recorded: TaskEvent,
+  ): Promise<void>;
 }
 
 /** The store of a server: its tasks and their push configs. */
 export interface ServerStore extends TaskStore {
-  /** The push configs of the tasks in this store. Must not be used after the store is disposed of. */
+  /**
+   * The push configs of the tasks in this store. Must not be used after the
+   * store is disposed of.
+   */
   readonly pushConfigs: PushConfigStore;
 
-  /** The parts that several servers share; undefined when only one server at a time can use the store. */
+  /**
+   * The parts that several servers share; undefined when only one server at a
+   * time can use the store.
+   */
   readonly shared?: SharedTasks | undefined;
 }

@@ -1,4 +1,7 @@
-/** Wakes a reader that waits, also when it was rung before the reader waited. Abortion rings it as well. */
+/**
+ * Wakes a reader that waits, also when it was rung before the reader waited.
+ * Abortion rings it as well.
+ */
 export class Bell {
   #ring = Promise.withResolvers<void>();
   readonly #signal: AbortSignal;

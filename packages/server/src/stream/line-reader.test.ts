@@ -4,7 +4,11 @@ import { LineReader } from "./line-reader.ts";
 
 describe("LineReader", () => {
   it("returns the same lines wherever the bytes are split", () => {
-    const text = fc.array(fc.string({ unit: "grapheme", maxLength: 20 }).map((line) => line.replaceAll(/[\r\n]/g, "")));
+    const text = fc.array(
+      fc
+        .string({ unit: "grapheme", maxLength: 20 })
+        .map((line) => line.replaceAll(/[\r\n]/g, "")),
+    );
     fc.assert(
       fc.property(text, fc.array(fc.nat(40)), (lines, cuts) => {
         const reader = new LineReader(10_000);
@@ -20,11 +24,17 @@ describe("LineReader", () => {
   });
 
   it("accepts a line of the maximum size, and refuses one more byte, finished or not", () => {
-    expect([...new LineReader(4).push(Buffer.from("1234\n"))]).toEqual(["1234"]);
-    expect(() => [...new LineReader(4).push(Buffer.from("12345\n"))]).toThrow("it wrote a line of more than 4 bytes");
+    expect([...new LineReader(4).push(Buffer.from("1234\n"))]).toEqual([
+      "1234",
+    ]);
+    expect(() => [...new LineReader(4).push(Buffer.from("12345\n"))]).toThrow(
+      "it wrote a line of more than 4 bytes",
+    );
     const reader = new LineReader(4);
     expect([...reader.push(Buffer.from("123"))]).toEqual([]);
-    expect(() => [...reader.push(Buffer.from("45"))]).toThrow("it wrote a line of more than 4 bytes");
+    expect(() => [...reader.push(Buffer.from("45"))]).toThrow(
+      "it wrote a line of more than 4 bytes",
+    );
   });
 
   it("yields the lines before one that is too long", () => {

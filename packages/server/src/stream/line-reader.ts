@@ -1,7 +1,8 @@
 const NEWLINE = 10;
 
 /**
- * Splits the output of a program into lines. Buffers at most one unfinished line, up to a maximum size.
+ * Splits the output of a program into lines. Buffers at most one unfinished
+ * line, up to a maximum size.
  */
 export class LineReader {
   readonly #maxBytes: number;
@@ -16,13 +17,20 @@ export class LineReader {
   /**
    * Yields the lines that a chunk completes, without their line endings.
    *
-   * Throws for a line that is too long, with a message in which "it" is the program.
+   * Throws for a line that is too long, with a message in which "it" is the
+   * program.
    */
   *push(chunk: Uint8Array): Generator<string> {
     let from = 0;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+    for (
+      let end = chunk.indexOf(NEWLINE);
+      end >= 0;
+      end = chunk.indexOf(NEWLINE, from)
+    ) {
       this.#buffer(chunk.subarray(from, end));
-      const line = Buffer.concat(this.#parts, this.#length).toString("utf8").replace(/\r$/, "");
+      const line = Buffer.concat(this.#parts, this.#length)
+        .toString("utf8")
+        .replace(/\r$/, "");
       this.#parts = [];
       this.#length = 0;
       from = end + 1;

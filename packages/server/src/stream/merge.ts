@@ -5,18 +5,24 @@ interface Arrival<T> {
 }
 
 /**
- * Merges async iterables. Each time it yields all values that are ready, at most one per source.
+ * Merges async iterables. Each time it yields all values that are ready, at
+ * most one per source.
  *
- * A source is resumed only when the consumer asks for the next values, so that everything a source has
- * yielded is handled before it continues. The first error ends the merge, and the sources with it.
+ * A source is resumed only when the consumer asks for the next values, so that
+ * everything a source has yielded is handled before it continues. The first
+ * error ends the merge, and the sources with it.
  */
-export async function* mergeReady<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<readonly T[]> {
+export async function* mergeReady<T>(
+  sources: readonly AsyncIterable<T>[],
+): AsyncIterable<readonly T[]> {
   const arrivals = new Arrivals<T>();
   const iterators = sources.map((source) => source[Symbol.asyncIterator]());
   for (const iterator of iterators) arrivals.pull(iterator);
   try {
     while (arrivals.expected > 0) {
-      const ready = (await arrivals.take()).filter(({ result }) => !result.done);
+      const ready = (await arrivals.take()).filter(
+        ({ result }) => !result.done,
+      );
       if (ready.length > 0) yield ready.map(({ result }) => result.value);
       for (const { source } of ready) arrivals.pull(source);
     }
@@ -48,7 +54,10 @@ class Arrivals<T> {
     );
   }
 
-  /** Waits for at least one result, and takes all that are ready. Throws the first error of an iterator. */
+  /**
+   * Waits for at least one result, and takes all that are ready. Throws the
+   * first error of an iterator.
+   */
   async take(): Promise<readonly Arrival<T>[]> {
     await this.#wake.promise;
     if (this.#failure) throw this.#failure.reason;

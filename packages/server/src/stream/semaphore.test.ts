@@ -6,7 +6,10 @@ describe("a semaphore", () => {
 
   it("admits up to its limit, and the next holder when one leaves", async () => {
     const semaphore = new Semaphore(2);
-    const [first, second] = [await semaphore.acquire(never), await semaphore.acquire(never)];
+    const [first, second] = [
+      await semaphore.acquire(never),
+      await semaphore.acquire(never),
+    ];
     const order: string[] = [];
     const turnOf = async (name: string): Promise<Disposable> => {
       const turn = await semaphore.acquire(never);

@@ -1,7 +1,8 @@
 import { abortable } from "./abortable.ts";
 
 /**
- * Limits how many holders do something at the same time. The others wait in the order in which they came.
+ * Limits how many holders do something at the same time. The others wait in the
+ * order in which they came.
  *
  * ```ts
  * using _turn = await semaphore.acquire(signal);
@@ -13,8 +14,8 @@ export class Semaphore {
   readonly #waiting: PromiseWithResolvers<void>[] = [];
 
   /**
-   * @param limit the maximum number of holders, or a function that returns it. When the result of the
-   * function has grown, call `advance`.
+   * @param limit the maximum number of holders, or a function that returns it.
+   * When the result of the function has grown, call `advance`.
    */
   constructor(limit: number | (() => number)) {
     this.#limit = typeof limit === "number" ? () => limit : limit;
@@ -38,8 +39,8 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a turn. Disposing of the result ends the turn. Rejects with the signal's reason when the
-   * signal aborts first.
+   * Waits for a turn. Disposing of the result ends the turn. Rejects with the
+   * signal's reason when the signal aborts first.
    */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
@@ -52,7 +53,8 @@ export class Semaphore {
       return { [Symbol.dispose]: () => this.#release() };
     } catch (reason) {
       const at = this.#waiting.indexOf(next);
-      // No longer waiting: the turn was assigned before the signal aborted, and passes on.
+      // No longer waiting: the turn was assigned before the signal aborted, and
+      // passes on.
       if (at < 0) this.#release();
       else this.#waiting.splice(at, 1);
       throw reason;

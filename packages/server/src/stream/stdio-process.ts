@@ -20,14 +20,29 @@ const KEPT_STDERR_BYTES = 4096;
 const CLOSE_MS = 500;
 /** The time between SIGTERM and SIGKILL, in milliseconds. */
 const TERMINATE_MS = 1500;
-/** The time after the end of the process in which the rest of its standard error is read, in milliseconds. */
+/**
+ * The time after the end of the process in which the rest of its standard error
+ * is read, in milliseconds.
+ */
 const LINGER_MS = 200;
 /** The variables that any process needs. */
-const INHERITED = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL"] as const;
+const INHERITED = [
+  "PATH",
+  "HOME",
+  "LANG",
+  "LC_ALL",
+  "TERM",
+  "TMPDIR",
+  "TZ",
+  "USER",
+  "LOGNAME",
+  "SHELL",
+] as const;
 
 /**
- * A process that speaks a protocol on its standard streams. It is started without a shell and leads a process group of its own;
- * disposing of it ends the whole group.
+ * A process that speaks a protocol on its standard streams. It is started
+ * without a shell and leads a process group of its own; disposing of it ends
+ * the whole group.
  */
 export class StdioProcess implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
@@ -35,7 +50,10 @@ export class StdioProcess implements AsyncDisposable {
   readonly pid: number | undefined;
   /** The standard output. */
   readonly output: AsyncIterable<Buffer>;
-  /** Resolves when the process has ended, to a description: `it ended with exit code 1`. */
+  /**
+   * Resolves when the process has ended, to a description:
+   * `it ended with exit code 1`.
+   */
   readonly ended: Promise<string>;
   #stderr: Buffer = Buffer.alloc(0);
   #hasEnded = false;
@@ -43,13 +61,24 @@ export class StdioProcess implements AsyncDisposable {
   /** Starts the process. If that fails, `ended` resolves with the error. */
   constructor({ command, args, workingDirectory, environment }: StdioCommand) {
     failpoint("devtool:stdio.spawn.before");
-    this.#child = spawn(command, [...args], { cwd: workingDirectory, env: { ...environment }, detached: true });
+    this.#child = spawn(command, [...args], {
+      cwd: workingDirectory,
+      env: { ...environment },
+      detached: true,
+    });
     this.pid = this.#child.pid;
     this.output = this.#child.stdout;
-    for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr])
+    for (const stream of [
+      this.#child.stdin,
+      this.#child.stdout,
+      this.#child.stderr,
+    ])
       stream.on("error", () => undefined);
     this.#child.stderr.on("data", (chunk: Buffer) => {
-      const all = chunk.length >= KEPT_STDERR_BYTES ? chunk : Buffer.concat([this.#stderr, chunk]);
+      const all =
+        chunk.length >= KEPT_STDERR_BYTES
+          ? chunk
+          : Buffer.concat([this.#stderr, chunk]);
       this.#stderr = Buffer.from(all.subarray(-KEPT_STDERR_BYTES));
     });
     this.ended = this.#waitForEnd();
@@ -61,12 +90,18 @@ export class StdioProcess implements AsyncDisposable {
     return this.#stderr.toString("utf8").trim();
   }
 
-  /** The number of bytes that were written and that the process has not read yet. */
+  /**
+   * The number of bytes that were written and that the process has not read
+   * yet.
+   */
   get unreadBytes(): number {
     return this.#child.stdin.writableLength;
   }
 
-  /** Writes to standard input. Returns false when the process accepts no more input. */
+  /**
+   * Writes to standard input. Returns false when the process accepts no more
+   * input.
+   */
   write(text: string): boolean {
     if (!this.#child.stdin.writable) return false;
     failpoint("devtool:stdio.send.before");
@@ -80,13 +115,19 @@ export class StdioProcess implements AsyncDisposable {
     this.#signalGroup("SIGKILL");
   }
 
-  /** Stops reading. Processes that were left behind can still hold the output open. */
+  /**
+   * Stops reading. Processes that were left behind can still hold the output
+   * open.
+   */
   closeOutput(): void {
     this.#child.stdout.destroy();
     this.#child.stderr.destroy();
   }
 
-  /** Closes standard input, then sends SIGTERM and SIGKILL to the group. Resolves when the process has ended. */
+  /**
+   * Closes standard input, then sends SIGTERM and SIGKILL to the group.
+   * Resolves when the process has ended.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     failpoint("devtool:stdio.close.before");
     this.#child.stdin.end();
@@ -103,20 +144,31 @@ export class StdioProcess implements AsyncDisposable {
 
   async #waitForEnd(): Promise<string> {
     const ended = Promise.withResolvers<string>();
-    this.#child.once("error", ({ message }) => ended.resolve(`it could not be started (${message})`));
+    this.#child.once("error", ({ message }) =>
+      ended.resolve(`it could not be started (${message})`),
+    );
     this.#child.once("exit", (code, name) =>
-      ended.resolve(name === null ? `it ended with exit code ${code}` : `it was ended by ${name}`),
+      ended.resolve(
+        name === null
+          ? `it ended with exit code ${code}`
+          : `it was ended by ${name}`,
+      ),
     );
     const how = await ended.promise;
     this.#hasEnded = true;
-    // The rest of standard error is on its way, unless a process that was left behind holds it open.
-    if (!this.#child.stderr.destroyed) await Promise.race([once(this.#child.stderr, "close"), delay(LINGER_MS)]);
+    // The rest of standard error is on its way, unless a process that was left
+    // behind holds it open.
+    if (!this.#child.stderr.destroyed)
+      await Promise.race([once(this.#child.stderr, "close"), delay(LINGER_MS)]);
     return how;
   }
 
   async #endsWithin(timeMs: number): Promise<void> {
     const timer = new AbortController();
-    await Promise.race([this.ended, delay(timeMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
+    await Promise.race([
+      this.ended,
+      delay(timeMs, undefined, { signal: timer.signal }).catch(() => undefined),
+    ]);
     timer.abort();
   }
 
@@ -130,7 +182,10 @@ export class StdioProcess implements AsyncDisposable {
   }
 }
 
-/** Selects the variables that any process needs: `PATH`, `HOME`, the locale, and a few others. None of them can hold a secret. */
+/**
+ * Selects the variables that any process needs: `PATH`, `HOME`, the locale, and
+ * a few others. None of them can hold a secret.
+ */
 export function inheritedEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {

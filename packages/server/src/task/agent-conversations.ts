@@ -2,15 +2,25 @@ import type { AgentConversations } from "../agent/agent.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** The maximum number of a context's latest tasks that are searched for one that a message created. */
+/**
+ * The maximum number of a context's latest tasks that are searched for one that
+ * a message created.
+ */
 const MAX_SEARCHED = 50;
 
 /** Creates the access to a server's conversations for its agents. */
-export function createAgentConversations(registry: SessionRegistry, store: TaskStore): AgentConversations {
+export function createAgentConversations(
+  registry: SessionRegistry,
+  store: TaskStore,
+): AgentConversations {
   return {
     async find({ contextId, principal }) {
       if (contextId === "") return undefined;
-      const { tasks } = await store.list({ contextId, principal, limit: MAX_SEARCHED });
+      const { tasks } = await store.list({
+        contextId,
+        principal,
+        limit: MAX_SEARCHED,
+      });
       for (const { last } of tasks) {
         using held = await registry.get(last.taskId);
         const task = held?.session.task;

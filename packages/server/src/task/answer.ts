@@ -24,13 +24,18 @@ import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 
 /**
- * Returns the new versions of the tool calls that a message answers (TOOL-5); none for a message
- * without answers. Each records who answered: the principal of the task, and what its program calls itself.
+ * Returns the new versions of the tool calls that a message answers (TOOL-5);
+ * none for a message without answers. Each records who answered: the principal
+ * of the task, and what its program calls itself.
  *
- * Throws a `DevtoolError` when the task cannot take the message. The error names the call, the option
- * or the state, and nothing has changed.
+ * Throws a `DevtoolError` when the task cannot take the message. The error
+ * names the call, the option or the state, and nothing has changed.
  */
-export function answeredCalls(task: Task, message: Message, clientLabel: string = ""): CallUpdate[] {
+export function answeredCalls(
+  task: Task,
+  message: Message,
+  clientLabel: string = "",
+): CallUpdate[] {
   const confirmations = confirmationsOf(message);
   if (confirmations.length === 0) {
     assertTakesMessages(task);
@@ -38,7 +43,12 @@ export function answeredCalls(task: Task, message: Message, clientLabel: string 
   }
   const ids = new Set<string>();
   for (const { toolCallId } of confirmations) {
-    if (ids.has(toolCallId)) throw invalid("tool_call_id", toolCallId, "is answered twice in one message");
+    if (ids.has(toolCallId))
+      throw invalid(
+        "tool_call_id",
+        toolCallId,
+        "is answered twice in one message",
+      );
     ids.add(toolCallId);
   }
   for (const part of message.parts) assertShownQuestion(task, part);
@@ -47,32 +57,55 @@ export function answeredCalls(task: Task, message: Message, clientLabel: string 
     const confirmation = part.content.value;
     const { selectedOptionId } = confirmation;
     const awaited = findAwaitedCall(task, confirmation);
-    if (part.modifiedArguments || selectedOptionId === OPTION_MODIFY_ARGUMENTS) assertValidEdit(task, part);
+    if (part.modifiedArguments || selectedOptionId === OPTION_MODIFY_ARGUMENTS)
+      assertValidEdit(task, part);
     else assertValidAnswer(awaited, confirmation);
     const call = answeredToolCall(awaited, confirmation);
     const detail = findToolCallDetail(task, call.toolCallId);
     // A call that the user changed is validated again before it can run.
     const isChanged = CHANGES.has(selectedOptionId);
-    const answerer = create(ToolCallAnswererSchema, { principal: task.principal, clientLabel });
-    const change = { selectedOptionId, answerer, ...(isChanged && { stage: ToolCallStage.VALIDATING }) };
+    const answerer = create(ToolCallAnswererSchema, {
+      principal: task.principal,
+      clientLabel,
+    });
+    const change = {
+      selectedOptionId,
+      answerer,
+      ...(isChanged && { stage: ToolCallStage.VALIDATING }),
+    };
     return [{ call, detail: changedDetail(detail, change) }];
   });
 }
 
 /** The options with which a call asks again. */
-const CHANGES: ReadonlySet<string> = new Set([OPTION_MODIFY_WITH_EDITOR, OPTION_MODIFY_ARGUMENTS]);
+const CHANGES: ReadonlySet<string> = new Set([
+  OPTION_MODIFY_WITH_EDITOR,
+  OPTION_MODIFY_ARGUMENTS,
+]);
 
-/** Throws for a task that takes one message only: a slash command, or one that is answered with a message alone. */
+/**
+ * Throws for a task that takes one message only: a slash command, or one that
+ * is answered with a message alone.
+ */
 function assertTakesMessages({ id, command, replyOnly, state }: Task): void {
   if (!command && (!replyOnly || isTerminal(state))) return;
-  const problem = command ? "runs a slash command" : "is answered with one message";
-  throw new DevtoolError(`task ${JSON.stringify(id)} ${problem} and takes no other message`, Code.FailedPrecondition, {
-    remedy: "start a new task",
-    details: { field: "task_id", value: id },
-  });
+  const problem = command
+    ? "runs a slash command"
+    : "is answered with one message";
+  throw new DevtoolError(
+    `task ${JSON.stringify(id)} ${problem} and takes no other message`,
+    Code.FailedPrecondition,
+    {
+      remedy: "start a new task",
+      details: { field: "task_id", value: id },
+    },
+  );
 }
 
-/** Throws `Code.FailedPrecondition` for a task that has ended and cannot be canceled. */
+/**
+ * Throws `Code.FailedPrecondition` for a task that has ended and cannot be
+ * canceled.
+ */
 export function assertNotEnded({ id, state }: Task): void {
   if (!isTerminal(state)) return;
   throw new DevtoolError(
@@ -82,25 +115,56 @@ export function assertNotEnded({ id, state }: Task): void {
   );
 }
 
-/** Finds the call that an answer is for. Throws when there is none, or when it does not await an answer. */
-function findAwaitedCall(task: Task, { toolCallId }: ToolCallConfirmation): ToolCall {
-  if (toolCallId === "") throw invalid("tool_call_id", "", "is missing", "name the tool call that is answered");
+/**
+ * Finds the call that an answer is for. Throws when there is none, or when it
+ * does not await an answer.
+ */
+function findAwaitedCall(
+  task: Task,
+  { toolCallId }: ToolCallConfirmation,
+): ToolCall {
+  if (toolCallId === "")
+    throw invalid(
+      "tool_call_id",
+      "",
+      "is missing",
+      "name the tool call that is answered",
+    );
   const call = findToolCall(task, toolCallId);
-  if (!call) throw invalid("tool_call_id", toolCallId, `is unknown in task ${JSON.stringify(task.id)}`);
+  if (!call)
+    throw invalid(
+      "tool_call_id",
+      toolCallId,
+      `is unknown in task ${JSON.stringify(task.id)}`,
+    );
   if (isAwaitingApproval(call)) return call;
   const answer = findConfirmation(task, toolCallId);
   const ended = isEnded(call) ? "has already ended" : "asks nothing";
-  const problem = answer ? `was already answered with ${JSON.stringify(answer.selectedOptionId)}` : ended;
-  throw new DevtoolError(`tool call ${JSON.stringify(toolCallId)} ${problem}`, Code.FailedPrecondition, {
-    details: { field: "tool_call_id", value: toolCallId },
-  });
+  const problem = answer
+    ? `was already answered with ${JSON.stringify(answer.selectedOptionId)}`
+    : ended;
+  throw new DevtoolError(
+    `tool call ${JSON.stringify(toolCallId)} ${problem}`,
+    Code.FailedPrecondition,
+    {
+      details: { field: "tool_call_id", value: toolCallId },
+    },
+  );
 }
 
-/** Throws for an answer to another question than the call asks now (TOOL-11). An answer without a digest is for any. */
+/**
+ * Throws for an answer to another question than the call asks now (TOOL-11). An
+ * answer without a digest is for any.
+ */
 function assertShownQuestion(task: Task, { content, shownDigest }: Part): void {
   if (shownDigest.length === 0) return;
   if (content.case !== "confirmation") {
-    throw invalid("shown_digest", "", "is set for a part that answers no tool call", "leave it out");
+    throw invalid(
+      "shown_digest",
+      "",
+      "is set for a part that answers no tool call",
+      "leave it out",
+    );
   }
   const { toolCallId } = findAwaitedCall(task, content.value);
   const { digest } = findToolCallDetail(task, toolCallId) ?? {};
@@ -108,21 +172,39 @@ function assertShownQuestion(task: Task, { content, shownDigest }: Part): void {
   throw new DevtoolError(
     `tool call ${quoted(toolCallId)} asks about something else than was shown: its question has changed`,
     Code.FailedPrecondition,
-    { remedy: "read the question again and answer it", details: { field: "shown_digest", value: toolCallId } },
+    {
+      remedy: "read the question again and answer it",
+      details: { field: "shown_digest", value: toolCallId },
+    },
   );
 }
 
-/** Throws for an option that the call does not offer, and for content of a file where none fits or it is missing. */
-function assertValidAnswer({ confirmationRequest }: ToolCall, answer: ToolCallConfirmation): void {
+/**
+ * Throws for an option that the call does not offer, and for content of a file
+ * where none fits or it is missing.
+ */
+function assertValidAnswer(
+  { confirmationRequest }: ToolCall,
+  answer: ToolCallConfirmation,
+): void {
   const { toolCallId, selectedOptionId, modifiedDetails } = answer;
   const options = confirmationRequest?.options.map(({ id }) => id) ?? [];
   if (!options.includes(selectedOptionId)) {
     const problem = `is not offered for tool call ${quoted(toolCallId)}`;
-    throw invalid("selected_option_id", selectedOptionId, problem, `choose ${options.join(", ")}`);
+    throw invalid(
+      "selected_option_id",
+      selectedOptionId,
+      problem,
+      `choose ${options.join(", ")}`,
+    );
   }
   const hasContent = modifiedDetails.case === "fileDetails";
   if (selectedOptionId === OPTION_MODIFY_WITH_EDITOR && !hasContent) {
-    throw invalid("file_details", "", `is missing: option ${selectedOptionId} needs the new content of the file`);
+    throw invalid(
+      "file_details",
+      "",
+      `is missing: option ${selectedOptionId} needs the new content of the file`,
+    );
   }
   if (hasContent && confirmationRequest?.details.case !== "fileEditDetails") {
     const problem = `is not for tool call ${quoted(toolCallId)}, which changes no file`;
@@ -130,8 +212,14 @@ function assertValidAnswer({ confirmationRequest }: ToolCall, answer: ToolCallCo
   }
 }
 
-/** Throws for an answer with arguments of the user that has another option, or also something else to change (TOOL-12). */
-function assertValidEdit(task: Task, { content, modifiedArguments }: Part): void {
+/**
+ * Throws for an answer with arguments of the user that has another option, or
+ * also something else to change (TOOL-12).
+ */
+function assertValidEdit(
+  task: Task,
+  { content, modifiedArguments }: Part,
+): void {
   if (content.case !== "confirmation") return;
   const { toolCallId, selectedOptionId, modifiedDetails } = content.value;
   if (!modifiedArguments) {
@@ -139,17 +227,34 @@ function assertValidEdit(task: Task, { content, modifiedArguments }: Part): void
     throw invalid("modified_arguments", "", problem);
   }
   if (selectedOptionId !== OPTION_MODIFY_ARGUMENTS) {
-    const problem = "does not go with modified_arguments, with which the call asks again";
-    throw invalid("selected_option_id", selectedOptionId, problem, `choose ${OPTION_MODIFY_ARGUMENTS}`);
+    const problem =
+      "does not go with modified_arguments, with which the call asks again";
+    throw invalid(
+      "selected_option_id",
+      selectedOptionId,
+      problem,
+      `choose ${OPTION_MODIFY_ARGUMENTS}`,
+    );
   }
   if (modifiedDetails.case !== undefined) {
-    throw invalid("file_details", "", "does not go with modified_arguments", "write the content into the arguments");
+    throw invalid(
+      "file_details",
+      "",
+      "does not go with modified_arguments",
+      "write the content into the arguments",
+    );
   }
-  if (isQuestionOfCall(task, toolCallId)) throw fixedArguments(toolCallId, "it is a question of a running call");
+  if (isQuestionOfCall(task, toolCallId))
+    throw fixedArguments(toolCallId, "it is a question of a running call");
 }
 
 /** Creates the error for arguments that a user cannot change. */
 export function fixedArguments(toolCallId: string, why: string): DevtoolError {
   const problem = `cannot replace those of tool call ${quoted(toolCallId)}: ${why}`;
-  return invalid("modified_arguments", "", problem, "choose another option, or decline and say what you want");
+  return invalid(
+    "modified_arguments",
+    "",
+    problem,
+    "choose another option, or decline and say what you want",
+  );
 }

@@ -19,13 +19,16 @@ import { canonicalJson, defined } from "@devtool/schema/json";
 import type { FailureType } from "../agent/failure.ts";
 
 /**
- * Returns the audit records for the events of one append: the decisions about tool calls, and how calls
- * ended.
+ * Returns the audit records for the events of one append: the decisions about
+ * tool calls, and how calls ended.
  *
- * A pure function of the task before the events and of the events. The store adds numbers and hashes,
- * because it chains the records of all tasks.
+ * A pure function of the task before the events and of the events. The store
+ * adds numbers and hashes, because it chains the records of all tasks.
  */
-export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditRecord[] {
+export function auditRecords(
+  before: Task,
+  events: readonly TaskEvent[],
+): AuditRecord[] {
   const stages = new Map<string, ToolCallStage>();
   const answers = new Map<string, ToolCallConfirmation>();
   const edits = new Map<string, JsonObject>();
@@ -34,28 +37,47 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
     for (const { content, modifiedArguments } of payload.value.parts) {
       if (content.case !== "confirmation") continue;
       answers.set(content.value.toolCallId, content.value);
-      if (modifiedArguments) edits.set(content.value.toolCallId, modifiedArguments);
+      if (modifiedArguments)
+        edits.set(content.value.toolCallId, modifiedArguments);
     }
   }
   return events.flatMap((event) => {
     if (event.payload.case !== "toolCall") return [];
     const call = event.payload.value;
     const { toolCallId } = call;
-    const from = stages.get(toolCallId) ?? findToolCallDetail(before, toolCallId)?.stage ?? ToolCallStage.UNSPECIFIED;
+    const from =
+      stages.get(toolCallId) ??
+      findToolCallDetail(before, toolCallId)?.stage ??
+      ToolCallStage.UNSPECIFIED;
     const to = event.toolCallDetail?.stage ?? ToolCallStage.UNSPECIFIED;
     stages.set(toolCallId, to);
     const answer = answers.get(toolCallId);
     const edit = edits.get(toolCallId);
     const action = actionOf(call, from, to, answer, edit);
-    const record = (decision: Decision): AuditRecord => createRecord(before.principal, event, call, decision);
+    const record = (decision: Decision): AuditRecord =>
+      createRecord(before.principal, event, call, decision);
     switch (action) {
       case undefined:
         return [];
       case AuditAction.ARGUMENTS_CHANGED:
-        return [record({ action, answer, isBound: true, shown: describeEdit(call, edit ?? {}) })];
+        return [
+          record({
+            action,
+            answer,
+            isBound: true,
+            shown: describeEdit(call, edit ?? {}),
+          }),
+        ];
       case AuditAction.APPROVED:
-        // With the user's own content of a file, the digest of the call is known only when the call starts.
-        return [record({ action, answer, isBound: answer?.modifiedDetails.case !== "fileDetails" })];
+        // With the user's own content of a file, the digest of the call is
+        // known only when the call starts.
+        return [
+          record({
+            action,
+            answer,
+            isBound: answer?.modifiedDetails.case !== "fileDetails",
+          }),
+        ];
       case AuditAction.STARTED: {
         const earlier = findConfirmation(before, toolCallId);
         const started = record({ action, answer, isBound: true });
@@ -74,20 +96,28 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
   });
 }
 
-/** Returns the audit record for an event whose message changed the approval mode of the session. */
+/**
+ * Returns the audit record for an event whose message changed the approval mode
+ * of the session.
+ */
 export function approvalModeRecord(
   principal: string,
   { taskId, sequence, time, approvalMode }: TaskEvent,
 ): AuditRecord {
   const action = AuditAction.APPROVAL_MODE_CHANGED;
   const shown = ApprovalMode[approvalMode] ?? String(approvalMode);
-  return create(AuditRecordSchema, defined({ principal, taskId, sequence, time, action, shown }));
+  return create(
+    AuditRecordSchema,
+    defined({ principal, taskId, sequence, time, action, shown }),
+  );
 }
 
 /**
- * Returns the audit record for an event whose message sets options of the agent itself; none for any other event.
+ * Returns the audit record for an event whose message sets options of the agent
+ * itself; none for any other event.
  *
- * @param principalOf returns the principal of the task; called only for such an event, because it folds the task
+ * @param principalOf returns the principal of the task; called only for such an
+ * event, because it folds the task
  */
 export function agentOptionsRecords(
   principalOf: () => string,
@@ -96,11 +126,20 @@ export function agentOptionsRecords(
   const options = agentOptionsOf(payload);
   if (Object.keys(options).length === 0) return [];
   const action = AuditAction.AGENT_OPTIONS_SET;
-  const fields = { principal: principalOf(), taskId, sequence, time, action, shown: canonicalJson(options) };
+  const fields = {
+    principal: principalOf(),
+    taskId,
+    sequence,
+    time,
+    action,
+    shown: canonicalJson(options),
+  };
   return [create(AuditRecordSchema, defined(fields))];
 }
 
-function agentOptionsOf(payload: TaskEvent["payload"]): Readonly<Record<string, string>> {
+function agentOptionsOf(
+  payload: TaskEvent["payload"],
+): Readonly<Record<string, string>> {
   switch (payload.case) {
     case "created":
       return payload.value.sessionSettings?.agentOptions ?? {};
@@ -113,14 +152,25 @@ function agentOptionsOf(payload: TaskEvent["payload"]): Readonly<Record<string, 
   }
 }
 
-/** Returns the arguments that a user wrote for a call, and the names of those that differ, as JSON with sorted keys. */
-function describeEdit({ inputParameters: before = {} }: ToolCall, args: JsonObject): string {
+/**
+ * Returns the arguments that a user wrote for a call, and the names of those
+ * that differ, as JSON with sorted keys.
+ */
+function describeEdit(
+  { inputParameters: before = {} }: ToolCall,
+  args: JsonObject,
+): string {
   const names = new Set([...Object.keys(before), ...Object.keys(args)]);
-  const changed = [...names].filter((name) => !isDeepStrictEqual(before[name], args[name])).sort();
+  const changed = [...names]
+    .filter((name) => !isDeepStrictEqual(before[name], args[name]))
+    .sort();
   return canonicalJson({ arguments: args, changed });
 }
 
-/** Returns the action by which a call moved between two stages; undefined for a move that is not audited. */
+/**
+ * Returns the action by which a call moved between two stages; undefined for a
+ * move that is not audited.
+ */
 function actionOf(
   call: ToolCall,
   from: ToolCallStage,
@@ -130,22 +180,31 @@ function actionOf(
 ): AuditAction | undefined {
   switch (to) {
     case ToolCallStage.VALIDATING:
-      return edit && from === ToolCallStage.AWAITING_APPROVAL ? AuditAction.ARGUMENTS_CHANGED : undefined;
+      return edit && from === ToolCallStage.AWAITING_APPROVAL
+        ? AuditAction.ARGUMENTS_CHANGED
+        : undefined;
     case ToolCallStage.AWAITING_APPROVAL:
       return AuditAction.ASKED;
     case ToolCallStage.SCHEDULED:
-      return from === ToolCallStage.AWAITING_APPROVAL ? AuditAction.APPROVED : AuditAction.ALLOWED;
+      return from === ToolCallStage.AWAITING_APPROVAL
+        ? AuditAction.APPROVED
+        : AuditAction.ALLOWED;
     case ToolCallStage.EXECUTING:
       return from === ToolCallStage.EXECUTING ? undefined : AuditAction.STARTED;
     case ToolCallStage.SUCCEEDED:
       return AuditAction.SUCCEEDED;
     case ToolCallStage.FAILED: {
-      const isUndecided = from === ToolCallStage.UNSPECIFIED || from === ToolCallStage.VALIDATING;
-      const isDenied = call.result.case === "error" && call.result.value.type === POLICY_VIOLATION;
+      const isUndecided =
+        from === ToolCallStage.UNSPECIFIED || from === ToolCallStage.VALIDATING;
+      const isDenied =
+        call.result.case === "error" &&
+        call.result.value.type === POLICY_VIOLATION;
       return isUndecided && isDenied ? AuditAction.DENIED : AuditAction.FAILED;
     }
     case ToolCallStage.CANCELLED:
-      return answer?.selectedOptionId === OPTION_CANCEL ? AuditAction.DECLINED : AuditAction.CANCELLED;
+      return answer?.selectedOptionId === OPTION_CANCEL
+        ? AuditAction.DECLINED
+        : AuditAction.CANCELLED;
     case ToolCallStage.UNSPECIFIED:
       return undefined;
     default:
@@ -155,8 +214,15 @@ function actionOf(
 
 const POLICY_VIOLATION: FailureType = "policy_violation";
 
-/** The actions whose records include the call: those that decide whether it may start. */
-const WITH_CALL: ReadonlySet<AuditAction> = new Set([AuditAction.ASKED, AuditAction.ALLOWED, AuditAction.DENIED]);
+/**
+ * The actions whose records include the call: those that decide whether it may
+ * start.
+ */
+const WITH_CALL: ReadonlySet<AuditAction> = new Set([
+  AuditAction.ASKED,
+  AuditAction.ALLOWED,
+  AuditAction.DENIED,
+]);
 
 /** A decision about a call, or its outcome. */
 interface Decision {
@@ -165,7 +231,10 @@ interface Decision {
   readonly answer: ToolCallConfirmation | undefined;
   /** Whether the decision applies to the call with its present digest. */
   readonly isBound: boolean;
-  /** What the user was shown or wrote. Default: the call, for the actions in `WITH_CALL`. */
+  /**
+   * What the user was shown or wrote. Default: the call, for the actions in
+   * `WITH_CALL`.
+   */
   readonly shown?: string;
 }
 
@@ -177,7 +246,9 @@ function createRecord(
     action,
     answer,
     isBound,
-    shown = WITH_CALL.has(action) ? canonicalJson(toJson(ToolCallSchema, call)) : undefined,
+    shown = WITH_CALL.has(action)
+      ? canonicalJson(toJson(ToolCallSchema, call))
+      : undefined,
   }: Decision,
 ): AuditRecord {
   return create(

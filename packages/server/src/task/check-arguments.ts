@@ -3,9 +3,11 @@ import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { answeredCalls, fixedArguments } from "./answer.ts";
 
 /**
- * Has the agent check the arguments that a message has in place of those of tool calls (TOOL-12).
+ * Has the agent check the arguments that a message has in place of those of
+ * tool calls (TOOL-12).
  *
- * Throws a `DevtoolError` if one of the calls is not open for them, or its agent does not take them.
+ * Throws a `DevtoolError` if one of the calls is not open for them, or its
+ * agent does not take them.
  */
 export async function checkArguments(
   task: Task,
@@ -19,7 +21,8 @@ export async function checkArguments(
     if (content.case !== "confirmation" || !args) continue;
     const { toolCallId } = content.value;
     const call = findToolCall(task, toolCallId);
-    if (!call || !executor.checkArguments) throw fixedArguments(toolCallId, "its agent takes no changed arguments");
+    if (!call || !executor.checkArguments)
+      throw fixedArguments(toolCallId, "its agent takes no changed arguments");
     await executor.checkArguments({ task, call, args }, signal);
   }
 }

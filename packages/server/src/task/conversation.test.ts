@@ -19,7 +19,11 @@ describe("the conversations with open tasks (CARD-3)", () => {
   it("differ for another context, and for another principal", () => {
     const conversations = new OpenConversations();
     conversations.open(task).activateExtension();
-    expect(conversations.open({ ...task, contextId: "d" }).extensionActive).toBe(false);
-    expect(conversations.open({ ...task, principal: "q" }).extensionActive).toBe(false);
+    expect(
+      conversations.open({ ...task, contextId: "d" }).extensionActive,
+    ).toBe(false);
+    expect(
+      conversations.open({ ...task, principal: "q" }).extensionActive,
+    ).toBe(false);
   });
 });

@@ -19,32 +19,46 @@ interface Told {
   readonly principal?: string;
   readonly refersTo?: readonly string[];
   readonly state?: TaskState;
-  /** The number of messages before it that a summary in the task keeps. Default: no summary. */
+  /**
+   * The number of messages before it that a summary in the task keeps. Default:
+   * no summary.
+   */
   readonly keeps?: number;
 }
 
 describe("the messages before a task (STREAM-5)", () => {
   it("are those of the tasks that it refers to, and that those refer to, oldest first and each once", async () => {
-    const store = await storeWith({ a: {}, b: { refersTo: ["a"] }, c: { refersTo: ["b", "a"] } });
-    expect(textsOf(await new EarlierConversation().of(store, task("d", { refersTo: ["c", "a"] })))).toEqual([
-      "to a",
-      "from a",
-      "to b",
-      "from b",
-      "to c",
-      "from c",
-    ]);
+    const store = await storeWith({
+      a: {},
+      b: { refersTo: ["a"] },
+      c: { refersTo: ["b", "a"] },
+    });
+    expect(
+      textsOf(
+        await new EarlierConversation().of(
+          store,
+          task("d", { refersTo: ["c", "a"] }),
+        ),
+      ),
+    ).toEqual(["to a", "from a", "to b", "from b", "to c", "from c"]);
   });
 
   it("are none for a task without references, and end at a circle of references", async () => {
-    const store = await storeWith({ a: { refersTo: ["b"] }, b: { refersTo: ["a", "d"] } });
-    expect(await new EarlierConversation().of(store, task("d", {}))).toEqual([]);
-    expect(textsOf(await new EarlierConversation().of(store, task("d", { refersTo: ["a"] })))).toEqual([
-      "to b",
-      "from b",
-      "to a",
-      "from a",
-    ]);
+    const store = await storeWith({
+      a: { refersTo: ["b"] },
+      b: { refersTo: ["a", "d"] },
+    });
+    expect(await new EarlierConversation().of(store, task("d", {}))).toEqual(
+      [],
+    );
+    expect(
+      textsOf(
+        await new EarlierConversation().of(
+          store,
+          task("d", { refersTo: ["a"] }),
+        ),
+      ),
+    ).toEqual(["to b", "from b", "to a", "from a"]);
   });
 
   it.each<[string, Told]>([
@@ -54,18 +68,36 @@ describe("the messages before a task (STREAM-5)", () => {
     ["that waits", { state: TaskState.INPUT_REQUIRED }],
   ])("has nothing of a task %s", async (_what, about) => {
     const store = await storeWith({ a: about });
-    expect(await new EarlierConversation().of(store, task("d", { refersTo: ["a", "nowhere"] }))).toEqual([]);
+    expect(
+      await new EarlierConversation().of(
+        store,
+        task("d", { refersTo: ["a", "nowhere"] }),
+      ),
+    ).toEqual([]);
   });
 
   it("go back no further than a summary that replaces everything before it", async () => {
     const summed = await storeWith({ a: {}, b: { refersTo: ["a"], keeps: 1 } });
-    expect(textsOf(await new EarlierConversation().of(summed, task("d", { refersTo: ["b"] })))).toEqual([
-      "to b",
-      "summary",
-      "from b",
-    ]);
-    const keeping = await storeWith({ a: {}, b: { refersTo: ["a"], keeps: 2 } });
-    expect(textsOf(await new EarlierConversation().of(keeping, task("d", { refersTo: ["b"] })))[0]).toBe("to a");
+    expect(
+      textsOf(
+        await new EarlierConversation().of(
+          summed,
+          task("d", { refersTo: ["b"] }),
+        ),
+      ),
+    ).toEqual(["to b", "summary", "from b"]);
+    const keeping = await storeWith({
+      a: {},
+      b: { refersTo: ["a"], keeps: 2 },
+    });
+    expect(
+      textsOf(
+        await new EarlierConversation().of(
+          keeping,
+          task("d", { refersTo: ["b"] }),
+        ),
+      )[0],
+    ).toBe("to a");
   });
 
   it("take one log to read per turn, however long the chain is", async () => {
@@ -75,7 +107,9 @@ describe("the messages before a task (STREAM-5)", () => {
     for (let index = 1; index <= 100; index++) {
       const told = { refersTo: index === 1 ? [] : [`t${index - 1}`] };
       store.reads = 0;
-      expect(await earlier.of(store, task(`t${index}`, told))).toHaveLength(2 * (index - 1));
+      expect(await earlier.of(store, task(`t${index}`, told))).toHaveLength(
+        2 * (index - 1),
+      );
       reads.push(store.reads);
       await store.append(eventsOf(`t${index}`, told));
       earlier.noteChange(`t${index}`);
@@ -84,13 +118,21 @@ describe("the messages before a task (STREAM-5)", () => {
   });
 
   it("have a task that another server has ended since they were read", async () => {
-    const store = await storeWith({ a: {}, b: { refersTo: ["a"], state: TaskState.INPUT_REQUIRED } });
+    const store = await storeWith({
+      a: {},
+      b: { refersTo: ["a"], state: TaskState.INPUT_REQUIRED },
+    });
     const earlier = new EarlierConversation();
     const later = task("d", { refersTo: ["a", "b", "c"] });
     expect(textsOf(await earlier.of(store, later))).toEqual(["to a", "from a"]);
     const last = eventsOf("b", {}).at(-1);
     if (last) await store.append([{ ...last, sequence: last.sequence + 1n }]);
-    expect(textsOf(await earlier.of(store, later))).toEqual(["to a", "from a", "to b", "from b"]);
+    expect(textsOf(await earlier.of(store, later))).toEqual([
+      "to a",
+      "from a",
+      "to b",
+      "from b",
+    ]);
     await store.append(eventsOf("c", {}));
     expect(textsOf(await earlier.of(store, later))).toContain("from c");
   });
@@ -125,9 +167,12 @@ class CountingStore extends MemoryTaskStore {
   }
 }
 
-async function storeWith(tasks: Readonly<Record<string, Told>>): Promise<MemoryTaskStore> {
+async function storeWith(
+  tasks: Readonly<Record<string, Told>>,
+): Promise<MemoryTaskStore> {
   const store = new MemoryTaskStore();
-  for (const [id, told] of Object.entries(tasks)) await store.append(eventsOf(id, told));
+  for (const [id, told] of Object.entries(tasks))
+    await store.append(eventsOf(id, told));
   return store;
 }
 
@@ -136,14 +181,23 @@ function task(id: string, told: Told): Task {
 }
 
 function eventsOf(id: string, told: Told): TaskEvent[] {
-  const { contextId = "c", principal = "ada", refersTo = [], state = TaskState.COMPLETED, keeps } = told;
+  const {
+    contextId = "c",
+    principal = "ada",
+    refersTo = [],
+    state = TaskState.COMPLETED,
+    keeps,
+  } = told;
   const message = create(MessageSchema, {
     messageId: `m-${id}`,
     role: Role.USER,
     parts: [{ content: { case: "text", value: `to ${id}` } }],
     referenceTaskIds: [...refersTo],
   });
-  const summary = { case: "summary", value: { text: "summary", keptMessages: keeps ?? 0 } } as const;
+  const summary = {
+    case: "summary",
+    value: { text: "summary", keptMessages: keeps ?? 0 },
+  } as const;
   const payloads = [
     { case: "created", value: { message, principal } } as const,
     ...(keeps === undefined ? [] : [summary]),
@@ -153,7 +207,13 @@ function eventsOf(id: string, told: Told): TaskEvent[] {
   return payloads.map((payload, index) => {
     const last = index === payloads.length - 1;
     const now = last ? state : TaskState.WORKING;
-    return create(TaskEventSchema, { sequence: BigInt(index + 1), taskId: id, contextId, state: now, payload });
+    return create(TaskEventSchema, {
+      sequence: BigInt(index + 1),
+      taskId: id,
+      contextId,
+      state: now,
+      payload,
+    });
   });
 }
 

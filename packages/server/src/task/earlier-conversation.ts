@@ -1,4 +1,9 @@
-import { isTerminal, type Message, summaryOf, type Task } from "@devtool/schema";
+import {
+  isTerminal,
+  type Message,
+  summaryOf,
+  type Task,
+} from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 import { readTask } from "./read-task.ts";
 
@@ -6,38 +11,55 @@ import { readTask } from "./read-task.ts";
 interface Known {
   readonly taskId: string;
   readonly before: readonly Message[];
-  /** The ids of all tasks that were read, including those that were not continued. */
+  /**
+   * The ids of all tasks that were read, including those that were not
+   * continued.
+   */
   readonly ids: Set<string>;
-  /** Whether one of them is missing or has not ended. It may end later, at another server too, and belongs to the conversation then. */
+  /**
+   * Whether one of them is missing or has not ended. It may end later, at
+   * another server too, and belongs to the conversation then.
+   */
   isPreliminary: boolean;
 }
 
 /**
  * Reads the messages of the tasks that a task continues (STREAM-5).
  *
- * A task continues the tasks that its first message refers to, and the tasks that those continue. Only
- * tasks that have ended count, of the same context and principal; other references are ignored.
+ * A task continues the tasks that its first message refers to, and the tasks
+ * that those continue. Only tasks that have ended count, of the same context
+ * and principal; other references are ignored.
  *
- * The last result is kept for the next task of the conversation, which in A2A 1.0 refers to the last
- * one. A turn therefore reads one log, however many tasks came before.
+ * The last result is kept for the next task of the conversation, which in A2A
+ * 1.0 refers to the last one. A turn therefore reads one log, however many
+ * tasks came before.
  */
 export class EarlierConversation {
   #known: Known | undefined;
   /** For each read in progress, the tasks that changed since it began. */
   readonly #reads = new Set<Set<string>>();
 
-  /** Returns the messages before a task, oldest first; empty for a task that continues none. */
+  /**
+   * Returns the messages before a task, oldest first; empty for a task that
+   * continues none.
+   */
   async of(store: TaskStore, task: Task): Promise<readonly Message[]> {
     if (this.#known?.taskId === task.id) return this.#known.before;
     if ((task.history[0]?.referenceTaskIds ?? []).length === 0) return [];
     const changed = new Set<string>();
     this.#reads.add(changed);
-    const found = await this.#read(store, task).finally(() => this.#reads.delete(changed));
-    if (!found.isPreliminary && ![...changed].some((id) => found.ids.has(id))) this.#known = found;
+    const found = await this.#read(store, task).finally(() =>
+      this.#reads.delete(changed),
+    );
+    if (!found.isPreliminary && ![...changed].some((id) => found.ids.has(id)))
+      this.#known = found;
     return found.before;
   }
 
-  /** Records that the log of a task has grown, so that results that include the task are read again. */
+  /**
+   * Records that the log of a task has grown, so that results that include the
+   * task are read again.
+   */
   noteChange(taskId: string): void {
     if (this.#known?.ids.has(taskId)) this.#known = undefined;
     for (const changed of this.#reads) changed.add(taskId);
@@ -46,7 +68,12 @@ export class EarlierConversation {
   async #read(store: TaskStore, task: Task): Promise<Known> {
     const known = this.#known;
     const [id, ...others] = task.history[0]?.referenceTaskIds ?? [];
-    if (known && known.taskId === id && others.length === 0 && !known.ids.has(task.id)) {
+    if (
+      known &&
+      known.taskId === id &&
+      others.length === 0 &&
+      !known.ids.has(task.id)
+    ) {
       const earlier = await readTask(store, id);
       if (this.#known === known && earlier && isContinuedBy(earlier, task)) {
         const before = reachesBack(earlier.history) ? known.before : [];
@@ -66,7 +93,10 @@ export class EarlierConversation {
   }
 }
 
-/** Reads the messages before a task, depth first. Skips the tasks in `visited`, and adds those that it reads. */
+/**
+ * Reads the messages before a task, depth first. Skips the tasks in `visited`,
+ * and adds those that it reads.
+ */
 async function readMessagesBefore(
   store: TaskStore,
   task: Task,
@@ -79,17 +109,26 @@ async function readMessagesBefore(
     const earlier = await readTask(store, id);
     visited.isPreliminary ||= !earlier || !isTerminal(earlier.state);
     if (!earlier || !isContinuedBy(earlier, task)) continue;
-    const before = reachesBack(earlier.history) ? await readMessagesBefore(store, earlier, visited) : [];
+    const before = reachesBack(earlier.history)
+      ? await readMessagesBefore(store, earlier, visited)
+      : [];
     found.push(...before, ...earlier.history);
   }
   return found;
 }
 
 function isContinuedBy(earlier: Task, { principal, contextId }: Task): boolean {
-  return earlier.principal === principal && earlier.contextId === contextId && isTerminal(earlier.state);
+  return (
+    earlier.principal === principal &&
+    earlier.contextId === contextId &&
+    isTerminal(earlier.state)
+  );
 }
 
-/** Whether the messages before a history are needed: not when a summary in it replaces everything before. */
+/**
+ * Whether the messages before a history are needed: not when a summary in it
+ * replaces everything before.
+ */
 function reachesBack(history: readonly Message[]): boolean {
   return !history.some((message, index) => {
     const summary = summaryOf(message);

@@ -12,14 +12,18 @@ describe("a log with a thousand waiting readers", () => {
     const log = emptyLog();
     const stop = new AbortController();
     const woken: number[] = [0];
-    const reads = Array.from({ length: READERS }, () => firstOf(log, stop.signal, woken));
+    const reads = Array.from({ length: READERS }, () =>
+      firstOf(log, stop.signal, woken),
+    );
     const everyTurn = (): void => {
       woken.push(0);
       next = setImmediate(everyTurn);
     };
     let next = setImmediate(everyTurn);
     await log.append([words("first")]);
-    expect(await Promise.all(reads)).toEqual(Array.from({ length: READERS }, () => 1n));
+    expect(await Promise.all(reads)).toEqual(
+      Array.from({ length: READERS }, () => 1n),
+    );
     clearImmediate(next);
     expect(woken.reduce((sum, count) => sum + count, 0)).toBe(READERS);
     expect(Math.max(...woken)).toBeLessThanOrEqual(64);
@@ -29,13 +33,20 @@ describe("a log with a thousand waiting readers", () => {
     const log = emptyLog();
     const gone = new AbortController();
     const stays = new AbortController();
-    const left = Array.from({ length: READERS }, () => allOf(log, 3, gone.signal));
-    const reads = Array.from({ length: READERS }, () => allOf(log, 3, stays.signal));
+    const left = Array.from({ length: READERS }, () =>
+      allOf(log, 3, gone.signal),
+    );
+    const reads = Array.from({ length: READERS }, () =>
+      allOf(log, 3, stays.signal),
+    );
     for (const text of ["one", "two"]) await log.append([words(text)]);
     gone.abort(new Error("gone"));
     await log.append([words("three")]);
-    expect(new Set((await Promise.allSettled(left)).map(({ status }) => status))).toEqual(new Set(["rejected"]));
-    for (const sequences of await Promise.all(reads)) expect(sequences).toEqual([1n, 2n, 3n]);
+    expect(
+      new Set((await Promise.allSettled(left)).map(({ status }) => status)),
+    ).toEqual(new Set(["rejected"]));
+    for (const sequences of await Promise.all(reads))
+      expect(sequences).toEqual([1n, 2n, 3n]);
     expect(log.idle).toBe(true);
   });
 });
@@ -55,14 +66,25 @@ describe("a reader whose signal aborts while it has an event", () => {
 
 function emptyLog(): EventLog {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
-  return new EventLog({ store: new MemoryTaskStore(), task, conversation: new Conversation(), now: () => new Date(0) });
+  return new EventLog({
+    store: new MemoryTaskStore(),
+    task,
+    conversation: new Conversation(),
+    now: () => new Date(0),
+  });
 }
 
 function words(text: string): LogEntry {
-  return { payload: { case: "text", value: create(TextContentSchema, { text }) } };
+  return {
+    payload: { case: "text", value: create(TextContentSchema, { text }) },
+  };
 }
 
-async function firstOf(log: EventLog, signal: AbortSignal, woken: number[]): Promise<bigint> {
+async function firstOf(
+  log: EventLog,
+  signal: AbortSignal,
+  woken: number[],
+): Promise<bigint> {
   for await (const { sequence } of log.read(0n, signal)) {
     woken.push((woken.pop() ?? 0) + 1);
     return sequence;
@@ -70,7 +92,11 @@ async function firstOf(log: EventLog, signal: AbortSignal, woken: number[]): Pro
   throw new Error("the log ended");
 }
 
-async function allOf(log: EventLog, count: number, signal: AbortSignal): Promise<bigint[]> {
+async function allOf(
+  log: EventLog,
+  count: number,
+  signal: AbortSignal,
+): Promise<bigint[]> {
   const sequences: bigint[] = [];
   for await (const { sequence } of log.read(0n, signal)) {
     sequences.push(sequence);

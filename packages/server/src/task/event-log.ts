@@ -14,13 +14,20 @@ import type { InboxAnswer } from "../store/task-inbox.ts";
 import { labelAfter, labelOf } from "../store/task-label.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { TaskLabel, TaskStore } from "../store/task-store.ts";
-import { agentOptionsRecords, approvalModeRecord, auditRecords } from "./audit.ts";
+import {
+  agentOptionsRecords,
+  approvalModeRecord,
+  auditRecords,
+} from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { LazyFold } from "./lazy-fold.ts";
 import type { TaskFeed } from "./task-feed.ts";
 
-/** The maximum number of readers to wake in one turn of the event loop. Each of them encodes and sends. */
+/**
+ * The maximum number of readers to wake in one turn of the event loop. Each of
+ * them encodes and sends.
+ */
 const MAX_WOKEN = 64;
 
 /** An event to append. The log adds the sequence, the time and the ids. */
@@ -32,7 +39,10 @@ export interface LogEntry {
   readonly model?: string;
   /** The detail of the tool call in the payload. Default: none. */
   readonly detail?: ToolCallDetail;
-  /** The approval mode to which the entry changes the session, which is audited. Default: it stays as it is. */
+  /**
+   * The approval mode to which the entry changes the session, which is audited.
+   * Default: it stays as it is.
+   */
   readonly approvalMode?: ApprovalMode | undefined;
 }
 
@@ -41,25 +51,34 @@ export interface EventLogOptions {
   readonly store: TaskStore;
   /** The task as the store has it. A new task has its ids only. */
   readonly task: Task;
-  /** The conversation of the task. Each event records whether the extension is active in it. */
+  /**
+   * The conversation of the task. Each event records whether the extension is
+   * active in it.
+   */
   readonly conversation: Conversation;
   readonly now: () => Date;
   /** Gets the durable events. Default: nobody watches. */
   readonly feed?: TaskFeed | undefined;
-  /** The lease under which the log is written. Default: none, because no other server can use the store. */
+  /**
+   * The lease under which the log is written. Default: none, because no other
+   * server can use the store.
+   */
   readonly lease?: TaskLease | undefined;
 }
 
 /**
- * The append-only log of one open task. It has one writer, the task's session, and any number of
- * readers.
+ * The append-only log of one open task. It has one writer, the task's session,
+ * and any number of readers.
  *
- * Readers see an event when it is durable. The writer sees it at once, in `task`.
+ * Readers see an event when it is durable. The writer sees it at once, in
+ * `task`.
  */
 export class EventLog {
   readonly conversation: Conversation;
   readonly #failed = new AbortController();
-  /** Aborted when the store fails or the task is lost. Its reason is `failure`. */
+  /**
+   * Aborted when the store fails or the task is lost. Its reason is `failure`.
+   */
   readonly failed: AbortSignal = this.#failed.signal;
   readonly #store: TaskStore;
   readonly #now: () => Date;
@@ -71,7 +90,10 @@ export class EventLog {
   #committed: bigint;
   /** Wakes the readers that wait for the next event. */
   readonly #waiting = new Set<() => void>();
-  /** Wakes the readers that are due. They are woken in batches, so that thousands of them do not block the event loop. */
+  /**
+   * Wakes the readers that are due. They are woken in batches, so that
+   * thousands of them do not block the event loop.
+   */
   #toWake: (() => void)[] = [];
   #waking: NodeJS.Immediate | undefined;
   #readers = 0;
@@ -80,7 +102,14 @@ export class EventLog {
   /** The label of the task, once it was needed. */
   #label: TaskLabel | undefined;
 
-  constructor({ store, task, conversation, now, feed, lease }: EventLogOptions) {
+  constructor({
+    store,
+    task,
+    conversation,
+    now,
+    feed,
+    lease,
+  }: EventLogOptions) {
     this.#store = store;
     this.#fence = lease?.fence;
     this.conversation = conversation;
@@ -91,41 +120,71 @@ export class EventLog {
     this.#tail = new EventTail(task.sequence);
   }
 
-  /** The task with all appended events, including those that are not durable yet. */
+  /**
+   * The task with all appended events, including those that are not durable
+   * yet.
+   */
   get task(): Task {
     return this.#fold.task;
   }
 
-  /** The error of the store after which the log rejects appends. Its session must be closed and opened again. */
+  /**
+   * The error of the store after which the log rejects appends. Its session
+   * must be closed and opened again.
+   */
   get failure(): Error | undefined {
     return this.failed.aborted ? this.failed.reason : undefined;
   }
 
-  /** Whether the log has no readers and all events are durable, so that it can be closed. */
+  /**
+   * Whether the log has no readers and all events are durable, so that it can
+   * be closed.
+   */
   get idle(): boolean {
     return this.#readers === 0 && this.#committed === this.#fold.sequence;
   }
 
   /**
-   * Appends entries, all or none. `task` includes them at once; the promise resolves when they are
-   * durable. Rejects when the store fails, and always after that.
+   * Appends entries, all or none. `task` includes them at once; the promise
+   * resolves when they are durable. Rejects when the store fails, and always
+   * after that.
    *
    * @param answer replies to an entry of the inbox together with the append
    */
-  async append(entries: readonly LogEntry[], answer?: InboxAnswer): Promise<void> {
+  async append(
+    entries: readonly LogEntry[],
+    answer?: InboxAnswer,
+  ): Promise<void> {
     this.failed.throwIfAborted();
     const time = timestampFromDate(this.#now());
-    const before = entries.some(({ payload }) => payload.case === "toolCall") ? this.#fold.task : undefined;
+    const before = entries.some(({ payload }) => payload.case === "toolCall")
+      ? this.#fold.task
+      : undefined;
     const events = entries.map((entry) => this.#record(entry, time));
-    const changes = events.filter((_event, index) => entries[index]?.approvalMode !== undefined);
-    const changeRecords = changes.map((event) => approvalModeRecord(this.#fold.task.principal, event));
-    const optionRecords = events.flatMap((event) => agentOptionsRecords(() => this.#fold.task.principal, event));
-    const audit = [...changeRecords, ...optionRecords, ...(before ? auditRecords(before, events) : [])];
+    const changes = events.filter(
+      (_event, index) => entries[index]?.approvalMode !== undefined,
+    );
+    const changeRecords = changes.map((event) =>
+      approvalModeRecord(this.#fold.task.principal, event),
+    );
+    const optionRecords = events.flatMap((event) =>
+      agentOptionsRecords(() => this.#fold.task.principal, event),
+    );
+    const audit = [
+      ...changeRecords,
+      ...optionRecords,
+      ...(before ? auditRecords(before, events) : []),
+    ];
     this.conversation.earlier.noteChange(this.#fold.taskId);
     try {
       await this.#store.append(events, audit, this.#fence, answer);
     } catch (reason) {
-      if (this.#fence !== undefined && reason instanceof DevtoolError && reason.code === Code.Aborted) this.lose();
+      if (
+        this.#fence !== undefined &&
+        reason instanceof DevtoolError &&
+        reason.code === Code.Aborted
+      )
+        this.lose();
       else this.#fail(reason);
       throw this.failure ?? reason;
     }
@@ -145,8 +204,9 @@ export class EventLog {
   }
 
   /**
-   * Yields the durable events after a sequence, then each further event when it becomes durable. Does not
-   * end by itself: the caller leaves the loop or aborts. Throws the signal's reason when the signal aborts.
+   * Yields the durable events after a sequence, then each further event when it
+   * becomes durable. Does not end by itself: the caller leaves the loop or
+   * aborts. Throws the signal's reason when the signal aborts.
    */
   async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
     this.#readers++;
@@ -155,13 +215,17 @@ export class EventLog {
       for (;;) {
         signal.throwIfAborted();
         const recent = this.#tail.after(position);
-        // No `await` between these events: it would cost every reader time for every event.
+        // No `await` between these events: it would cost every reader time for
+        // every event.
         for (const event of recent ?? []) {
           yield event;
           position = event.sequence;
         }
         if (!recent)
-          for await (const event of this.#store.readEvents(this.#fold.taskId, position)) {
+          for await (const event of this.#store.readEvents(
+            this.#fold.taskId,
+            position,
+          )) {
             yield event;
             position = event.sequence;
           }
@@ -175,21 +239,28 @@ export class EventLog {
   }
 
   /**
-   * Ends the log because another server may write it now. Readers end with an error after which clients connect again, and
-   * appends are rejected.
+   * Ends the log because another server may write it now. Readers end with an
+   * error after which clients connect again, and appends are rejected.
    */
   lose(): void {
     this.#fail(
-      new DevtoolError(`task ${quoted(this.#fold.taskId)} has moved to another server`, Code.Unavailable, {
-        remedy: "connect again",
-      }),
+      new DevtoolError(
+        `task ${quoted(this.#fold.taskId)} has moved to another server`,
+        Code.Unavailable,
+        {
+          remedy: "connect again",
+        },
+      ),
     );
   }
 
   /** Makes an event of an entry and folds it into the task. */
   #record(entry: LogEntry, time: Timestamp): TaskEvent {
     const { payload, detail, state = this.#fold.state, model = "" } = entry;
-    const created = payload.case === "created" ? payload.value.sessionSettings?.approvalMode : undefined;
+    const created =
+      payload.case === "created"
+        ? payload.value.sessionSettings?.approvalMode
+        : undefined;
     const fields = {
       sequence: this.#fold.sequence + 1n,
       taskId: this.#fold.taskId,
@@ -202,13 +273,20 @@ export class EventLog {
       approvalMode: entry.approvalMode ?? created ?? this.#fold.approvalMode,
       payload,
     };
-    const event = create(TaskEventSchema, detail ? { ...fields, toolCallDetail: detail } : fields);
+    const event = create(
+      TaskEventSchema,
+      detail ? { ...fields, toolCallDetail: detail } : fields,
+    );
     this.#fold.add(event);
     return event;
   }
 
   #fail(reason: unknown): void {
-    this.#failed.abort(reason instanceof Error ? reason : new Error("the store failed", { cause: reason }));
+    this.#failed.abort(
+      reason instanceof Error
+        ? reason
+        : new Error("the store failed", { cause: reason }),
+    );
     this.#wakeReaders();
   }
 
@@ -235,6 +313,9 @@ export class EventLog {
 
   #wakeSome(): void {
     for (const wake of this.#toWake.splice(0, MAX_WOKEN)) wake();
-    this.#waking = this.#toWake.length > 0 ? setImmediate(() => this.#wakeSome()) : undefined;
+    this.#waking =
+      this.#toWake.length > 0
+        ? setImmediate(() => this.#wakeSome())
+        : undefined;
   }
 }

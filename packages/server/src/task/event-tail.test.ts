@@ -16,11 +16,14 @@ describe("the tail of a log", () => {
     ["texts", textEvent(MEGABYTE)],
     ["arguments of tool calls", callEvent({ content: MEGABYTE })],
     ["nested arguments", callEvent({ files: [{ content: MEGABYTE }] })],
-  ])("keeps a few megabytes, however large the events are: %s", (_what, event) => {
-    const tail = tailOf(64, event);
-    expect(tail.after(61n)).toHaveLength(3);
-    expect(tail.after(55n)).toBeUndefined();
-  });
+  ])(
+    "keeps a few megabytes, however large the events are: %s",
+    (_what, event) => {
+      const tail = tailOf(64, event);
+      expect(tail.after(61n)).toHaveLength(3);
+      expect(tail.after(55n)).toBeUndefined();
+    },
+  );
 
   it("sends readers to the store for an event that is larger than itself", () => {
     const tail = tailOf(1, textEvent("x".repeat(9_000_000)));
@@ -34,14 +37,20 @@ type Payload = TaskEvent["payload"];
 /** A tail after this many events, each with the same payload. */
 function tailOf(count: number, payload: Payload): EventTail {
   const tail = new EventTail(0n);
-  for (let sequence = 1n; sequence <= count; sequence++) tail.push([{ ...create(TaskEventSchema), sequence, payload }]);
+  for (let sequence = 1n; sequence <= count; sequence++)
+    tail.push([{ ...create(TaskEventSchema), sequence, payload }]);
   return tail;
 }
 
 function textEvent(text: string): Payload {
-  return create(TaskEventSchema, { payload: { case: "text", value: { text } } }).payload;
+  return create(TaskEventSchema, { payload: { case: "text", value: { text } } })
+    .payload;
 }
 
-function callEvent(inputParameters: Record<string, string | { content: string }[]>): Payload {
-  return create(TaskEventSchema, { payload: { case: "toolCall", value: { inputParameters } } }).payload;
+function callEvent(
+  inputParameters: Record<string, string | { content: string }[]>,
+): Payload {
+  return create(TaskEventSchema, {
+    payload: { case: "toolCall", value: { inputParameters } },
+  }).payload;
 }

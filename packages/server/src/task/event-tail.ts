@@ -1,11 +1,19 @@
 import type { TaskEvent } from "@devtool/schema";
 
-/** The maximum weight of a tail: that of 4,096 short events, or of 8 MB of text. */
+/**
+ * The maximum weight of a tail: that of 4,096 short events, or of 8 MB of text.
+ */
 const MAX_WEIGHT = 4096;
-/** An event weighs 1, and 1 more for this many characters or bytes in it. Transports keep what they have encoded of it as long as it is kept. */
+/**
+ * An event weighs 1, and 1 more for this many characters or bytes in it.
+ * Transports keep what they have encoded of it as long as it is kept.
+ */
 const CHARACTERS_OF_WEIGHT = 2048;
 
-/** The newest durable events of a log, kept in memory so that readers who keep up do not read from the store. */
+/**
+ * The newest durable events of a log, kept in memory so that readers who keep
+ * up do not read from the store.
+ */
 export class EventTail {
   #events: { readonly event: TaskEvent; readonly weight: number }[] = [];
   #weight = 0;
@@ -17,7 +25,10 @@ export class EventTail {
     this.#end = end;
   }
 
-  /** Adds the next events, and drops the oldest ones when the tail gets too heavy. */
+  /**
+   * Adds the next events, and drops the oldest ones when the tail gets too
+   * heavy.
+   */
   push(events: readonly TaskEvent[]): void {
     for (const event of events) {
       const weight = 1 + Math.floor(charactersIn(event) / CHARACTERS_OF_WEIGHT);
@@ -36,15 +47,23 @@ export class EventTail {
     this.#events = this.#events.slice(drop);
   }
 
-  /** Returns the events after a sequence, in order. Undefined when the tail does not reach back that far. */
+  /**
+   * Returns the events after a sequence, in order. Undefined when the tail does
+   * not reach back that far.
+   */
   after(sequence: bigint): readonly TaskEvent[] | undefined {
     if (sequence >= this.#end) return [];
     const missing = Number(this.#end - sequence);
-    return missing <= this.#events.length ? this.#events.slice(-missing).map(({ event }) => event) : undefined;
+    return missing <= this.#events.length
+      ? this.#events.slice(-missing).map(({ event }) => event)
+      : undefined;
   }
 }
 
-/** Returns the number of characters and bytes in an event: its size in memory, where that is large. Arguments may be nested to any depth. */
+/**
+ * Returns the number of characters and bytes in an event: its size in memory,
+ * where that is large. Arguments may be nested to any depth.
+ */
 function charactersIn({ payload, toolCallDetail }: TaskEvent): number {
   // By far the most frequent one.
   if (payload.case === "text") return payload.value.text.length;
@@ -52,8 +71,10 @@ function charactersIn({ payload, toolCallDetail }: TaskEvent): number {
   const parts: unknown[] = [payload, toolCallDetail];
   while (parts.length > 0) {
     const part = parts.pop();
-    if (typeof part === "string" || part instanceof Uint8Array) sum += part.length;
-    else if (typeof part === "object" && part !== null) for (const inner of Object.values(part)) parts.push(inner);
+    if (typeof part === "string" || part instanceof Uint8Array)
+      sum += part.length;
+    else if (typeof part === "object" && part !== null)
+      for (const inner of Object.values(part)) parts.push(inner);
   }
   return sum;
 }

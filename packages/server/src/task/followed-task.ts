@@ -25,11 +25,17 @@ export interface FollowedTaskOptions {
   readonly shared: SharedTasks;
   /** The task as the store has it. */
   readonly task: Task;
-  /** Why this server cannot run the task when no other does; undefined when it can. */
+  /**
+   * Why this server cannot run the task when no other does; undefined when it
+   * can.
+   */
   readonly unreachable?: DevtoolError | undefined;
 }
 
-/** A task that another server runs. It is read from the store, and changes are requested from that server. */
+/**
+ * A task that another server runs. It is read from the store, and changes are
+ * requested from that server.
+ */
 export class FollowedTask implements TaskHandle {
   readonly #store: TaskStore;
   readonly #shared: SharedTasks;
@@ -59,7 +65,10 @@ export class FollowedTask implements TaskHandle {
     for (;;) {
       signal.throwIfAborted();
       bell.reset();
-      for await (const event of this.#store.readEvents(this.#task.id, position)) {
+      for await (const event of this.#store.readEvents(
+        this.#task.id,
+        position,
+      )) {
         signal.throwIfAborted();
         position = event.sequence;
         this.#add(event);
@@ -69,19 +78,34 @@ export class FollowedTask implements TaskHandle {
     }
   }
 
-  accept({ message, delivery, activateExtension, clientLabel, approvalMode }: Incoming): Promise<bigint> {
+  accept({
+    message,
+    delivery,
+    activateExtension,
+    clientLabel,
+    approvalMode,
+  }: Incoming): Promise<bigint> {
     const messageSettings = defined({ delivery, clientLabel });
     const sessionSettings = defined({ approvalMode });
-    const value = create(SendMessageRequestSchema, { message, activateExtension, messageSettings, sessionSettings });
+    const value = create(SendMessageRequestSchema, {
+      message,
+      activateExtension,
+      messageSettings,
+      sessionSettings,
+    });
     return this.#ask({ case: "message", value });
   }
 
   async activateExtension(): Promise<void> {
-    if (!this.extensionActive) await this.#ask({ case: "activateExtension", value: true });
+    if (!this.extensionActive)
+      await this.#ask({ case: "activateExtension", value: true });
   }
 
   async withdraw(messageId: string): Promise<void> {
-    await this.#ask({ case: "withdraw", value: create(WithdrawMessageRequestSchema, { messageId }) });
+    await this.#ask({
+      case: "withdraw",
+      value: create(WithdrawMessageRequestSchema, { messageId }),
+    });
   }
 
   async cancel(): Promise<void> {
@@ -91,7 +115,10 @@ export class FollowedTask implements TaskHandle {
   }
 
   async setTitle(title: string, clientLabel: string): Promise<void> {
-    await this.#ask({ case: "rename", value: create(RenameTaskRequestSchema, { title, clientLabel }) });
+    await this.#ask({
+      case: "rename",
+      value: create(RenameTaskRequestSchema, { title, clientLabel }),
+    });
   }
 
   async addNotice(text: string): Promise<void> {
@@ -100,11 +127,17 @@ export class FollowedTask implements TaskHandle {
 
   summarize(): Promise<Summary | undefined> {
     const problem = `task ${quoted(this.#task.id)} is run by another server`;
-    const remedy = "send the request to that server, or again when it has stopped";
-    return Promise.reject(new DevtoolError(problem, Code.Unavailable, { remedy }));
+    const remedy =
+      "send the request to that server, or again when it has stopped";
+    return Promise.reject(
+      new DevtoolError(problem, Code.Unavailable, { remedy }),
+    );
   }
 
-  /** Requests a change, and returns the sequence of the event that records it, when the task has it. */
+  /**
+   * Requests a change, and returns the sequence of the event that records it,
+   * when the task has it.
+   */
   async #ask(request: InboxRequest["request"]): Promise<bigint> {
     const sequence = await askOwner(
       this.#shared,
@@ -116,16 +149,23 @@ export class FollowedTask implements TaskHandle {
     return sequence;
   }
 
-  /** Folds the events of the log into the task, up to a sequence. Default: all that the log has. */
+  /**
+   * Folds the events of the log into the task, up to a sequence. Default: all
+   * that the log has.
+   */
   async #readUntil(sequence?: bigint): Promise<void> {
     if (sequence !== undefined && sequence <= this.#task.sequence) return;
-    for await (const event of this.#store.readEvents(this.#task.id, this.#task.sequence)) {
+    for await (const event of this.#store.readEvents(
+      this.#task.id,
+      this.#task.sequence,
+    )) {
       this.#add(event);
       if (event.sequence === sequence) return;
     }
   }
 
   #add(event: TaskEvent): void {
-    if (event.sequence === this.#task.sequence + 1n) this.#task = reduceTask(this.#task, event);
+    if (event.sequence === this.#task.sequence + 1n)
+      this.#task = reduceTask(this.#task, event);
   }
 }

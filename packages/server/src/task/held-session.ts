@@ -9,10 +9,13 @@ export interface OpenTask {
 }
 
 /**
- * A session that the registry does not close before its holder disposes of this object. Without it, the
- * registry could close the session for the sake of another task before its finder uses it.
+ * A session that the registry does not close before its holder disposes of this
+ * object. Without it, the registry could close the session for the sake of
+ * another task before its finder uses it.
  */
-export class HeldSession<S extends TaskHandle = TaskHandle> implements Disposable {
+export class HeldSession<S extends TaskHandle = TaskHandle>
+  implements Disposable
+{
   readonly session: S;
   readonly #task: Pick<OpenTask, "holders">;
   #isHeld = true;

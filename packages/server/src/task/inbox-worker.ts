@@ -9,17 +9,25 @@ import type { TaskSession } from "./task-session.ts";
 export interface InboxWorkerOptions {
   readonly inbox: TaskInbox;
   readonly registry: SessionRegistry;
-  /** Starts, replaces or ends the posts to a push config that was stored or deleted. */
-  readonly onPushConfig: (session: TaskSession, configId: string) => Promise<void>;
+  /**
+   * Starts, replaces or ends the posts to a push config that was stored or
+   * deleted.
+   */
+  readonly onPushConfig: (
+    session: TaskSession,
+    configId: string,
+  ) => Promise<void>;
   /** Gets the errors after which an entry is tried again. */
   readonly onError: (reason: unknown) => void;
 }
 
 /**
- * Takes the requests that other servers put into the inbox for the tasks of this one.
+ * Takes the requests that other servers put into the inbox for the tasks of
+ * this one.
  *
- * Entries of a task are taken in order, one at a time. An entry gets its reply in the transaction of the event that it causes, so the
- * next owner of the task never takes it again.
+ * Entries of a task are taken in order, one at a time. An entry gets its reply
+ * in the transaction of the event that it causes, so the next owner of the task
+ * never takes it again.
  */
 export class InboxWorker implements AsyncDisposable {
   readonly #options: InboxWorkerOptions;
@@ -57,7 +65,10 @@ export class InboxWorker implements AsyncDisposable {
         for (const taskId of await this.#options.inbox.waiting()) {
           if (this.#working.has(taskId)) continue;
           const working = this.#takeAll(taskId)
-            .catch((reason: unknown) => this.#isClosed || this.#options.onError(reason))
+            .catch(
+              (reason: unknown) =>
+                this.#isClosed || this.#options.onError(reason),
+            )
             .then(() => {
               this.#working.delete(taskId);
             });
@@ -70,30 +81,52 @@ export class InboxWorker implements AsyncDisposable {
     this.#looking = undefined;
   }
 
-  /** Takes the entries of a task, until there is none or one that stays without a reply, for another try. */
+  /**
+   * Takes the entries of a task, until there is none or one that stays without
+   * a reply, for another try.
+   */
   async #takeAll(taskId: string): Promise<void> {
     const { inbox, registry } = this.#options;
     using held = await registry.own(taskId);
     if (!held) return;
     const { session } = held;
-    // The next entry is read after the reply to the one before, and under the lease: so none is taken twice.
+    // The next entry is read after the reply to the one before, and under the
+    // lease: so none is taken twice.
     while (!this.#isClosed) {
       const entry = await inbox.next(taskId);
       if (!entry) return;
       try {
         if (await applyRequest(session, entry, this.#options)) continue;
         const { sequence } = session.task;
-        if (!(await inbox.reply(taskId, entry.id, session.fence, { case: "taken", sequence }))) return;
+        if (
+          !(await inbox.reply(taskId, entry.id, session.fence, {
+            case: "taken",
+            sequence,
+          }))
+        )
+          return;
       } catch (reason) {
-        // The request may be in the log, or its task elsewhere: whoever opens the task next finds out.
+        // The request may be in the log, or its task elsewhere: whoever opens
+        // the task next finds out.
         if (session.log.failure || session.isStopping) return;
-        if (!(await inbox.reply(taskId, entry.id, session.fence, refusalOf(reason)))) return;
+        if (
+          !(await inbox.reply(
+            taskId,
+            entry.id,
+            session.fence,
+            refusalOf(reason),
+          ))
+        )
+          return;
       }
     }
   }
 }
 
-/** Applies the request of an entry. Returns whether the append of the change has also stored the reply. */
+/**
+ * Applies the request of an entry. Returns whether the append of the change has
+ * also stored the reply.
+ */
 async function applyRequest(
   session: TaskSession,
   { id, request: { request } }: InboxEntry,
@@ -110,7 +143,14 @@ async function applyRequest(
       if (!message) throw invalid("message", "", "is missing");
       assertJsonEncodable(MessageSchema, message);
       const approvalMode = sessionSettings?.approvalMode || undefined;
-      await session.accept({ message, activateExtension, delivery, clientLabel, approvalMode, entry: id });
+      await session.accept({
+        message,
+        activateExtension,
+        delivery,
+        clientLabel,
+        approvalMode,
+        entry: id,
+      });
       return true;
     }
     case "withdraw":
@@ -127,7 +167,8 @@ async function applyRequest(
       return true;
     }
     case "cancel":
-      // The sender saw a task that had not ended. If it is canceled now, this entry did so before a crash, or another request did.
+      // The sender saw a task that had not ended. If it is canceled now, this
+      // entry did so before a crash, or another request did.
       if (session.task.state !== TaskState.CANCELED) await session.cancel();
       return false;
     case "activateExtension":

@@ -1,10 +1,16 @@
-import { ApprovalMode, reduceTask, type Task, type TaskEvent, type TaskState } from "@devtool/schema";
+import {
+  ApprovalMode,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  type TaskState,
+} from "@devtool/schema";
 
 /**
  * Folds events into a task when the task is read.
  *
- * A long answer arrives in thousands of pieces, and the task between two pieces is rarely needed. Pieces
- * of text that follow each other are folded as one.
+ * A long answer arrives in thousands of pieces, and the task between two pieces
+ * is rarely needed. Pieces of text that follow each other are folded as one.
  */
 export class LazyFold {
   readonly taskId: string;
@@ -36,8 +42,12 @@ export class LazyFold {
 
   /** The approval mode of the session after the last event. Needs no fold. */
   get approvalMode(): ApprovalMode {
-    const last = this.#unfolded.at(-1)?.approvalMode ?? ApprovalMode.UNSPECIFIED;
-    return last || (this.#task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
+    const last =
+      this.#unfolded.at(-1)?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+    return (
+      last ||
+      (this.#task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED)
+    );
   }
 
   /** The task with all events folded in. */
@@ -50,7 +60,10 @@ export class LazyFold {
   }
 }
 
-/** Joins each run of text events to one event, with the sequence and the time of the last. */
+/**
+ * Joins each run of text events to one event, with the sequence and the time of
+ * the last.
+ */
 function joinTexts(events: readonly TaskEvent[]): TaskEvent[] {
   const joined: TaskEvent[] = [];
   let run: string[] = [];

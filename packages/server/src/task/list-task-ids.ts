@@ -2,7 +2,10 @@ import type { TaskState } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 
 /** Returns the ids of all stored tasks in a state. */
-export async function listTaskIds(store: TaskStore, state: TaskState): Promise<string[]> {
+export async function listTaskIds(
+  store: TaskStore,
+  state: TaskState,
+): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | undefined;
   do {

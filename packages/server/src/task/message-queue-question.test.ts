@@ -1,7 +1,20 @@
 import { TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { AskingAgent, InquiringAgent, LeavingAgent } from "../../test/asking-agents.ts";
-import { answer, begin, eventsOf, reopen, sent, text, until, waiting } from "../../test/queue-session.ts";
+import {
+  AskingAgent,
+  InquiringAgent,
+  LeavingAgent,
+} from "../../test/asking-agents.ts";
+import {
+  answer,
+  begin,
+  eventsOf,
+  reopen,
+  sent,
+  text,
+  until,
+  waiting,
+} from "../../test/queue-session.ts";
 import { SteppedAgent } from "../../test/stepped-agent.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 
@@ -12,11 +25,14 @@ describe("a message to a task with an open question (STREAM-8)", () => {
     const session = await begin(agent, store);
     await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
     const sequence = await session.accept(sent(text("second")));
-    const { payload, state } = (await eventsOf(store)).find((event) => event.sequence === sequence) ?? {};
+    const { payload, state } =
+      (await eventsOf(store)).find((event) => event.sequence === sequence) ??
+      {};
     expect(state).toBe(TaskState.INPUT_REQUIRED);
-    expect(payload?.case === "messageQueued" && payload.value.openCalls.map(({ toolCallId }) => toolCallId)).toEqual([
-      "c1",
-    ]);
+    expect(
+      payload?.case === "messageQueued" &&
+        payload.value.openCalls.map(({ toolCallId }) => toolCallId),
+    ).toEqual(["c1"]);
     await session[Symbol.asyncDispose]();
 
     const again = new AskingAgent();
@@ -48,7 +64,11 @@ describe("a message to a task with an open question (STREAM-8)", () => {
     await session.accept(sent(text("second")));
     await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
     agent.left.resolve();
-    await until(session, ({ payload }) => payload.case === "stateChange" && payload.value.text === "May I?");
+    await until(
+      session,
+      ({ payload }) =>
+        payload.case === "stateChange" && payload.value.text === "May I?",
+    );
     expect(waiting(session)).toEqual(["second"]);
     await session.accept(sent(answer("c1")));
     await until(session, (event) => event.state === TaskState.COMPLETED);

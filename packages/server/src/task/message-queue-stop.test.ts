@@ -1,6 +1,14 @@
 import { TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { begin, eventsOf, reopen, sent, text, until, waiting } from "../../test/queue-session.ts";
+import {
+  begin,
+  eventsOf,
+  reopen,
+  sent,
+  text,
+  until,
+  waiting,
+} from "../../test/queue-session.ts";
 import { SteppedAgent } from "../../test/stepped-agent.ts";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
@@ -25,7 +33,9 @@ describe("a queued message when the turn or the server ends (STREAM-8)", () => {
     const notices = (await eventsOf(store)).flatMap(({ payload }) =>
       payload.case === "notice" ? [payload.value.text] : [],
     );
-    expect(notices).toEqual(["The server stopped while the agent was working. It continues with the queued message."]);
+    expect(notices).toEqual([
+      "The server stopped while the agent was working. It continues with the queued message.",
+    ]);
   });
 
   it("starts no turn when the task is canceled while its turn ends", async () => {
@@ -57,12 +67,17 @@ describe("a queued message when the turn or the server ends (STREAM-8)", () => {
     const reopened = await reopen(next, store);
     await next.turn();
     expect(next.heard).toEqual(["second"]);
-    expect(reopened.task.history.map(({ parts }) => parts[0]?.content.value)).toEqual(["first", "All done.", "second"]);
+    expect(
+      reopened.task.history.map(({ parts }) => parts[0]?.content.value),
+    ).toEqual(["first", "All done.", "second"]);
     await reopened[Symbol.asyncDispose]();
   });
 });
 
-/** An agent that has ended its turn, and closes its resources when the test lets it. */
+/**
+ * An agent that has ended its turn, and closes its resources when the test lets
+ * it.
+ */
 class ClosingAgent implements AgentExecutor {
   readonly closing = Promise.withResolvers<void>();
   readonly closed = Promise.withResolvers<void>();
@@ -75,7 +90,10 @@ class ClosingAgent implements AgentExecutor {
   async *execute(): AsyncIterable<AgentEvent> {
     this.turns++;
     try {
-      yield { case: "end", value: { state: TaskState.COMPLETED, text: "All done." } };
+      yield {
+        case: "end",
+        value: { state: TaskState.COMPLETED, text: "All done." },
+      };
     } finally {
       this.closing.resolve();
       await this.closed.promise;

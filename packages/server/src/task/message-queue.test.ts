@@ -1,6 +1,13 @@
 import { MessageDelivery, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { begin, loggedUntilEnd, sent, text, until, waiting } from "../../test/queue-session.ts";
+import {
+  begin,
+  loggedUntilEnd,
+  sent,
+  text,
+  until,
+  waiting,
+} from "../../test/queue-session.ts";
 import { SteppedAgent } from "../../test/stepped-agent.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
@@ -35,11 +42,9 @@ describe("a message to a working task (STREAM-8)", () => {
     await session.accept(sent(text("third")));
     agent.endTurn({ state: TaskState.INPUT_REQUIRED, text: "Which colour?" });
     await agent.turn();
-    expect(session.task.history.map(({ parts }) => parts[0]?.content.value)).toEqual([
-      "first",
-      "Which colour?",
-      "second",
-    ]);
+    expect(
+      session.task.history.map(({ parts }) => parts[0]?.content.value),
+    ).toEqual(["first", "Which colour?", "second"]);
     expect(session.task.state).toBe(TaskState.WORKING);
     agent.endTurn();
     await agent.turn();
@@ -56,7 +61,10 @@ describe("a message to a working task (STREAM-8)", () => {
     await session.accept(sent(text("now"), MessageDelivery.STEER));
     agent.step();
     await agent.stepped();
-    expect(session.task.history.map(({ messageId }) => messageId)).toEqual(["first", "now"]);
+    expect(session.task.history.map(({ messageId }) => messageId)).toEqual([
+      "first",
+      "now",
+    ]);
     expect(waiting(session)).toEqual(["later"]);
   });
 
@@ -65,18 +73,25 @@ describe("a message to a working task (STREAM-8)", () => {
     const session = await begin(agent);
     await agent.turn();
     await session.accept(sent(text("now"), MessageDelivery.STEER));
-    expect(session.task.queuedMessages.map(({ delivery }) => delivery)).toEqual([MessageDelivery.QUEUE]);
+    expect(session.task.queuedMessages.map(({ delivery }) => delivery)).toEqual(
+      [MessageDelivery.QUEUE],
+    );
   });
 
   it("is refused when 16 messages are queued, and nothing changes", async () => {
     const agent = new SteppedAgent();
     const session = await begin(agent);
     await agent.turn();
-    for (let count = 1; count <= 16; count++) await session.accept(sent(text(`m${count}`)));
+    for (let count = 1; count <= 16; count++)
+      await session.accept(sent(text(`m${count}`)));
     const { sequence } = session.task;
     const refused = session.accept(sent(text("m17")));
-    await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
-    await expect(refused).rejects.toThrow('task "t1" has 16 messages waiting: limit is 16');
+    await expect(refused).rejects.toMatchObject({
+      code: Code.ResourceExhausted,
+    });
+    await expect(refused).rejects.toThrow(
+      'task "t1" has 16 messages waiting: limit is 16',
+    );
     expect(session.task.sequence).toBe(sequence);
   });
 
@@ -93,17 +108,24 @@ describe("a message to a working task (STREAM-8)", () => {
     await expect(session.withdraw("third")).rejects.toThrow(
       'message "third" was already taken: it cannot be withdrawn',
     );
-    await expect(session.withdraw("second")).rejects.toMatchObject({ code: Code.NotFound });
+    await expect(session.withdraw("second")).rejects.toMatchObject({
+      code: Code.NotFound,
+    });
     agent.endTurn();
     await loggedUntilEnd(session);
     expect(agent.heard).toEqual(["first", "third"]);
   });
 
   it.each([
-    ["a cancellation", (session: TaskSession) => session.cancel(), TaskState.CANCELED],
+    [
+      "a cancellation",
+      (session: TaskSession) => session.cancel(),
+      TaskState.CANCELED,
+    ],
     [
       "a failure",
-      async (_session: TaskSession, agent: SteppedAgent) => agent.fail(new DevtoolError("no model", Code.Unavailable)),
+      async (_session: TaskSession, agent: SteppedAgent) =>
+        agent.fail(new DevtoolError("no model", Code.Unavailable)),
       TaskState.FAILED,
     ],
   ] as const)("is named by %s as not taken", async (_name, end, state) => {
@@ -129,11 +151,16 @@ describe("a message to a working task (STREAM-8)", () => {
   });
 
   it("is refused by a slash command and by an agent that answers with one message", async () => {
-    for (const created of [{ command: { commandPath: ["stats"] } }, { replyOnly: true }]) {
+    for (const created of [
+      { command: { commandPath: ["stats"] } },
+      { replyOnly: true },
+    ]) {
       const agent = new SteppedAgent();
       const session = await begin(agent, new MemoryTaskStore(), created);
       await agent.turn();
-      await expect(session.accept(sent(text("second")))).rejects.toMatchObject({ code: Code.FailedPrecondition });
+      await expect(session.accept(sent(text("second")))).rejects.toMatchObject({
+        code: Code.FailedPrecondition,
+      });
     }
   });
 });

@@ -25,20 +25,26 @@ import type { Incoming } from "./task-handle.ts";
 /** The maximum number of queued messages of a task. */
 const MAX_QUEUED_MESSAGES = 16;
 
-/** Whether a message must be queued: it answers no tool call, and the task is working or waits for an answer. */
+/**
+ * Whether a message must be queued: it answers no tool call, and the task is
+ * working or waits for an answer.
+ */
 export function mustWait(task: Task, message: Message): boolean {
   if (confirmationsOf(message).length > 0) return false;
   return !isAtRest(task.state) || awaitedToolCalls(task).length > 0;
 }
 
-/** Whether the turn of a task has settings of its own (`Message.turnSettings`). Nothing steers it, so they hold to its end. */
+/**
+ * Whether the turn of a task has settings of its own (`Message.turnSettings`).
+ * Nothing steers it, so they hold to its end.
+ */
 export function hasOwnTurn({ history }: Task): boolean {
   return history.findLast(isPrompt)?.turnSettings !== undefined;
 }
 
 /**
- * Creates the entry that queues a message. A task that waits for an answer keeps waiting for it. Throws
- * `Code.ResourceExhausted` when the queue is full.
+ * Creates the entry that queues a message. A task that waits for an answer
+ * keeps waiting for it. Throws `Code.ResourceExhausted` when the queue is full.
  */
 export function queuedEntry(
   task: Task,
@@ -49,17 +55,31 @@ export function queuedEntry(
     throw new DevtoolError(
       `task ${JSON.stringify(task.id)} has ${task.queuedMessages.length} messages waiting: limit is ${MAX_QUEUED_MESSAGES}`,
       Code.ResourceExhausted,
-      { remedy: "withdraw one, or wait until the agent takes one", details: { field: "task_id", value: task.id } },
+      {
+        remedy: "withdraw one, or wait until the agent takes one",
+        details: { field: "task_id", value: task.id },
+      },
     );
   }
   const openCalls = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
-  const value = create(MessageQueuedSchema, defined({ message, delivery, openCalls, approvalMode }));
+  const value = create(
+    MessageQueuedSchema,
+    defined({ message, delivery, openCalls, approvalMode }),
+  );
   return { payload: { case: "messageQueued", value } };
 }
 
-/** Creates the entry that moves a queued message to the history. The approval mode that came with it counts from now on. */
-export function takenEntry(task: Task, { message, approvalMode }: QueuedMessage): LogEntry {
-  const value = create(MessageTakenSchema, { messageId: message?.messageId ?? "" });
+/**
+ * Creates the entry that moves a queued message to the history. The approval
+ * mode that came with it counts from now on.
+ */
+export function takenEntry(
+  task: Task,
+  { message, approvalMode }: QueuedMessage,
+): LogEntry {
+  const value = create(MessageTakenSchema, {
+    messageId: message?.messageId ?? "",
+  });
   return {
     state: TaskState.WORKING,
     payload: { case: "messageTaken", value },
@@ -67,46 +87,95 @@ export function takenEntry(task: Task, { message, approvalMode }: QueuedMessage)
   };
 }
 
-/** Returns the approval mode that a message asks for; undefined when it asks for none, or for the present one. */
-export function changedMode({ sessionSettings }: Task, requested: ApprovalMode | undefined): ApprovalMode | undefined {
+/**
+ * Returns the approval mode that a message asks for; undefined when it asks for
+ * none, or for the present one.
+ */
+export function changedMode(
+  { sessionSettings }: Task,
+  requested: ApprovalMode | undefined,
+): ApprovalMode | undefined {
   const current = sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
-  return requested === ApprovalMode.UNSPECIFIED || requested === current ? undefined : requested;
+  return requested === ApprovalMode.UNSPECIFIED || requested === current
+    ? undefined
+    : requested;
 }
 
 /**
- * Creates the entry that removes a queued message. Throws `Code.FailedPrecondition` when the message is
- * in the history already, and `Code.NotFound` when the task does not know it.
+ * Creates the entry that removes a queued message. Throws
+ * `Code.FailedPrecondition` when the message is in the history already, and
+ * `Code.NotFound` when the task does not know it.
  */
 export function withdrawnEntry(task: Task, messageId: string): LogEntry {
-  if (task.queuedMessages.some(({ message }) => message?.messageId === messageId)) {
-    return { payload: { case: "messageWithdrawn", value: create(MessageWithdrawnSchema, { messageId }) } };
+  if (
+    task.queuedMessages.some(({ message }) => message?.messageId === messageId)
+  ) {
+    return {
+      payload: {
+        case: "messageWithdrawn",
+        value: create(MessageWithdrawnSchema, { messageId }),
+      },
+    };
   }
   const details = { field: "message_id", value: messageId };
   const subject = `message ${JSON.stringify(messageId)}`;
   if (task.history.some((message) => message.messageId === messageId)) {
-    throw new DevtoolError(`${subject} was already taken: it cannot be withdrawn`, Code.FailedPrecondition, {
-      details,
-    });
+    throw new DevtoolError(
+      `${subject} was already taken: it cannot be withdrawn`,
+      Code.FailedPrecondition,
+      {
+        details,
+      },
+    );
   }
-  throw new DevtoolError(`${subject} does not wait in task ${JSON.stringify(task.id)}`, Code.NotFound, { details });
+  throw new DevtoolError(
+    `${subject} does not wait in task ${JSON.stringify(task.id)}`,
+    Code.NotFound,
+    { details },
+  );
 }
 
 /**
- * Whether a task continues with its next queued message after a turn that ends in the given state. It
- * does not while calls of the turn still await approval.
+ * Whether a task continues with its next queued message after a turn that ends
+ * in the given state. It does not while calls of the turn still await approval.
  */
-export function continuesWithQueue(task: Task, state: TaskState | undefined): boolean {
+export function continuesWithQueue(
+  task: Task,
+  state: TaskState | undefined,
+): boolean {
   if (task.queuedMessages.length === 0 || state === undefined) return false;
-  return state === TaskState.COMPLETED || (isInterrupted(state) && awaitedToolCalls(task).length === 0);
+  return (
+    state === TaskState.COMPLETED ||
+    (isInterrupted(state) && awaitedToolCalls(task).length === 0)
+  );
 }
 
-/** Returns the entry that ends a task, with the queued messages that it leaves untaken in its text. */
-export function withUntaken(entry: LogEntry, { queuedMessages }: Task): LogEntry {
+/**
+ * Returns the entry that ends a task, with the queued messages that it leaves
+ * untaken in its text.
+ */
+export function withUntaken(
+  entry: LogEntry,
+  { queuedMessages }: Task,
+): LogEntry {
   const { payload, state = TaskState.UNSPECIFIED } = entry;
-  if (queuedMessages.length === 0 || !isTerminal(state) || payload.case !== "stateChange") return entry;
-  const untakenMessageIds = queuedMessages.map(({ message }) => message?.messageId ?? "");
+  if (
+    queuedMessages.length === 0 ||
+    !isTerminal(state) ||
+    payload.case !== "stateChange"
+  )
+    return entry;
+  const untakenMessageIds = queuedMessages.map(
+    ({ message }) => message?.messageId ?? "",
+  );
   const names = untakenMessageIds.map((id) => JSON.stringify(id)).join(", ");
-  const text = [payload.value.text, `messages that were not taken: ${names}`].filter((line) => line !== "").join("\n");
-  const value = create(StateChangeSchema, { ...payload.value, text, untakenMessageIds });
+  const text = [payload.value.text, `messages that were not taken: ${names}`]
+    .filter((line) => line !== "")
+    .join("\n");
+  const value = create(StateChangeSchema, {
+    ...payload.value,
+    text,
+    untakenMessageIds,
+  });
   return { ...entry, payload: { case: "stateChange", value } };
 }

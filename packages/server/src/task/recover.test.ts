@@ -18,18 +18,31 @@ const { PENDING, EXECUTING, SUCCEEDED } = ToolCallStatus;
 
 describe("recoverTask", () => {
   it("leaves a task that waits for its user or has ended unchanged", () => {
-    for (const state of [TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED]) {
+    for (const state of [
+      TaskState.INPUT_REQUIRED,
+      TaskState.COMPLETED,
+      TaskState.FAILED,
+      TaskState.CANCELED,
+    ]) {
       expect(recoverTask(task(state, [asking("a")])).case).toBe("rest");
     }
   });
 
   it("resumes a task that had not started, and one with approved calls that had not started", () => {
     expect(recoverTask(task(TaskState.SUBMITTED, [])).case).toBe("resume");
-    expect(recoverTask(task(TaskState.WORKING, [call("a", SUCCEEDED), call("b", PENDING)])).case).toBe("resume");
+    expect(
+      recoverTask(
+        task(TaskState.WORKING, [call("a", SUCCEEDED), call("b", PENDING)]),
+      ).case,
+    ).toBe("resume");
   });
 
   it("reports a call that was executing as interrupted, and never runs it again", () => {
-    expect(outcome(task(TaskState.WORKING, [call("a", EXECUTING), call("b", PENDING)]))).toEqual({
+    expect(
+      outcome(
+        task(TaskState.WORKING, [call("a", EXECUTING), call("b", PENDING)]),
+      ),
+    ).toEqual({
       interrupted: ["a", "b"],
       state: TaskState.INPUT_REQUIRED,
       says: expect.stringContaining("The server stopped"),
@@ -37,7 +50,9 @@ describe("recoverTask", () => {
   });
 
   it("keeps open questions beside a call that was executing", () => {
-    expect(outcome(task(TaskState.WORKING, [call("a", EXECUTING), asking("b")]))).toEqual({
+    expect(
+      outcome(task(TaskState.WORKING, [call("a", EXECUTING), asking("b")])),
+    ).toEqual({
       interrupted: ["a"],
       state: TaskState.INPUT_REQUIRED,
       says: "",
@@ -47,10 +62,22 @@ describe("recoverTask", () => {
   it("closes the question of a call that was executing, because nothing waits for the answer any more", () => {
     const step = {
       role: Role.AGENT,
-      parts: [partOf(call("a", EXECUTING)), partOf(asking("q"), "a"), partOf(asking("b"))],
+      parts: [
+        partOf(call("a", EXECUTING)),
+        partOf(asking("q"), "a"),
+        partOf(asking("b")),
+      ],
     };
-    const waiting = create(TaskSchema, { id: "t", state: TaskState.INPUT_REQUIRED, history: [step] });
-    expect(outcome(waiting)).toEqual({ interrupted: ["a", "q"], state: TaskState.INPUT_REQUIRED, says: "" });
+    const waiting = create(TaskSchema, {
+      id: "t",
+      state: TaskState.INPUT_REQUIRED,
+      history: [step],
+    });
+    expect(outcome(waiting)).toEqual({
+      interrupted: ["a", "q"],
+      state: TaskState.INPUT_REQUIRED,
+      says: "",
+    });
   });
 
   it("records that the agent was stopped when no call was open", () => {
@@ -75,7 +102,10 @@ function outcome(before: Task): object {
         : [],
     ),
     state: last?.state,
-    says: last?.payload.case === "stateChange" ? last.payload.value.text : undefined,
+    says:
+      last?.payload.case === "stateChange"
+        ? last.payload.value.text
+        : undefined,
   };
 }
 
@@ -84,15 +114,27 @@ function call(toolCallId: string, status: ToolCallStatus): ToolCall {
 }
 
 function asking(toolCallId: string): ToolCall {
-  return { ...call(toolCallId, PENDING), confirmationRequest: create(ConfirmationRequestSchema) };
+  return {
+    ...call(toolCallId, PENDING),
+    confirmationRequest: create(ConfirmationRequestSchema),
+  };
 }
 
 function partOf(value: ToolCall, parentToolCallId = "") {
-  return { content: { case: "toolCall" as const, value }, toolCallDetail: { parentToolCallId, stage: stageOf(value) } };
+  return {
+    content: { case: "toolCall" as const, value },
+    toolCallDetail: { parentToolCallId, stage: stageOf(value) },
+  };
 }
 
 function task(state: TaskState, calls: readonly ToolCall[]): Task {
-  const parts = calls.map((value) => ({ content: { case: "toolCall" as const, value } }));
+  const parts = calls.map((value) => ({
+    content: { case: "toolCall" as const, value },
+  }));
   const step = create(MessageSchema, { role: Role.AGENT, parts });
-  return create(TaskSchema, { id: "t", state, history: calls.length > 0 ? [step] : [] });
+  return create(TaskSchema, {
+    id: "t",
+    state,
+    history: calls.length > 0 ? [step] : [],
+  });
 }

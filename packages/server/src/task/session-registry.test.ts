@@ -1,6 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { isTerminal, type Message, MessageSchema, Role, TaskCreatedSchema, TaskState } from "@devtool/schema";
+import {
+  isTerminal,
+  type Message,
+  MessageSchema,
+  Role,
+  TaskCreatedSchema,
+  TaskState,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { DevtoolError } from "../errors.ts";
@@ -8,7 +15,10 @@ import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SessionRegistry } from "./session-registry.ts";
 
 const signal = AbortSignal.timeout(180_000);
-const MORE_THAN_STAY_OPEN = Array.from({ length: 300 }, (_, index) => `t${index}`);
+const MORE_THAN_STAY_OPEN = Array.from(
+  { length: 300 },
+  (_, index) => `t${index}`,
+);
 
 describe("the open tasks of a server", () => {
   it("keep a held session open however many others are opened, and close it when it is released", async () => {
@@ -27,15 +37,22 @@ describe("the open tasks of a server", () => {
 
   it("take a message each, even when more of them are found at once than stay open", async () => {
     await using registry = await registryOf(MORE_THAN_STAY_OPEN);
-    const found = await Promise.all(MORE_THAN_STAY_OPEN.map((taskId) => registry.get(taskId)));
+    const found = await Promise.all(
+      MORE_THAN_STAY_OPEN.map((taskId) => registry.get(taskId)),
+    );
     await useAll(registry, MORE_THAN_STAY_OPEN);
     for (const held of found) {
-      await held?.session.accept({ message: userMessage("second"), activateExtension: false });
+      await held?.session.accept({
+        message: userMessage("second"),
+        activateExtension: false,
+      });
       held?.[Symbol.dispose]();
     }
     for (const taskId of MORE_THAN_STAY_OPEN) {
       using held = await registry.get(taskId);
-      expect(held?.session.task.history.map(({ messageId }) => messageId)).toEqual(["first", "second"]);
+      expect(
+        held?.session.task.history.map(({ messageId }) => messageId),
+      ).toEqual(["first", "second"]);
     }
   });
 
@@ -45,7 +62,10 @@ describe("the open tasks of a server", () => {
     using held = await registry.get("t299");
     expect(held?.session.task.state).toBe(TaskState.COMPLETED);
     const unavailable = { code: Code.Unavailable };
-    const late = held?.session.accept({ message: userMessage("late"), activateExtension: false });
+    const late = held?.session.accept({
+      message: userMessage("late"),
+      activateExtension: false,
+    });
     await expect(late).rejects.toMatchObject(unavailable);
     await expect(registry.get("t0")).rejects.toMatchObject(unavailable);
     await expect(begin(registry, "new")).rejects.toMatchObject(unavailable);
@@ -62,7 +82,9 @@ describe("a task that the store does not take", () => {
       createExecutor: () => deaf(words, closed),
       now: () => new Date(),
     });
-    await expect(begin(registry, "t1")).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(begin(registry, "t1")).rejects.toMatchObject({
+      code: Code.ResourceExhausted,
+    });
     words.resolve(undefined);
     await closed.promise;
   });
@@ -76,7 +98,9 @@ describe("a task whose log can no longer be written", () => {
     await begin(registry, "t1");
     store.isBroken = true;
     using held = await registry.get("t1");
-    await expect(held?.session.addNotice("hi")).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(held?.session.addNotice("hi")).rejects.toMatchObject({
+      code: Code.ResourceExhausted,
+    });
     await closed.promise;
   });
 
@@ -93,7 +117,9 @@ describe("a task whose log can no longer be written", () => {
         isClosed.push(true);
       },
     };
-    const registry = registryIn(store, () => (opened++ === 0 ? slow : closing(closed)));
+    const registry = registryIn(store, () =>
+      opened++ === 0 ? slow : closing(closed),
+    );
     await begin(registry, "t1");
     store.isBroken = true;
     const failed = await registry.get("t1");
@@ -116,30 +142,47 @@ describe("a task whose log can no longer be written", () => {
 class BrokenStore extends MemoryTaskStore {
   isBroken = false;
 
-  override append(...written: Parameters<MemoryTaskStore["append"]>): Promise<void> {
+  override append(
+    ...written: Parameters<MemoryTaskStore["append"]>
+  ): Promise<void> {
     if (!this.isBroken) return super.append(...written);
-    return Promise.reject(new DevtoolError("the disk is full", Code.ResourceExhausted));
+    return Promise.reject(
+      new DevtoolError("the disk is full", Code.ResourceExhausted),
+    );
   }
 }
 
 /** An agent that ends its turn at once, and tells when it is closed. */
 function closing(closed: PromiseWithResolvers<undefined>): AgentExecutor {
-  return { ...silent(), [Symbol.asyncDispose]: async () => closed.resolve(undefined) };
+  return {
+    ...silent(),
+    [Symbol.asyncDispose]: async () => closed.resolve(undefined),
+  };
 }
 
-function registryIn(store: MemoryTaskStore, createExecutor: () => AgentExecutor): SessionRegistry {
+function registryIn(
+  store: MemoryTaskStore,
+  createExecutor: () => AgentExecutor,
+): SessionRegistry {
   return new SessionRegistry({ store, createExecutor, now: () => new Date() });
 }
 
 /** A store that takes nothing. */
 class FullStore extends MemoryTaskStore {
   override append(): Promise<void> {
-    return Promise.reject(new DevtoolError("the disk is full", Code.ResourceExhausted));
+    return Promise.reject(
+      new DevtoolError("the disk is full", Code.ResourceExhausted),
+    );
   }
 }
 
-/** An agent that does not listen to its signal, and ends when it has its words. */
-function deaf(words: PromiseWithResolvers<undefined>, closed: PromiseWithResolvers<undefined>): AgentExecutor {
+/**
+ * An agent that does not listen to its signal, and ends when it has its words.
+ */
+function deaf(
+  words: PromiseWithResolvers<undefined>,
+  closed: PromiseWithResolvers<undefined>,
+): AgentExecutor {
   return {
     modelFor: () => "",
     async *execute() {
@@ -152,32 +195,53 @@ function deaf(words: PromiseWithResolvers<undefined>, closed: PromiseWithResolve
   };
 }
 
-async function registryOf(taskIds: readonly string[]): Promise<SessionRegistry> {
+async function registryOf(
+  taskIds: readonly string[],
+): Promise<SessionRegistry> {
   const store = new MemoryTaskStore();
-  const registry = new SessionRegistry({ store, createExecutor: silent, now: () => new Date() });
+  const registry = new SessionRegistry({
+    store,
+    createExecutor: silent,
+    now: () => new Date(),
+  });
   for (const taskId of taskIds) await begin(registry, taskId);
   return registry;
 }
 
 /** Creates a task and waits until it has ended. */
 async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
-  const created = create(TaskCreatedSchema, { principal: "p", message: userMessage("first") });
+  const created = create(TaskCreatedSchema, {
+    principal: "p",
+    message: userMessage("first"),
+  });
   using held = await registry.create(
     taskId,
-    { contextId: `context-of-${taskId}`, extensionActive: false, agentSessionId: "" },
+    {
+      contextId: `context-of-${taskId}`,
+      extensionActive: false,
+      agentSessionId: "",
+    },
     created,
   );
-  for await (const { state } of held.session.read(0n, signal)) if (isTerminal(state)) return;
+  for await (const { state } of held.session.read(0n, signal))
+    if (isTerminal(state)) return;
 }
 
-async function useAll(registry: SessionRegistry, taskIds: readonly string[]): Promise<void> {
+async function useAll(
+  registry: SessionRegistry,
+  taskIds: readonly string[],
+): Promise<void> {
   for (const taskId of taskIds) {
     using _used = await registry.get(taskId);
   }
 }
 
 function userMessage(messageId: string): Message {
-  return create(MessageSchema, { messageId, role: Role.USER, parts: [{ content: { case: "text", value: "hi" } }] });
+  return create(MessageSchema, {
+    messageId,
+    role: Role.USER,
+    parts: [{ content: { case: "text", value: "hi" } }],
+  });
 }
 
 /** An agent that ends its turn at once. */

@@ -1,5 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { type ApprovalMode, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
+import {
+  type ApprovalMode,
+  type Task,
+  type TaskCreated,
+  TaskSchema,
+  TaskState,
+} from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
@@ -17,7 +23,10 @@ import { TaskFeed } from "./task-feed.ts";
 import { stopping, TaskSession } from "./task-session.ts";
 import { WorkspaceReach } from "./workspace-reach.ts";
 
-/** The number of open tasks beyond which idle ones are closed, the least recently used first. */
+/**
+ * The number of open tasks beyond which idle ones are closed, the least
+ * recently used first.
+ */
 const MAX_IDLE_SESSIONS = 256;
 
 /** Dependencies of `SessionRegistry`. */
@@ -26,28 +35,41 @@ export interface SessionRegistryOptions {
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
   readonly now: () => Date;
-  /** The leases and the changes of a store that other servers use as well. Default: none do. */
+  /**
+   * The leases and the changes of a store that other servers use as well.
+   * Default: none do.
+   */
   readonly shared?: SharedTasks | undefined;
-  /** Throws when this server cannot work in the workspace of a task that another one began. Default: it can in all. */
+  /**
+   * Throws when this server cannot work in the workspace of a task that another
+   * one began. Default: it can in all.
+   */
   readonly assertReachable?: ((workspacePath: string) => void) | undefined;
-  /** Finds copies of messages that come through other servers. Default: none do. */
+  /**
+   * Finds copies of messages that come through other servers. Default: none do.
+   */
   readonly messages?: RecordedMessages | undefined;
 }
 
 /** The conversation of a new task. */
 export interface TaskPlace {
   readonly contextId: string;
-  /** Whether the extension is active in the conversation, or the request activates it. */
+  /**
+   * Whether the extension is active in the conversation, or the request
+   * activates it.
+   */
   readonly extensionActive: boolean;
-  /** The id under which the agent keeps the conversation itself; empty for none. */
+  /**
+   * The id under which the agent keeps the conversation itself; empty for none.
+   */
   readonly agentSessionId: string;
   /** The approval mode to which the task changes its session. Default: none. */
   readonly approvalMode?: ApprovalMode | undefined;
 }
 
 /**
- * The open tasks of this process. Each task is open at most once, and under a lease where other servers use the store, so that its
- * log has one writer.
+ * The open tasks of this process. Each task is open at most once, and under a
+ * lease where other servers use the store, so that its log has one writer.
  */
 export class SessionRegistry implements AsyncDisposable {
   /** The changes of the open tasks. */
@@ -68,16 +90,26 @@ export class SessionRegistry implements AsyncDisposable {
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
     this.changes = options.shared?.changes;
-    this.reach = new WorkspaceReach(options.store, options.shared && options.assertReachable);
+    this.reach = new WorkspaceReach(
+      options.store,
+      options.shared && options.assertReachable,
+    );
   }
 
-  /** Sets the companion of open tasks, such as their notifications. Default: none. */
+  /**
+   * Sets the companion of open tasks, such as their notifications. Default:
+   * none.
+   */
   accompany(companion: TaskCompanion): void {
     this.#companion = companion;
   }
 
   /** Creates a task and starts its agent. Resolves when the task is durable. */
-  async create(taskId: string, place: TaskPlace, created: TaskCreated): Promise<HeldSession> {
+  async create(
+    taskId: string,
+    place: TaskPlace,
+    created: TaskCreated,
+  ): Promise<HeldSession> {
     if (this.#isStopping) throw stopping();
     const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
@@ -85,31 +117,46 @@ export class SessionRegistry implements AsyncDisposable {
     if (unreachable) throw unreachable;
     const blank = create(TaskSchema, { id: taskId, contextId });
     const history = message ? [message] : [];
-    const described: Task = { ...blank, principal, history, settings, sessionSettings, command };
+    const described: Task = {
+      ...blank,
+      principal,
+      history,
+      settings,
+      sessionSettings,
+      command,
+    };
     const executor = this.#options.createExecutor(described);
     const replyOnly = executor.answersWith?.(described) === "message";
-    const session = this.#openInConversation(described, async (conversation) => {
-      if (extensionActive) conversation.activateExtension();
-      conversation.agentSessionId ||= agentSessionId;
-      const lease = await this.#options.shared?.leases.create(taskId);
-      const opened = this.#open(blank, executor, conversation, lease);
-      try {
-        await opened.create({ ...created, replyOnly }, approvalMode);
-      } catch (reason) {
-        this.#closeLater(opened);
-        throw reason;
-      }
-      return opened;
-    });
+    const session = this.#openInConversation(
+      described,
+      async (conversation) => {
+        if (extensionActive) conversation.activateExtension();
+        conversation.agentSessionId ||= agentSessionId;
+        const lease = await this.#options.shared?.leases.create(taskId);
+        const opened = this.#open(blank, executor, conversation, lease);
+        try {
+          await opened.create({ ...created, replyOnly }, approvalMode);
+        } catch (reason) {
+          this.#closeLater(opened);
+          throw reason;
+        }
+        return opened;
+      },
+    );
     using held = await this.#hold(taskId, { opening: session, holders: 0 });
     await this.#closeIdle();
-    if (!held) throw new DevtoolError(`task ${JSON.stringify(taskId)} was not created`, Code.Internal);
+    if (!held)
+      throw new DevtoolError(
+        `task ${JSON.stringify(taskId)} was not created`,
+        Code.Internal,
+      );
     return held.hold();
   }
 
   /**
-   * Returns a task: its session, which is opened when it is not open, or a handle that asks the server which runs it. Undefined when
-   * the store has no such task.
+   * Returns a task: its session, which is opened when it is not open, or a
+   * handle that asks the server which runs it. Undefined when the store has no
+   * such task.
    */
   async get(taskId: string): Promise<HeldSession | undefined> {
     const own = await this.own(taskId);
@@ -117,11 +164,19 @@ export class SessionRegistry implements AsyncDisposable {
     const { store, shared } = this.#options;
     const task = shared && (await readTask(store, taskId));
     if (!task) return undefined;
-    const unreachable = this.reach.problemOf(task.settings?.workspacePath ?? "");
-    return new HeldSession(new FollowedTask({ store, shared, task, unreachable }), { holders: 0 });
+    const unreachable = this.reach.problemOf(
+      task.settings?.workspacePath ?? "",
+    );
+    return new HeldSession(
+      new FollowedTask({ store, shared, task, unreachable }),
+      { holders: 0 },
+    );
   }
 
-  /** Returns the session of a task. Undefined when the store has no such task, or another server runs it. */
+  /**
+   * Returns the session of a task. Undefined when the store has no such task,
+   * or another server runs it.
+   */
   async own(taskId: string): Promise<HeldSession<TaskSession> | undefined> {
     const open = this.#tasks.get(taskId);
     if (!open && this.#isStopping) throw stopping();
@@ -139,9 +194,11 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   /**
-   * Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request.
+   * Opens the tasks that a stop of the server interrupted, so that each
+   * continues. Must be called before the first request.
    *
-   * @param onDamaged called with the error of each task whose log is damaged, which stays as it is
+   * @param onDamaged called with the error of each task whose log is damaged,
+   * which stays as it is
    */
   async recover(onDamaged: (reason: DevtoolError) => void): Promise<void> {
     for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
@@ -151,15 +208,20 @@ export class SessionRegistry implements AsyncDisposable {
         } catch (cause) {
           if (!isDataLoss(cause)) throw cause;
           const problem = `task ${quoted(taskId)} does not continue: its log is damaged`;
-          onDamaged(new DevtoolError(problem, Code.DataLoss, { remedy: "restore the store from a backup", cause }));
+          onDamaged(
+            new DevtoolError(problem, Code.DataLoss, {
+              remedy: "restore the store from a backup",
+              cause,
+            }),
+          );
         }
       }
     }
   }
 
   /**
-   * Stops all agents, and refuses to open more tasks. The tasks are left as a crash would leave them. Open
-   * tasks can still be read, but refuse messages.
+   * Stops all agents, and refuses to open more tasks. The tasks are left as a
+   * crash would leave them. Open tasks can still be read, but refuse messages.
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -174,7 +236,9 @@ export class SessionRegistry implements AsyncDisposable {
     this.#tasks.clear();
   }
 
-  async #eachSession(run: (session: TaskSession) => Promise<void>): Promise<void> {
+  async #eachSession(
+    run: (session: TaskSession) => Promise<void>,
+  ): Promise<void> {
     const opened = [...this.#tasks.values()].map(async ({ opening }) => {
       // The caller that opened the task has the error.
       const session = await opening.catch(() => undefined);
@@ -183,11 +247,18 @@ export class SessionRegistry implements AsyncDisposable {
     await Promise.all(opened);
   }
 
-  /** Waits until a task is open and holds its session. Removes the task from the registry when it cannot be opened. */
-  async #hold(taskId: string, task: OpenTask): Promise<HeldSession<TaskSession> | undefined> {
+  /**
+   * Waits until a task is open and holds its session. Removes the task from the
+   * registry when it cannot be opened.
+   */
+  async #hold(
+    taskId: string,
+    task: OpenTask,
+  ): Promise<HeldSession<TaskSession> | undefined> {
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, task);
-    // Counts as a holder, so that the session is not closed before the caller has it.
+    // Counts as a holder, so that the session is not closed before the caller
+    // has it.
     task.holders++;
     try {
       const session = await task.opening;
@@ -201,7 +272,10 @@ export class SessionRegistry implements AsyncDisposable {
     }
   }
 
-  /** Opens a task that the store has, and goes on with its work. Undefined when there is no such task, or another server runs it. */
+  /**
+   * Opens a task that the store has, and goes on with its work. Undefined when
+   * there is no such task, or another server runs it.
+   */
   async #load(taskId: string): Promise<TaskSession | undefined> {
     const { store, shared } = this.#options;
     // A server that has the workspace must run the task.
@@ -213,11 +287,19 @@ export class SessionRegistry implements AsyncDisposable {
       const task = await readTask(store, taskId);
       if (!task) return undefined;
       return await this.#openInConversation(task, async (conversation) => {
-        // Another task of the conversation may have activated the extension, or have a newer session of the agent.
+        // Another task of the conversation may have activated the extension, or
+        // have a newer session of the agent.
         const latest = await store.findLatest(task.principal, task.contextId);
-        if (task.extensionActive || latest?.extensionActive) conversation.activateExtension();
-        conversation.agentSessionId ||= latest?.agentSessionId ?? task.agentSessionId;
-        const session = this.#open(task, this.#options.createExecutor(task), conversation, lease);
+        if (task.extensionActive || latest?.extensionActive)
+          conversation.activateExtension();
+        conversation.agentSessionId ||=
+          latest?.agentSessionId ?? task.agentSessionId;
+        const session = this.#open(
+          task,
+          this.#options.createExecutor(task),
+          conversation,
+          lease,
+        );
         try {
           await session.recover();
         } catch (reason) {
@@ -228,13 +310,17 @@ export class SessionRegistry implements AsyncDisposable {
         return session;
       });
     } catch (reason) {
-      // Any server may try again. If even this fails, the lease ends with this server.
+      // Any server may try again. If even this fails, the lease ends with this
+      // server.
       await lease?.release().catch(() => undefined);
       throw reason;
     }
   }
 
-  /** Opens a task in its conversation, and leaves the conversation when that fails. */
+  /**
+   * Opens a task in its conversation, and leaves the conversation when that
+   * fails.
+   */
   async #openInConversation(
     task: Task,
     open: (conversation: Conversation) => Promise<TaskSession>,
@@ -253,7 +339,10 @@ export class SessionRegistry implements AsyncDisposable {
     this.#conversations.close(task);
   }
 
-  /** Closes a session that failed. Nobody waits but the server when it closes, because the agent may take a while to end. */
+  /**
+   * Closes a session that failed. Nobody waits but the server when it closes,
+   * because the agent may take a while to end.
+   */
   #closeLater(session: TaskSession): void {
     const closing = session
       .close()
@@ -262,9 +351,21 @@ export class SessionRegistry implements AsyncDisposable {
     this.#closing.add(closing);
   }
 
-  #open(task: Task, executor: AgentExecutor, conversation: Conversation, lease: TaskLease | undefined): TaskSession {
+  #open(
+    task: Task,
+    executor: AgentExecutor,
+    conversation: Conversation,
+    lease: TaskLease | undefined,
+  ): TaskSession {
     const { store, now, messages, shared } = this.#options;
-    const log = new EventLog({ store, task, conversation, now, lease, feed: this.feed });
+    const log = new EventLog({
+      store,
+      task,
+      conversation,
+      now,
+      lease,
+      feed: this.feed,
+    });
     return new TaskSession({
       log,
       executor,
@@ -281,7 +382,12 @@ export class SessionRegistry implements AsyncDisposable {
       if (task.holders > 0 || this.#companion?.isBusy(taskId)) continue;
       const session = await task.opening.catch(() => undefined);
       // Meanwhile the task may have got a holder, or been closed.
-      if (!session?.idle || task.holders > 0 || this.#tasks.get(taskId) !== task) continue;
+      if (
+        !session?.idle ||
+        task.holders > 0 ||
+        this.#tasks.get(taskId) !== task
+      )
+        continue;
       this.#forget(taskId, session.task);
       await session.close();
     }

@@ -12,7 +12,11 @@ function unused(): never {
 describe("Takeover", () => {
   it("looks at once when a server gives its tasks up, also when it does so during a look", async () => {
     await using store = new MemoryTaskStore();
-    await using registry = new SessionRegistry({ store, createExecutor: unused, now: () => new Date() });
+    await using registry = new SessionRegistry({
+      store,
+      createExecutor: unused,
+      now: () => new Date(),
+    });
     const ending = new AbortController();
     const looks: PromiseWithResolvers<readonly string[]>[] = [];
     const begun: (() => void)[] = [];
@@ -47,7 +51,9 @@ describe("Takeover", () => {
         sleep: (_ms, signal) =>
           new Promise((_resolve, reject) => {
             if (signal.aborted) reject(signal.reason);
-            signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+            signal.addEventListener("abort", () => reject(signal.reason), {
+              once: true,
+            });
           }),
       },
       onError: unused,
@@ -75,9 +81,13 @@ describe("Takeover", () => {
   it("tries a task again at the next look when its log could not be read, also under a lease that it could not release", async () => {
     const { store, look, clock } = readingTasks();
     store.problem = new DevtoolError("the database is gone", Code.Unavailable);
-    await expect(look(["t1"])).rejects.toThrow("tasks of another server cannot be opened");
+    await expect(look(["t1"])).rejects.toThrow(
+      "tasks of another server cannot be opened",
+    );
     clock.time += 1_000;
-    await expect(look([])).rejects.toThrow("tasks of another server cannot be opened");
+    await expect(look([])).rejects.toThrow(
+      "tasks of another server cannot be opened",
+    );
     store.problem = undefined;
     clock.time += 2_000;
     await look([]);
@@ -100,26 +110,45 @@ describe("Takeover", () => {
 
   it("tries a task whose log is damaged once a minute", async () => {
     const { store, look, clock } = readingTasks();
-    store.problem = new DevtoolError("the log of the task is damaged", Code.DataLoss);
-    await expect(look(["t1"])).rejects.toThrow("tasks of another server cannot be opened");
+    store.problem = new DevtoolError(
+      "the log of the task is damaged",
+      Code.DataLoss,
+    );
+    await expect(look(["t1"])).rejects.toThrow(
+      "tasks of another server cannot be opened",
+    );
     await look(["t1"]);
     expect(store.reads).toBe(1);
     clock.time += 60_001;
-    await expect(look(["t1"])).rejects.toThrow("tasks of another server cannot be opened");
+    await expect(look(["t1"])).rejects.toThrow(
+      "tasks of another server cannot be opened",
+    );
     expect(store.reads).toBe(2);
   });
 });
 
-/** A takeover whose looks find the given tasks, in a store that cannot read them while it has a problem. */
+/**
+ * A takeover whose looks find the given tasks, in a store that cannot read them
+ * while it has a problem.
+ */
 function readingTasks() {
   const store = new FailingStore();
-  const registry = new SessionRegistry({ store, createExecutor: unused, now: () => new Date() });
+  const registry = new SessionRegistry({
+    store,
+    createExecutor: unused,
+    now: () => new Date(),
+  });
   const clock = { time: 0 };
   let found: readonly string[] = [];
   const takeover = new Takeover({
     registry,
     shared: {
-      leases: { create: unused, acquire: unused, giveUp: unused, orphaned: async () => found },
+      leases: {
+        create: unused,
+        acquire: unused,
+        giveUp: unused,
+        orphaned: async () => found,
+      },
       changes: { watch: unused, watchAll: unused, watchGivenUp: unused },
     },
     clock: { now: () => clock.time, sleep: unused },
@@ -137,7 +166,9 @@ class FailingStore extends MemoryTaskStore {
   reads = 0;
   problem: DevtoolError | undefined;
 
-  override async *readEvents(...of: Parameters<MemoryTaskStore["readEvents"]>): AsyncIterable<TaskEvent> {
+  override async *readEvents(
+    ...of: Parameters<MemoryTaskStore["readEvents"]>
+  ): AsyncIterable<TaskEvent> {
     this.reads++;
     if (this.problem) throw this.problem;
     yield* super.readEvents(...of);

@@ -3,15 +3,22 @@ import type { SharedTasks } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
 /**
- * The time in milliseconds after which tasks of an unreachable workspace, and those with a damaged log, are tried again. Other tasks that
- * cannot be opened are tried after ever longer times, up to this one.
+ * The time in milliseconds after which tasks of an unreachable workspace, and
+ * those with a damaged log, are tried again. Other tasks that cannot be opened
+ * are tried after ever longer times, up to this one.
  */
 const RETRY_MS = 60_000;
 
-/** The time in milliseconds between two searches for tasks that other servers left behind. */
+/**
+ * The time in milliseconds between two searches for tasks that other servers
+ * left behind.
+ */
 const LOOK_MS = 1000;
 
-/** The number of tasks that are opened at the same time: half of the connections, so that leases are renewed meanwhile. */
+/**
+ * The number of tasks that are opened at the same time: half of the
+ * connections, so that leases are renewed meanwhile.
+ */
 const AT_ONCE = 4;
 
 /** When a task is tried again. */
@@ -29,7 +36,9 @@ export interface TakeoverOptions {
   readonly clock: {
     /** Returns the time in milliseconds since 1970. */
     now(): number;
-    /** Resolves after a time in milliseconds. Rejects when the signal aborts. */
+    /**
+     * Resolves after a time in milliseconds. Rejects when the signal aborts.
+     */
     sleep(ms: number, signal: AbortSignal): Promise<void>;
   };
   readonly onError: (reason: unknown) => void;
@@ -40,14 +49,20 @@ export class Takeover {
   readonly #options: TakeoverOptions;
   /** The workspaces that this server could not reach, and when. */
   readonly #unreachable = new Map<string, number>();
-  /** The tasks that could not be opened. This server may still have their leases. */
+  /**
+   * The tasks that could not be opened. This server may still have their
+   * leases.
+   */
   readonly #failed = new Map<string, Retry>();
 
   constructor(options: TakeoverOptions) {
     this.#options = options;
   }
 
-  /** Takes over the tasks of servers that died or end, each second and when one says that it ends, until the signal aborts. */
+  /**
+   * Takes over the tasks of servers that died or end, each second and when one
+   * says that it ends, until the signal aborts.
+   */
   async watch(signal: AbortSignal): Promise<void> {
     const { shared, clock, onError } = this.#options;
     let early = new AbortController();
@@ -55,14 +70,19 @@ export class Takeover {
     while (!signal.aborted) {
       // A hint that arrives during a search begins the next one.
       early = new AbortController();
-      await this.run(signal).catch((reason: unknown) => signal.aborted || onError(reason));
-      await clock.sleep(LOOK_MS, AbortSignal.any([signal, early.signal])).catch(() => undefined);
+      await this.run(signal).catch(
+        (reason: unknown) => signal.aborted || onError(reason),
+      );
+      await clock
+        .sleep(LOOK_MS, AbortSignal.any([signal, early.signal]))
+        .catch(() => undefined);
     }
   }
 
   /**
-   * Opens the tasks that other servers left behind, so that each continues here or at another server that was faster. Rejects with
-   * the errors of those that could not be opened, after all others were.
+   * Opens the tasks that other servers left behind, so that each continues here
+   * or at another server that was faster. Rejects with the errors of those that
+   * could not be opened, after all others were.
    *
    * @param signal no further task is opened when it aborts
    */
@@ -71,29 +91,44 @@ export class Takeover {
     const failures: unknown[] = [];
     for (const [workspace, since] of this.#unreachable)
       if (clock.now() - since > RETRY_MS) this.#unreachable.delete(workspace);
-    const orphaned = await shared.leases.orphaned([...this.#unreachable.keys()]);
+    const orphaned = await shared.leases.orphaned([
+      ...this.#unreachable.keys(),
+    ]);
     const found = new Set([...orphaned, ...this.#failed.keys()]);
-    const waiting = [...found].filter((taskId) => (this.#failed.get(taskId)?.atMs ?? 0) <= clock.now());
+    const waiting = [...found].filter(
+      (taskId) => (this.#failed.get(taskId)?.atMs ?? 0) <= clock.now(),
+    );
     const openEach = async (): Promise<void> => {
-      for (let taskId = waiting.shift(); taskId !== undefined && !signal.aborted; taskId = waiting.shift()) {
+      for (
+        let taskId = waiting.shift();
+        taskId !== undefined && !signal.aborted;
+        taskId = waiting.shift()
+      ) {
         try {
           using own = await registry.own(taskId);
           this.#failed.delete(taskId);
           if (own) continue;
           const { workspacePath, problem } = await registry.reach.of(taskId);
-          // A workspace that this server cannot reach is reported once for a time.
+          // A workspace that this server cannot reach is reported once for a
+          // time.
           if (!problem || this.#unreachable.has(workspacePath)) continue;
           this.#unreachable.set(workspacePath, clock.now());
           failures.push(problem);
         } catch (reason) {
           const before = this.#failed.get(taskId)?.waitMs ?? LOOK_MS / 2;
-          const waitMs = isDataLoss(reason) ? RETRY_MS : Math.min(RETRY_MS, 2 * before);
+          const waitMs = isDataLoss(reason)
+            ? RETRY_MS
+            : Math.min(RETRY_MS, 2 * before);
           this.#failed.set(taskId, { waitMs, atMs: clock.now() + waitMs });
           failures.push(reason);
         }
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, openEach));
-    if (failures.length > 0) throw new AggregateError(failures, "tasks of another server cannot be opened");
+    if (failures.length > 0)
+      throw new AggregateError(
+        failures,
+        "tasks of another server cannot be opened",
+      );
   }
 }

@@ -9,7 +9,8 @@ describe("the feed of changes", () => {
   it("has for a slow reader the newest event of each task", async () => {
     const feed = new TaskFeed();
     using watch = feed.watch("ada");
-    for (let sequence = 1; sequence <= 10_000; sequence++) feed.note("ada", eventOf("one", sequence));
+    for (let sequence = 1; sequence <= 10_000; sequence++)
+      feed.note("ada", eventOf("one", sequence));
     feed.note("ada", eventOf("two", 1));
     const seen: string[] = [];
     for await (const {
@@ -67,5 +68,8 @@ describe("the feed of changes", () => {
 });
 
 function eventOf(taskId: string, sequence: number): ListedTask {
-  return { ...NO_LABEL, last: create(TaskEventSchema, { taskId, sequence: BigInt(sequence) }) };
+  return {
+    ...NO_LABEL,
+    last: create(TaskEventSchema, { taskId, sequence: BigInt(sequence) }),
+  };
 }

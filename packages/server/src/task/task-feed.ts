@@ -2,28 +2,38 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ListedTask } from "../store/task-store.ts";
 
 /**
- * The time in milliseconds that a watch waits after it has shown all changes. An agent that streams text
- * changes its task hundreds of times a second, and a list shows none of that.
+ * The time in milliseconds that a watch waits after it has shown all changes.
+ * An agent that streams text changes its task hundreds of times a second, and a
+ * list shows none of that.
  */
 const PAUSE_MS = 100;
 
-/** Passes the durable events of all open tasks to those who watch the tasks of a principal. */
+/**
+ * Passes the durable events of all open tasks to those who watch the tasks of a
+ * principal.
+ */
 export class TaskFeed {
   readonly #watches = new Map<string, Set<TaskWatch>>();
 
-  /** Starts to collect the changes of a principal's tasks, until the watch is disposed of. */
+  /**
+   * Starts to collect the changes of a principal's tasks, until the watch is
+   * disposed of.
+   */
   watch(principal: string): TaskWatch {
     const watches = this.#watches.get(principal) ?? new Set();
     this.#watches.set(principal, watches);
     const watch = new TaskWatch(() => {
       watches.delete(watch);
-      if (watches.size === 0 && this.#watches.get(principal) === watches) this.#watches.delete(principal);
+      if (watches.size === 0 && this.#watches.get(principal) === watches)
+        this.#watches.delete(principal);
     });
     watches.add(watch);
     return watch;
   }
 
-  /** Whether anybody watches. Without, a log need not know whose task it has. */
+  /**
+   * Whether anybody watches. Without, a log need not know whose task it has.
+   */
   get isWatched(): boolean {
     return this.#watches.size > 0;
   }
@@ -35,8 +45,9 @@ export class TaskFeed {
 }
 
 /**
- * The changes of a principal's tasks that were not read yet: of each task the newest event, so that
- * a slow reader keeps at most one event for each task in memory.
+ * The changes of a principal's tasks that were not read yet: of each task the
+ * newest event, so that a slow reader keeps at most one event for each task in
+ * memory.
  */
 export class TaskWatch implements Disposable {
   readonly #newest = new Map<string, ListedTask>();
@@ -55,7 +66,10 @@ export class TaskWatch implements Disposable {
     this.#wake();
   }
 
-  /** Yields the changes, each task with its newest event, until the signal aborts. */
+  /**
+   * Yields the changes, each task with its newest event, until the signal
+   * aborts.
+   */
   async *read(signal: AbortSignal): AsyncIterable<ListedTask> {
     while (!signal.aborted) {
       for (const [taskId, task] of this.#newest) {

@@ -1,4 +1,11 @@
-import type { ApprovalMode, Message, MessageDelivery, Summary, Task, TaskEvent } from "@devtool/schema";
+import type {
+  ApprovalMode,
+  Message,
+  MessageDelivery,
+  Summary,
+  Task,
+  TaskEvent,
+} from "@devtool/schema";
 import type { Summarized } from "../agent/agent.ts";
 
 /** A client's message to a task that exists. */
@@ -10,51 +17,73 @@ export interface Incoming {
   readonly delivery?: MessageDelivery | undefined;
   /** The name that the client gives itself. Default: none. */
   readonly clientLabel?: string | undefined;
-  /** The approval mode of the session once the agent takes the message. Default: as it is. */
+  /**
+   * The approval mode of the session once the agent takes the message. Default:
+   * as it is.
+   */
   readonly approvalMode?: ApprovalMode | undefined;
-  /** The entry of the inbox with which another server passed the message on. Default: it came to this server. */
+  /**
+   * The entry of the inbox with which another server passed the message on.
+   * Default: it came to this server.
+   */
   readonly entry?: bigint | undefined;
 }
 
-/** A task as requests see it, whether this server writes its log or another one does. */
+/**
+ * A task as requests see it, whether this server writes its log or another one
+ * does.
+ */
 export interface TaskHandle {
   /** The task as it is known here now. */
   readonly task: Task;
 
-  /** Whether the conversation has activated the development-tool extension. The last event of this task may be older. */
+  /**
+   * Whether the conversation has activated the development-tool extension. The
+   * last event of this task may be older.
+   */
   readonly extensionActive: boolean;
 
   /**
-   * Yields the durable events after a sequence, then each further event when it becomes durable. Does not
-   * end by itself: the caller leaves the loop or aborts. Throws the signal's reason when the signal aborts.
+   * Yields the durable events after a sequence, then each further event when it
+   * becomes durable. Does not end by itself: the caller leaves the loop or
+   * aborts. Throws the signal's reason when the signal aborts.
    */
   read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent>;
 
   /**
-   * Takes a client's message: an answer to open questions, or a prompt, which is queued while the task is
-   * working. Resolves with the sequence of the message's event when it is durable.
+   * Takes a client's message: an answer to open questions, or a prompt, which
+   * is queued while the task is working. Resolves with the sequence of the
+   * message's event when it is durable.
    *
-   * Throws a `DevtoolError` when the task cannot take the message. Nothing has changed then.
+   * Throws a `DevtoolError` when the task cannot take the message. Nothing has
+   * changed then.
    */
   accept(incoming: Incoming): Promise<bigint>;
 
-  /** Activates the extension in the conversation, with an event of its own because no message records it. */
+  /**
+   * Activates the extension in the conversation, with an event of its own
+   * because no message records it.
+   */
   activateExtension(): Promise<void>;
 
-  /** Removes a queued message. Throws a `DevtoolError` when no queued message has this id; nothing has changed then. */
+  /**
+   * Removes a queued message. Throws a `DevtoolError` when no queued message
+   * has this id; nothing has changed then.
+   */
   withdraw(messageId: string): Promise<void>;
 
   /**
-   * Gives the task another title, also if it has ended. Resolves when that is durable. Does nothing if the task has this
-   * title.
+   * Gives the task another title, also if it has ended. Resolves when that is
+   * durable. Does nothing if the task has this title.
    *
    * @param clientLabel what the client calls itself; empty for nothing
    */
   setTitle(title: string, clientLabel: string): Promise<void>;
 
   /**
-   * Cancels the task: aborts the agent, and marks open calls as CANCELLED. Resolves when that is durable.
-   * Throws `Code.FailedPrecondition` when the task has already ended.
+   * Cancels the task: aborts the agent, and marks open calls as CANCELLED.
+   * Resolves when that is durable. Throws `Code.FailedPrecondition` when the
+   * task has already ended.
    */
   cancel(): Promise<void>;
 
@@ -62,9 +91,13 @@ export interface TaskHandle {
   addNotice(text: string): Promise<void>;
 
   /**
-   * Replaces the older history of a task with a summary, as `AgentConversations.summarize` describes it.
+   * Replaces the older history of a task with a summary, as
+   * `AgentConversations.summarize` describes it.
    *
-   * @param make receives the task; its history begins with that of the tasks which it continues
+   * @param make receives the task; its history begins with that of the tasks
+   * which it continues
    */
-  summarize(make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined>;
+  summarize(
+    make: (task: Task) => Promise<Summarized>,
+  ): Promise<Summary | undefined>;
 }

@@ -1,6 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, TaskCreatedSchema, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import {
+  emptyTask,
+  TaskCreatedSchema,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
@@ -20,7 +25,9 @@ class SlowStore extends MemoryTaskStore {
     return resolve;
   }
 
-  override async append(...written: Parameters<MemoryTaskStore["append"]>): Promise<void> {
+  override async append(
+    ...written: Parameters<MemoryTaskStore["append"]>
+  ): Promise<void> {
     await this.#disk;
     return super.append(...written);
   }
@@ -46,7 +53,9 @@ describe("a session that records tool calls (R1)", () => {
     const seen: string[] = [];
     const store = new SlowStore();
     const goOn = store.holdUp();
-    const created = openSession(store, agent(seen)).create(create(TaskCreatedSchema));
+    const created = openSession(store, agent(seen)).create(
+      create(TaskCreatedSchema),
+    );
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(seen).toEqual(["scheduled"]);
     goOn();
@@ -60,17 +69,34 @@ describe("a session whose lease is lost before it opens", () => {
   it("starts no agent, and says where the task is", async () => {
     const seen: string[] = [];
     const lost = AbortSignal.abort(new Error("the lease of the task was lost"));
-    const lease = { fence: 1n, lost, isCurrent: async () => false, release: async () => undefined };
+    const lease = {
+      fence: 1n,
+      lost,
+      isCurrent: async () => false,
+      release: async () => undefined,
+    };
     const session = openSession(new SlowStore(), agent(seen), lease);
-    await expect(session.create(create(TaskCreatedSchema))).rejects.toThrow("has moved to another server");
+    await expect(session.create(create(TaskCreatedSchema))).rejects.toThrow(
+      "has moved to another server",
+    );
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(seen).toEqual([]);
   });
 });
 
-function openSession(store: SlowStore, executor: AgentExecutor, lease?: TaskLease): TaskSession {
+function openSession(
+  store: SlowStore,
+  executor: AgentExecutor,
+  lease?: TaskLease,
+): TaskSession {
   const task = { ...emptyTask(), id: "t1", contextId: "c1" };
-  const log = new EventLog({ store, task, conversation: new Conversation(), now: () => new Date(0), lease });
+  const log = new EventLog({
+    store,
+    task,
+    conversation: new Conversation(),
+    now: () => new Date(0),
+    lease,
+  });
   return new TaskSession({ log, executor, lease, earlier: async () => [] });
 }
 
@@ -78,7 +104,15 @@ function openSession(store: SlowStore, executor: AgentExecutor, lease?: TaskLeas
 function agent(seen: string[], begin = (): void => undefined): AgentExecutor {
   const update = (status: ToolCallStatus): AgentEvent => ({
     case: "toolCalls",
-    value: [{ call: create(ToolCallSchema, { toolCallId: "one", toolName: "act", status }) }],
+    value: [
+      {
+        call: create(ToolCallSchema, {
+          toolCallId: "one",
+          toolName: "act",
+          status,
+        }),
+      },
+    ],
   });
   return {
     modelFor: () => "",

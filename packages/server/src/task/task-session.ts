@@ -46,10 +46,15 @@ import { type Outcome, TurnRunner } from "./turn-runner.ts";
 
 /** Creates the error of requests that a server refuses because it closes. */
 export function stopping(): DevtoolError {
-  return new DevtoolError("the server stops", Code.Unavailable, { remedy: "try again when it runs" });
+  return new DevtoolError("the server stops", Code.Unavailable, {
+    remedy: "try again when it runs",
+  });
 }
 
-/** The reason of the signal that aborts an agent when the server closes. The task is left as a crash would leave it. */
+/**
+ * The reason of the signal that aborts an agent when the server closes. The
+ * task is left as a crash would leave it.
+ */
 const STOPPING = stopping();
 
 /** Dependencies of `TaskSession`. */
@@ -58,18 +63,28 @@ export interface TaskSessionOptions {
   readonly executor: AgentExecutor;
   /** Reads the messages of the tasks that a task continues. */
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
-  /** The lease under which the session writes. Default: none, because no other server can use the store. */
+  /**
+   * The lease under which the session writes. Default: none, because no other
+   * server can use the store.
+   */
   readonly lease?: TaskLease | undefined;
-  /** The conversations that agents keep themselves. Default: no other server works in them. */
+  /**
+   * The conversations that agents keep themselves. Default: no other server
+   * works in them.
+   */
   readonly sessions?: AgentSessions | undefined;
-  /** Refuses copies of messages that are recorded. Default: the caller of `accept` has checked that. */
+  /**
+   * Refuses copies of messages that are recorded. Default: the caller of
+   * `accept` has checked that.
+   */
   readonly messages?: RecordedMessages | undefined;
 }
 
 /**
  * One open task, and the only writer of its log.
  *
- * Runs the agent and records what it does, takes messages from clients, and cancels the task.
+ * Runs the agent and records what it does, takes messages from clients, and
+ * cancels the task.
  */
 export class TaskSession implements TaskHandle, AsyncDisposable {
   readonly log: EventLog;
@@ -84,22 +99,41 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Aborts when the server closes. */
   readonly #stopped = new AbortController();
 
-  constructor({ log, executor, earlier, lease, messages, sessions }: TaskSessionOptions) {
+  constructor({
+    log,
+    executor,
+    earlier,
+    lease,
+    messages,
+    sessions,
+  }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
     this.fence = lease?.fence ?? 0n;
-    const recorder = new TurnRecorder(log, executor.checkArguments ? "editable" : "fixed");
+    const recorder = new TurnRecorder(
+      log,
+      executor.checkArguments ? "editable" : "fixed",
+    );
     this.#recorder = recorder;
     this.#executor = executor;
     this.#earlier = earlier;
-    this.#runner = new TurnRunner({ log, recorder, executor, earlier, sessions, recordEnd: (end) => this.#end(end) });
+    this.#runner = new TurnRunner({
+      log,
+      recorder,
+      executor,
+      earlier,
+      sessions,
+      recordEnd: (end) => this.#end(end),
+    });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);
     // A signal that has aborted already calls no listener.
     if (lease?.lost.aborted) this.#lose();
   }
 
-  /** The task as its log has it now, including events that are not durable yet. */
+  /**
+   * The task as its log has it now, including events that are not durable yet.
+   */
   get task(): Task {
     return this.log.task;
   }
@@ -113,26 +147,41 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     return this.#stopped.signal.aborted;
   }
 
-  /** Returns whether the log may still be written. When another server has the task, ends all work here. */
+  /**
+   * Returns whether the log may still be written. When another server has the
+   * task, ends all work here.
+   */
   async isCurrent(): Promise<boolean> {
-    if (!this.log.failure && this.#lease && !(await this.#lease.isCurrent())) this.#lose();
+    if (!this.log.failure && this.#lease && !(await this.#lease.isCurrent()))
+      this.#lose();
     return this.log.failure === undefined;
   }
 
-  /** Whether the session can be closed: the agent does not run, and the log has no readers. */
+  /**
+   * Whether the session can be closed: the agent does not run, and the log has
+   * no readers.
+   */
   get idle(): boolean {
     return !this.#runner.isRunning && this.log.idle;
   }
 
   /**
-   * Appends the first event of a new task and starts the agent. Resolves when the event is durable.
+   * Appends the first event of a new task and starts the agent. Resolves when
+   * the event is durable.
    *
-   * @param approvalMode the approval mode to which the task changes its session; undefined for none
+   * @param approvalMode the approval mode to which the task changes its
+   * session; undefined for none
    */
-  async create(created: TaskCreated, approvalMode?: ApprovalMode): Promise<void> {
+  async create(
+    created: TaskCreated,
+    approvalMode?: ApprovalMode,
+  ): Promise<void> {
     const payload = { case: "created", value: created } as const;
-    const committed = this.log.append([{ state: TaskState.SUBMITTED, payload, approvalMode }]);
-    // The store refuses the task when another server has created one for a copy of the message. Then no agent must start here.
+    const committed = this.log.append([
+      { state: TaskState.SUBMITTED, payload, approvalMode },
+    ]);
+    // The store refuses the task when another server has created one for a copy
+    // of the message. Then no agent must start here.
     if (this.#lease) await committed;
     this.#runner.start();
     await committed;
@@ -144,23 +193,55 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   async accept(incoming: Incoming): Promise<bigint> {
     const take = async (): Promise<bigint> => {
-      // The calls may be answered while the arguments are checked. `#take` finds that out.
-      if (incoming.message.parts.some(({ modifiedArguments }) => modifiedArguments !== undefined))
-        await checkArguments(this.task, incoming.message, this.#executor, this.#stopped.signal);
+      // The calls may be answered while the arguments are checked. `#take`
+      // finds that out.
+      if (
+        incoming.message.parts.some(
+          ({ modifiedArguments }) => modifiedArguments !== undefined,
+        )
+      )
+        await checkArguments(
+          this.task,
+          incoming.message,
+          this.#executor,
+          this.#stopped.signal,
+        );
       return this.#take(incoming);
     };
     if (!this.#messages) return take();
-    return this.#messages.takeOnce(this.task.principal, incoming.message.messageId, take);
+    return this.#messages.takeOnce(
+      this.task.principal,
+      incoming.message.messageId,
+      take,
+    );
   }
 
   async #take(incoming: Incoming): Promise<bigint> {
-    const { message, delivery, activateExtension, clientLabel, approvalMode, entry } = incoming;
+    const {
+      message,
+      delivery,
+      activateExtension,
+      clientLabel,
+      approvalMode,
+      entry,
+    } = incoming;
     if (this.isStopping) throw this.log.failure ?? stopping();
-    const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));
-    const mayBeSteered = this.#executor.takesSteering === true && !hasOwnTurn(this.task);
-    const steers = delivery === MessageDelivery.STEER && mayBeSteered && !message.turnSettings;
+    const answered = callEntries(
+      this.task,
+      answeredCalls(this.task, message, clientLabel),
+    );
+    const mayBeSteered =
+      this.#executor.takesSteering === true && !hasOwnTurn(this.task);
+    const steers =
+      delivery === MessageDelivery.STEER &&
+      mayBeSteered &&
+      !message.turnSettings;
     const queued = mustWait(this.task, message)
-      ? queuedEntry(this.task, { message, approvalMode }, steers ? MessageDelivery.STEER : MessageDelivery.QUEUE)
+      ? queuedEntry(
+          this.task,
+          { message, approvalMode },
+          steers ? MessageDelivery.STEER : MessageDelivery.QUEUE,
+        )
       : undefined;
     if (activateExtension) this.log.conversation.activateExtension();
     const sequence = this.#recorder.nextSequence;
@@ -169,11 +250,19 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       await this.#recorder.append([queued], answer);
       return sequence;
     }
-    const opening: LogEntry = { state: TaskState.WORKING, payload: { case: "message", value: message } };
-    const entries: LogEntry[] = [{ ...opening, approvalMode: changedMode(this.task, approvalMode) }, ...answered];
-    // The agent starts before the message is durable. Its events follow the message in the log, so none is durable earlier.
+    const opening: LogEntry = {
+      state: TaskState.WORKING,
+      payload: { case: "message", value: message },
+    };
+    const entries: LogEntry[] = [
+      { ...opening, approvalMode: changedMode(this.task, approvalMode) },
+      ...answered,
+    ];
+    // The agent starts before the message is durable. Its events follow the
+    // message in the log, so none is durable earlier.
     const committed = this.#recorder.appendWithState(entries, answer);
-    for (const confirmation of confirmationsOf(message)) this.#runner.answer(confirmation);
+    for (const confirmation of confirmationsOf(message))
+      this.#runner.answer(confirmation);
     if (!this.#runner.isRunning) this.#runner.start();
     await committed;
     return sequence;
@@ -186,61 +275,104 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   async withdraw(messageId: string, entry?: bigint): Promise<void> {
-    await this.#recorder.append([withdrawnEntry(this.task, messageId)], this.#answerTo(entry));
+    await this.#recorder.append(
+      [withdrawnEntry(this.task, messageId)],
+      this.#answerTo(entry),
+    );
   }
 
-  async setTitle(title: string, clientLabel: string, entry?: bigint): Promise<void> {
+  async setTitle(
+    title: string,
+    clientLabel: string,
+    entry?: bigint,
+  ): Promise<void> {
     if (this.task.title === title) return;
-    const value = create(TaskRenamedSchema, { title, principal: this.task.principal, clientLabel });
-    await this.#recorder.append([{ payload: { case: "renamed", value } }], this.#answerTo(entry));
+    const value = create(TaskRenamedSchema, {
+      title,
+      principal: this.task.principal,
+      clientLabel,
+    });
+    await this.#recorder.append(
+      [{ payload: { case: "renamed", value } }],
+      this.#answerTo(entry),
+    );
   }
 
   async cancel(): Promise<void> {
     assertNotEnded(this.task);
-    if (!this.#runner.isRunning) return this.#end({ case: "aborted", reason: CANCELED });
+    if (!this.#runner.isRunning)
+      return this.#end({ case: "aborted", reason: CANCELED });
     await this.#runner.abort(CANCELED);
   }
 
   async addNotice(text: string, entry?: bigint): Promise<void> {
-    const notice: LogEntry = { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
+    const notice: LogEntry = {
+      payload: { case: "notice", value: create(NoticeSchema, { text }) },
+    };
     await this.#recorder.append([notice], this.#answerTo(entry));
   }
 
-  /** Returns the answer that the next append gives to an entry of the inbox; undefined for a request of a client. */
+  /**
+   * Returns the answer that the next append gives to an entry of the inbox;
+   * undefined for a request of a client.
+   */
   #answerTo(entry: bigint | undefined): InboxAnswer | undefined {
-    return entry === undefined ? undefined : { entry, sequence: this.#recorder.nextSequence };
+    return entry === undefined
+      ? undefined
+      : { entry, sequence: this.#recorder.nextSequence };
   }
 
-  async summarize(make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined> {
+  async summarize(
+    make: (task: Task) => Promise<Summarized>,
+  ): Promise<Summary | undefined> {
     this.#assertNotRunning();
     const { sequence } = this.task;
     const earlier = await this.#earlier(this.task);
-    const { summary, usage } = await make({ ...this.task, history: [...earlier, ...this.task.history] });
+    const { summary, usage } = await make({
+      ...this.task,
+      history: [...earlier, ...this.task.history],
+    });
     this.#assertNotRunning();
     const fits = this.task.sequence === sequence ? summary : undefined;
-    const used: LogEntry[] = usage ? [{ payload: { case: "usage", value: usage } }] : [];
-    await this.#recorder.append([...used, ...(fits ? [{ payload: { case: "summary", value: fits } as const }] : [])]);
+    const used: LogEntry[] = usage
+      ? [{ payload: { case: "usage", value: usage } }]
+      : [];
+    await this.#recorder.append([
+      ...used,
+      ...(fits ? [{ payload: { case: "summary", value: fits } as const }] : []),
+    ]);
     return fits;
   }
 
   #assertNotRunning(): void {
     if (!this.#runner.isRunning) return;
-    throw new DevtoolError(`task ${JSON.stringify(this.task.id)} is working`, Code.FailedPrecondition, {
-      remedy: "wait for it or cancel it",
-    });
+    throw new DevtoolError(
+      `task ${JSON.stringify(this.task.id)} is working`,
+      Code.FailedPrecondition,
+      {
+        remedy: "wait for it or cancel it",
+      },
+    );
   }
 
-  /** Continues a task that a stop of the server interrupted (R1). Must be called once, before anything else. */
+  /**
+   * Continues a task that a stop of the server interrupted (R1). Must be called
+   * once, before anything else.
+   */
   async recover(): Promise<void> {
     const recovery = recoverTask(this.task);
     this.#runner.isRestarted = this.task.state !== TaskState.SUBMITTED;
     if (recovery.case === "interrupt") await this.log.append(recovery.entries);
     if (recovery.case === "resume") return this.#runner.start();
     const [next] = this.task.queuedMessages;
-    if (next && awaitedToolCalls(this.task).length === 0) await this.#continueWith(next, [cutTurnNotice()]);
+    if (next && awaitedToolCalls(this.task).length === 0)
+      await this.#continueWith(next, [cutTurnNotice()]);
   }
 
-  /** Stops the agent because the server closes. The task is left as after a restart, and refuses messages. */
+  /**
+   * Stops the agent because the server closes. The task is left as after a
+   * restart, and refuses messages.
+   */
   async stop(): Promise<void> {
     this.#stopped.abort(STOPPING);
     await this.#runner.abort(STOPPING);
@@ -253,27 +385,41 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     await this.#lease?.release().catch(() => undefined);
   }
 
-  /** Stops the agent and closes the session. The lease ends with the server, so that others find work that is left. */
+  /**
+   * Stops the agent and closes the session. The lease ends with the server, so
+   * that others find work that is left.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
     await this.#runner[Symbol.asyncDispose]();
     this.#lease?.lost.removeEventListener("abort", this.#lose);
   }
 
-  /** Ends all work at once and records nothing: another server may write the log now. */
+  /**
+   * Ends all work at once and records nothing: another server may write the log
+   * now.
+   */
   readonly #lose = (): void => this.log.lose();
 
-  /** Records the end of a turn, and starts the next turn when a message is queued. */
+  /**
+   * Records the end of a turn, and starts the next turn when a message is
+   * queued.
+   */
   async #end(outcome: Outcome): Promise<void> {
     if (outcome.case === "aborted" && outcome.reason === STOPPING) {
-      // The server closes. The task is left as a restart of the server would find it.
+      // The server closes. The task is left as a restart of the server would
+      // find it.
       await this.#recorder.append([]);
       const recovery = recoverTask(this.task);
-      if (recovery.case === "interrupt") await this.#recorder.append(recovery.entries);
+      if (recovery.case === "interrupt")
+        await this.#recorder.append(recovery.entries);
       return;
     }
-    const entry = outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
-    const open = isTerminal(entry.state ?? TaskState.UNSPECIFIED) ? openToolCalls(this.task) : [];
+    const entry =
+      outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
+    const open = isTerminal(entry.state ?? TaskState.UNSPECIFIED)
+      ? openToolCalls(this.task)
+      : [];
     const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
       call: { ...call, status: ToolCallStatus.CANCELLED },
     }));
@@ -282,13 +428,22 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     if (!next || !continuesWithQueue(this.task, entry.state))
       return this.#recorder.append([...ended, withUntaken(entry, this.task)]);
     const before = [...ended, ...endTextEntries(entry)];
-    // The message waits for the next start of the server, and the task stays `working`.
-    return this.isStopping ? this.#recorder.append(before) : this.#continueWith(next, before);
+    // The message waits for the next start of the server, and the task stays
+    // `working`.
+    return this.isStopping
+      ? this.#recorder.append(before)
+      : this.#continueWith(next, before);
   }
 
   /** Starts the next turn with a queued message. The task stays `working`. */
-  async #continueWith(next: QueuedMessage, before: readonly LogEntry[]): Promise<void> {
-    const recorded = this.#recorder.append([...before, takenEntry(this.task, next)]);
+  async #continueWith(
+    next: QueuedMessage,
+    before: readonly LogEntry[],
+  ): Promise<void> {
+    const recorded = this.#recorder.append([
+      ...before,
+      takenEntry(this.task, next),
+    ]);
     this.#runner.start();
     await recorded;
   }

@@ -1,39 +1,82 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { MessageSchema, Role, StateChangeSchema, type Task, TaskState, TextContentSchema } from "@devtool/schema";
+import {
+  MessageSchema,
+  Role,
+  StateChangeSchema,
+  type Task,
+  TaskState,
+  TextContentSchema,
+} from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
 
-/** The reason of the signal that aborts an agent when a client cancels its task. */
-export const CANCELED: DevtoolError = new DevtoolError("the task was canceled", Code.Canceled);
+/**
+ * The reason of the signal that aborts an agent when a client cancels its task.
+ */
+export const CANCELED: DevtoolError = new DevtoolError(
+  "the task was canceled",
+  Code.Canceled,
+);
 
 /** An event with which an agent ends its turn. */
 export type Ending = Extract<AgentEvent, { case: "end" | "reply" }>;
 
-/** Creates the entry for the end of a turn that the agent declared. The text of a failure is recorded as an error. */
+/**
+ * Creates the entry for the end of a turn that the agent declared. The text of
+ * a failure is recorded as an error.
+ */
 export function endEntry(ending: Ending, { id, sequence }: Task): LogEntry {
   if (ending.case === "reply") {
     const parts = [...ending.value];
-    const value = create(MessageSchema, { messageId: `${id}:${sequence + 1n}`, role: Role.AGENT, parts });
+    const value = create(MessageSchema, {
+      messageId: `${id}:${sequence + 1n}`,
+      role: Role.AGENT,
+      parts,
+    });
     return { state: TaskState.COMPLETED, payload: { case: "reply", value } };
   }
   const { state, text } = ending.value;
-  return stateEntry(state, state === TaskState.FAILED ? { error: text } : { text });
+  return stateEntry(
+    state,
+    state === TaskState.FAILED ? { error: text } : { text },
+  );
 }
 
-/** Creates the entry with the text of a turn's end, for a task that continues with a queued message; none without a text. */
+/**
+ * Creates the entry with the text of a turn's end, for a task that continues
+ * with a queued message; none without a text.
+ */
 export function endTextEntries({ payload }: LogEntry): LogEntry[] {
   if (payload.case !== "stateChange" || payload.value.text === "") return [];
-  return [{ payload: { case: "text", value: create(TextContentSchema, { text: payload.value.text }) } }];
+  return [
+    {
+      payload: {
+        case: "text",
+        value: create(TextContentSchema, { text: payload.value.text }),
+      },
+    },
+  ];
 }
 
-/** Creates the entry for the end of a turn that was aborted or failed, by the reason. */
+/**
+ * Creates the entry for the end of a turn that was aborted or failed, by the
+ * reason.
+ */
 export function abortedEntry(reason: unknown): LogEntry {
   if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
-  return stateEntry(TaskState.FAILED, { error: DevtoolError.from(reason).message });
+  return stateEntry(TaskState.FAILED, {
+    error: DevtoolError.from(reason).message,
+  });
 }
 
 /** Creates the entry of a change to another state. */
-export function stateEntry(state: TaskState, change: MessageInitShape<typeof StateChangeSchema> = {}): LogEntry {
-  return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
+export function stateEntry(
+  state: TaskState,
+  change: MessageInitShape<typeof StateChangeSchema> = {},
+): LogEntry {
+  return {
+    state,
+    payload: { case: "stateChange", value: create(StateChangeSchema, change) },
+  };
 }

@@ -16,13 +16,18 @@ import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { type Ending, stateEntry } from "./turn-entries.ts";
 
-/** The maximum number of events that wait to be recorded. Beyond it, the agent pauses. */
+/**
+ * The maximum number of events that wait to be recorded. Beyond it, the agent
+ * pauses.
+ */
 const MAX_WAITING = 1024;
 
 /**
- * Records what happens in a task in its log, with the name of the model that answers.
+ * Records what happens in a task in its log, with the name of the model that
+ * answers.
  *
- * Collects the agent's events of one turn of the event loop, and appends them together.
+ * Collects the agent's events of one turn of the event loop, and appends them
+ * together.
  */
 export class TurnRecorder {
   /** The name of the model that answers, as it was when the run began. */
@@ -34,42 +39,64 @@ export class TurnRecorder {
 
   readonly #arguments: "editable" | "fixed";
 
-  /** `args`: whether the agent takes arguments that the user wrote in place of its own. */
+  /**
+   * `args`: whether the agent takes arguments that the user wrote in place of
+   * its own.
+   */
   constructor(log: EventLog, args: "editable" | "fixed") {
     this.#log = log;
     this.#arguments = args;
   }
 
-  /** The sequence of the next entry, after the events that are not appended yet. */
+  /**
+   * The sequence of the next entry, after the events that are not appended yet.
+   */
   get nextSequence(): bigint {
     return this.#log.task.sequence + BigInt(this.#waiting.length) + 1n;
   }
 
-  /** Appends the waiting events and then some entries, with the name of the model that answers (STREAM-1). */
-  async append(entries: readonly LogEntry[], answer?: InboxAnswer): Promise<void> {
+  /**
+   * Appends the waiting events and then some entries, with the name of the
+   * model that answers (STREAM-1).
+   */
+  async append(
+    entries: readonly LogEntry[],
+    answer?: InboxAnswer,
+  ): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    const all = [...this.#waiting, ...entries.map((entry) => ({ ...entry, model: this.model }))];
+    const all = [
+      ...this.#waiting,
+      ...entries.map((entry) => ({ ...entry, model: this.model })),
+    ];
     this.#waiting = [];
     if (all.length > 0) await this.#log.append(all, answer);
   }
 
   /** Appends entries, and the change of state when they imply another one. */
-  async appendWithState(entries: readonly LogEntry[], answer?: InboxAnswer): Promise<void> {
+  async appendWithState(
+    entries: readonly LogEntry[],
+    answer?: InboxAnswer,
+  ): Promise<void> {
     const appended = entries.length > 0 ? [this.append(entries, answer)] : [];
     const { task } = this.#log;
     const state = deriveState(task);
     if (state !== task.state) {
-      // While a task waits for its user, its state lists the calls that ask (TOOL-2).
-      const change = state === TaskState.INPUT_REQUIRED ? { openCalls: awaitedToolCalls(task) } : {};
+      // While a task waits for its user, its state lists the calls that ask
+      // (TOOL-2).
+      const change =
+        state === TaskState.INPUT_REQUIRED
+          ? { openCalls: awaitedToolCalls(task) }
+          : {};
       appended.push(this.append([stateEntry(state, change)]));
     }
     await Promise.all(appended);
   }
 
   /**
-   * Records an event of the agent. Returns a promise when the agent must wait for it: until a call that
-   * executes is durable, or while too many events wait. Other events become durable a moment later.
+   * Records an event of the agent. Returns a promise when the agent must wait
+   * for it: until a call that executes is durable, or while too many events
+   * wait. Other events become durable a moment later.
    */
   record(event: Exclude<AgentEvent, Ending>): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#recordCalls(event.value);
@@ -78,39 +105,71 @@ export class TurnRecorder {
       return this.append([{ payload: { case: undefined } }]);
     }
     this.#waiting.push({ payload: payloadOf(event), model: this.model });
-    // The agent's next request depends on a summary, which must be in the task before that.
-    const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.#log.failure;
+    // The agent's next request depends on a summary, which must be in the task
+    // before that.
+    const held =
+      event.case === "summary" ||
+      this.#waiting.length >= MAX_WAITING ||
+      this.#log.failure;
     if (held) return this.append([]);
-    this.#flushing ??= setImmediate(() => this.append([]).catch(() => undefined));
+    this.#flushing ??= setImmediate(() =>
+      this.append([]).catch(() => undefined),
+    );
     return undefined;
   }
 
-  /** Records tool calls. A call may run only when its EXECUTING is durable. Store failures surface on the next append. */
+  /**
+   * Records tool calls. A call may run only when its EXECUTING is durable.
+   * Store failures surface on the next append.
+   */
   #recordCalls(updates: readonly CallUpdate[]): Promise<void> | undefined {
     const { task } = this.#log;
     const offered = updates.map((update) => {
-      const { call, detail = findToolCallDetail(task, call.toolCallId) } = update;
+      const { call, detail = findToolCallDetail(task, call.toolCallId) } =
+        update;
       const isQuestion = detail !== undefined && detail.parentToolCallId !== "";
-      // A call that asks says whether the user may write other arguments (TOOL-12).
-      if (this.#arguments === "fixed" || isQuestion || !isAwaitingApproval(call)) return update;
-      return { call, detail: changedDetail(detail, { argumentsEditable: true }) };
+      // A call that asks says whether the user may write other arguments
+      // (TOOL-12).
+      if (
+        this.#arguments === "fixed" ||
+        isQuestion ||
+        !isAwaitingApproval(call)
+      )
+        return update;
+      return {
+        call,
+        detail: changedDetail(detail, { argumentsEditable: true }),
+      };
     });
     const recorded = this.appendWithState(callEntries(task, offered));
-    if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) return recorded;
+    if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING))
+      return recorded;
     recorded.catch(() => undefined);
     return undefined;
   }
 }
 
-type Recorded = Exclude<AgentEvent, Ending | { readonly case: "toolCalls" | "session" }>;
+type Recorded = Exclude<
+  AgentEvent,
+  Ending | { readonly case: "toolCalls" | "session" }
+>;
 
-/** Returns an event as the log has it. A notice may hold words of others, and looks like the server's own. */
+/**
+ * Returns an event as the log has it. A notice may hold words of others, and
+ * looks like the server's own.
+ */
 function payloadOf(event: Recorded): LogEntry["payload"] {
   switch (event.case) {
     case "text":
-      return { case: event.case, value: create(TextContentSchema, { text: event.value }) };
+      return {
+        case: event.case,
+        value: create(TextContentSchema, { text: event.value }),
+      };
     case "notice":
-      return { case: event.case, value: { ...event.value, text: visibleText(event.value.text) } };
+      return {
+        case: event.case,
+        value: { ...event.value, text: visibleText(event.value.text) },
+      };
     default:
       return event;
   }

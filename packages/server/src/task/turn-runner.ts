@@ -1,5 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type Message, MessageDelivery, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
+import {
+  type Message,
+  MessageDelivery,
+  type Task,
+  TaskState,
+  type ToolCallConfirmation,
+} from "@devtool/schema";
 import type { AgentExecutor, Turn } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
 import { isPrompt, turnNews } from "../agent/turn-news.ts";
@@ -10,10 +16,16 @@ import { hasOwnTurn, takenEntry } from "./message-queue.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
 
-/** The time in milliseconds between attempts to begin a turn while another server works in the conversation. */
+/**
+ * The time in milliseconds between attempts to begin a turn while another
+ * server works in the conversation.
+ */
 const RETRY_MS = 500;
 
-/** How a turn of the agent ended: by itself, or because it was aborted or failed. */
+/**
+ * How a turn of the agent ended: by itself, or because it was aborted or
+ * failed.
+ */
 export type Outcome =
   | { readonly case: "ended"; readonly entry: LogEntry }
   | { readonly case: "aborted"; readonly reason: unknown };
@@ -25,7 +37,10 @@ export interface TurnRunnerOptions {
   readonly executor: AgentExecutor;
   /** Reads the messages of the tasks that a task continues. */
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
-  /** The conversations that agents keep themselves. Default: no other server works in them. */
+  /**
+   * The conversations that agents keep themselves. Default: no other server
+   * works in them.
+   */
   readonly sessions?: AgentSessions | undefined;
   /** Records how a turn ended. It may start the next turn. */
   readonly recordEnd: (outcome: Outcome) => Promise<void>;
@@ -39,9 +54,14 @@ interface Run {
   readonly ended: Promise<void>;
 }
 
-/** Runs the agent of an open task, one turn at a time, and records what it does. */
+/**
+ * Runs the agent of an open task, one turn at a time, and records what it does.
+ */
 export class TurnRunner implements AsyncDisposable {
-  /** Whether an earlier executor worked on the task, and this one has not run yet. */
+  /**
+   * Whether an earlier executor worked on the task, and this one has not run
+   * yet.
+   */
   isRestarted = false;
   readonly #options: TurnRunnerOptions;
   readonly #confirmations = new Confirmations();
@@ -54,31 +74,44 @@ export class TurnRunner implements AsyncDisposable {
     options.log.failed.addEventListener("abort", this.#fail, { once: true });
   }
 
-  /** Whether the agent runs. False as soon as it has ended, before the end of its turn is recorded. */
+  /**
+   * Whether the agent runs. False as soon as it has ended, before the end of
+   * its turn is recorded.
+   */
   get isRunning(): boolean {
     return this.#run !== undefined;
   }
 
-  /** Starts a turn. Does nothing when the log has failed. No other turn may run. */
+  /**
+   * Starts a turn. Does nothing when the log has failed. No other turn may run.
+   */
   start(): void {
     if (this.#options.log.failure) return;
     const controller = new AbortController();
     this.#run = { controller, ended: this.#execute(controller.signal) };
   }
 
-  /** Gives the agent an answer that is in the log. Ignores an answer that the agent does not wait for. */
+  /**
+   * Gives the agent an answer that is in the log. Ignores an answer that the
+   * agent does not wait for.
+   */
   answer(confirmation: ToolCallConfirmation): void {
     this.#confirmations.answer(confirmation);
   }
 
-  /** Aborts the turn that runs, if one does. Resolves when its end is recorded. */
+  /**
+   * Aborts the turn that runs, if one does. Resolves when its end is recorded.
+   */
   async abort(reason: Error): Promise<void> {
     const run = this.#run;
     run?.controller.abort(reason);
     await run?.ended;
   }
 
-  /** Waits for the end of the turn that runs, if one does, and closes the executor. */
+  /**
+   * Waits for the end of the turn that runs, if one does, and closes the
+   * executor.
+   */
   [Symbol.asyncDispose](): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -89,7 +122,10 @@ export class TurnRunner implements AsyncDisposable {
     await this.#options.executor[Symbol.asyncDispose]?.();
   }
 
-  /** Ends the agent at once: what it does cannot be recorded any more, and another server may do it as well. */
+  /**
+   * Ends the agent at once: what it does cannot be recorded any more, and
+   * another server may do it as well.
+   */
   readonly #fail = (): void => {
     this.#run?.controller.abort(this.#options.log.failure);
     // Whoever closes the session has the error.
@@ -101,14 +137,21 @@ export class TurnRunner implements AsyncDisposable {
       (entry): Outcome => ({ case: "ended", entry }),
       (reason: unknown): Outcome => ({ case: "aborted", reason }),
     );
-    // Reset before the end is recorded, so that a message after it starts a run of its own.
+    // Reset before the end is recorded, so that a message after it starts a run
+    // of its own.
     this.#run = undefined;
-    // A log that failed rejects appends. The registry opens the session again, and that recovers the task.
+    // A log that failed rejects appends. The registry opens the session again,
+    // and that recovers the task.
     if (this.#options.log.failure) return;
-    // An agent may have ended and still be closing its resources. A cancellation counts until that is done.
-    const isAborted = signal.aborted && (outcome.case === "aborted" || signal.reason === CANCELED);
+    // An agent may have ended and still be closing its resources. A
+    // cancellation counts until that is done.
+    const isAborted =
+      signal.aborted &&
+      (outcome.case === "aborted" || signal.reason === CANCELED);
     await this.#options
-      .recordEnd(isAborted ? { case: "aborted", reason: signal.reason } : outcome)
+      .recordEnd(
+        isAborted ? { case: "aborted", reason: signal.reason } : outcome,
+      )
       .catch(() => undefined);
   }
 
@@ -116,9 +159,12 @@ export class TurnRunner implements AsyncDisposable {
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
     const { log, recorder, executor, earlier, sessions } = this.#options;
     await using session =
-      sessions && executor.keepsSession ? await beginSessionTurn(this.#options, sessions, signal) : undefined;
+      sessions && executor.keepsSession
+        ? await beginSessionTurn(this.#options, sessions, signal)
+        : undefined;
     recorder.model = (await executor.modelFor?.(log.task)) ?? "";
-    // The agent starts before this is durable. Its events follow in the log. Store failures surface on the next append.
+    // The agent starts before this is durable. Its events follow in the log.
+    // Store failures surface on the next append.
     recorder.appendWithState([]).catch(() => undefined);
     const messagesBefore = await earlier(log.task);
     const confirmations = this.#confirmations;
@@ -135,17 +181,24 @@ export class TurnRunner implements AsyncDisposable {
       call: (call, callSignal) => replay.call(call, callSignal),
       confirmations,
       takeSteering: () => {
-        const messages = log.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
+        const messages = log.task.queuedMessages.filter(
+          ({ delivery }) => delivery === MessageDelivery.STEER,
+        );
         if (messages.length === 0 || hasOwnTurn(log.task)) return;
-        // The messages are in the history when this returns. Store failures surface on the next append.
-        recorder.append(messages.map((each) => takenEntry(log.task, each))).catch(() => undefined);
+        // The messages are in the history when this returns. Store failures
+        // surface on the next append.
+        recorder
+          .append(messages.map((each) => takenEntry(log.task, each)))
+          .catch(() => undefined);
       },
       sessionFence: session?.fence ?? 0n,
     };
     this.isRestarted = false;
     for await (const event of executor.execute(turn, signal)) {
-      if (event.case === "end" || event.case === "reply") return endEntry(event, log.task);
-      // Before the event: whoever has the next turn finds this session, also when this server dies now.
+      if (event.case === "end" || event.case === "reply")
+        return endEntry(event, log.task);
+      // Before the event: whoever has the next turn finds this session, also
+      // when this server dies now.
       if (event.case === "session") await session?.record(event.value);
       const held = recorder.record(event);
       if (held) await held;
@@ -155,9 +208,11 @@ export class TurnRunner implements AsyncDisposable {
 }
 
 /**
- * Waits until no other server works in the conversation of a task, and begins a turn there.
+ * Waits until no other server works in the conversation of a task, and begins a
+ * turn there.
  *
- * The task then has the id of the agent's session that the last turn used, whichever server had it.
+ * The task then has the id of the agent's session that the last turn used,
+ * whichever server had it.
  */
 async function beginSessionTurn(
   { log, recorder }: TurnRunnerOptions,
@@ -167,13 +222,19 @@ async function beginSessionTurn(
   for (;;) {
     const turn = await sessions.begin(log.task);
     if (!turn) {
-      await delay(RETRY_MS, undefined, { signal }).catch(() => signal.throwIfAborted());
+      await delay(RETRY_MS, undefined, { signal }).catch(() =>
+        signal.throwIfAborted(),
+      );
       continue;
     }
-    log.conversation.agentSessionId = turn.agentSessionId || log.conversation.agentSessionId;
-    // The first event with the id puts it into the task. Store failures surface on the next append.
+    log.conversation.agentSessionId =
+      turn.agentSessionId || log.conversation.agentSessionId;
+    // The first event with the id puts it into the task. Store failures surface
+    // on the next append.
     if (log.task.agentSessionId !== log.conversation.agentSessionId)
-      recorder.append([{ payload: { case: undefined } }]).catch(() => undefined);
+      recorder
+        .append([{ payload: { case: undefined } }])
+        .catch(() => undefined);
     return turn;
   }
 }

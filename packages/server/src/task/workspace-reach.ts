@@ -8,13 +8,22 @@ export interface ReachedWorkspace {
   readonly problem: DevtoolError | undefined;
 }
 
-/** The workspaces in which this server can work: another server of the same store may have begun a task where only it can. */
+/**
+ * The workspaces in which this server can work: another server of the same
+ * store may have begun a task where only it can.
+ */
 export class WorkspaceReach {
   readonly #store: TaskStore;
   readonly #assertReachable: ((workspacePath: string) => void) | undefined;
 
-  /** `assertReachable` throws for a workspace in which this server cannot work; without it, the server can work in all. */
-  constructor(store: TaskStore, assertReachable: ((workspacePath: string) => void) | undefined) {
+  /**
+   * `assertReachable` throws for a workspace in which this server cannot work;
+   * without it, the server can work in all.
+   */
+  constructor(
+    store: TaskStore,
+    assertReachable: ((workspacePath: string) => void) | undefined,
+  ) {
     this.#store = store;
     this.#assertReachable = assertReachable;
   }
@@ -22,13 +31,17 @@ export class WorkspaceReach {
   /** Returns the workspace of a task that may be open at another server. */
   async of(taskId: string): Promise<ReachedWorkspace> {
     for await (const { payload } of this.#store.readEvents(taskId, 0n)) {
-      const workspacePath = (payload.case === "created" && payload.value.settings?.workspacePath) || "";
+      const workspacePath =
+        (payload.case === "created" && payload.value.settings?.workspacePath) ||
+        "";
       return { workspacePath, problem: this.problemOf(workspacePath) };
     }
     return { workspacePath: "", problem: undefined };
   }
 
-  /** Returns why this server cannot work in a workspace. Undefined when it can. */
+  /**
+   * Returns why this server cannot work in a workspace. Undefined when it can.
+   */
   problemOf(workspacePath: string): DevtoolError | undefined {
     try {
       this.#assertReachable?.(workspacePath);

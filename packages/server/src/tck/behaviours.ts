@@ -27,7 +27,10 @@ export interface Behaviour {
   /** The beginning of the id or of the text of the messages. */
   readonly prefix: string;
   readonly steps: readonly Step[];
-  /** Returns the steps for a further message to the task, by its text. Default: the task is completed. */
+  /**
+   * Returns the steps for a further message to the task, by its text. Default:
+   * the task is completed.
+   */
   readonly next?: (text: string) => readonly Step[];
 }
 
@@ -37,13 +40,21 @@ const COMPLETED = "Hello from TCK";
 export const COMPLETE: readonly Step[] = [end(TaskState.COMPLETED, COMPLETED)];
 
 /** Asks for another message. */
-export const ASK: readonly Step[] = [end(TaskState.INPUT_REQUIRED, "Send another message to go on.")];
+export const ASK: readonly Step[] = [
+  end(TaskState.INPUT_REQUIRED, "Send another message to go on."),
+];
 
 const DONE = end(TaskState.COMPLETED, "");
-const TEXT = artifact({ artifactId: "text", name: "Generated text" }, text("Generated text content"));
+const TEXT = artifact(
+  { artifactId: "text", name: "Generated text" },
+  text("Generated text content"),
+);
 const FILE = artifact(
   { artifactId: "file", name: "Generated file" },
-  file({ case: "bytes", value: new TextEncoder().encode("Generated file content\n") }),
+  file({
+    case: "bytes",
+    value: new TextEncoder().encode("Generated file content\n"),
+  }),
 );
 const FILE_URL = artifact(
   { artifactId: "file-url", name: "Generated file" },
@@ -51,7 +62,9 @@ const FILE_URL = artifact(
 );
 const DATA = artifact(
   { artifactId: "data", name: "Generated data" },
-  create(PartSchema, { content: { case: "data", value: { key: "value", count: 42 } } }),
+  create(PartSchema, {
+    content: { case: "data", value: { key: "value", count: 42 } },
+  }),
 );
 const CHUNKS = [
   chunk({ append: false, lastChunk: false }, "Generated "),
@@ -62,25 +75,46 @@ const TABLE: readonly Behaviour[] = [
   { prefix: "tck-complete-task", steps: COMPLETE },
   {
     prefix: "tck-delayed-complete",
-    steps: [{ case: "wait", timeouts: 1 }, end(TaskState.COMPLETED, "Done after delay")],
+    steps: [
+      { case: "wait", timeouts: 1 },
+      end(TaskState.COMPLETED, "Done after delay"),
+    ],
   },
-  { prefix: "test-resubscribe-message-id", steps: [{ case: "wait", timeouts: 2 }, ...COMPLETE] },
-  { prefix: "tck-long-running", steps: [{ case: "wait", timeouts: 2.5 }, TEXT, DONE] },
+  {
+    prefix: "test-resubscribe-message-id",
+    steps: [{ case: "wait", timeouts: 2 }, ...COMPLETE],
+  },
+  {
+    prefix: "tck-long-running",
+    steps: [{ case: "wait", timeouts: 2.5 }, TEXT, DONE],
+  },
   { prefix: "tck-cancel", steps: [{ case: "idle" }] },
   { prefix: "tck-artifact-text", steps: [TEXT, DONE] },
   { prefix: "tck-artifact-file", steps: [FILE, DONE] },
   { prefix: "tck-artifact-file-url", steps: [FILE_URL, DONE] },
   { prefix: "tck-artifact-data", steps: [DATA, DONE] },
-  { prefix: "tck-message-response", steps: [{ case: "reply", parts: [text("Direct message response")] }] },
+  {
+    prefix: "tck-message-response",
+    steps: [{ case: "reply", parts: [text("Direct message response")] }],
+  },
   { prefix: "tck-input-required", steps: ASK },
   {
     prefix: "tck-multi-turn",
     steps: ASK,
-    next: (text) => (text.trimStart().toLowerCase().startsWith("done") ? COMPLETE : ASK),
+    next: (text) =>
+      text.trimStart().toLowerCase().startsWith("done") ? COMPLETE : ASK,
   },
-  { prefix: "tck-auth-required", steps: [end(TaskState.AUTH_REQUIRED, "Sign in, then send a message to go on.")] },
+  {
+    prefix: "tck-auth-required",
+    steps: [
+      end(TaskState.AUTH_REQUIRED, "Sign in, then send a message to go on."),
+    ],
+  },
   { prefix: "tck-reject-task", steps: [end(TaskState.REJECTED, "rejected")] },
-  { prefix: "tck-task-failure", steps: [end(TaskState.FAILED, "The task failed, as it was asked to.")] },
+  {
+    prefix: "tck-task-failure",
+    steps: [end(TaskState.FAILED, "The task failed, as it was asked to.")],
+  },
   { prefix: "tck-stream-001", steps: [TEXT, DONE] },
   { prefix: "tck-stream-002", steps: COMPLETE },
   { prefix: "tck-stream-003", steps: [TEXT, DONE] },
@@ -92,12 +126,18 @@ const TABLE: readonly Behaviour[] = [
   { prefix: "tck-stream-chunked", steps: [...CHUNKS, DONE] },
 ];
 
-/** All behaviours, sorted by descending length of the prefix, because one prefix may begin with another. */
-export const BEHAVIOURS: readonly Behaviour[] = TABLE.toSorted((a, b) => b.prefix.length - a.prefix.length);
+/**
+ * All behaviours, sorted by descending length of the prefix, because one prefix
+ * may begin with another.
+ */
+export const BEHAVIOURS: readonly Behaviour[] = TABLE.toSorted(
+  (a, b) => b.prefix.length - a.prefix.length,
+);
 
 /**
- * Finds the behaviour that a message requests: by the prefix of its id, as the A2A TCK does, or by that
- * of its first text, as ACTS does. Undefined for neither.
+ * Finds the behaviour that a message requests: by the prefix of its id, as the
+ * A2A TCK does, or by that of its first text, as ACTS does. Undefined for
+ * neither.
  */
 export function findBehaviour(message: Message): Behaviour | undefined {
   const text = firstText(message);
@@ -109,7 +149,9 @@ export function findBehaviour(message: Message): Behaviour | undefined {
 
 /** Returns the first text of a message; empty when it has none. */
 export function firstText({ parts }: Message): string {
-  const content = parts.map((part) => part.content).find((each) => each.case === "text");
+  const content = parts
+    .map((part) => part.content)
+    .find((each) => each.case === "text");
   return content?.case === "text" ? content.value : "";
 }
 
@@ -118,15 +160,31 @@ function end(state: TurnEnd["state"], text: string): Step {
 }
 
 /** An artifact with one part, complete in one event. */
-function artifact(about: MessageInitShape<typeof ArtifactSchema>, part: Part): Step {
-  const value = create(ArtifactUpdateSchema, { artifact: { ...about, parts: [part] }, lastChunk: true });
+function artifact(
+  about: MessageInitShape<typeof ArtifactSchema>,
+  part: Part,
+): Step {
+  const value = create(ArtifactUpdateSchema, {
+    artifact: { ...about, parts: [part] },
+    lastChunk: true,
+  });
   return { case: "artifact", value };
 }
 
 /** A chunk of an artifact that is sent in several events. */
-function chunk(place: { readonly append: boolean; readonly lastChunk: boolean }, value: string): Step {
-  const piece = { artifactId: "chunked", name: "Generated text", parts: [text(value)] };
-  return { case: "artifact", value: create(ArtifactUpdateSchema, { artifact: piece, ...place }) };
+function chunk(
+  place: { readonly append: boolean; readonly lastChunk: boolean },
+  value: string,
+): Step {
+  const piece = {
+    artifactId: "chunked",
+    name: "Generated text",
+    parts: [text(value)],
+  };
+  return {
+    case: "artifact",
+    value: create(ArtifactUpdateSchema, { artifact: piece, ...place }),
+  };
 }
 
 function text(value: string): Part {
@@ -134,6 +192,10 @@ function text(value: string): Part {
 }
 
 function file(source: File["source"]): Part {
-  const value = create(FileSchema, { name: "output.txt", mediaType: "text/plain", source });
+  const value = create(FileSchema, {
+    name: "output.txt",
+    mediaType: "text/plain",
+    source,
+  });
   return create(PartSchema, { content: { case: "file", value } });
 }

@@ -1,30 +1,53 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { type ArtifactUpdate, type Message, Role, TaskState, takesMode } from "@devtool/schema";
+import {
+  type ArtifactUpdate,
+  type Message,
+  Role,
+  TaskState,
+  takesMode,
+} from "@devtool/schema";
 import type { Agent } from "../agent/agent.ts";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { abortable } from "../stream/abortable.ts";
-import { ASK, BEHAVIOURS, COMPLETE, findBehaviour, firstText, type Step } from "./behaviours.ts";
+import {
+  ASK,
+  BEHAVIOURS,
+  COMPLETE,
+  findBehaviour,
+  firstText,
+  type Step,
+} from "./behaviours.ts";
 
 /** Options of the test agent where the kits differ. */
 export interface TckAgentOptions {
   /** The state of a task after a message that requests no behaviour. */
   readonly ordinary: "completed" | "input-required";
-  /** The streaming timeout of the kit in milliseconds. Waits are multiples of it. */
+  /**
+   * The streaming timeout of the kit in milliseconds. Waits are multiples of
+   * it.
+   */
   readonly streamingTimeoutMs: number;
 }
 
 /**
  * Creates the agent for the A2A test kits (docs/test-kits.md).
  *
- * Each message requests its behaviour by a prefix. The agent has no tools, no model and no workspace.
+ * Each message requests its behaviour by a prefix. The agent has no tools, no
+ * model and no workspace.
  */
 export function createTckAgent(options: TckAgentOptions): Agent {
   return {
     about: {
       name: "devtool test agent",
-      description: "Does what the messages of A2A test kits ask for. It has no tools.",
+      description:
+        "Does what the messages of A2A test kits ask for. It has no tools.",
       skills: [
-        { id: "as-asked", name: "Do as asked", description: "Plays a row of docs/test-kits.md.", tags: ["test"] },
+        {
+          id: "as-asked",
+          name: "Do as asked",
+          description: "Plays a row of docs/test-kits.md.",
+          tags: ["test"],
+        },
       ],
     },
     servesAnonymous: true,
@@ -32,21 +55,31 @@ export function createTckAgent(options: TckAgentOptions): Agent {
       createExecutor: () => ({
         answersWith: ({ history: [first] }) => {
           const steps = (first && findBehaviour(first)?.steps) ?? [];
-          return steps.some((step) => step.case === "reply") ? "message" : "task";
+          return steps.some((step) => step.case === "reply")
+            ? "message"
+            : "task";
         },
         async *execute({ task }, signal): AsyncIterable<AgentEvent> {
           const prompts = task.history.filter(({ role }) => role === Role.USER);
           const [first, last] = [prompts[0], prompts.at(-1)];
           if (!first || !last) return;
-          for (const step of stepsFor(first, last, options)) yield* play(step, last, options, signal);
+          for (const step of stepsFor(first, last, options))
+            yield* play(step, last, options, signal);
         },
       }),
     }),
   };
 }
 
-/** Returns the steps that the last message requests, else those that continue the first message's behaviour. */
-function stepsFor(first: Message, last: Message, { ordinary }: TckAgentOptions): readonly Step[] {
+/**
+ * Returns the steps that the last message requests, else those that continue
+ * the first message's behaviour.
+ */
+function stepsFor(
+  first: Message,
+  last: Message,
+  { ordinary }: TckAgentOptions,
+): readonly Step[] {
   const requested = findBehaviour(last);
   if (requested) return requested.steps;
   const text = firstText(last);
@@ -88,14 +121,26 @@ async function* play(
   }
 }
 
-/** Returns an artifact with the parts that its client accepts; undefined when it accepts none. */
-function acceptedParts(update: ArtifactUpdate, modes: readonly string[]): ArtifactUpdate | undefined {
+/**
+ * Returns an artifact with the parts that its client accepts; undefined when it
+ * accepts none.
+ */
+function acceptedParts(
+  update: ArtifactUpdate,
+  modes: readonly string[],
+): ArtifactUpdate | undefined {
   const { artifact } = update;
   if (!artifact) return undefined;
   const parts = artifact.parts.filter(({ content, mediaType }) => {
-    if (content.case === "file") return takesMode(modes, content.value.mediaType);
+    if (content.case === "file")
+      return takesMode(modes, content.value.mediaType);
     const isData = content.case === "data" || content.case === "dataValue";
-    return takesMode(modes, mediaType || (isData ? "application/json" : "text/plain"));
+    return takesMode(
+      modes,
+      mediaType || (isData ? "application/json" : "text/plain"),
+    );
   });
-  return parts.length === 0 ? undefined : { ...update, artifact: { ...artifact, parts } };
+  return parts.length === 0
+    ? undefined
+    : { ...update, artifact: { ...artifact, parts } };
 }

@@ -1,10 +1,18 @@
-// The names of @devtool/server/testing: internals for tests and benches of this repository. Not part of the published package.
-export { guardedFetch, type OutboundRequest } from "../outbound/guarded-fetch.ts";
+// The names of @devtool/server/testing: internals for tests and benches of this
+// repository. Not part of the published package.
+export {
+  guardedFetch,
+  type OutboundRequest,
+} from "../outbound/guarded-fetch.ts";
 export { isPublicAddress } from "../outbound/public-address.ts";
 export type { Clock } from "../push/clock.ts";
 export { createGuardedPoster } from "../push/guarded-poster.ts";
 export { keyFile } from "../push/key-file.ts";
-export type { Notification, Poster, PostOutcome } from "../push/notification.ts";
+export type {
+  Notification,
+  Poster,
+  PostOutcome,
+} from "../push/notification.ts";
 export { claimsOf, headersOf } from "../push/post-headers.ts";
 export { taskEventEncoding } from "../push/push-format.ts";
 export { PushNotifier } from "../push/push-notifier.ts";

@@ -1,9 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { TaskCreatedSchema, type TaskEvent, TaskEventSchema, TaskRenamedSchema, TaskState } from "@devtool/schema";
+import {
+  TaskCreatedSchema,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskRenamedSchema,
+  TaskState,
+} from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 
-/** Creates the first event of a task of the principal `me` in the conversation `c`, with the message `m`. */
+/**
+ * Creates the first event of a task of the principal `me` in the conversation
+ * `c`, with the message `m`.
+ */
 export function created(taskId: string, second = 1): TaskEvent {
   return create(TaskEventSchema, {
     taskId,
@@ -11,20 +20,44 @@ export function created(taskId: string, second = 1): TaskEvent {
     sequence: 1n,
     time: timestampFromMs(second * 1000),
     state: TaskState.SUBMITTED,
-    payload: { case: "created", value: { principal: "me", message: { messageId: "m" } } },
+    payload: {
+      case: "created",
+      value: { principal: "me", message: { messageId: "m" } },
+    },
   });
 }
 
 /** Creates the first event of a task with a title, a workspace and an agent. */
-export function labeled(taskId: string, title: string, workspacePath: string, agent: string, second = 1): TaskEvent {
-  const message = { messageId: `m-${taskId}`, parts: [{ content: { case: "text" as const, value: title } }] };
-  const fields = { principal: "me", message, settings: { workspacePath }, sessionSettings: { agent } };
+export function labeled(
+  taskId: string,
+  title: string,
+  workspacePath: string,
+  agent: string,
+  second = 1,
+): TaskEvent {
+  const message = {
+    messageId: `m-${taskId}`,
+    parts: [{ content: { case: "text" as const, value: title } }],
+  };
+  const fields = {
+    principal: "me",
+    message,
+    settings: { workspacePath },
+    sessionSettings: { agent },
+  };
   const value = create(TaskCreatedSchema, fields);
-  return create(TaskEventSchema, { ...created(taskId, second), payload: { case: "created", value } });
+  return create(TaskEventSchema, {
+    ...created(taskId, second),
+    payload: { case: "created", value },
+  });
 }
 
 /** Creates an event that gives a task another title. */
-export function renamed(taskId: string, sequence: bigint, title: string): TaskEvent {
+export function renamed(
+  taskId: string,
+  sequence: bigint,
+  title: string,
+): TaskEvent {
   return create(TaskEventSchema, {
     ...text(taskId, sequence),
     payload: { case: "renamed", value: create(TaskRenamedSchema, { title }) },
@@ -44,7 +77,11 @@ export function text(taskId: string, sequence: bigint, value = "x"): TaskEvent {
 }
 
 /** Creates an event that adds a message to a task. */
-export function message(taskId: string, sequence: bigint, messageId: string): TaskEvent {
+export function message(
+  taskId: string,
+  sequence: bigint,
+  messageId: string,
+): TaskEvent {
   return create(TaskEventSchema, {
     taskId,
     contextId: "c",
@@ -56,13 +93,21 @@ export function message(taskId: string, sequence: bigint, messageId: string): Ta
 }
 
 /** Reads all events of a task after a sequence. */
-export async function eventsOf(store: TaskStore, taskId: string, after = 0n): Promise<TaskEvent[]> {
+export async function eventsOf(
+  store: TaskStore,
+  taskId: string,
+  after = 0n,
+): Promise<TaskEvent[]> {
   const all: TaskEvent[] = [];
   for await (const event of store.readEvents(taskId, after)) all.push(event);
   return all;
 }
 
 /** Reads the sequences of all events of a task after a sequence. */
-export async function sequences(store: TaskStore, taskId: string, after: bigint): Promise<bigint[]> {
+export async function sequences(
+  store: TaskStore,
+  taskId: string,
+  after: bigint,
+): Promise<bigint[]> {
   return (await eventsOf(store, taskId, after)).map(({ sequence }) => sequence);
 }

@@ -19,7 +19,10 @@ export interface ApiCall {
   readonly signature?: Uint8Array | undefined;
 }
 
-/** The calls of an answer. They are kept until the answer has ended well, so no call of an answer that breaks off runs. */
+/**
+ * The calls of an answer. They are kept until the answer has ended well, so no
+ * call of an answer that breaks off runs.
+ */
 export class AnswerCalls {
   readonly #calls: ModelToolCall[] = [];
   readonly #ids = new Set<string>();
@@ -28,12 +31,20 @@ export class AnswerCalls {
     return this.#calls.length;
   }
 
-  /** Adds a call. A call that comes twice under one id is kept once. Throws a `ModelFault` for a call that cannot be used. */
+  /**
+   * Adds a call. A call that comes twice under one id is kept once. Throws a
+   * `ModelFault` for a call that cannot be used.
+   */
   add({ id, name, argumentsText, signature }: ApiCall): void {
-    if (typeof name !== "string" || typeof argumentsText !== "string") throw malformedFault();
+    if (typeof name !== "string" || typeof argumentsText !== "string")
+      throw malformedFault();
     if (name === "") {
       const remedy = "send the message again";
-      throw new ModelFault("the model called a tool without a name", Code.Unavailable, { remedy });
+      throw new ModelFault(
+        "the model called a tool without a name",
+        Code.Unavailable,
+        { remedy },
+      );
     }
     if (name.length > MAX_NAME_LENGTH) {
       const problem = `the model called a tool whose name has ${name.length} characters: limit is ${MAX_NAME_LENGTH}`;
@@ -46,31 +57,49 @@ export class AnswerCalls {
     this.#calls.push(signature ? { ...call, signature } : call);
   }
 
-  /** Returns the calls as events. Throws a `ModelFault` for an answer that has neither calls nor text. */
+  /**
+   * Returns the calls as events. Throws a `ModelFault` for an answer that has
+   * neither calls nor text.
+   */
   end(answer: { readonly hasText: boolean }): ModelEvent[] {
     if (!answer.hasText && this.#calls.length === 0) {
       const remedy = "say more, or choose another model";
-      throw new ModelFault("the model gave an empty answer", Code.Unavailable, { remedy, retriable: true });
+      throw new ModelFault("the model gave an empty answer", Code.Unavailable, {
+        remedy,
+        retriable: true,
+      });
     }
     return this.#calls.map((value) => ({ case: "toolCall", value }));
   }
 }
 
-/** Throws a `ModelFault` when an answer with this number of calls may not have another one. */
+/**
+ * Throws a `ModelFault` when an answer with this number of calls may not have
+ * another one.
+ */
 export function assertRoomForCall(count: number): void {
   if (count < MAX_CALLS) return;
   const problem = `the model's answer has more than ${MAX_CALLS} calls: limit is ${MAX_CALLS}`;
   throw new ModelFault(problem, Code.ResourceExhausted);
 }
 
-/** The maximum size of all pieces that an answer's thoughts and calls are joined from, in characters. */
+/**
+ * The maximum size of all pieces that an answer's thoughts and calls are joined
+ * from, in characters.
+ */
 const MAX_JOINED_CHARS = 4 * 1024 * 1024;
 
-/** Joins the pieces of calls' arguments and of thoughts, which are kept until they are whole. One for each answer. */
+/**
+ * Joins the pieces of calls' arguments and of thoughts, which are kept until
+ * they are whole. One for each answer.
+ */
 export class PieceJoiner {
   #chars = 0;
 
-  /** Returns the text with the piece at its end. Throws a `ModelFault` when the pieces of the answer become too large. */
+  /**
+   * Returns the text with the piece at its end. Throws a `ModelFault` when the
+   * pieces of the answer become too large.
+   */
   join(before: string, piece: string): string {
     if (typeof piece !== "string") throw malformedFault();
     this.#chars += piece.length;
@@ -82,21 +111,39 @@ export class PieceJoiner {
   }
 }
 
-/** Returns the fault for an answer that ended before the API said that it was whole. */
+/**
+ * Returns the fault for an answer that ended before the API said that it was
+ * whole.
+ */
 export function interruptedFault(): ModelFault {
   const remedy = "send the message again";
-  return new ModelFault("the model's answer ended in the middle", Code.Unavailable, { remedy, retriable: true });
+  return new ModelFault(
+    "the model's answer ended in the middle",
+    Code.Unavailable,
+    { remedy, retriable: true },
+  );
 }
 
 /** Returns the fault for an answer, or a piece of one, that is not JSON. */
 export function notJsonFault(cause: SyntaxError): ModelFault {
   const remedy = "send the message again";
-  return new ModelFault("the model's answer is not JSON", Code.Unavailable, { remedy, retriable: true, cause });
+  return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
+    remedy,
+    retriable: true,
+    cause,
+  });
 }
 
-/** Returns the fault for an answer whose fields have other types than those of the API, as an SDK does not check them. */
+/**
+ * Returns the fault for an answer whose fields have other types than those of
+ * the API, as an SDK does not check them.
+ */
 export function malformedFault(cause?: unknown): ModelFault {
   const remedy = "send the message again, or choose another model";
   const problem = "the model's answer does not have the form of its API";
-  return new ModelFault(problem, Code.Unavailable, { remedy, retriable: true, cause });
+  return new ModelFault(problem, Code.Unavailable, {
+    remedy,
+    retriable: true,
+    cause,
+  });
 }

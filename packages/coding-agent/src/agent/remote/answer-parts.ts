@@ -1,5 +1,10 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { type AgentThought, AgentThoughtSchema, DEFAULT_LIMITS, parseJson } from "@devtool/schema";
+import {
+  type AgentThought,
+  AgentThoughtSchema,
+  DEFAULT_LIMITS,
+  parseJson,
+} from "@devtool/schema";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
@@ -7,32 +12,65 @@ import { ModelFault } from "./model-fault.ts";
 /** The maximum size of a call's arguments, in bytes. */
 const MAX_ARGUMENT_BYTES = 1024 * 1024;
 
-/** Reads a thought in the form `**Subject** description`. A text without a subject is all description. */
+/**
+ * Reads a thought in the form `**Subject** description`. A text without a
+ * subject is all description.
+ */
 export function readThought(text: string): AgentThought {
   const match = /\*\*(.+?)\*\*/s.exec(text);
-  const description = match ? text.slice(0, match.index) + text.slice(match.index + match[0].length) : text;
-  return create(AgentThoughtSchema, { subject: match?.[1]?.trim() ?? "", description: description.trim() });
+  const description = match
+    ? text.slice(0, match.index) + text.slice(match.index + match[0].length)
+    : text;
+  return create(AgentThoughtSchema, {
+    subject: match?.[1]?.trim() ?? "",
+    description: description.trim(),
+  });
 }
 
-/** Reads the arguments of a call, a JSON object as text. Throws a `ModelFault` if they are something else or too large. */
+/**
+ * Reads the arguments of a call, a JSON object as text. Throws a `ModelFault`
+ * if they are something else or too large.
+ */
 export function readArguments(name: string, text: string): JsonObject {
   const subject = `the arguments of the model's call ${JSON.stringify(name)}`;
   const remedy = "send the message again";
   try {
-    const value = parseJson(text, { ...DEFAULT_LIMITS, maxBytes: MAX_ARGUMENT_BYTES });
+    const value = parseJson(text, {
+      ...DEFAULT_LIMITS,
+      maxBytes: MAX_ARGUMENT_BYTES,
+    });
     if (isObject(value)) return value;
   } catch (cause) {
-    if (text.length <= MAX_ARGUMENT_BYTES && parseJsonOrUndefined(text) === undefined) {
+    if (
+      text.length <= MAX_ARGUMENT_BYTES &&
+      parseJsonOrUndefined(text) === undefined
+    ) {
       const problem = `${subject} are not valid JSON`;
-      throw new ModelFault(problem, Code.Unavailable, { remedy, retriable: true, cause });
+      throw new ModelFault(problem, Code.Unavailable, {
+        remedy,
+        retriable: true,
+        cause,
+      });
     }
     const problem = cause instanceof Error ? cause.message : "cannot be read";
-    throw new ModelFault(`${subject} are too large: ${problem}`, Code.ResourceExhausted, { cause });
+    throw new ModelFault(
+      `${subject} are too large: ${problem}`,
+      Code.ResourceExhausted,
+      { cause },
+    );
   }
-  throw new ModelFault(`${subject} are not an object`, Code.Unavailable, { remedy, retriable: true });
+  throw new ModelFault(`${subject} are not an object`, Code.Unavailable, {
+    remedy,
+    retriable: true,
+  });
 }
 
-/** Returns a number of tokens that an API reports; 0 for anything but a positive integer. */
+/**
+ * Returns a number of tokens that an API reports; 0 for anything but a positive
+ * integer.
+ */
 export function tokenCount(count: number | null | undefined): bigint {
-  return Number.isSafeInteger(count) && Number(count) > 0 ? BigInt(Number(count)) : 0n;
+  return Number.isSafeInteger(count) && Number(count) > 0
+    ? BigInt(Number(count))
+    : 0n;
 }

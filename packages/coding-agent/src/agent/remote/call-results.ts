@@ -23,17 +23,28 @@ export class CallResults {
     const parts = history.flatMap((message) => message.parts);
     this.#edited = new Set(
       parts.flatMap(({ content, toolCallDetail }) =>
-        content.case === "toolCall" && toolCallDetail?.argumentsEditor ? [content.value.toolCallId] : [],
+        content.case === "toolCall" && toolCallDetail?.argumentsEditor
+          ? [content.value.toolCallId]
+          : [],
       ),
     );
     for (const answer of history.flatMap(confirmationsOf)) {
-      // The last answer decides. The content that the user gave can be in an earlier one, as when they used an editor.
-      const changed = answer.modifiedDetails.case ? answer : this.#answers.get(answer.toolCallId);
-      this.#answers.set(answer.toolCallId, { ...answer, modifiedDetails: (changed ?? answer).modifiedDetails });
+      // The last answer decides. The content that the user gave can be in an
+      // earlier one, as when they used an editor.
+      const changed = answer.modifiedDetails.case
+        ? answer
+        : this.#answers.get(answer.toolCallId);
+      this.#answers.set(answer.toolCallId, {
+        ...answer,
+        modifiedDetails: (changed ?? answer).modifiedDetails,
+      });
     }
   }
 
-  /** Returns the result of a call as `output` or `error`, with a `note` if the user changed what the call proposed. */
+  /**
+   * Returns the result of a call as `output` or `error`, with a `note` if the
+   * user changed what the call proposed.
+   */
   describe(call: ToolCall): JsonObject {
     const answer = this.#answers.get(call.toolCallId);
     const response = encodeResult(call, answer);
@@ -41,26 +52,38 @@ export class CallResults {
       response.note =
         "The user changed the proposed content before it was written; the arguments of the call show theirs.";
     else if (this.#edited.has(call.toolCallId))
-      response.note = "The user changed the arguments of this call; they are shown as the user wrote them.";
+      response.note =
+        "The user changed the arguments of this call; they are shown as the user wrote them.";
     return response;
   }
 
-  /** Returns the same as text, for APIs whose results have no fields, and whether the call failed. */
+  /**
+   * Returns the same as text, for APIs whose results have no fields, and
+   * whether the call failed.
+   */
   render(call: ToolCall): { readonly text: string; readonly isError: boolean } {
     const { output, error, note } = this.describe(call);
     const texts = [error, output, note]
       .filter((value) => value !== undefined)
-      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
+      .map((value) =>
+        typeof value === "string" ? value : JSON.stringify(value),
+      );
     return { text: texts.join("\n\n"), isError: error !== undefined };
   }
 }
 
-/** Returns what a model is told in place of the messages that a summary replaces. */
+/**
+ * Returns what a model is told in place of the messages that a summary
+ * replaces.
+ */
 export function summaryText(summary: string): string {
   return `What was said and done before, in short:\n\n${summary}`;
 }
 
-function encodeResult(call: ToolCall, answer: ToolCallConfirmation | undefined): JsonObject {
+function encodeResult(
+  call: ToolCall,
+  answer: ToolCallConfirmation | undefined,
+): JsonObject {
   const { result, liveContent } = call;
   switch (result.case) {
     case "output":
@@ -92,9 +115,15 @@ function encodeOutput({ result }: ToolOutput): JsonObject | string {
 }
 
 /** Explains to a model why a call has no result. */
-function explainNoResult(call: ToolCall, answer: ToolCallConfirmation | undefined): string {
+function explainNoResult(
+  call: ToolCall,
+  answer: ToolCallConfirmation | undefined,
+): string {
   if (answer?.selectedOptionId === OPTION_CANCEL)
     return "The user declined this call, so it did not run. Do not make it again unless the user asks for it.";
-  if (call.status === ToolCallStatus.CANCELLED) return "The call was canceled before it ended.";
-  return isEnded(call) ? "The call ended without a result." : "The call has not ended.";
+  if (call.status === ToolCallStatus.CANCELLED)
+    return "The call was canceled before it ended.";
+  return isEnded(call)
+    ? "The call ended without a result."
+    : "The call has not ended.";
 }

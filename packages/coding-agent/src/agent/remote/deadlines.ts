@@ -6,7 +6,8 @@ import type { ModelTimeouts } from "./remote-limits.ts";
 const OVER = new ModelFault("the answer is over", Code.Canceled);
 
 /**
- * Watches the time of one attempt. `signal` aborts when the caller's does, or when a piece of the answer does not come in time.
+ * Watches the time of one attempt. `signal` aborts when the caller's does, or
+ * when a piece of the answer does not come in time.
  *
  * The time that the consumer of the pieces takes does not count.
  */
@@ -24,7 +25,9 @@ export class Deadlines implements Disposable {
     this.#timer = this.#startTimer("first piece", timeouts.firstByteMs);
   }
 
-  /** Yields the pieces as they come, and restarts the timeout with each of them. */
+  /**
+   * Yields the pieces as they come, and restarts the timeout with each of them.
+   */
   async *watch<T>(pieces: AsyncIterable<T>): AsyncIterable<T> {
     let isFirst = true;
     for await (const piece of pieces) {
@@ -49,7 +52,12 @@ export class Deadlines implements Disposable {
       if (!this.#isWaiting) return;
       const problem = `the ${awaited} of the model's answer did not arrive within ${ms} ms`;
       const remedy = "send the message again";
-      this.#controller.abort(new ModelFault(problem, Code.DeadlineExceeded, { remedy, retriable: true }));
+      this.#controller.abort(
+        new ModelFault(problem, Code.DeadlineExceeded, {
+          remedy,
+          retriable: true,
+        }),
+      );
     }, ms);
   }
 }

@@ -3,24 +3,35 @@ import { Code } from "@devtool/server/agent";
 import { httpFault, type ReadApiError } from "./http-fault.ts";
 import { ModelFault } from "./model-fault.ts";
 
-/** The maximum size of a piece of an answer, in bytes: larger than any that can be used. */
+/**
+ * The maximum size of a piece of an answer, in bytes: larger than any that can
+ * be used.
+ */
 const MAX_PIECE_BYTES = 4 * 1024 * 1024;
 
-/** The maximum size of an answer, in bytes: three times what an answer of 128,000 tokens takes, each in a piece of its own. */
+/**
+ * The maximum size of an answer, in bytes: three times what an answer of
+ * 128,000 tokens takes, each in a piece of its own.
+ */
 const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /** A `fetch` for the SDK of a model's API. */
-export type FetchAnswer = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+export type FetchAnswer = (
+  input: string | URL | Request,
+  init?: RequestInit,
+) => Promise<Response>;
 
 /**
- * Creates the `fetch` for an SDK. It resolves to an answer whose status is 2xx and whose body comes in whole lines.
+ * Creates the `fetch` for an SDK. It resolves to an answer whose status is 2xx
+ * and whose body comes in whole lines.
  *
- * It rejects with a `ModelFault` for any other status, because the errors of the SDKs lack the headers, which say how long to
- * wait. The body fails with a `ModelFault` at bytes that are not UTF-8, which the SDKs would replace by other characters, and where a
- * piece or the whole is too large.
+ * It rejects with a `ModelFault` for any other status, because the errors of
+ * the SDKs lack the headers, which say how long to wait. The body fails with a
+ * `ModelFault` at bytes that are not UTF-8, which the SDKs would replace by
+ * other characters, and where a piece or the whole is too large.
  */
 export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
   return async (input, init) => {
@@ -29,9 +40,17 @@ export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
       const response = await fetch(input, { ...init, redirect: "manual" });
       if (!response.ok) throw await httpFault(response, readError);
       const { body, headers } = response;
-      // A stream that breaks off ends in a line that was cut. JSON in one piece need not end in a newline.
-      const lastLine = headers.get("content-type")?.startsWith("application/json") ? "keep" : "drop";
-      return new Response(body && ReadableStream.from(wholeLines(body, lastLine)), { headers });
+      // A stream that breaks off ends in a line that was cut. JSON in one piece
+      // need not end in a newline.
+      const lastLine = headers
+        .get("content-type")
+        ?.startsWith("application/json")
+        ? "keep"
+        : "drop";
+      return new Response(
+        body && ReadableStream.from(wholeLines(body, lastLine)),
+        { headers },
+      );
     } catch (reason) {
       throw ModelFault.from(reason);
     }
@@ -39,7 +58,8 @@ export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
 }
 
 /**
- * Wraps a `fetch` for an SDK that looks for words such as "timed out" in the errors of its `fetch`.
+ * Wraps a `fetch` for an SDK that looks for words such as "timed out" in the
+ * errors of its `fetch`.
  *
  * The fault is the cause of what is thrown, where `ModelFault.from` finds it.
  */
@@ -56,32 +76,42 @@ export function withPlainErrors(fetchAnswer: FetchAnswer): FetchAnswer {
 /**
  * Splits a body after newlines.
  *
- * No character is cut then, and an SDK that searches its whole buffer with every chunk takes linear time.
+ * No character is cut then, and an SDK that searches its whole buffer with
+ * every chunk takes linear time.
  *
  * @param lastLine what becomes of the bytes after the last newline
  */
-async function* wholeLines(body: AsyncIterable<Uint8Array>, lastLine: "keep" | "drop"): AsyncIterable<Uint8Array> {
+async function* wholeLines(
+  body: AsyncIterable<Uint8Array>,
+  lastLine: "keep" | "drop",
+): AsyncIterable<Uint8Array> {
   let unfinished: Uint8Array[] = [];
   let [lineBytes, pieceBytes, answerBytes] = [0, 0, 0];
   for await (const bytes of body) {
     answerBytes += bytes.length;
-    if (answerBytes > MAX_ANSWER_BYTES) throw sizeFault("the model's answer", MAX_ANSWER_BYTES);
+    if (answerBytes > MAX_ANSWER_BYTES)
+      throw sizeFault("the model's answer", MAX_ANSWER_BYTES);
     const end = bytes.lastIndexOf(NEWLINE) + 1;
     if (end > 0) {
       const lines = Buffer.concat([...unfinished, bytes.subarray(0, end)]);
       [unfinished, lineBytes] = [[], 0];
       const pieceStart = endOfLastPiece(lines);
-      pieceBytes = lines.length - pieceStart + (pieceStart === 0 ? pieceBytes : 0);
+      pieceBytes =
+        lines.length - pieceStart + (pieceStart === 0 ? pieceBytes : 0);
       yield* validLines(lines);
     }
     unfinished.push(bytes.subarray(end));
     lineBytes += bytes.length - end;
-    if (pieceBytes + lineBytes > MAX_PIECE_BYTES) throw sizeFault("a piece of the model's answer", MAX_PIECE_BYTES);
+    if (pieceBytes + lineBytes > MAX_PIECE_BYTES)
+      throw sizeFault("a piece of the model's answer", MAX_PIECE_BYTES);
   }
   if (lastLine === "keep") yield* validLines(Buffer.concat(unfinished));
 }
 
-/** Returns where the last empty line ends, which ends a piece; 0 when there is none. An SDK keeps all lines until then. */
+/**
+ * Returns where the last empty line ends, which ends a piece; 0 when there is
+ * none. An SDK keeps all lines until then.
+ */
 function endOfLastPiece(lines: Buffer): number {
   let end = 0;
   for (const blank of ["\n\n", "\n\r\n"]) {
@@ -90,15 +120,22 @@ function endOfLastPiece(lines: Buffer): number {
   }
   // The newline before the first line came earlier.
   if (end === 0 && lines[0] === NEWLINE) return 1;
-  if (end === 0 && lines[0] === CARRIAGE_RETURN && lines[1] === NEWLINE) return 2;
+  if (end === 0 && lines[0] === CARRIAGE_RETURN && lines[1] === NEWLINE)
+    return 2;
   return end;
 }
 
 function sizeFault(subject: string, limit: number): ModelFault {
-  return new ModelFault(`${subject} has more than ${limit} bytes: limit is ${limit}`, Code.ResourceExhausted);
+  return new ModelFault(
+    `${subject} has more than ${limit} bytes: limit is ${limit}`,
+    Code.ResourceExhausted,
+  );
 }
 
-/** Yields the lines before the first one that is not UTF-8, and throws at that line. */
+/**
+ * Yields the lines before the first one that is not UTF-8, and throws at that
+ * line.
+ */
 function* validLines(lines: Uint8Array): Iterable<Uint8Array> {
   if (isUtf8(lines)) return yield lines;
   for (let from = 0, end = 0; ; from = end) {
@@ -106,7 +143,11 @@ function* validLines(lines: Uint8Array): Iterable<Uint8Array> {
     const line = lines.subarray(from, end);
     if (!isUtf8(line)) {
       const remedy = "send the message again";
-      throw new ModelFault("the model's answer is not UTF-8", Code.Unavailable, { remedy, retriable: true });
+      throw new ModelFault(
+        "the model's answer is not UTF-8",
+        Code.Unavailable,
+        { remedy, retriable: true },
+      );
     }
     yield line;
   }

@@ -3,32 +3,55 @@ import type { ModelEvent } from "../model.ts";
 import { malformedFault } from "./answer-calls.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ModelFault } from "./model-fault.ts";
-import { DEFAULT_RETRY_POLICY, DEFAULT_TIMEOUTS, type ModelTimeouts, type RetryPolicy } from "./remote-limits.ts";
+import {
+  DEFAULT_RETRY_POLICY,
+  DEFAULT_TIMEOUTS,
+  type ModelTimeouts,
+  type RetryPolicy,
+} from "./remote-limits.ts";
 import { withRetries } from "./retry.ts";
 
-/** When a request to a model is sent again, and how long its answer may take. */
+/**
+ * When a request to a model is sent again, and how long its answer may take.
+ */
 export interface RemoteOptions {
   /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
   readonly retry?: Partial<RetryPolicy> | undefined;
-  /** How long to wait for an answer. Default: the defaults of `ModelTimeouts`. */
+  /**
+   * How long to wait for an answer. Default: the defaults of `ModelTimeouts`.
+   */
   readonly timeouts?: Partial<ModelTimeouts> | undefined;
-  /** Returns a number from 0 to below 1, for the random part of the waits between attempts. */
+  /**
+   * Returns a number from 0 to below 1, for the random part of the waits
+   * between attempts.
+   */
   readonly random: () => number;
   /** Waits between attempts, in milliseconds. Default: the platform's timer. */
-  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly sleep?:
+    | ((ms: number, signal: AbortSignal) => Promise<void>)
+    | undefined;
 }
 
 /** Turns the pieces of one streamed answer into events. */
 export interface AnswerReader<Piece> {
-  /** Yields the events of a piece. Throws a `ModelFault` for a piece that cannot be used. */
+  /**
+   * Yields the events of a piece. Throws a `ModelFault` for a piece that cannot
+   * be used.
+   */
   add(piece: Piece): Iterable<ModelEvent>;
-  /** Yields the usage and the calls. Throws a `ModelFault` when the answer did not end well. */
+  /**
+   * Yields the usage and the calls. Throws a `ModelFault` when the answer did
+   * not end well.
+   */
   end(): Iterable<ModelEvent>;
 }
 
 /** A request to a model's API. */
 export interface RemoteRequest<Piece> {
-  /** Sends the request once and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
+  /**
+   * Sends the request once and yields the pieces of the answer. Throws a
+   * `ModelFault`, or the signal's reason.
+   */
   readonly ask: (signal: AbortSignal) => AsyncIterable<Piece>;
   /** Creates the reader of one answer. */
   readonly createReader: () => AnswerReader<Piece>;
@@ -39,8 +62,9 @@ export interface RemoteRequest<Piece> {
 /**
  * Generates one step with a model behind an API.
  *
- * A request that fails before any part of its answer has arrived is sent again. An answer that breaks off later fails the step:
- * its text stays, and none of its calls runs. See `docs/models.md` for each fault.
+ * A request that fails before any part of its answer has arrived is sent again.
+ * An answer that breaks off later fails the step: its text stays, and none of
+ * its calls runs. See `docs/models.md` for each fault.
  */
 export async function* generateRemotely<Piece>(
   request: RemoteRequest<Piece>,
@@ -52,12 +76,24 @@ export async function* generateRemotely<Piece>(
   const turn = new AbortController();
   const timer = setTimeout(() => {
     const problem = `the model took longer than ${timeouts.turnMs} ms for an answer`;
-    turn.abort(new ModelFault(problem, Code.DeadlineExceeded, { remedy: "ask for less at once" }));
+    turn.abort(
+      new ModelFault(problem, Code.DeadlineExceeded, {
+        remedy: "ask for less at once",
+      }),
+    );
   }, timeouts.turnMs);
   try {
     const limit = AbortSignal.any([signal, turn.signal]);
-    const retries = { policy: { ...DEFAULT_RETRY_POLICY, ...options.retry }, random, sleep };
-    yield* withRetries((attemptSignal) => attempt(request, timeouts, attemptSignal), retries, limit);
+    const retries = {
+      policy: { ...DEFAULT_RETRY_POLICY, ...options.retry },
+      random,
+      sleep,
+    };
+    yield* withRetries(
+      (attemptSignal) => attempt(request, timeouts, attemptSignal),
+      retries,
+      limit,
+    );
   } catch (reason) {
     signal.throwIfAborted();
     throw ModelFault.from(reason);
@@ -75,7 +111,8 @@ async function* attempt<Piece>(
   using deadlines = new Deadlines(timeouts, signal);
   const answer = createReader();
   try {
-    for await (const piece of deadlines.watch(ask(deadlines.signal))) yield* wellFormed(() => answer.add(piece));
+    for await (const piece of deadlines.watch(ask(deadlines.signal)))
+      yield* wellFormed(() => answer.add(piece));
     yield* wellFormed(() => answer.end());
   } catch (reason) {
     // Users see the fault, also when the request is sent again after it.
@@ -83,11 +120,15 @@ async function* attempt<Piece>(
   }
 }
 
-/** Yields the events that a reader reads. What an API sends need not have the types that its SDK declares. */
+/**
+ * Yields the events that a reader reads. What an API sends need not have the
+ * types that its SDK declares.
+ */
 function* wellFormed(read: () => Iterable<ModelEvent>): Iterable<ModelEvent> {
   try {
     for (const event of read()) {
-      if (!textsOf(event).every((text) => typeof text === "string")) throw malformedFault();
+      if (!textsOf(event).every((text) => typeof text === "string"))
+        throw malformedFault();
       yield event;
     }
   } catch (reason) {

@@ -12,22 +12,37 @@ describe("an HTTP error of a model's API", () => {
     ["Sat, 21 Nov 2026 06:00:00 GMT", 0],
     ["soon", 0],
   ])("reads Retry-After %s", async (value, ms) => {
-    const headers = { "retry-after": value, date: "Sat, 21 Nov 2026 07:00:00 GMT" };
-    expect((await httpFault(answer(429, { headers }), readError)).retryAfterMs).toBe(ms);
+    const headers = {
+      "retry-after": value,
+      date: "Sat, 21 Nov 2026 07:00:00 GMT",
+    };
+    expect(
+      (await httpFault(answer(429, { headers }), readError)).retryAfterMs,
+    ).toBe(ms);
   });
 
   it("waits as long as the header or the body asks, whichever is longer", () => {
-    expect(statusFault(429, { message: "", retryAfterMs: 12_500 }, 5000).retryAfterMs).toBe(12_500);
-    expect(statusFault(429, { message: "", retryAfterMs: 500 }, 5000).retryAfterMs).toBe(5000);
+    expect(
+      statusFault(429, { message: "", retryAfterMs: 12_500 }, 5000)
+        .retryAfterMs,
+    ).toBe(12_500);
+    expect(
+      statusFault(429, { message: "", retryAfterMs: 500 }, 5000).retryAfterMs,
+    ).toBe(5000);
   });
 
   it("is not retriable if waiting does not help", () => {
     const fault = statusFault(429, { message: "quota", lastingRemedy: "pay" });
-    expect(fault).toMatchObject({ retriable: false, message: "the model answered with status 429 (quota): pay" });
+    expect(fault).toMatchObject({
+      retriable: false,
+      message: "the model answered with status 429 (quota): pay",
+    });
   });
 
   it("suggests /compress if the history is too long for the model", () => {
-    const fault = statusFault(400, { message: "The input token count exceeds the maximum number of tokens." });
+    const fault = statusFault(400, {
+      message: "The input token count exceeds the maximum number of tokens.",
+    });
     expect(fault.message).toMatch(/run \/compress/);
   });
 
@@ -51,7 +66,16 @@ describe("an HTTP error of a model's API", () => {
 
 function answer(
   status: number,
-  { headers = {}, body }: { readonly headers?: Record<string, string>; readonly body?: AsyncIterable<Uint8Array> },
+  {
+    headers = {},
+    body,
+  }: {
+    readonly headers?: Record<string, string>;
+    readonly body?: AsyncIterable<Uint8Array>;
+  },
 ): Response {
-  return new Response(body ? ReadableStream.from(body) : null, { status, headers });
+  return new Response(body ? ReadableStream.from(body) : null, {
+    status,
+    headers,
+  });
 }

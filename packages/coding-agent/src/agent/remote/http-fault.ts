@@ -10,15 +10,26 @@ export interface ApiError {
   readonly message: string;
   /** The wait that the body asks for, in milliseconds. Default: 0. */
   readonly retryAfterMs?: number;
-  /** Set if the same request will not succeed for long, for instance with a used-up quota: what to do instead. */
+  /**
+   * Set if the same request will not succeed for long, for instance with a
+   * used-up quota: what to do instead.
+   */
   readonly lastingRemedy?: string | undefined;
 }
 
-/** Reads the body of an error response, which may be of any form and cut off. */
+/**
+ * Reads the body of an error response, which may be of any form and cut off.
+ */
 export type ReadApiError = (text: string) => ApiError;
 
-/** Returns the fault for a response whose status is not 2xx. Reads only the beginning of its body. */
-export async function httpFault({ status, headers, body }: Response, readError: ReadApiError): Promise<ModelFault> {
+/**
+ * Returns the fault for a response whose status is not 2xx. Reads only the
+ * beginning of its body.
+ */
+export async function httpFault(
+  { status, headers, body }: Response,
+  readError: ReadApiError,
+): Promise<ModelFault> {
   const decoder = new TextDecoder();
   let text = "";
   try {
@@ -30,12 +41,17 @@ export async function httpFault({ status, headers, body }: Response, readError: 
     // The body broke off: the status says enough.
     text = "";
   }
-  // `Retry-After` is a number of seconds, or a date, which is compared with the response's own date.
+  // `Retry-After` is a number of seconds, or a date, which is compared with the
+  // response's own date.
   const value = headers.get("retry-after")?.trim() ?? "";
   const untilDateMs = Date.parse(value) - Date.parse(headers.get("date") ?? "");
   const waitMs = Number.isFinite(untilDateMs) ? Math.max(0, untilDateMs) : 0;
   const isSeconds = /^\d+(\.\d+)?$/.test(value);
-  return statusFault(status, readError(text), isSeconds ? Number(value) * 1000 : waitMs);
+  return statusFault(
+    status,
+    readError(text),
+    isSeconds ? Number(value) * 1000 : waitMs,
+  );
 }
 
 /** The meaning of a status. */
@@ -46,37 +62,101 @@ interface Kind {
   readonly remedy: string;
 }
 
-const SERVER_ERROR: Kind = { code: Code.Unavailable, retriable: true, remedy: "send the message again later" };
-const CLIENT_ERROR: Kind = { code: Code.FailedPrecondition, retriable: false, remedy: "change the request" };
+const SERVER_ERROR: Kind = {
+  code: Code.Unavailable,
+  retriable: true,
+  remedy: "send the message again later",
+};
+const CLIENT_ERROR: Kind = {
+  code: Code.FailedPrecondition,
+  retriable: false,
+  remedy: "change the request",
+};
 
 const KINDS: ReadonlyMap<number, Kind> = new Map<number, Kind>([
-  [400, { code: Code.FailedPrecondition, retriable: false, remedy: "change the request, or choose another model" }],
-  [401, { code: Code.Unauthenticated, retriable: false, remedy: "the operator must check the credentials" }],
-  [403, { code: Code.PermissionDenied, retriable: false, remedy: "the operator must check the credentials" }],
-  [404, { code: Code.NotFound, retriable: false, remedy: "choose another model" }],
-  [408, { code: Code.Unavailable, retriable: true, remedy: "send the message again" }],
-  [413, { code: Code.ResourceExhausted, retriable: false, remedy: "send less, or run /compress" }],
-  [429, { code: Code.ResourceExhausted, retriable: true, remedy: "wait, or choose another model" }],
+  [
+    400,
+    {
+      code: Code.FailedPrecondition,
+      retriable: false,
+      remedy: "change the request, or choose another model",
+    },
+  ],
+  [
+    401,
+    {
+      code: Code.Unauthenticated,
+      retriable: false,
+      remedy: "the operator must check the credentials",
+    },
+  ],
+  [
+    403,
+    {
+      code: Code.PermissionDenied,
+      retriable: false,
+      remedy: "the operator must check the credentials",
+    },
+  ],
+  [
+    404,
+    { code: Code.NotFound, retriable: false, remedy: "choose another model" },
+  ],
+  [
+    408,
+    {
+      code: Code.Unavailable,
+      retriable: true,
+      remedy: "send the message again",
+    },
+  ],
+  [
+    413,
+    {
+      code: Code.ResourceExhausted,
+      retriable: false,
+      remedy: "send less, or run /compress",
+    },
+  ],
+  [
+    429,
+    {
+      code: Code.ResourceExhausted,
+      retriable: true,
+      remedy: "wait, or choose another model",
+    },
+  ],
 ]);
 
 /**
  * Returns the fault for a status and the error that came with it.
  *
- * `retryAfterHeaderMs` is the wait that the headers ask for, in milliseconds; the error can ask for a longer one.
+ * `retryAfterHeaderMs` is the wait that the headers ask for, in milliseconds;
+ * the error can ask for a longer one.
  */
-export function statusFault(status: number, error: ApiError, retryAfterHeaderMs = 0): ModelFault {
+export function statusFault(
+  status: number,
+  error: ApiError,
+  retryAfterHeaderMs = 0,
+): ModelFault {
   const { retryAfterMs = 0, lastingRemedy } = error;
-  const message = error.message.split("\n", 1)[0]?.slice(0, MAX_MESSAGE_CHARS) ?? "";
-  const kind = KINDS.get(status) ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
+  const message =
+    error.message.split("\n", 1)[0]?.slice(0, MAX_MESSAGE_CHARS) ?? "";
+  const kind =
+    KINDS.get(status) ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
   let { remedy } = kind;
   if (TOO_LONG.test(message)) remedy = "run /compress, or start a new task";
   if (lastingRemedy !== undefined) remedy = lastingRemedy;
   const words = message === "" ? "" : ` (${message})`;
-  return new ModelFault(`the model answered with status ${status}${words}`, kind.code, {
-    remedy,
-    retryAfterMs: Math.max(retryAfterMs, retryAfterHeaderMs),
-    retriable: kind.retriable && lastingRemedy === undefined,
-  });
+  return new ModelFault(
+    `the model answered with status ${status}${words}`,
+    kind.code,
+    {
+      remedy,
+      retryAfterMs: Math.max(retryAfterMs, retryAfterHeaderMs),
+      retriable: kind.retriable && lastingRemedy === undefined,
+    },
+  );
 }
 
 /** The maximum number of characters of an API's message that are shown. */

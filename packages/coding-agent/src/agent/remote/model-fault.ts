@@ -11,7 +11,10 @@ export interface FaultOptions {
   readonly cause?: unknown;
 }
 
-/** The number of characters by which a secret is recognized: a message may have been cut in the middle of one. */
+/**
+ * The number of characters by which a secret is recognized: a message may have
+ * been cut in the middle of one.
+ */
 const RECOGNIZED_LENGTH = 8;
 
 /** A failure of the model, or of the connection to it. */
@@ -26,10 +29,15 @@ export class ModelFault extends DevtoolError {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Returns the fault with a secret hidden in its problem, even one that was cut off. An empty secret hides nothing. */
+  /**
+   * Returns the fault with a secret hidden in its problem, even one that was
+   * cut off. An empty secret hides nothing.
+   */
   without(secret: string): ModelFault {
     if (secret === "") return this;
-    const [before = "", ...pieces] = this.problem.split(secret.slice(0, RECOGNIZED_LENGTH));
+    const [before = "", ...pieces] = this.problem.split(
+      secret.slice(0, RECOGNIZED_LENGTH),
+    );
     if (pieces.length === 0) return this;
     const rest = secret.slice(RECOGNIZED_LENGTH);
     const visible = pieces.map((piece) => {
@@ -39,25 +47,33 @@ export class ModelFault extends DevtoolError {
     });
     const problem = [before, ...visible].join("");
     const { code, retriable, retryAfterMs, remedy, cause } = this;
-    return new ModelFault(problem, code, { retriable, retryAfterMs, remedy, cause });
+    return new ModelFault(problem, code, {
+      retriable,
+      retryAfterMs,
+      remedy,
+      cause,
+    });
   }
 
   /**
    * Returns a caught value as a fault: itself, or the fault that caused it.
    *
-   * Any other error that is not a `DevtoolError` means that the connection broke.
+   * Any other error that is not a `DevtoolError` means that the connection
+   * broke.
    */
   static override from(reason: unknown): ModelFault {
     let errorCode: string | undefined;
     for (let error = reason; error instanceof Error; error = error.cause) {
       if (error instanceof ModelFault) return error;
-      if ("code" in error && typeof error.code === "string") errorCode ??= error.code;
+      if ("code" in error && typeof error.code === "string")
+        errorCode ??= error.code;
     }
     if (reason instanceof DevtoolError) {
       const { problem, code, remedy } = reason;
       return new ModelFault(problem, code, { remedy, cause: reason });
     }
-    // The message of such an error may quote what came over the wire, so only its system code is shown, such as `ECONNREFUSED`.
+    // The message of such an error may quote what came over the wire, so only
+    // its system code is shown, such as `ECONNREFUSED`.
     const problem = `the connection to the model broke${errorCode ? ` (${errorCode})` : ""}`;
     return new ModelFault(problem, Code.Unavailable, {
       remedy: "send the message again",

@@ -1,16 +1,23 @@
 /**
  * When a request that failed is sent again.
  *
- * A request is sent again only while no part of its answer has arrived. The waits grow exponentially, with full jitter.
+ * A request is sent again only while no part of its answer has arrived. The
+ * waits grow exponentially, with full jitter.
  */
 export interface RetryPolicy {
   /** The maximum number of attempts, including the first one. Default: 5. */
   readonly maxAttempts: number;
-  /** The upper bound of the first wait, in milliseconds. It doubles with each attempt. Default: 1000. */
+  /**
+   * The upper bound of the first wait, in milliseconds. It doubles with each
+   * attempt. Default: 1000.
+   */
   readonly baseDelayMs: number;
   /** The upper bound of every wait, in milliseconds. Default: 30,000. */
   readonly maxDelayMs: number;
-  /** The longest wait that the API may ask for, in milliseconds. The turn fails if it asks for more. Default: 120,000. */
+  /**
+   * The longest wait that the API may ask for, in milliseconds. The turn fails
+   * if it asks for more. Default: 120,000.
+   */
   readonly maxRetryAfterMs: number;
 }
 
@@ -20,7 +27,10 @@ export interface ModelTimeouts {
   readonly firstByteMs: number;
   /** The time between two pieces. Default: 30,000. */
   readonly idleMs: number;
-  /** The time for a whole answer, including attempts and waits. Default: 1,800,000 (30 minutes). */
+  /**
+   * The time for a whole answer, including attempts and waits. Default:
+   * 1,800,000 (30 minutes).
+   */
   readonly turnMs: number;
 }
 
@@ -33,4 +43,8 @@ export const DEFAULT_RETRY_POLICY: RetryPolicy = {
 };
 
 /** The default timeouts. */
-export const DEFAULT_TIMEOUTS: ModelTimeouts = { firstByteMs: 60_000, idleMs: 30_000, turnMs: 30 * 60_000 };
+export const DEFAULT_TIMEOUTS: ModelTimeouts = {
+  firstByteMs: 60_000,
+  idleMs: 30_000,
+  turnMs: 30 * 60_000,
+};

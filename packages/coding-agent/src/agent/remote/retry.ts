@@ -12,17 +12,23 @@ export interface Retries {
   /** Returns a number from 0 to below 1. */
   readonly random: () => number;
   /** Waits between attempts, in milliseconds. Default: the platform's timer. */
-  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly sleep?:
+    | ((ms: number, signal: AbortSignal) => Promise<void>)
+    | undefined;
 }
 
-/** Sends the request once. An attempt that fails after it yielded something is not repeated. */
+/**
+ * Sends the request once. An attempt that fails after it yielded something is
+ * not repeated.
+ */
 export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
 /**
- * Repeats an attempt until an answer begins, with exponential backoff and full jitter.
+ * Repeats an attempt until an answer begins, with exponential backoff and full
+ * jitter.
  *
- * It waits at least as long as the API asks, and yields a notice before each wait. Throws the fault of the last attempt, or the
- * signal's reason.
+ * It waits at least as long as the API asks, and yields a notice before each
+ * wait. Throws the fault of the last attempt, or the signal's reason.
  */
 export async function* withRetries(
   attempt: Attempt,
@@ -42,15 +48,27 @@ export async function* withRetries(
       signal.throwIfAborted();
       const fault = ModelFault.from(reason);
       const { problem, code, remedy, cause } = fault;
-      if (hasBegun || !fault.retriable || fault.retryAfterMs > maxRetryAfterMs) throw fault;
+      if (hasBegun || !fault.retriable || fault.retryAfterMs > maxRetryAfterMs)
+        throw fault;
       if (attempts >= maxAttempts)
-        throw new ModelFault(attempts === 1 ? problem : `${problem} (${attempts} tries)`, code, { remedy, cause });
-      const backoffMs = Math.round(random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1)));
+        throw new ModelFault(
+          attempts === 1 ? problem : `${problem} (${attempts} tries)`,
+          code,
+          { remedy, cause },
+        );
+      const backoffMs = Math.round(
+        random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1)),
+      );
       const waitMs = Math.max(backoffMs, fault.retryAfterMs);
       const text = `${problem}: trying again in ${(waitMs / 1000).toFixed(1)} s`;
       const retryDelay = durationFromMs(waitMs);
-      yield { case: "notice", value: create(NoticeSchema, { text, attempt: attempts, retryDelay }) };
-      await (sleep ? sleep(waitMs, signal) : delay(waitMs, undefined, { signal }));
+      yield {
+        case: "notice",
+        value: create(NoticeSchema, { text, attempt: attempts, retryDelay }),
+      };
+      await (sleep
+        ? sleep(waitMs, signal)
+        : delay(waitMs, undefined, { signal }));
     }
   }
 }

@@ -4,26 +4,47 @@ import { ModelFault } from "./model-fault.ts";
 /** The ways in which a model ends an answer that all APIs have. */
 export type StopKind = "output-limit" | "context-limit" | "safety" | "refusal";
 
-/** Returns the fault for an answer that a model ended early. `message` is what the API says about it. */
+/**
+ * Returns the fault for an answer that a model ended early. `message` is what
+ * the API says about it.
+ */
 export function stopFault(kind: StopKind, message = ""): ModelFault {
   const [problem, remedy, code] = STOPS[kind];
   const line = message.split("\n", 1)[0]?.slice(0, 200) ?? "";
-  return new ModelFault(line === "" ? problem : `${problem} (${line})`, code, { remedy });
+  return new ModelFault(line === "" ? problem : `${problem} (${line})`, code, {
+    remedy,
+  });
 }
 
 /** Returns the fault for a reason that this version does not know. */
 export function unknownStopFault(reason: string): ModelFault {
   const problem = `the model stopped for the reason ${JSON.stringify(reason.slice(0, 40))}`;
-  return new ModelFault(problem, Code.Unavailable, { remedy: "send the message again" });
+  return new ModelFault(problem, Code.Unavailable, {
+    remedy: "send the message again",
+  });
 }
 
-const STOPS: Readonly<Record<StopKind, readonly [problem: string, remedy: string, code: Code]>> = {
-  "output-limit": ["the answer reached the model's output limit", "ask it to go on", Code.ResourceExhausted],
+const STOPS: Readonly<
+  Record<StopKind, readonly [problem: string, remedy: string, code: Code]>
+> = {
+  "output-limit": [
+    "the answer reached the model's output limit",
+    "ask it to go on",
+    Code.ResourceExhausted,
+  ],
   "context-limit": [
     "the conversation reached the model's input limit",
     "run /compress, or start a new task",
     Code.ResourceExhausted,
   ],
-  safety: ["the model's safety filter stopped the answer", "rephrase the request", Code.FailedPrecondition],
-  refusal: ["the model refused to answer", "rephrase the request", Code.FailedPrecondition],
+  safety: [
+    "the model's safety filter stopped the answer",
+    "rephrase the request",
+    Code.FailedPrecondition,
+  ],
+  refusal: [
+    "the model refused to answer",
+    "rephrase the request",
+    Code.FailedPrecondition,
+  ],
 };

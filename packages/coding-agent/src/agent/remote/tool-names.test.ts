@@ -6,8 +6,14 @@ describe("the names of tools in an API", () => {
 
   it("have no other characters than the API allows, and are found again", () => {
     const names = new ToolNames([tool("a.b"), tool("a/b"), tool("c")], 64);
-    expect(["a.b", "a/b", "c"].map((name) => names.encode(name))).toEqual(["a_b", "a_b_2", "c"]);
-    expect(["a_b", "a_b_2", "c", "unknown"].map((name) => names.decode(name))).toEqual(["a.b", "a/b", "c", "unknown"]);
+    expect(["a.b", "a/b", "c"].map((name) => names.encode(name))).toEqual([
+      "a_b",
+      "a_b_2",
+      "c",
+    ]);
+    expect(
+      ["a_b", "a_b_2", "c", "unknown"].map((name) => names.decode(name)),
+    ).toEqual(["a.b", "a/b", "c", "unknown"]);
   });
 
   it("are cut, also where two begin alike", () => {

@@ -25,10 +25,19 @@ describe("a script", () => {
   });
 
   it("keeps a step that ends a turn with its calls, and begins the next turn with a failure", () => {
-    expect(shapeOf("read a\nduplicate\ncut\ntext b")).toEqual([["call", "duplicate", "break"], ["text"]]);
+    expect(shapeOf("read a\nduplicate\ncut\ntext b")).toEqual([
+      ["call", "duplicate", "break"],
+      ["text"],
+    ]);
     expect(shapeOf("read a\nfinish MAX_TOKENS")).toEqual([["call", "finish"]]);
-    expect(shapeOf("read a\nfail 503\nread b")).toEqual([["call"], ["fail", "call"]]);
-    expect(shapeOf("read a\nempty 1\ntext b")).toEqual([["call"], ["break", "text"]]);
+    expect(shapeOf("read a\nfail 503\nread b")).toEqual([
+      ["call"],
+      ["fail", "call"],
+    ]);
+    expect(shapeOf("read a\nempty 1\ntext b")).toEqual([
+      ["call"],
+      ["break", "text"],
+    ]);
   });
 });
 
@@ -44,16 +53,33 @@ describe("a step", () => {
     ["wait 10", { case: "wait", ms: 10 }],
     ["finish max_tokens", { case: "finish", reason: "MAX_TOKENS" }],
     ["fail 503", { case: "fail", code: 503, times: forever }],
-    ["fail 429 2 after 1.5", { case: "fail", code: 429, times: 2, retryAfterMs: 1500 }],
-    ["fail 429 after 1", { case: "fail", code: 429, times: forever, retryAfterMs: 1000 }],
+    [
+      "fail 429 2 after 1.5",
+      { case: "fail", code: 429, times: 2, retryAfterMs: 1500 },
+    ],
+    [
+      "fail 429 after 1",
+      { case: "fail", code: 429, times: forever, retryAfterMs: 1000 },
+    ],
     ["hang", { case: "break", how: "hang", times: forever }],
     ["reset 2", { case: "break", how: "reset", times: 2 }],
     ["drip 5", { case: "drip", ms: 5 }],
     [
       "edit a.txt x => y",
-      { case: "call", calls: [{ name: "replace", args: { file_path: "a.txt", old_string: "x", new_string: "y" } }] },
+      {
+        case: "call",
+        calls: [
+          {
+            name: "replace",
+            args: { file_path: "a.txt", old_string: "x", new_string: "y" },
+          },
+        ],
+      },
     ],
-    ['call t {"a": 1}', { case: "call", calls: [{ name: "t", args: { a: 1 } }] }],
+    [
+      'call t {"a": 1}',
+      { case: "call", calls: [{ name: "t", args: { a: 1 } }] },
+    ],
   ])("is %j", (line, step) => {
     expect(parseStep(line)).toEqual(step);
   });
@@ -75,5 +101,7 @@ describe("a step", () => {
 });
 
 function shapeOf(prompt: string): string[][] {
-  return (parseScript(prompt) ?? []).map((turn) => turn.map(({ case: kind }) => kind));
+  return (parseScript(prompt) ?? []).map((turn) =>
+    turn.map(({ case: kind }) => kind),
+  );
 }

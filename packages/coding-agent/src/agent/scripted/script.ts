@@ -2,7 +2,10 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { ModelToolCall } from "../model.ts";
 
-/** One step of a script. `docs/scripted-agent.md` has the syntax and the meaning of each. */
+/**
+ * One step of a script. `docs/scripted-agent.md` has the syntax and the meaning
+ * of each.
+ */
 export type Step =
   | { readonly case: "say"; readonly count: number; readonly bytes: number }
   | { readonly case: "text"; readonly text: string }
@@ -11,8 +14,15 @@ export type Step =
   | { readonly case: "cite"; readonly uri: string }
   | { readonly case: "wait"; readonly ms: number }
   | { readonly case: "finish"; readonly reason: string }
-  /** Fails the first `times` attempts with an HTTP status instead of a stream. */
-  | { readonly case: "fail"; readonly code: number; readonly times: number; readonly retryAfterMs?: number }
+  /**
+   * Fails the first `times` attempts with an HTTP status instead of a stream.
+   */
+  | {
+      readonly case: "fail";
+      readonly code: number;
+      readonly times: number;
+      readonly retryAfterMs?: number;
+    }
   /** Breaks the stream of the first `times` attempts. */
   | { readonly case: "break"; readonly how: Break; readonly times: number }
   | { readonly case: "duplicate" }
@@ -21,17 +31,27 @@ export type Step =
   | { readonly case: "next" };
 
 /** The ways in which a script can break a stream. */
-export type Break = "hang" | "cut" | "reset" | "malformed" | "badutf8" | "empty";
+export type Break =
+  | "hang"
+  | "cut"
+  | "reset"
+  | "malformed"
+  | "badutf8"
+  | "empty";
 
 /**
  * Parses a prompt as a script: the turns of the model, each a list of steps.
  *
- * Returns undefined for prose, that is, when the first line is not a step. Ignores later lines that are not steps.
+ * Returns undefined for prose, that is, when the first line is not a step.
+ * Ignores later lines that are not steps.
  *
- * Calls on consecutive lines belong to one turn. Steps after them belong to the next turn, which begins when the calls have
- * ended, except for steps that say how the turn with the calls ends.
+ * Calls on consecutive lines belong to one turn. Steps after them belong to the
+ * next turn, which begins when the calls have ended, except for steps that say
+ * how the turn with the calls ends.
  */
-export function parseScript(prompt: string): readonly (readonly Step[])[] | undefined {
+export function parseScript(
+  prompt: string,
+): readonly (readonly Step[])[] | undefined {
   const lines = prompt.trim().split("\n").map(parseStep);
   if (lines[0] === undefined) return undefined;
   const turns: Step[][] = [[]];
@@ -40,7 +60,9 @@ export function parseScript(prompt: string): readonly (readonly Step[])[] | unde
     if (!step || !turn) continue;
     const hasCalls = turn.some(({ case: kind }) => kind === "call");
     const isEnding =
-      step.case === "finish" || step.case === "duplicate" || (step.case === "break" && step.how !== "empty");
+      step.case === "finish" ||
+      step.case === "duplicate" ||
+      (step.case === "break" && step.how !== "empty");
     if (step.case === "next") turns.push([]);
     else if (hasCalls && step.case !== "call" && !isEnding) turns.push([step]);
     else turn.push(step);
@@ -50,16 +72,23 @@ export function parseScript(prompt: string): readonly (readonly Step[])[] | unde
 
 /** Parses one line. Returns undefined when it is not a step. */
 export function parseStep(line: string): Step | undefined {
-  const [, verb = "", rest = ""] = /^\s*(\w+)(?:\s+(.*?))?\s*$/s.exec(line) ?? [];
+  const [, verb = "", rest = ""] =
+    /^\s*(\w+)(?:\s+(.*?))?\s*$/s.exec(line) ?? [];
   return STEPS.get(verb.toLowerCase())?.(rest);
 }
 
-/** Returns the text of one piece that `say` sends: `index` counts from 1, `bytes` is the minimum length. */
+/**
+ * Returns the text of one piece that `say` sends: `index` counts from 1,
+ * `bytes` is the minimum length.
+ */
 export function sayPiece(index: number, bytes: number): string {
   return `chunk ${index} `.padEnd(bytes, "abcdefghij ");
 }
 
-/** Parses the rest of a line after its first word. Returns undefined if it is not a step. */
+/**
+ * Parses the rest of a line after its first word. Returns undefined if it is
+ * not a step.
+ */
 type StepParser = (rest: string) => Step | undefined;
 
 /** The parsers of steps by their first word. */
@@ -68,7 +97,9 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     "say",
     (rest) => {
       const match = /^(\d+)(?:\s+(\d+))?$/.exec(rest);
-      return match ? { case: "say", count: Number(match[1]), bytes: Number(match[2] ?? 0) } : undefined;
+      return match
+        ? { case: "say", count: Number(match[1]), bytes: Number(match[2] ?? 0) }
+        : undefined;
     },
   ],
   ["text", (rest) => ({ case: "text", text: unescapeText(rest) })],
@@ -76,21 +107,46 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     "repeat",
     (rest) => {
       const [, count, text] = /^(\d+)\s+(.+)$/s.exec(rest) ?? [];
-      return text === undefined ? undefined : { case: "repeat", count: Number(count), text: unescapeText(text) };
+      return text === undefined
+        ? undefined
+        : { case: "repeat", count: Number(count), text: unescapeText(text) };
     },
   ],
-  ["think", (rest) => (/^\d*$/.test(rest) ? { case: "think", count: Number(rest || 1) } : undefined)],
+  [
+    "think",
+    (rest) =>
+      /^\d*$/.test(rest)
+        ? { case: "think", count: Number(rest || 1) }
+        : undefined,
+  ],
   ["cite", (rest) => (rest === "" ? undefined : { case: "cite", uri: rest })],
-  ["wait", (rest) => (/^\d+$/.test(rest) ? { case: "wait", ms: Number(rest) } : undefined)],
-  ["finish", (rest) => (/^\w+$/.test(rest) ? { case: "finish", reason: rest.toUpperCase() } : undefined)],
+  [
+    "wait",
+    (rest) =>
+      /^\d+$/.test(rest) ? { case: "wait", ms: Number(rest) } : undefined,
+  ],
+  [
+    "finish",
+    (rest) =>
+      /^\w+$/.test(rest)
+        ? { case: "finish", reason: rest.toUpperCase() }
+        : undefined,
+  ],
   [
     "fail",
     (rest) => {
-      const match = /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
+      const match =
+        /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
       if (!match) return undefined;
       const [, code, times = Number.POSITIVE_INFINITY, seconds] = match;
-      const step = { case: "fail", code: Number(code), times: Number(times) } as const;
-      return seconds === undefined ? step : { ...step, retryAfterMs: Number(seconds) * 1000 };
+      const step = {
+        case: "fail",
+        code: Number(code),
+        times: Number(times),
+      } as const;
+      return seconds === undefined
+        ? step
+        : { ...step, retryAfterMs: Number(seconds) * 1000 };
     },
   ],
   ["hang", (rest) => parseBreak("hang", rest)],
@@ -100,14 +156,26 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
   ["badutf8", (rest) => parseBreak("badutf8", rest)],
   ["empty", (rest) => parseBreak("empty", rest)],
   ["duplicate", (rest) => (rest === "" ? { case: "duplicate" } : undefined)],
-  ["drip", (rest) => (/^\d+$/.test(rest) ? { case: "drip", ms: Number(rest) } : undefined)],
+  [
+    "drip",
+    (rest) =>
+      /^\d+$/.test(rest) ? { case: "drip", ms: Number(rest) } : undefined,
+  ],
   ["next", (rest) => (rest === "" ? { case: "next" } : undefined)],
-  ["run", (rest) => (rest === "" ? undefined : callStep("run_shell_command", { command: rest }))],
+  [
+    "run",
+    (rest) =>
+      rest === ""
+        ? undefined
+        : callStep("run_shell_command", { command: rest }),
+  ],
   [
     "read",
     (rest) => {
       const [, path, count = "1"] = /^(\S+)(?:\s+x(\d+))?$/.exec(rest) ?? [];
-      return path === undefined ? undefined : callStep("read_file", { file_path: path }, Number(count));
+      return path === undefined
+        ? undefined
+        : callStep("read_file", { file_path: path }, Number(count));
     },
   ],
   [
@@ -115,15 +183,24 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     (rest) => {
       const [, path, text] = /^(\S+)(?:\s+(.+))?$/s.exec(rest) ?? [];
       if (path === undefined) return undefined;
-      return callStep("write_file", { file_path: path, content: unescapeText(text ?? "hello\\n") });
+      return callStep("write_file", {
+        file_path: path,
+        content: unescapeText(text ?? "hello\\n"),
+      });
     },
   ],
   [
     "edit",
     (rest) => {
-      const [, path, from, to] = /^(\S+)\s+(.+?)\s*=>\s*(.*)$/s.exec(rest) ?? [];
-      if (path === undefined || from === undefined || to === undefined) return undefined;
-      const args = { file_path: path, old_string: unescapeText(from), new_string: unescapeText(to) };
+      const [, path, from, to] =
+        /^(\S+)\s+(.+?)\s*=>\s*(.*)$/s.exec(rest) ?? [];
+      if (path === undefined || from === undefined || to === undefined)
+        return undefined;
+      const args = {
+        file_path: path,
+        old_string: unescapeText(from),
+        new_string: unescapeText(to),
+      };
       return callStep("replace", args);
     },
   ],
@@ -131,7 +208,10 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     "hugeargs",
     (rest) => {
       if (!/^\d{1,8}$/.test(rest)) return undefined;
-      return callStep("write_file", { file_path: "huge.txt", content: "x".repeat(Number(rest)) });
+      return callStep("write_file", {
+        file_path: "huge.txt",
+        content: "x".repeat(Number(rest)),
+      });
     },
   ],
   [
@@ -139,19 +219,28 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     (rest) => {
       const [, name, json = "{}"] = /^(\S+)(?:\s+(\{.*\}))?$/s.exec(rest) ?? [];
       const args = parseJsonOrUndefined(json);
-      return name === undefined || !isObject(args) ? undefined : callStep(name, args);
+      return name === undefined || !isObject(args)
+        ? undefined
+        : callStep(name, args);
     },
   ],
 ]);
 
 /** Creates a step that makes the same call one or more times. */
 function callStep(name: string, args: JsonObject, count = 1): Step {
-  return { case: "call", calls: Array.from({ length: count }, () => ({ name, args })) };
+  return {
+    case: "call",
+    calls: Array.from({ length: count }, () => ({ name, args })),
+  };
 }
 
 function parseBreak(how: Break, rest: string): Step | undefined {
   if (!/^\d*$/.test(rest)) return undefined;
-  return { case: "break", how, times: rest === "" ? Number.POSITIVE_INFINITY : Number(rest) };
+  return {
+    case: "break",
+    how,
+    times: rest === "" ? Number.POSITIVE_INFINITY : Number(rest),
+  };
 }
 
 /** Replaces `\\n` and `\\t` by a line break and a tab. */

@@ -6,7 +6,9 @@ import { createScriptedModel } from "./scripted-model.ts";
 
 describe("the scripted model", () => {
   it("sends the events of each step", async () => {
-    const events = await play("think\ntext a\nrepeat 2 b\ncite https://a.example\nread x.txt x2");
+    const events = await play(
+      "think\ntext a\nrepeat 2 b\ncite https://a.example\nread x.txt x2",
+    );
     expect(events.map(({ case: kind }) => kind)).toEqual([
       "thought",
       "text",
@@ -20,7 +22,11 @@ describe("the scripted model", () => {
 
   it("sends a notice for each failed attempt, then continues", async () => {
     const events = await play("fail 503 2\ntext well");
-    expect(events.map(({ value }) => value)).toMatchObject([{ attempt: 1 }, { attempt: 2 }, "well"]);
+    expect(events.map(({ value }) => value)).toMatchObject([
+      { attempt: 1 },
+      { attempt: 2 },
+      "well",
+    ]);
   });
 
   it.each([
@@ -44,10 +50,25 @@ describe("the scripted model", () => {
   });
 });
 
-async function play(script: string, signal: AbortSignal = AbortSignal.timeout(60_000)): Promise<ModelEvent[]> {
-  const history = [create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: script } }] })];
+async function play(
+  script: string,
+  signal: AbortSignal = AbortSignal.timeout(60_000),
+): Promise<ModelEvent[]> {
+  const history = [
+    create(MessageSchema, {
+      role: Role.USER,
+      parts: [{ content: { case: "text", value: script } }],
+    }),
+  ];
   const events: ModelEvent[] = [];
-  const request = { history, tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
-  for await (const event of createScriptedModel().generate(request, signal)) events.push(event);
+  const request = {
+    history,
+    tools: [],
+    workspacePath: "/w",
+    instructions: async () => "",
+    model: "",
+  };
+  for await (const event of createScriptedModel().generate(request, signal))
+    events.push(event);
   return events;
 }

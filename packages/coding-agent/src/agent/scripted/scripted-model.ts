@@ -21,9 +21,11 @@ const PROSE_ANSWER =
   "To connect Gemini, start the server with GEMINI_API_KEY in its environment (docs/models.md).";
 
 /**
- * Creates a model that plays the user's prompt as a script (`docs/scripted-agent.md`). It needs no API key.
+ * Creates a model that plays the user's prompt as a script
+ * (`docs/scripted-agent.md`). It needs no API key.
  *
- * It answers prose with instructions for connecting a real model. The same prompt always gives the same output.
+ * It answers prose with instructions for connecting a real model. The same
+ * prompt always gives the same output.
  */
 export function createScriptedModel(): Model {
   return {
@@ -32,24 +34,32 @@ export function createScriptedModel(): Model {
     async *generate({ history }, signal) {
       const promptIndex = history.findLastIndex(
         (message) =>
-          message.role === Role.USER && (messageText(message) !== "" || confirmationsOf(message).length === 0),
+          message.role === Role.USER &&
+          (messageText(message) !== "" ||
+            confirmationsOf(message).length === 0),
       );
       const prompt = history[promptIndex];
       const turns = prompt && parseScript(messageText(prompt));
       if (!turns) return yield { case: "text", value: PROSE_ANSWER };
-      const steps = history.slice(promptIndex).filter((message) => toolCallsOf(message).length > 0);
+      const steps = history
+        .slice(promptIndex)
+        .filter((message) => toolCallsOf(message).length > 0);
       const turn = turns[steps.length];
       if (!turn) {
-        // After the last turn: each call of the last step with the first line of its result.
+        // After the last turn: each call of the last step with the first line
+        // of its result.
         const calls = steps.slice(-1).flatMap(toolCallsOf);
-        const lines = calls.map((call) => `${call.toolName}: ${firstLineOfResult(call)}`);
+        const lines = calls.map(
+          (call) => `${call.toolName}: ${firstLineOfResult(call)}`,
+        );
         return yield { case: "text", value: ["Done.", ...lines].join("\n") };
       }
       let last: ModelEvent | undefined;
       for (const step of turn) {
         signal.throwIfAborted();
         if (step.case === "wait") await delay(step.ms, undefined, { signal });
-        if (step.case === "break" && step.how === "hang") await abortable(new Promise<never>(() => {}), signal);
+        if (step.case === "break" && step.how === "hang")
+          await abortable(new Promise<never>(() => {}), signal);
         if (step.case === "duplicate" && last) yield last;
         for (const event of eventsOf(step)) {
           last = event;
@@ -64,29 +74,44 @@ export function createScriptedModel(): Model {
 function* eventsOf(step: Step): Iterable<ModelEvent> {
   switch (step.case) {
     case "say":
-      for (let index = 1; index <= step.count; index++) yield { case: "text", value: sayPiece(index, step.bytes) };
+      for (let index = 1; index <= step.count; index++)
+        yield { case: "text", value: sayPiece(index, step.bytes) };
       return;
     case "text":
       return yield { case: "text", value: step.text };
     case "repeat":
-      for (let index = 1; index <= step.count; index++) yield { case: "text", value: step.text };
+      for (let index = 1; index <= step.count; index++)
+        yield { case: "text", value: step.text };
       return;
     case "think":
       for (let index = 1; index <= step.count; index++) {
-        const [subject, description] = [`Subject ${index}`, `Description ${index}.`];
-        yield { case: "thought", value: create(AgentThoughtSchema, { subject, description }) };
+        const [subject, description] = [
+          `Subject ${index}`,
+          `Description ${index}.`,
+        ];
+        yield {
+          case: "thought",
+          value: create(AgentThoughtSchema, { subject, description }),
+        };
       }
       return;
     case "cite":
-      return yield { case: "citation", value: create(CitationSchema, { uri: step.uri }) };
+      return yield {
+        case: "citation",
+        value: create(CitationSchema, { uri: step.uri }),
+      };
     case "finish":
       if (step.reason === "STOP") return;
       throw modelError(`stopped with ${step.reason}`);
     case "fail":
-      if (!Number.isFinite(step.times)) throw modelError(`failed with status ${step.code}`);
+      if (!Number.isFinite(step.times))
+        throw modelError(`failed with status ${step.code}`);
       for (let attempt = 1; attempt <= step.times; attempt++) {
         const text = `The scripted model failed with status ${step.code}: it is asked again.`;
-        yield { case: "notice", value: create(NoticeSchema, { text, attempt }) };
+        yield {
+          case: "notice",
+          value: create(NoticeSchema, { text, attempt }),
+        };
       }
       return;
     case "break":
@@ -110,7 +135,8 @@ function modelError(problem: string): DevtoolError {
 
 function firstLineOfResult({ result }: ToolCall): string {
   if (result.case === undefined) return "declined";
-  if (result.case === "error") return result.value.message.split("\n", 1)[0] ?? "";
+  if (result.case === "error")
+    return result.value.message.split("\n", 1)[0] ?? "";
   const output = result.value.result;
   switch (output.case) {
     case "text":

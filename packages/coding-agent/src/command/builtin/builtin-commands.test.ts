@@ -39,7 +39,11 @@ describe("the built-in commands (CMD-3)", () => {
     base = await mkdtemp(join(tmpdir(), "devtool-builtin-"));
     workspace = join(base, "repository");
     await mkdir(workspace);
-    context = { workspacePath: workspace, contextId: "context", principal: "local" };
+    context = {
+      workspacePath: workspace,
+      contextId: "context",
+      principal: "local",
+    };
     const trust = new TrustStore({
       dataDirectory: join(base, "data"),
       openDirectory: (path) => new Workspace(path),
@@ -52,7 +56,12 @@ describe("the built-in commands (CMD-3)", () => {
       trust,
       loadMemory: ({ workspacePath }) =>
         loadMemory(
-          { configDirectory: join(base, "config"), workspaceRoots: [base], trust, onNotice: () => undefined },
+          {
+            configDirectory: join(base, "config"),
+            workspaceRoots: [base],
+            trust,
+            onNotice: () => undefined,
+          },
           workspacePath,
         ),
     };
@@ -60,13 +69,11 @@ describe("the built-in commands (CMD-3)", () => {
   afterEach(() => rm(base, { recursive: true }));
 
   it("are available depending on the services", async () => {
-    expect(builtinCommands({ version: "1", model: "m" }).map(({ path }) => path.join(" "))).toEqual([
-      "help",
-      "about",
-      "init",
-      "shell",
-      "tools",
-    ]);
+    expect(
+      builtinCommands({ version: "1", model: "m" }).map(({ path }) =>
+        path.join(" "),
+      ),
+    ).toEqual(["help", "about", "init", "shell", "tools"]);
     const all = builtinCommands({
       ...services,
       conversations: conversation(undefined),
@@ -81,14 +88,25 @@ describe("the built-in commands (CMD-3)", () => {
     expect(all.map(({ path }) => path.join(" "))).toEqual([
       ...["help", "about", "init", "shell", "tools"],
       ...["memory show", "memory list", "memory refresh", "memory add"],
-      ...["compress", "plan", "stats", "restore", "restore list", "mcp list", "mcp refresh", "policies list"],
+      ...[
+        "compress",
+        "plan",
+        "stats",
+        "restore",
+        "restore list",
+        "mcp list",
+        "mcp refresh",
+        "policies list",
+      ],
     ]);
   });
 
   it("/help lists every command with its arguments", async () => {
     const text = await say("help", "", services);
     expect(text).toContain("/help - Lists the slash commands");
-    expect(text).toContain("/memory add <fact> - Adds a fact to the memory file of the workspace");
+    expect(text).toContain(
+      "/memory add <fact> - Adds a fact to the memory file of the workspace",
+    );
   });
 
   it("/memory show, list and refresh show the memory files", async () => {
@@ -98,9 +116,13 @@ describe("the built-in commands (CMD-3)", () => {
       `${base}/config/AGENTS.md - 10 bytes, for all workspaces\nconfiguration in "${workspace}" is not read: nobody trusted it: ` +
         `look at it, then run: devtool trust add ${workspace}`,
     );
-    expect(await say("memory refresh", "", services)).toMatch(/^Read 1 memory file with 10 bytes\.\n/);
+    expect(await say("memory refresh", "", services)).toMatch(
+      /^Read 1 memory file with 10 bytes\.\n/,
+    );
     await services.trust.grant(await services.trust.preview(workspace));
-    expect(await say("memory refresh", "", services)).toBe("Read 2 memory files with 20 bytes.");
+    expect(await say("memory refresh", "", services)).toBe(
+      "Read 2 memory files with 20 bytes.",
+    );
     expect(await say("memory show", "", services)).toBe(
       `${base}/config/AGENTS.md\n\nBe brief.\n\n${workspace}/AGENTS.md\n\nUse tabs.`,
     );
@@ -114,28 +136,48 @@ describe("the built-in commands (CMD-3)", () => {
       args: { fact: "Tests are slow." },
     });
     await write("repository/AGENTS.md", "Use tabs.\n- Tests are slow.\n");
-    const done = edited({ before: "Use tabs.\n", after: "Use tabs.\n- Tests are slow.\n" });
-    expect(await say("memory add", "x", services, [done])).toContain("(AGENTS.md changed)");
-    expect(await say("memory add", "x", services, [done, answer("call-1")])).toBe("");
+    const done = edited({
+      before: "Use tabs.\n",
+      after: "Use tabs.\n- Tests are slow.\n",
+    });
+    expect(await say("memory add", "x", services, [done])).toContain(
+      "(AGENTS.md changed)",
+    );
+    expect(
+      await say("memory add", "x", services, [done, answer("call-1")]),
+    ).toBe("");
     expect((await services.trust.trustOf(workspace)).case).toBe("trusted");
   });
 
   it("/memory add says that an untrusted workspace's file is not read", async () => {
     await write("repository/AGENTS.md", "x\n");
-    const history = [edited({ before: undefined, after: "x\n" }), answer("call-1")];
-    expect(await say("memory add", "x", services, history)).toContain("nobody trusted it");
+    const history = [
+      edited({ before: undefined, after: "x\n" }),
+      answer("call-1"),
+    ];
+    expect(await say("memory add", "x", services, history)).toContain(
+      "nobody trusted it",
+    );
     expect(await services.trust.list()).toEqual([]);
   });
 
   it("/init keeps a workspace trusted if the user approved the file", async () => {
     await services.trust.grant(await services.trust.preview(workspace));
     await write("repository/AGENTS.md", "# x\n");
-    expect(await say("init", "", services, [edited({ before: undefined, after: "# x\n" }), answer("call-1")])).toBe("");
+    expect(
+      await say("init", "", services, [
+        edited({ before: undefined, after: "# x\n" }),
+        answer("call-1"),
+      ]),
+    ).toBe("");
     expect((await services.trust.trustOf(workspace)).case).toBe("trusted");
   });
 
   it("/stats shows the time, tokens and calls of the conversation", async () => {
-    const text = await say("stats", "", { ...services, conversations: conversation(busyTask()) });
+    const text = await say("stats", "", {
+      ...services,
+      conversations: conversation(busyTask()),
+    });
     expect(text).toBe(`task: task
 model: some-model
 time: 1 min 5 s, 1 of your messages, 1 steps
@@ -143,23 +185,35 @@ tokens: 100 in (40 cached), 20 out (5 thoughts)
 tool calls: 3 (2 succeeded, 1 failed)
   update_plan: 2 (2 succeeded)
   read_file: 1 (1 failed)`);
-    expect(await say("stats", "", { ...services, conversations: conversation(undefined) })).toBe(
+    expect(
+      await say("stats", "", {
+        ...services,
+        conversations: conversation(undefined),
+      }),
+    ).toBe(
       'There is no conversation in context "context": send its context_id with the command (the contextId of its tasks), or send a message first.',
     );
   });
 
   it("/plan shows the latest plan", async () => {
-    const text = await say("plan", "", { ...services, conversations: conversation(busyTask()) });
+    const text = await say("plan", "", {
+      ...services,
+      conversations: conversation(busyTask()),
+    });
     expect(text).toBe("[x] look\n[>] mend\n[ ] test");
-    expect(await say("plan", "", { ...services, conversations: conversation(undefined) })).toContain(
-      "send its context_id",
-    );
+    expect(
+      await say("plan", "", {
+        ...services,
+        conversations: conversation(undefined),
+      }),
+    ).toContain("send its context_id");
   });
 
   it("/compress summarizes the task of its conversation", async () => {
     const compressed: string[] = [];
     const conversations = {
-      find: async ({ contextId }: CommandContext) => (contextId === "context" ? busyTask() : undefined),
+      find: async ({ contextId }: CommandContext) =>
+        contextId === "context" ? busyTask() : undefined,
       compress: async (taskId: string) => compressed.push(taskId) * 7,
     };
     expect(await say("compress", "", { ...services, conversations })).toBe(
@@ -171,29 +225,50 @@ tool calls: 3 (2 succeeded, 1 failed)
   it("/restore restores the files with a tool of its own, which needs approval", async () => {
     const restored: string[] = [];
     const checkpoints: CommandServices["checkpoints"] = {
-      list: async () => [{ id: "a1", time: new Date(0), label: "replace src/a.ts" }],
-      preview: async (_place, id) => ({ id, write: [...WRITTEN, ".mcp.json"], remove: ["b\nc"] }),
+      list: async () => [
+        { id: "a1", time: new Date(0), label: "replace src/a.ts" },
+      ],
+      preview: async (_place, id) => ({
+        id,
+        write: [...WRITTEN, ".mcp.json"],
+        remove: ["b\nc"],
+      }),
       restore: async (_place, { id }) => {
         restored.push(id);
         return ["src/a.ts"];
       },
     };
     const all = { ...services, checkpoints };
-    expect(await say("restore list", "", all)).toBe("a1  1970-01-01T00:00:00.000Z  replace src/a.ts");
-    expect(await firstCall("restore", " a1 ", all)).toEqual({ name: "restore_checkpoint", args: { checkpoint: "a1" } });
+    expect(await say("restore list", "", all)).toBe(
+      "a1  1970-01-01T00:00:00.000Z  replace src/a.ts",
+    );
+    expect(await firstCall("restore", " a1 ", all)).toEqual({
+      name: "restore_checkpoint",
+      args: { checkpoint: "a1" },
+    });
 
     const commands = new SlashCommands(builtinCommands(all));
     const [tool] = commands.tools(requestOf("restore", "a1"), context);
     const invocation = await tool?.prepare({ checkpoint: "a1" }, signal);
     const asked = [
       "Restore the files of the workspace to checkpoint a1 (1970-01-01T00:00:00.000Z, before: replace src/a.ts)",
-      ...["22 files change:", "  .mcp.json", ...WRITTEN.slice(0, 19).map((path) => `  ${path}`), "  and 2 more"],
+      ...[
+        "22 files change:",
+        "  .mcp.json",
+        ...WRITTEN.slice(0, 19).map((path) => `  ${path}`),
+        "  and 2 more",
+      ],
     ].join("\n");
     expect(invocation?.changes).toEqual([...WRITTEN, ".mcp.json", "b\nc"]);
-    expect(invocation?.confirmation).toMatchObject({ case: "genericDetails", value: { description: asked } });
+    expect(invocation?.confirmation).toMatchObject({
+      case: "genericDetails",
+      value: { description: asked },
+    });
     expect(restored).toEqual([]);
     for await (const event of invocation?.execute(signal) ?? []) {
-      expect(event).toMatchObject({ value: { value: { result: { value: "Restored:\nsrc/a.ts" } } } });
+      expect(event).toMatchObject({
+        value: { value: { result: { value: "Restored:\nsrc/a.ts" } } },
+      });
     }
     expect(restored).toEqual(["a1"]);
   });
@@ -201,20 +276,38 @@ tool calls: 3 (2 succeeded, 1 failed)
   it("/mcp list and refresh show the state of the servers", async () => {
     const servers: McpServerStatus[] = [
       { name: "files", state: "ready", reason: "", toolCount: 1 },
-      { name: "web", state: "failed", reason: "it ended with code 1", toolCount: 0 },
+      {
+        name: "web",
+        state: "failed",
+        reason: "it ended with code 1",
+        toolCount: 0,
+      },
     ];
-    const mcp = { list: async () => servers, refresh: async () => void servers.splice(1) };
+    const mcp = {
+      list: async () => servers,
+      refresh: async () => void servers.splice(1),
+    };
     expect(await say("mcp list", "", { ...services, mcp })).toBe(
       "files - ready, 1 tool\nweb - failed: it ended with code 1",
     );
-    expect(await say("mcp refresh", "", { ...services, mcp })).toBe("files - ready, 1 tool");
+    expect(await say("mcp refresh", "", { ...services, mcp })).toBe(
+      "files - ready, 1 tool",
+    );
   });
 
   it("/policies list shows the rules", async () => {
     const policies: CommandServices["policies"] = {
-      list: async () => [{ name: "user/policy.toml:3", decision: "ask", description: "web_fetch" }],
+      list: async () => [
+        {
+          name: "user/policy.toml:3",
+          decision: "ask",
+          description: "web_fetch",
+        },
+      ],
     };
-    expect(await say("policies list", "", { ...services, policies })).toBe("ask   web_fetch (user/policy.toml:3)");
+    expect(await say("policies list", "", { ...services, policies })).toBe(
+      "ask   web_fetch (user/policy.toml:3)",
+    );
   });
 
   async function write(path: string, content: string): Promise<void> {
@@ -223,20 +316,36 @@ tool calls: 3 (2 succeeded, 1 failed)
     expect(await readFile(join(base, path), "utf8")).toBe(content);
   }
 
-  async function say(line: string, args: string, all: CommandServices, history: readonly Message[] = []) {
+  async function say(
+    line: string,
+    args: string,
+    all: CommandServices,
+    history: readonly Message[] = [],
+  ) {
     let text = "";
-    for await (const event of eventsOf(line, args, all, history)) if (event.case === "text") text += event.value;
+    for await (const event of eventsOf(line, args, all, history))
+      if (event.case === "text") text += event.value;
     return text;
   }
 
-  async function firstCall(line: string, args: string, all: CommandServices = services) {
+  async function firstCall(
+    line: string,
+    args: string,
+    all: CommandServices = services,
+  ) {
     const calls: ModelToolCall[] = [];
-    for await (const event of eventsOf(line, args, all, [])) if (event.case === "toolCall") calls.push(event.value);
+    for await (const event of eventsOf(line, args, all, []))
+      if (event.case === "toolCall") calls.push(event.value);
     expect(calls).toHaveLength(1);
     return calls[0];
   }
 
-  function eventsOf(line: string, args: string, all: CommandServices, history: readonly Message[]) {
+  function eventsOf(
+    line: string,
+    args: string,
+    all: CommandServices,
+    history: readonly Message[],
+  ) {
     const request: ModelRequest = {
       history,
       tools: [],
@@ -245,12 +354,17 @@ tool calls: 3 (2 succeeded, 1 failed)
       model: "",
     };
     const commands = new SlashCommands(builtinCommands(all));
-    return commands.play(requestOf(line, args), context).generate(request, signal);
+    return commands
+      .play(requestOf(line, args), context)
+      .generate(request, signal);
   }
 });
 
 function requestOf(line: string, args: string) {
-  return create(ExecuteSlashCommandRequestSchema, { commandPath: line.split(" "), args });
+  return create(ExecuteSlashCommandRequestSchema, {
+    commandPath: line.split(" "),
+    args,
+  });
 }
 
 function conversation(task: Task | undefined) {
@@ -258,8 +372,18 @@ function conversation(task: Task | undefined) {
 }
 
 /** Creates an agent's step that changed AGENTS.md. */
-function edited({ before, after }: { readonly before: string | undefined; readonly after: string }): Message {
-  const diff = { filePath: "AGENTS.md", newContent: after, ...(before !== undefined && { oldContent: before }) };
+function edited({
+  before,
+  after,
+}: {
+  readonly before: string | undefined;
+  readonly after: string;
+}): Message {
+  const diff = {
+    filePath: "AGENTS.md",
+    newContent: after,
+    ...(before !== undefined && { oldContent: before }),
+  };
   const output = { result: { case: "diff" as const, value: diff } };
   return create(MessageSchema, {
     role: Role.AGENT,
@@ -281,33 +405,60 @@ function edited({ before, after }: { readonly before: string | undefined; readon
 function answer(toolCallId: string): Message {
   return create(MessageSchema, {
     role: Role.USER,
-    parts: [{ content: { case: "confirmation", value: { toolCallId, selectedOptionId: "proceed_once" } } }],
+    parts: [
+      {
+        content: {
+          case: "confirmation",
+          value: { toolCallId, selectedOptionId: "proceed_once" },
+        },
+      },
+    ],
   });
 }
 
 function busyTask(): Task {
   const plan = (...steps: [string, string][]) =>
     structFromJson({ plan: steps.map(([step, status]) => ({ step, status })) });
-  const call = (toolName: string, status: ToolCallStatus, inputParameters = structFromJson({})) => ({
-    content: { case: "toolCall" as const, value: { toolCallId: toolName, toolName, status, inputParameters } },
+  const call = (
+    toolName: string,
+    status: ToolCallStatus,
+    inputParameters = structFromJson({}),
+  ) => ({
+    content: {
+      case: "toolCall" as const,
+      value: { toolCallId: toolName, toolName, status, inputParameters },
+    },
   });
   return create(TaskSchema, {
     id: "task",
     model: "some-model",
     createTime: timestampFromMs(1000),
     updateTime: timestampFromMs(66_000),
-    usage: { inputTokens: 100n, cachedTokens: 40n, outputTokens: 20n, thoughtTokens: 5n },
+    usage: {
+      inputTokens: 100n,
+      cachedTokens: 40n,
+      outputTokens: 20n,
+      thoughtTokens: 5n,
+    },
     history: [
       { role: Role.USER, parts: [{ content: { case: "text", value: "go" } }] },
       {
         role: Role.AGENT,
         parts: [
-          call("update_plan", ToolCallStatus.SUCCEEDED, plan(["old", "pending"])),
+          call(
+            "update_plan",
+            ToolCallStatus.SUCCEEDED,
+            plan(["old", "pending"]),
+          ),
           call("read_file", ToolCallStatus.FAILED),
           call(
             "update_plan",
             ToolCallStatus.SUCCEEDED,
-            plan(["look", "completed"], ["mend", "in_progress"], ["test", "pending"]),
+            plan(
+              ["look", "completed"],
+              ["mend", "in_progress"],
+              ["test", "pending"],
+            ),
           ),
         ],
       },

@@ -14,12 +14,23 @@ import { restoreCommands } from "./restore.ts";
  * The first one is `/help`, which lists all of them.
  */
 export function builtinCommands(services: CommandServices): SlashCommand[] {
-  const { version, model, loadMemory, conversations, checkpoints, mcp, policies } = services;
+  const {
+    version,
+    model,
+    loadMemory,
+    conversations,
+    checkpoints,
+    mcp,
+    policies,
+  } = services;
   const about: SlashCommand = {
     path: ["about"],
     description: "Shows the version of this server and its model",
     arguments: [],
-    play: () => replyWith(() => `devtool ${version}\nmodel: ${model}\nnode: ${process.version}`),
+    play: () =>
+      replyWith(
+        () => `devtool ${version}\nmodel: ${model}\nnode: ${process.version}`,
+      ),
   };
   const commands = [
     about,
@@ -35,7 +46,10 @@ export function builtinCommands(services: CommandServices): SlashCommand[] {
   return [helpCommand(commands), ...commands];
 }
 
-/** Creates `/help`, which lists itself and the given commands with their arguments. */
+/**
+ * Creates `/help`, which lists itself and the given commands with their
+ * arguments.
+ */
 export function helpCommand(others: readonly SlashCommand[]): SlashCommand {
   const help: SlashCommand = {
     path: ["help"],
@@ -44,7 +58,9 @@ export function helpCommand(others: readonly SlashCommand[]): SlashCommand {
     play: () =>
       replyWith(() => {
         const lines = [help, ...others].map((command) => {
-          const args = command.arguments.map(({ name, isRequired }) => (isRequired ? ` <${name}>` : ` [${name}]`));
+          const args = command.arguments.map(({ name, isRequired }) =>
+            isRequired ? ` <${name}>` : ` [${name}]`,
+          );
           return `/${command.path.join(" ")}${args.join("")} - ${command.description}`;
         });
         return lines.join("\n");
@@ -58,33 +74,50 @@ const shellCommand: SlashCommand = {
   path: ["shell"],
   description: "Runs a shell command in the workspace",
   arguments: [required("command", "the command line to run")],
-  play: (args) => callTool({ name: "run_shell_command", args: { command: args } }),
+  play: (args) =>
+    callTool({ name: "run_shell_command", args: { command: args } }),
 };
 
-/** `/tools` lists the tools of the session, each with the first sentence of its description. */
+/**
+ * `/tools` lists the tools of the session, each with the first sentence of its
+ * description.
+ */
 const toolsCommand: SlashCommand = {
   path: ["tools"],
   description: "Lists the tools that the agent has",
   arguments: [],
   play: () =>
     replyWith(({ tools }) =>
-      tools.map(({ name, description }) => `${name} - ${description.split(/(?<=\.)\s/, 1)[0]}`).join("\n"),
+      tools
+        .map(
+          ({ name, description }) =>
+            `${name} - ${description.split(/(?<=\.)\s/, 1)[0]}`,
+        )
+        .join("\n"),
     ),
 };
 
-/** Creates `/policies list`, which lists the rules that decide on tool calls. */
+/**
+ * Creates `/policies list`, which lists the rules that decide on tool calls.
+ */
 function policiesCommand(policies: Policies): SlashCommand {
   return {
     path: ["policies", "list"],
-    group: "Shows the rules that decide which tool calls run, ask or are denied",
-    description: "Lists the rules for tool calls; the first one that matches a call applies",
+    group:
+      "Shows the rules that decide which tool calls run, ask or are denied",
+    description:
+      "Lists the rules for tool calls; the first one that matches a call applies",
     arguments: [],
     play: (_args, context) =>
       replyWith(async () => {
         const rules = await policies.list(context);
-        if (rules.length === 0) return "There are no rules: every change needs approval.";
+        if (rules.length === 0)
+          return "There are no rules: every change needs approval.";
         return rules
-          .map(({ decision, name, description }) => `${decision.padEnd(5)} ${description} (${name})`)
+          .map(
+            ({ decision, name, description }) =>
+              `${decision.padEnd(5)} ${description} (${name})`,
+          )
           .join("\n");
       }),
   };

@@ -1,16 +1,28 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
-import { Role, type Task, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import {
+  Role,
+  type Task,
+  type ToolCall,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
 import { isObject, listOrEmpty } from "@devtool/schema/json";
 import type { Conversations } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { noConversation, replyWith } from "../steps.ts";
 
-/** Creates `/compress`, `/plan` and `/stats`, which are about the conversation in which they are sent. */
-export function conversationCommands(conversations: Conversations): SlashCommand[] {
+/**
+ * Creates `/compress`, `/plan` and `/stats`, which are about the conversation
+ * in which they are sent.
+ */
+export function conversationCommands(
+  conversations: Conversations,
+): SlashCommand[] {
   const compress: SlashCommand = {
     path: ["compress"],
-    description: "Replaces the older part of this conversation by a summary, so that the model has room",
+    description:
+      "Replaces the older part of this conversation by a summary, so that the model has room",
     arguments: [],
     play: (_args, context) =>
       replyWith(async (_request, signal) => {
@@ -24,8 +36,18 @@ export function conversationCommands(conversations: Conversations): SlashCommand
   };
   return [
     compress,
-    reportCommand("plan", "Shows the agent's plan and its progress", conversations, formatPlan),
-    reportCommand("stats", "Shows the time, tokens and tool calls of this conversation", conversations, formatStats),
+    reportCommand(
+      "plan",
+      "Shows the agent's plan and its progress",
+      conversations,
+      formatPlan,
+    ),
+    reportCommand(
+      "stats",
+      "Shows the time, tokens and tool calls of this conversation",
+      conversations,
+      formatStats,
+    ),
   ];
 }
 
@@ -53,23 +75,36 @@ const STEP_MARKS: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["in_progress", "[>]"],
 ]);
 
-/** Formats the steps that the agent's last successful `update_plan` call has. */
+/**
+ * Formats the steps that the agent's last successful `update_plan` call has.
+ */
 function formatPlan(task: Task): string {
   const update = task.history
     .flatMap(toolCallsOf)
-    .findLast(({ toolName, status }) => toolName === "update_plan" && status === ToolCallStatus.SUCCEEDED);
+    .findLast(
+      ({ toolName, status }) =>
+        toolName === "update_plan" && status === ToolCallStatus.SUCCEEDED,
+    );
   const lines = listOrEmpty(update?.inputParameters?.plan).flatMap((entry) => {
     if (!isObject(entry) || typeof entry.step !== "string") return [];
     return [`${STEP_MARKS.get(entry.status) ?? "[ ]"} ${entry.step}`];
   });
-  return lines.length > 0 ? lines.join("\n") : "The agent has no plan in this conversation.";
+  return lines.length > 0
+    ? lines.join("\n")
+    : "The agent has no plan in this conversation.";
 }
 
 function formatStats(task: Task): string {
   const { usage, createTime, updateTime } = task;
   // From the first to the last event, which includes waiting for the user.
-  const seconds = createTime && updateTime ? Math.round((timestampMs(updateTime) - timestampMs(createTime)) / 1000) : 0;
-  const duration = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  const seconds =
+    createTime && updateTime
+      ? Math.round((timestampMs(updateTime) - timestampMs(createTime)) / 1000)
+      : 0;
+  const duration =
+    seconds < 60
+      ? `${seconds} s`
+      : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   const calls = task.history.flatMap(toolCallsOf);
   const prompts = task.history.filter(({ role }) => role === Role.USER).length;
   const byTool = [...Map.groupBy(calls, ({ toolName }) => toolName)];
@@ -83,7 +118,10 @@ function formatStats(task: Task): string {
     `tool calls: ${calls.length}${calls.length > 0 ? ` (${countOutcomes(calls)})` : ""}`,
     ...byTool
       .sort(([, one], [, other]) => other.length - one.length)
-      .map(([name, group]) => `  ${name}: ${group.length} (${countOutcomes(group)})`),
+      .map(
+        ([name, group]) =>
+          `  ${name}: ${group.length} (${countOutcomes(group)})`,
+      ),
   ].join("\n");
 }
 
@@ -94,6 +132,11 @@ const OUTCOMES: ReadonlyMap<ToolCallStatus, string> = new Map([
 ]);
 
 function countOutcomes(calls: readonly ToolCall[]): string {
-  const byOutcome = Map.groupBy(calls, ({ status }) => OUTCOMES.get(status) ?? "open");
-  return [...byOutcome].map(([outcome, group]) => `${group.length} ${outcome}`).join(", ");
+  const byOutcome = Map.groupBy(
+    calls,
+    ({ status }) => OUTCOMES.get(status) ?? "open",
+  );
+  return [...byOutcome]
+    .map(([outcome, group]) => `${group.length} ${outcome}`)
+    .join(", ");
 }

@@ -21,7 +21,10 @@ describe("/init", () => {
 
   it("proposes a template without a model that understands prose", async () => {
     const call = await firstCall();
-    expect(call).toMatchObject({ name: "write_file", args: { file_path: "AGENTS.md" } });
+    expect(call).toMatchObject({
+      name: "write_file",
+      args: { file_path: "AGENTS.md" },
+    });
     expect(call?.args.content).toBe(`# repository
 
 Say here what the project is for.
@@ -42,18 +45,25 @@ Say here what the project is for.
 
   it("does not replace an existing memory file", async () => {
     await write("AGENTS.md", "# x\n");
-    expect(await textOf(initCommand({}))).toContain("AGENTS.md is already there");
+    expect(await textOf(initCommand({}))).toContain(
+      "AGENTS.md is already there",
+    );
   });
 
   it("has a model that understands prose explore the workspace", async () => {
     const prose: Model = {
       name: "prose",
       async *generate({ history }) {
-        yield { case: "text", value: history.map(({ parts }) => parts[0]?.content.value).join() };
+        yield {
+          case: "text",
+          value: history.map(({ parts }) => parts[0]?.content.value).join(),
+        };
       },
     };
     const text = await textOf(initCommand({ prose }));
-    expect(text).toMatch(/^Look at this workspace with your tools and write AGENTS\.md/);
+    expect(text).toMatch(
+      /^Look at this workspace with your tools and write AGENTS\.md/,
+    );
   });
 
   async function write(path: string, content: string): Promise<void> {
@@ -63,17 +73,31 @@ Say here what the project is for.
 
   async function firstCall(): Promise<ModelToolCall | undefined> {
     const events = await eventsOf(initCommand({}));
-    return events.flatMap((event) => (event.case === "toolCall" ? [event.value] : []))[0];
+    return events.flatMap((event) =>
+      event.case === "toolCall" ? [event.value] : [],
+    )[0];
   }
 
   async function textOf(command: SlashCommand): Promise<string> {
     const events = await eventsOf(command);
-    return events.map((event) => (event.case === "text" ? event.value : "")).join("");
+    return events
+      .map((event) => (event.case === "text" ? event.value : ""))
+      .join("");
   }
 
   async function eventsOf(command: SlashCommand): Promise<ModelEvent[]> {
-    const model = command.play("", { workspacePath: workspace, contextId: "", principal: "" });
-    const request = { history: [], tools: [], workspacePath: workspace, instructions: async () => "", model: "" };
+    const model = command.play("", {
+      workspacePath: workspace,
+      contextId: "",
+      principal: "",
+    });
+    const request = {
+      history: [],
+      tools: [],
+      workspacePath: workspace,
+      instructions: async () => "",
+      model: "",
+    };
     return Array.fromAsync(model.generate(request, signal));
   }
 });

@@ -9,32 +9,50 @@ import { trustApprovedChanges } from "../trust-approved-changes.ts";
 const FILE = "AGENTS.md";
 
 /**
- * Creates `/init`, which writes a memory file for the workspace, after the user's approval.
+ * Creates `/init`, which writes a memory file for the workspace, after the
+ * user's approval.
  *
- * A model that understands prose explores the workspace with its tools and writes the file. Without such a model, the command
- * proposes a template.
+ * A model that understands prose explores the workspace with its tools and
+ * writes the file. Without such a model, the command proposes a template.
  */
-export function initCommand(services: Pick<CommandServices, "prose" | "trust" | "operator">): SlashCommand {
+export function initCommand(
+  services: Pick<CommandServices, "prose" | "trust" | "operator">,
+): SlashCommand {
   const { prose, trust, operator } = services;
   return {
     path: ["init"],
-    description: "Explores the workspace and writes AGENTS.md, a file that instructs agents",
+    description:
+      "Explores the workspace and writes AGENTS.md, a file that instructs agents",
     arguments: [],
     play: (_args, place) => {
-      if (prose) return promptModel(prose, async () => [{ role: "user", text: REQUEST }]);
+      if (prose)
+        return promptModel(prose, async () => [
+          { role: "user", text: REQUEST },
+        ]);
       return callThenReply({
         first: (request) => {
           using workspace = new Workspace(request.workspacePath);
-          if ((workspace.readDirectory("") ?? []).some(({ name }) => name === FILE)) {
-            return { text: `${FILE} is already there: change it with /memory add, or delete it and run /init again.` };
+          if (
+            (workspace.readDirectory("") ?? []).some(
+              ({ name }) => name === FILE,
+            )
+          ) {
+            return {
+              text: `${FILE} is already there: change it with /memory add, or delete it and run /init again.`,
+            };
           }
           const content = `# ${posix.basename(workspace.root)}\n\n${SECTIONS}`;
-          return { call: { name: "write_file", args: { file_path: FILE, content } } };
+          return {
+            call: { name: "write_file", args: { file_path: FILE, content } },
+          };
         },
         last: async ({ history }) => {
           if (!trust) return "";
           await trustApprovedChanges(history, place, { trust, operator });
-          return trustProblem(place.workspacePath, await trust.trustOf(place.workspacePath));
+          return trustProblem(
+            place.workspacePath,
+            await trust.trustOf(place.workspacePath),
+          );
         },
       });
     },

@@ -3,18 +3,27 @@ import type { McpStatus } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { replyWith } from "../steps.ts";
 
-/** Creates `/mcp list` and `/mcp refresh`, which show the MCP servers of the workspace. */
+/**
+ * Creates `/mcp list` and `/mcp refresh`, which show the MCP servers of the
+ * workspace.
+ */
 export function mcpCommands(mcp: McpStatus): SlashCommand[] {
   const list: SlashCommand = {
     path: ["mcp", "list"],
-    group: "Shows the MCP servers whose tools the agent has, and reconnects to them",
-    description: "Lists the MCP servers, their state and how many tools they have",
+    group:
+      "Shows the MCP servers whose tools the agent has, and reconnects to them",
+    description:
+      "Lists the MCP servers, their state and how many tools they have",
     arguments: [],
-    play: (_args, context) => replyWith(async (_request, signal) => formatServers(await mcp.list(context, signal))),
+    play: (_args, context) =>
+      replyWith(async (_request, signal) =>
+        formatServers(await mcp.list(context, signal)),
+      ),
   };
   const refresh: SlashCommand = {
     path: ["mcp", "refresh"],
-    description: "Reconnects to MCP servers that are not connected, and lists the tools of all servers again",
+    description:
+      "Reconnects to MCP servers that are not connected, and lists the tools of all servers again",
     arguments: [],
     play: (_args, context) =>
       replyWith(async (_request, signal) => {

@@ -11,16 +11,29 @@ const NO_MEMORY = "There are no memory files for this workspace.";
 
 type LoadMemory = (place: CommandPlace) => Promise<Memory>;
 
-/** Creates `/memory show`, `list`, `refresh` and `add`, which show and change the memory files for the workspace. */
+/**
+ * Creates `/memory show`, `list`, `refresh` and `add`, which show and change
+ * the memory files for the workspace.
+ */
 export function memoryCommands(
   load: LoadMemory,
   services: Pick<CommandServices, "trust" | "operator">,
 ): SlashCommand[] {
   return [
-    showCommand("show", "Shows the contents of the memory files for this workspace", load, ({ files, notices }) => {
-      const contents = files.map(({ path, text }) => `${path}\n\n${text.trimEnd()}`);
-      return [...(contents.length > 0 ? contents : [NO_MEMORY]), ...notices].join("\n\n");
-    }),
+    showCommand(
+      "show",
+      "Shows the contents of the memory files for this workspace",
+      load,
+      ({ files, notices }) => {
+        const contents = files.map(
+          ({ path, text }) => `${path}\n\n${text.trimEnd()}`,
+        );
+        return [
+          ...(contents.length > 0 ? contents : [NO_MEMORY]),
+          ...notices,
+        ].join("\n\n");
+      },
+    ),
     showCommand(
       "list",
       "Lists the memory files in use, from the most general to the most specific",
@@ -29,7 +42,9 @@ export function memoryCommands(
         const lines = files.map(({ path, bytes, scope }) => {
           return `${path} - ${bytes} bytes, ${scope === "operator" ? "for all workspaces" : "of the workspace"}`;
         });
-        return [...(lines.length > 0 ? lines : [NO_MEMORY]), ...notices].join("\n");
+        return [...(lines.length > 0 ? lines : [NO_MEMORY]), ...notices].join(
+          "\n",
+        );
       },
     ),
     showCommand(
@@ -38,7 +53,8 @@ export function memoryCommands(
       load,
       ({ files, notices }) => {
         const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-        const count = files.length === 1 ? "1 memory file" : `${files.length} memory files`;
+        const count =
+          files.length === 1 ? "1 memory file" : `${files.length} memory files`;
         return [`Read ${count} with ${bytes} bytes.`, ...notices].join("\n");
       },
     ),
@@ -61,7 +77,10 @@ function showCommand(
   };
 }
 
-function addCommand({ trust, operator }: Pick<CommandServices, "trust" | "operator">): SlashCommand {
+function addCommand({
+  trust,
+  operator,
+}: Pick<CommandServices, "trust" | "operator">): SlashCommand {
   return {
     path: ["memory", "add"],
     description: "Adds a fact to the memory file of the workspace",
@@ -73,7 +92,10 @@ function addCommand({ trust, operator }: Pick<CommandServices, "trust" | "operat
         first: () => ({ call }),
         last: async ({ history }) => {
           await trustApprovedChanges(history, place, { trust, operator });
-          return trustProblem(place.workspacePath, await trust.trustOf(place.workspacePath));
+          return trustProblem(
+            place.workspacePath,
+            await trust.trustOf(place.workspacePath),
+          );
         },
       });
     },

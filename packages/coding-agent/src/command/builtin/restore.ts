@@ -14,7 +14,9 @@ import { callTool, replyWith } from "../steps.ts";
 
 const TOOL_NAME = "restore_checkpoint";
 
-const PARAMETERS = toolArgs({ checkpoint: z.string().describe("The id of the checkpoint.") });
+const PARAMETERS = toolArgs({
+  checkpoint: z.string().describe("The id of the checkpoint."),
+});
 
 /**
  * Creates `/restore <checkpoint>` and `/restore list`.
@@ -25,19 +27,23 @@ export function restoreCommands(checkpoints: Checkpoints): SlashCommand[] {
   const restore: SlashCommand = {
     path: ["restore"],
     description: "Restores the files of the workspace to a checkpoint",
-    arguments: [required("checkpoint", "the id of a checkpoint: see /restore list")],
+    arguments: [
+      required("checkpoint", "the id of a checkpoint: see /restore list"),
+    ],
     check: async (args, place, signal) => {
       const found = await checkpoints.list(place, signal);
       const id = args.trim();
       if (found.some((checkpoint) => checkpoint.id === id)) return undefined;
-      // No similar id is suggested: checkpoints are numbered, so another number is not a better guess.
+      // No similar id is suggested: checkpoints are numbered, so another number
+      // is not a better guess.
       const remedy =
         found.length === 0
           ? "you have none here, one is made before each approved change of a file"
           : "see /restore list";
       return `checkpoint ${quoted(id)} does not exist: ${remedy}`;
     },
-    play: (args) => callTool({ name: TOOL_NAME, args: { checkpoint: args.trim() } }),
+    play: (args) =>
+      callTool({ name: TOOL_NAME, args: { checkpoint: args.trim() } }),
     tools: (context) => [restoreTool(checkpoints, context)],
   };
   const list: SlashCommand = {
@@ -47,8 +53,13 @@ export function restoreCommands(checkpoints: Checkpoints): SlashCommand[] {
     play: (_args, place) =>
       replyWith(async (_request, signal) => {
         const found = await checkpoints.list(place, signal);
-        if (found.length === 0) return "There are no checkpoints: one is made before each approved change of a file.";
-        return found.map(({ id, time, label }) => `${id}  ${time.toISOString()}  ${label}`).join("\n");
+        if (found.length === 0)
+          return "There are no checkpoints: one is made before each approved change of a file.";
+        return found
+          .map(
+            ({ id, time, label }) => `${id}  ${time.toISOString()}  ${label}`,
+          )
+          .join("\n");
       }),
   };
   return [restore, list];
@@ -63,12 +74,17 @@ function restoreTool(checkpoints: Checkpoints, place: CommandPlace): Tool {
     },
     prepare: async (args, preparing) => {
       const id = PARAMETERS.read(args).checkpoint;
-      const known = (await checkpoints.list(place, preparing)).find((checkpoint) => checkpoint.id === id);
-      if (!known) throw invalid("checkpoint", id, "does not exist", "see /restore list");
+      const known = (await checkpoints.list(place, preparing)).find(
+        (checkpoint) => checkpoint.id === id,
+      );
+      if (!known)
+        throw invalid("checkpoint", id, "does not exist", "see /restore list");
       const preview = await checkpoints.preview(place, id, preparing);
       const which = `${id} (${known.time.toISOString()}, before: ${known.label})`;
       const description = `Restore the files of the workspace to checkpoint ${which}`;
-      const details = create(GenericDetailsSchema, { description: `${description}\n${formatPreview(preview)}` });
+      const details = create(GenericDetailsSchema, {
+        description: `${description}\n${formatPreview(preview)}`,
+      });
       return {
         args,
         description,
@@ -76,7 +92,11 @@ function restoreTool(checkpoints: Checkpoints, place: CommandPlace): Tool {
         confirmation: { case: "genericDetails", value: details },
         execute: async function* (signal) {
           const changed = await checkpoints.restore(place, preview, signal);
-          yield textResult(changed.length === 0 ? "Nothing differed." : `Restored:\n${changed.join("\n")}`);
+          yield textResult(
+            changed.length === 0
+              ? "Nothing differed."
+              : `Restored:\n${changed.join("\n")}`,
+          );
         },
       };
     },
@@ -91,12 +111,23 @@ function formatPreview({ write, remove }: RestorePreview): string {
   const changes = [
     ...write.map((path) => ({ path, note: "" })),
     ...remove.map((path) => ({ path, note: " (removed)" })),
-  ].toSorted((one, other) => Number(isGuardedPath(other.path)) - Number(isGuardedPath(one.path)));
+  ].toSorted(
+    (one, other) =>
+      Number(isGuardedPath(other.path)) - Number(isGuardedPath(one.path)),
+  );
   if (changes.length === 0) return "No file differs.";
   const lines = changes
     .slice(0, MAX_LISTED)
-    .map(({ path, note }) => `  ${oneLine(path.replaceAll("\n", "\\n"))}${note}`);
-  const more = changes.length > MAX_LISTED ? [`  and ${changes.length - MAX_LISTED} more`] : [];
-  const heading = changes.length === 1 ? "1 file changes:" : `${changes.length} files change:`;
+    .map(
+      ({ path, note }) => `  ${oneLine(path.replaceAll("\n", "\\n"))}${note}`,
+    );
+  const more =
+    changes.length > MAX_LISTED
+      ? [`  and ${changes.length - MAX_LISTED} more`]
+      : [];
+  const heading =
+    changes.length === 1
+      ? "1 file changes:"
+      : `${changes.length} files change:`;
   return [heading, ...lines, ...more].join("\n");
 }

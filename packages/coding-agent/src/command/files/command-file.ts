@@ -14,7 +14,10 @@ const MAX_COMMAND_FILE_BYTES = 64 * 1024;
  */
 export function readCommandFile(path: string, content: Buffer): CommandFile {
   if (content.length > MAX_COMMAND_FILE_BYTES) {
-    throw invalidFile(path, `has ${content.length} bytes: limit is ${MAX_COMMAND_FILE_BYTES}`);
+    throw invalidFile(
+      path,
+      `has ${content.length} bytes: limit is ${MAX_COMMAND_FILE_BYTES}`,
+    );
   }
   const text = content.toString("utf8").replace(/^\uFEFF/, "");
   let json: JsonObject;
@@ -22,52 +25,90 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
     try {
       json = plainJson(parseToml(text));
     } catch (reason) {
-      throw invalidFile(path, `is not valid TOML: ${firstLine(reason)}`, { cause: reason });
+      throw invalidFile(path, `is not valid TOML: ${firstLine(reason)}`, {
+        cause: reason,
+      });
     }
   } else json = parseMarkdownFile(path, text);
   let file: CommandFile;
   try {
     file = fromJson(CommandFileSchema, json);
   } catch (reason) {
-    // The words of protobuf-es about the message are removed: a user knows the file, not its schema.
+    // The words of protobuf-es about the message are removed: a user knows the
+    // file, not its schema.
     const problem = firstLine(reason)
       .replace(" from JSON:", ":")
-      .replace(/^(cannot decode message \S+ from JSON|cannot decode field \S+?\.(?=\w+ ))[:\s]*/, "");
+      .replace(
+        /^(cannot decode message \S+ from JSON|cannot decode field \S+?\.(?=\w+ ))[:\s]*/,
+        "",
+      );
     const remedy = "it takes description, prompt and arguments";
-    throw invalidFile(path, `cannot be used: ${problem}`, { remedy, cause: reason });
+    throw invalidFile(path, `cannot be used: ${problem}`, {
+      remedy,
+      cause: reason,
+    });
   }
-  if (file.prompt.trim() === "") throw invalidFile(path, "has no prompt", { remedy: "say what the model is told" });
+  if (file.prompt.trim() === "")
+    throw invalidFile(path, "has no prompt", {
+      remedy: "say what the model is told",
+    });
   return file;
 }
 
-/** Parses Markdown: the text is the prompt, and `key: value` lines between two `---` lines before it are the other fields. */
+/**
+ * Parses Markdown: the text is the prompt, and `key: value` lines between two
+ * `---` lines before it are the other fields.
+ */
 function parseMarkdownFile(path: string, text: string): JsonObject {
-  const [, head = "", body = text] = /^---\r?\n([\s\S]*?)^---\s*?\r?\n?([\s\S]*)$/m.exec(text) ?? [];
+  const [, head = "", body = text] =
+    /^---\r?\n([\s\S]*?)^---\s*?\r?\n?([\s\S]*)$/m.exec(text) ?? [];
   if (head === "" && /^---\r?\n/.test(text)) {
-    throw invalidFile(path, "has a head without an end", { remedy: 'close it with "---"' });
+    throw invalidFile(path, "has a head without an end", {
+      remedy: 'close it with "---"',
+    });
   }
   const file: JsonObject = { prompt: body.trim() };
   for (const line of head.split(/\r?\n/)) {
     if (/^\s*(#.*)?$/.test(line)) continue;
-    const [, key = "", quotedValue = ""] = /^([\w-]+):\s*(.*?)\s*$/.exec(line) ?? [];
+    const [, key = "", quotedValue = ""] =
+      /^([\w-]+):\s*(.*?)\s*$/.exec(line) ?? [];
     const value = quotedValue.replace(/^(["'])(.*)\1$/, "$2");
     if (key === "description") {
       file.description = value;
     } else if (key === "argument-hint") {
-      file.arguments = [{ name: value.replaceAll(/[[\]<>]/g, ""), description: value }];
+      file.arguments = [
+        { name: value.replaceAll(/[[\]<>]/g, ""), description: value },
+      ];
     } else {
-      throw invalidFile(path, `has ${JSON.stringify(line.trim())} in its head`, {
-        remedy: 'it takes "description: …" and "argument-hint: …"',
-      });
+      throw invalidFile(
+        path,
+        `has ${JSON.stringify(line.trim())} in its head`,
+        {
+          remedy: 'it takes "description: …" and "argument-hint: …"',
+        },
+      );
     }
   }
   return file;
 }
 
-function invalidFile(path: string, problem: string, options: ErrorOptions = {}): DevtoolError {
-  return new DevtoolError(`command file ${JSON.stringify(path)} ${problem}`, Code.InvalidArgument, options);
+function invalidFile(
+  path: string,
+  problem: string,
+  options: ErrorOptions = {},
+): DevtoolError {
+  return new DevtoolError(
+    `command file ${JSON.stringify(path)} ${problem}`,
+    Code.InvalidArgument,
+    options,
+  );
 }
 
 function firstLine(reason: unknown): string {
-  return (reason instanceof Error ? reason.message : String(reason)).split("\n", 1)[0] ?? "";
+  return (
+    (reason instanceof Error ? reason.message : String(reason)).split(
+      "\n",
+      1,
+    )[0] ?? ""
+  );
 }

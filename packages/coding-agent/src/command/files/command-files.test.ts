@@ -41,16 +41,25 @@ describe("command files", () => {
       "git/commit.toml",
       'description = "Writes a commit message"\nprompt = "Commit: {{args}}"\n[[arguments]]\nname = "scope"\ndescription = "what to commit"\nis_required = true\n',
     );
-    await write("review.md", "---\ndescription: 'Reviews the change'\nargument-hint: [file]\n---\nReview it.\n");
+    await write(
+      "review.md",
+      "---\ndescription: 'Reviews the change'\nargument-hint: [file]\n---\nReview it.\n",
+    );
     await write("notes.txt", "no command");
     const { commands, notices } = await findTrusted();
     expect(notices).toEqual([]);
-    expect(commands.map(({ path, description }) => [path.join(" "), description])).toEqual([
+    expect(
+      commands.map(({ path, description }) => [path.join(" "), description]),
+    ).toEqual([
       ["git commit", "Writes a commit message"],
       ["review", "Reviews the change"],
     ]);
-    expect(commands[0]?.arguments).toMatchObject([{ name: "scope", description: "what to commit", isRequired: true }]);
-    expect(commands[1]?.arguments).toMatchObject([{ name: "file", isRequired: false }]);
+    expect(commands[0]?.arguments).toMatchObject([
+      { name: "scope", description: "what to commit", isRequired: true },
+    ]);
+    expect(commands[1]?.arguments).toMatchObject([
+      { name: "file", isRequired: false },
+    ]);
   });
 
   it("send the model their prompt with the arguments", async () => {
@@ -61,8 +70,14 @@ describe("command files", () => {
     await play(commands, "fix", " the $& bug ");
     await play(commands, "explain", "src/main.ts");
     await play(commands, "plain", "");
-    expect(prompts).toEqual(["Fix the $& bug now, the $& bug!", "Explain this.\n\nsrc/main.ts", "Nothing typed."]);
-    expect(commands.find(({ path }) => path[0] === "fix")?.arguments).toMatchObject([{ name: "args" }]);
+    expect(prompts).toEqual([
+      "Fix the $& bug now, the $& bug!",
+      "Explain this.\n\nsrc/main.ts",
+      "Nothing typed.",
+    ]);
+    expect(
+      commands.find(({ path }) => path[0] === "fix")?.arguments,
+    ).toMatchObject([{ name: "args" }]);
   });
 
   const broken = [
@@ -72,12 +87,36 @@ describe("command files", () => {
       content: 'prompt = ["x"]',
       says: /cannot be used: .*prompt.*: it takes description, prompt and arguments/,
     },
-    { file: "a.toml", content: 'prompt = "x"\nrun = "rm -rf /"', says: /cannot be used: .*run.*: it takes/ },
-    { file: "a.toml", content: 'description = "x"', says: /has no prompt: say what the model is told/ },
-    { file: "a.md", content: "---\ndescription: x\n", says: /has a head without an end/ },
-    { file: "a.md", content: "---\nhooks: rm\n---\nx", says: /has "hooks: rm" in its head: it takes/ },
-    { file: "a.md", content: "x".repeat(64 * 1024 + 1), says: /has 65537 bytes: limit is 65536/ },
-    { file: "white space/a.md", content: "x", says: /has the word "white space" in its name/ },
+    {
+      file: "a.toml",
+      content: 'prompt = "x"\nrun = "rm -rf /"',
+      says: /cannot be used: .*run.*: it takes/,
+    },
+    {
+      file: "a.toml",
+      content: 'description = "x"',
+      says: /has no prompt: say what the model is told/,
+    },
+    {
+      file: "a.md",
+      content: "---\ndescription: x\n",
+      says: /has a head without an end/,
+    },
+    {
+      file: "a.md",
+      content: "---\nhooks: rm\n---\nx",
+      says: /has "hooks: rm" in its head: it takes/,
+    },
+    {
+      file: "a.md",
+      content: "x".repeat(64 * 1024 + 1),
+      says: /has 65537 bytes: limit is 65536/,
+    },
+    {
+      file: "white space/a.md",
+      content: "x",
+      says: /has the word "white space" in its name/,
+    },
     { file: "a.md", content: "", says: /has no prompt/ },
   ];
   for (const { file, content, says } of broken) {
@@ -85,7 +124,9 @@ describe("command files", () => {
       await write(file, content);
       await write("good.md", "Works.");
       const { commands } = await findTrusted();
-      const bad = commands.find(({ description }) => description.startsWith("Broken: "));
+      const bad = commands.find(({ description }) =>
+        description.startsWith("Broken: "),
+      );
       expect(bad?.description).toMatch(says);
       expect(() => bad?.play("", context())).toThrow(says);
       await play(commands, "good", "");
@@ -95,7 +136,10 @@ describe("command files", () => {
 
   it("are not offered in an untrusted or changed workspace, with a notice (S4)", async () => {
     await write("deploy.md", "Deploy.");
-    expect(await find()).toEqual({ commands: [], notices: [expect.stringContaining("nobody trusted it")] });
+    expect(await find()).toEqual({
+      commands: [],
+      notices: [expect.stringContaining("nobody trusted it")],
+    });
     await findTrusted();
     await write("steal.md", "Steal.");
     expect(await find()).toEqual({
@@ -110,8 +154,12 @@ describe("command files", () => {
     };
     const content = Object.assign(Buffer.from("x"), { toString: fail });
     const files = new Map([[".devtool/commands/odd.md", content]]);
-    const { commands } = await find({ trustOf: async () => ({ case: "trusted", files }) });
-    expect(commands[0]?.description).toBe("Broken: internal error: the server's log says more");
+    const { commands } = await find({
+      trustOf: async () => ({ case: "trusted", files }),
+    });
+    expect(commands[0]?.description).toBe(
+      "Broken: internal error: the server's log says more",
+    );
     expect(notices).toEqual([
       expect.stringMatching(
         /^reading a command file failed inside the server: \{"file":".devtool\/commands\/odd.md","/,
@@ -126,10 +174,11 @@ describe("command files", () => {
 
   function find(from: WorkspaceTrust = trust): Promise<FoundCommands> {
     const onNotice = (text: string): unknown => notices.push(text);
-    return createCommandFiles({ trust: from, model: listener(), onNotice }).find(
-      { workspacePath: workspace, principal: "me" },
-      signal,
-    );
+    return createCommandFiles({
+      trust: from,
+      model: listener(),
+      onNotice,
+    }).find({ workspacePath: workspace, principal: "me" }, signal);
   }
 
   async function findTrusted(): Promise<FoundCommands> {
@@ -145,17 +194,32 @@ describe("command files", () => {
         const [first] = history;
         expect(first?.role).toBe(Role.USER);
         expect(history.flatMap(toolCallsOf)).toEqual([]);
-        prompts.push(first?.parts.map(({ content }) => content.value).join("") ?? "");
+        prompts.push(
+          first?.parts.map(({ content }) => content.value).join("") ?? "",
+        );
         yield { case: "text", value: "ok" };
       },
     };
   }
 
-  async function play(commands: readonly SlashCommand[], name: string, args: string): Promise<void> {
-    const model = commands.find(({ path }) => path.join(" ") === name)?.play(args, context());
+  async function play(
+    commands: readonly SlashCommand[],
+    name: string,
+    args: string,
+  ): Promise<void> {
+    const model = commands
+      .find(({ path }) => path.join(" ") === name)
+      ?.play(args, context());
     if (!model) throw new Error(`/${name} should be there`);
-    const request = { history: [], tools: [], workspacePath: workspace, instructions: async () => "", model: "" };
-    for await (const event of model.generate(request, signal)) expect(event).toEqual({ case: "text", value: "ok" });
+    const request = {
+      history: [],
+      tools: [],
+      workspacePath: workspace,
+      instructions: async () => "",
+      model: "",
+    };
+    for await (const event of model.generate(request, signal))
+      expect(event).toEqual({ case: "text", value: "ok" });
   }
 
   function context(): CommandContext {

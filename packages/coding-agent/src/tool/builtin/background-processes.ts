@@ -9,9 +9,15 @@ export interface BackgroundOptions {
   readonly nextId: () => string;
   /** The maximum number of running processes. Default: 8. */
   readonly maxRunning?: number;
-  /** The maximum number of ended processes whose output can still be read. The oldest are forgotten. Default: 16. */
+  /**
+   * The maximum number of ended processes whose output can still be read. The
+   * oldest are forgotten. Default: 16.
+   */
   readonly maxEnded?: number;
-  /** The maximum number of characters of output that are kept per process, from the end. Default: 65536. */
+  /**
+   * The maximum number of characters of output that are kept per process, from
+   * the end. Default: 65536.
+   */
   readonly maxOutputBytes?: number;
 }
 
@@ -31,14 +37,20 @@ export class BackgroundProcesses implements AsyncDisposable {
   readonly #processes = new Map<string, BackgroundProcess>();
 
   constructor(options: BackgroundOptions) {
-    this.#options = { maxRunning: 8, maxEnded: 16, maxOutputBytes: 64 * 1024, ...options };
+    this.#options = {
+      maxRunning: 8,
+      maxEnded: 16,
+      maxOutputBytes: 64 * 1024,
+      ...options,
+    };
   }
 
   /**
    * Starts a process with `startProcess`. It ends when `signal` aborts.
    *
-   * `command` is the command line for those who read the state. Rejects with `Code.ResourceExhausted` when too many processes
-   * run, and with the reason when `startProcess` rejects.
+   * `command` is the command line for those who read the state. Rejects with
+   * `Code.ResourceExhausted` when too many processes run, and with the reason
+   * when `startProcess` rejects.
    */
   async start(
     command: string,
@@ -48,13 +60,23 @@ export class BackgroundProcesses implements AsyncDisposable {
     const { nextId, maxRunning, maxEnded, maxOutputBytes } = this.#options;
     // The oldest ended processes make room for this one.
     const ended = [...this.#processes].filter(([, { state }]) => state.end);
-    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded + 1))) this.#processes.delete(id);
-    const running = [...this.#processes].filter(([, { state }]) => !state.end).map(([id]) => id);
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded + 1)))
+      this.#processes.delete(id);
+    const running = [...this.#processes]
+      .filter(([, { state }]) => !state.end)
+      .map(([id]) => id);
     if (running.length >= maxRunning) {
       const problem = `${running.length} background processes run: limit is ${maxRunning}`;
-      throw new DevtoolError(problem, Code.ResourceExhausted, { remedy: `stop one of ${running.join(", ")}` });
+      throw new DevtoolError(problem, Code.ResourceExhausted, {
+        remedy: `stop one of ${running.join(", ")}`,
+      });
     }
-    const process = new BackgroundProcess(command, startProcess, maxOutputBytes, signal);
+    const process = new BackgroundProcess(
+      command,
+      startProcess,
+      maxOutputBytes,
+      signal,
+    );
     const id = nextId();
     this.#processes.set(id, process);
     try {
@@ -65,14 +87,24 @@ export class BackgroundProcesses implements AsyncDisposable {
     }
   }
 
-  /** Returns the state of a process. If it runs, first waits up to `waitMs` milliseconds for more output or its end. */
-  async read(id: string, waitMs: number, signal: AbortSignal): Promise<BackgroundState> {
+  /**
+   * Returns the state of a process. If it runs, first waits up to `waitMs`
+   * milliseconds for more output or its end.
+   */
+  async read(
+    id: string,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<BackgroundState> {
     const process = this.#find(id);
     await process.waitForChange(waitMs, signal);
     return process.state;
   }
 
-  /** Ends a process with all processes that it started, and returns its state. Does nothing if it has already ended. */
+  /**
+   * Ends a process with all processes that it started, and returns its state.
+   * Does nothing if it has already ended.
+   */
   async stop(id: string): Promise<BackgroundState> {
     const process = this.#find(id);
     await process.stop();
@@ -81,14 +113,17 @@ export class BackgroundProcesses implements AsyncDisposable {
 
   /** Ends all processes. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#processes.values()].map((process) => process.stop()));
+    await Promise.all(
+      [...this.#processes.values()].map((process) => process.stop()),
+    );
   }
 
   #find(id: string): BackgroundProcess {
     const process = this.#processes.get(id);
     if (process) return process;
     const known = [...this.#processes.keys()];
-    const remedy = known.length > 0 ? `choose ${known.join(", ")}` : "there is none";
+    const remedy =
+      known.length > 0 ? `choose ${known.join(", ")}` : "there is none";
     const problem = `background process ${JSON.stringify(id)} is gone: it ended with the server that ran it, or never was`;
     throw new DevtoolError(problem, Code.InvalidArgument, { remedy });
   }
@@ -104,12 +139,19 @@ class BackgroundProcess {
   readonly #output: LiveOutput;
   readonly #stop = new AbortController();
   #end: ProcessEnd | undefined;
-  /** Resolves with the next output or the end of the process, then is replaced. */
+  /**
+   * Resolves with the next output or the end of the process, then is replaced.
+   */
   #changed: PromiseWithResolvers<void> = Promise.withResolvers();
   /** Resolves when the process has ended and all of its output was read. */
   readonly #done: Promise<void>;
 
-  constructor(command: string, startProcess: StartProcess, maxOutputBytes: number, signal: AbortSignal) {
+  constructor(
+    command: string,
+    startProcess: StartProcess,
+    maxOutputBytes: number,
+    signal: AbortSignal,
+  ) {
     this.#command = command;
     this.#process = startProcess(AbortSignal.any([this.#stop.signal, signal]));
     this.#output = new LiveOutput(maxOutputBytes);
@@ -120,20 +162,32 @@ class BackgroundProcess {
     );
   }
 
-  /** Resolves with the process id when the process has started. Rejects when it does not start. */
+  /**
+   * Resolves with the process id when the process has started. Rejects when it
+   * does not start.
+   */
   get pid(): Promise<number> {
     return this.#process.then(({ pid }) => pid);
   }
 
   get state(): BackgroundState {
-    return { command: this.#command, output: this.#output.text, end: this.#end };
+    return {
+      command: this.#command,
+      output: this.#output.text,
+      end: this.#end,
+    };
   }
 
   async waitForChange(waitMs: number, signal: AbortSignal): Promise<void> {
     if (this.#end || waitMs <= 0) return;
     const timer = new AbortController();
-    const timeout = delay(waitMs, undefined, { signal: timer.signal }).catch(() => undefined);
-    await abortable(Promise.race([this.#changed.promise, timeout]), signal).finally(() => timer.abort());
+    const timeout = delay(waitMs, undefined, { signal: timer.signal }).catch(
+      () => undefined,
+    );
+    await abortable(
+      Promise.race([this.#changed.promise, timeout]),
+      signal,
+    ).finally(() => timer.abort());
   }
 
   async stop(): Promise<void> {
@@ -141,7 +195,10 @@ class BackgroundProcess {
     await this.#done;
   }
 
-  /** Reads the output until the process ends, then ends the processes that it left behind. */
+  /**
+   * Reads the output until the process ends, then ends the processes that it
+   * left behind.
+   */
   async #collectOutput(started: RunningProcess): Promise<void> {
     await using process = started;
     for await (const chunk of process.output()) {

@@ -3,7 +3,10 @@ import { z } from "zod";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
-import type { BackgroundProcesses, BackgroundState } from "./background-processes.ts";
+import type {
+  BackgroundProcesses,
+  BackgroundState,
+} from "./background-processes.ts";
 
 const ID = z.string().describe("The id that run_shell_command gave.");
 const STOP = toolArgs({ id: ID });
@@ -12,16 +15,24 @@ const READ = toolArgs({
   wait_ms: z
     .int()
     .optional()
-    .describe("How long to wait for more output or the end, in milliseconds: at most 60000. Default 0."),
+    .describe(
+      "How long to wait for more output or the end, in milliseconds: at most 60000. Default 0.",
+    ),
 });
 const MAX_WAIT_MS = 60_000;
 
-/** Creates the tool `read_background_output`, which returns the output of a background process and how it ended. */
-export function readBackgroundOutputTool(background: BackgroundProcesses): Tool {
+/**
+ * Creates the tool `read_background_output`, which returns the output of a
+ * background process and how it ended.
+ */
+export function readBackgroundOutputTool(
+  background: BackgroundProcesses,
+): Tool {
   return {
     declaration: {
       name: "read_background_output",
-      description: "Gives the output of a background process so far, and its exit code once it has ended.",
+      description:
+        "Gives the output of a background process so far, and its exit code once it has ended.",
       parameters: READ.jsonSchema,
     },
     prepare: async (args) => {
@@ -31,7 +42,9 @@ export function readBackgroundOutputTool(background: BackgroundProcesses): Tool 
         args,
         description: `Read the output of background process ${visibleText(id)}`,
         execute: async function* (signal) {
-          yield textResult(formatState(id, await background.read(id, waitMs, signal)));
+          yield textResult(
+            formatState(id, await background.read(id, waitMs, signal)),
+          );
         },
       };
     },
@@ -39,11 +52,14 @@ export function readBackgroundOutputTool(background: BackgroundProcesses): Tool 
 }
 
 /**
- * Creates the tool `stop_background_process`, which ends a background process with all processes that it started.
+ * Creates the tool `stop_background_process`, which ends a background process
+ * with all processes that it started.
  *
  * It needs no approval, because the agent started the process.
  */
-export function stopBackgroundProcessTool(background: BackgroundProcesses): Tool {
+export function stopBackgroundProcessTool(
+  background: BackgroundProcesses,
+): Tool {
   return {
     declaration: {
       name: "stop_background_process",
@@ -63,10 +79,16 @@ export function stopBackgroundProcessTool(background: BackgroundProcesses): Tool
   };
 }
 
-function formatState(id: string, { command, output, end }: BackgroundState): string {
+function formatState(
+  id: string,
+  { command, output, end }: BackgroundState,
+): string {
   let outcome = "runs";
   if (end?.error) outcome = `could not be started: ${end.error.message}`;
   else if (end)
-    outcome = end.signalName === "" ? `ended with exit code ${end.exitCode}` : `was ended by ${end.signalName}`;
+    outcome =
+      end.signalName === ""
+        ? `ended with exit code ${end.exitCode}`
+        : `was ended by ${end.signalName}`;
   return `background process ${id} (${command}) ${outcome}\n${output}`;
 }

@@ -1,5 +1,12 @@
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
@@ -8,11 +15,18 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Tool, ToolEvent } from "../tool.ts";
 import { Workspace } from "../workspace.ts";
 import { BackgroundProcesses } from "./background-processes.ts";
-import { readBackgroundOutputTool, stopBackgroundProcessTool } from "./background-tools.ts";
+import {
+  readBackgroundOutputTool,
+  stopBackgroundProcessTool,
+} from "./background-tools.ts";
 import { runShellCommandTool } from "./run-shell-command.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-const found = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, AbortSignal.timeout(60_000));
+const found = await findSandbox(
+  "auto",
+  { hidden: [], path: PATH, machine: process.arch },
+  AbortSignal.timeout(60_000),
+);
 const sandboxes = found.confines ? [noSandbox(""), found] : [noSandbox("")];
 
 describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
@@ -40,21 +54,35 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
     });
 
     it("returns at once, and needs approval like any command", async () => {
-      const invocation = await shell().prepare({ command: "sleep 60", background: true }, signal());
-      expect(invocation.description).toMatch(/^Run sleep 60 \(in the background\)/);
-      expect(invocation.confirmation).toMatchObject({ value: { command: "sleep 60" } });
+      const invocation = await shell().prepare(
+        { command: "sleep 60", background: true },
+        signal(),
+      );
+      expect(invocation.description).toMatch(
+        /^Run sleep 60 \(in the background\)/,
+      );
+      expect(invocation.confirmation).toMatchObject({
+        value: { command: "sleep 60" },
+      });
       const events = await start("sleep 60");
-      expect(events[0]).toMatchObject({ case: "process", value: { sandbox: sandbox.name } });
+      expect(events[0]).toMatchObject({
+        case: "process",
+        value: { sandbox: sandbox.name },
+      });
       expect(textOf(events.at(-1))).toContain("background process bg-1 runs");
     });
 
     it("returns the output so far, waits for more, and reports how the process ended", async () => {
-      await start("echo one; until test -e go; do sleep 0.01; done; echo two; exit 3");
+      await start(
+        "echo one; until test -e go; do sleep 0.01; done; echo two; exit 3",
+      );
       expect(await readUntil("bg-1", "one\n")).toContain(
         "until test -e go; do sleep 0.01; done; echo two; exit 3) runs\none\n",
       );
       await call(shell(), { command: "touch go" });
-      expect(await readUntil("bg-1", "exit code")).toMatch(/ended with exit code 3\none\ntwo\n$/);
+      expect(await readUntil("bg-1", "exit code")).toMatch(
+        /ended with exit code 3\none\ntwo\n$/,
+      );
     });
 
     it("keeps the end of the output", async () => {
@@ -69,9 +97,13 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       const sleeping = `sleep ${process.pid}3.1`;
       await start(`echo begun; ${sleeping} & wait`);
       await readUntil("bg-1", "begun");
-      expect(await call(stopBackgroundProcessTool(background), { id: "bg-1" })).toMatch(/ended|was ended/);
+      expect(
+        await call(stopBackgroundProcessTool(background), { id: "bg-1" }),
+      ).toMatch(/ended|was ended/);
       expect(isRunning(sleeping)).toBe(false);
-      expect(await call(readBackgroundOutputTool(background), { id: "bg-1" })).not.toContain("runs");
+      expect(
+        await call(readBackgroundOutputTool(background), { id: "bg-1" }),
+      ).not.toContain("runs");
     });
 
     it("ends all processes with the task, and when the call that started them is canceled", async () => {
@@ -92,14 +124,20 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
         await start("true");
         await readUntil(`bg-${ids}`, "exit code");
       }
-      await expect(call(readBackgroundOutputTool(background), { id: "bg-1" })).rejects.toThrow("is gone");
+      await expect(
+        call(readBackgroundOutputTool(background), { id: "bg-1" }),
+      ).rejects.toThrow("is gone");
       await start("sleep 60");
       await start("sleep 60");
-      await expect(start("sleep 60")).rejects.toThrow("limit is 2: stop one of bg-5, bg-6");
+      await expect(start("sleep 60")).rejects.toThrow(
+        "limit is 2: stop one of bg-5, bg-6",
+      );
     });
 
     it("reports that a process of an earlier server is gone", async () => {
-      await expect(call(readBackgroundOutputTool(background), { id: "bg-77" })).rejects.toThrow(
+      await expect(
+        call(readBackgroundOutputTool(background), { id: "bg-77" }),
+      ).rejects.toThrow(
         'background process "bg-77" is gone: it ended with the server that ran it, or never was: there is none',
       );
     });
@@ -107,27 +145,46 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
     it("has no background argument without background processes", async () => {
       const tool = runShellCommandTool(workspace, options());
       expect(JSON.stringify(tool.declaration)).not.toContain("background");
-      const invocation = await tool.prepare({ command: "echo hi", background: true }, signal());
-      expect(invocation.description).toMatch(/^Run echo hi( \(without a sandbox\))?$/);
+      const invocation = await tool.prepare(
+        { command: "echo hi", background: true },
+        signal(),
+      );
+      expect(invocation.description).toMatch(
+        /^Run echo hi( \(without a sandbox\))?$/,
+      );
     });
 
     function options() {
       const environment = { PATH, HOME: root };
-      return { environment, timeoutMs: 20_000, maxOutputBytes: 4000, sandbox: () => Promise.resolve<Sandbox>(sandbox) };
+      return {
+        environment,
+        timeoutMs: 20_000,
+        maxOutputBytes: 4000,
+        sandbox: () => Promise.resolve<Sandbox>(sandbox),
+      };
     }
 
     function shell(): Tool {
       return runShellCommandTool(workspace, { ...options(), background });
     }
 
-    async function start(command: string, until = signal()): Promise<ToolEvent[]> {
-      const invocation = await shell().prepare({ command, background: true }, until);
+    async function start(
+      command: string,
+      until = signal(),
+    ): Promise<ToolEvent[]> {
+      const invocation = await shell().prepare(
+        { command, background: true },
+        until,
+      );
       return await Array.fromAsync(invocation.execute(until));
     }
 
     async function readUntil(id: string, text: string): Promise<string> {
       for (;;) {
-        const read = await call(readBackgroundOutputTool(background), { id, wait_ms: 5000 });
+        const read = await call(readBackgroundOutputTool(background), {
+          id,
+          wait_ms: 5000,
+        });
         if (read.includes(text)) return read;
       }
     }
@@ -137,7 +194,9 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
 if (!found.confines) console.info(`skipped: ${found.notice}`);
 describe.skipIf(!found.confines)("a confined process", () => {
   it("dies with its server, even if the server is killed", async () => {
-    const root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-background-")));
+    const root = realpathSync(
+      mkdtempSync(join(tmpdir(), "devtool-background-")),
+    );
     const sleeping = `sleep ${process.pid}3.3`;
     const { argv, environment } = await found.command({
       argv: ["bash", "-c", `setsid ${sleeping} & touch begun; wait`],
@@ -148,11 +207,13 @@ describe.skipIf(!found.confines)("a confined process", () => {
     });
     const descriptors = ["--seccomp", "--info-fd"];
     const unfiltered = argv.filter(
-      (word, index) => ![word, argv[index - 1] ?? ""].some((one) => descriptors.includes(one)),
+      (word, index) =>
+        ![word, argv[index - 1] ?? ""].some((one) => descriptors.includes(one)),
     );
     const script = `require("child_process").spawn(${JSON.stringify(unfiltered[0])}, ${JSON.stringify(unfiltered.slice(1))}, { detached: true, env: ${JSON.stringify(environment)} })`;
     const server = spawn(process.execPath, ["-e", script]);
-    while (!existsSync(join(root, "begun")) || !isRunning(sleeping)) await turn();
+    while (!existsSync(join(root, "begun")) || !isRunning(sleeping))
+      await turn();
     server.kill("SIGKILL");
     while (isRunning(sleeping)) await turn();
     expect(isRunning(sleeping)).toBe(false);
@@ -181,12 +242,17 @@ function turn(): Promise<void> {
 }
 
 function isRunning(command: string): boolean {
-  return readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && commandLine(pid) === command);
+  return readdirSync("/proc").some(
+    (pid) => /^\d+$/.test(pid) && commandLine(pid) === command,
+  );
 }
 
 function commandLine(pid: string): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").join(" ").trim();
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8")
+      .split("\0")
+      .join(" ")
+      .trim();
   } catch {
     return "";
   }

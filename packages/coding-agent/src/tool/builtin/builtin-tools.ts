@@ -2,7 +2,10 @@ import type { ReadDecision } from "@devtool/policy";
 import type { OutboundPolicy } from "@devtool/server/agent";
 import type { Tool } from "../tool.ts";
 import type { Workspace } from "../workspace.ts";
-import { readBackgroundOutputTool, stopBackgroundProcessTool } from "./background-tools.ts";
+import {
+  readBackgroundOutputTool,
+  stopBackgroundProcessTool,
+} from "./background-tools.ts";
 import { globTool } from "./glob.ts";
 import { listDirectoryTool } from "./list-directory.ts";
 import { multiEditTool } from "./multi-edit.ts";
@@ -26,7 +29,10 @@ export interface BuiltinToolsOptions {
   readonly outbound: OutboundPolicy;
   /** Options of the tools that search or list files. */
   readonly search?: SearchOptions;
-  /** Decides whether a file that a tool edits may be read. Default: every file may be read. */
+  /**
+   * Decides whether a file that a tool edits may be read. Default: every file
+   * may be read.
+   */
   readonly decideReading?: ReadDecision;
 }
 
@@ -48,8 +54,14 @@ export const BUILTIN_TOOL_NAMES: readonly string[] = [
   "update_plan",
 ];
 
-/** Creates the built-in tools for a workspace. The tools for background processes need `shell.background`. */
-export function builtinTools(workspace: Workspace, options: BuiltinToolsOptions): Tool[] {
+/**
+ * Creates the built-in tools for a workspace. The tools for background
+ * processes need `shell.background`.
+ */
+export function builtinTools(
+  workspace: Workspace,
+  options: BuiltinToolsOptions,
+): Tool[] {
   const { shell, outbound, search, decideReading = () => "allow" } = options;
   return [
     readFileTool(workspace),
@@ -62,7 +74,10 @@ export function builtinTools(workspace: Workspace, options: BuiltinToolsOptions)
     searchFileContentTool(workspace, search),
     runShellCommandTool(workspace, shell),
     ...(shell.background
-      ? [readBackgroundOutputTool(shell.background), stopBackgroundProcessTool(shell.background)]
+      ? [
+          readBackgroundOutputTool(shell.background),
+          stopBackgroundProcessTool(shell.background),
+        ]
       : []),
     webFetchTool(outbound),
     saveMemoryTool(workspace),

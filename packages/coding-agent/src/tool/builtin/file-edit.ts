@@ -1,7 +1,11 @@
 import { hash } from "node:crypto";
 import { basename, join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { EditRecordSchema, type FileDiff, FileDiffSchema } from "@devtool/schema";
+import {
+  EditRecordSchema,
+  type FileDiff,
+  FileDiffSchema,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { invalid } from "@devtool/server/agent";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
@@ -25,10 +29,12 @@ export interface FileEdit {
 }
 
 /**
- * Creates the call that makes an edit, as proposed or with the user's content (TOOL-6).
+ * Creates the call that makes an edit, as proposed or with the user's content
+ * (TOOL-6).
  *
- * The call fails if the file no longer has the content that the user saw, and succeeds if the edit was already made. Throws
- * when the new content is larger than `MAX_FILE_BYTES`.
+ * The call fails if the file no longer has the content that the user saw, and
+ * succeeds if the edit was already made. Throws when the new content is larger
+ * than `MAX_FILE_BYTES`.
  */
 export function fileEditInvocation(edit: FileEdit): ToolInvocation {
   const verb = edit.oldContent === undefined ? "Create" : "Change";
@@ -36,7 +42,10 @@ export function fileEditInvocation(edit: FileEdit): ToolInvocation {
     ...createInvocation(edit, `${verb} ${edit.path}`),
     withContent: (newContent) => {
       const userEdit = { ...edit, args: edit.argsFor(newContent), newContent };
-      return createInvocation(userEdit, `Change ${edit.path} as the user edited it`);
+      return createInvocation(
+        userEdit,
+        `Change ${edit.path} as the user edited it`,
+      );
     },
   };
 }
@@ -45,7 +54,12 @@ function createInvocation(edit: FileEdit, description: string): ToolInvocation {
   const { workspace, path, oldContent, newContent } = edit;
   const bytes = Buffer.byteLength(newContent);
   if (bytes > MAX_FILE_BYTES) {
-    throw invalid("file_path", path, `would have ${bytes} bytes, limit is ${MAX_FILE_BYTES}`, "split it");
+    throw invalid(
+      "file_path",
+      path,
+      `would have ${bytes} bytes, limit is ${MAX_FILE_BYTES}`,
+      "split it",
+    );
   }
   const diff = fileDiff(edit);
   const record = create(
@@ -53,7 +67,10 @@ function createInvocation(edit: FileEdit, description: string): ToolInvocation {
     defined({
       path,
       newDigest: hash("sha256", newContent, "buffer"),
-      oldDigest: oldContent === undefined ? undefined : hash("sha256", oldContent, "buffer"),
+      oldDigest:
+        oldContent === undefined
+          ? undefined
+          : hash("sha256", oldContent, "buffer"),
     }),
   );
   return {
@@ -75,23 +92,40 @@ function createInvocation(edit: FileEdit, description: string): ToolInvocation {
 }
 
 /**
- * The maximum number of changed lines for which a minimal diff is computed. The time for it grows with their square. The limit
- * is not a timeout, because an approval covers the diff, so the same edit must always have the same diff.
+ * The maximum number of changed lines for which a minimal diff is computed. The
+ * time for it grows with their square. The limit is not a timeout, because an
+ * approval covers the diff, so the same edit must always have the same diff.
  */
 const MAX_CHANGED_LINES = 1000;
 
-function fileDiff({ workspace, path, oldContent, newContent }: FileEdit): FileDiff {
+function fileDiff({
+  workspace,
+  path,
+  oldContent,
+  newContent,
+}: FileEdit): FileDiff {
   const from = oldContent === undefined ? "/dev/null" : `a/${path}`;
-  let formattedDiff = createTwoFilesPatch(from, `b/${path}`, oldContent ?? "", newContent, undefined, undefined, {
-    headerOptions: FILE_HEADERS_ONLY,
-    maxEditLength: MAX_CHANGED_LINES,
-  });
+  let formattedDiff = createTwoFilesPatch(
+    from,
+    `b/${path}`,
+    oldContent ?? "",
+    newContent,
+    undefined,
+    undefined,
+    {
+      headerOptions: FILE_HEADERS_ONLY,
+      maxEditLength: MAX_CHANGED_LINES,
+    },
+  );
   if (formattedDiff === undefined) {
     // Above the limit, all old lines are removed and all new ones added.
     const before = splitLines(oldContent ?? "");
     const after = splitLines(newContent);
     const header = `--- ${from}\n+++ b/${path}\n@@ -1,${before.length} +1,${after.length} @@\n`;
-    formattedDiff = header + before.map((line) => `-${line}\n`).join("") + after.map((line) => `+${line}\n`).join("");
+    formattedDiff =
+      header +
+      before.map((line) => `-${line}\n`).join("") +
+      after.map((line) => `+${line}\n`).join("");
   }
   return create(
     FileDiffSchema,

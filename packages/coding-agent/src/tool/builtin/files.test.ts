@@ -64,43 +64,78 @@ describe("the tools for files", () => {
   });
 
   it("read_file reads a file or some of its lines, and rejects what it cannot read", async () => {
-    expect(await text("read_file", { file_path: "src/a.ts" })).toBe("one\ntwo\nthree\n");
-    expect(await text("read_file", { file_path: join(root, "src/a.ts"), offset: 1, limit: 1 })).toBe(
-      "[lines 2 to 2 of 4]\ntwo",
+    expect(await text("read_file", { file_path: "src/a.ts" })).toBe(
+      "one\ntwo\nthree\n",
     );
-    await expect(text("read_file", { file_path: "image.png" })).rejects.toThrow("is binary (4 bytes)");
-    await expect(text("read_file", { file_path: "missing" })).rejects.toThrow('file "missing" does not exist');
-    await expect(text("read_file", { file_path: "link/passwd" })).rejects.toThrow("goes through a symbolic link");
-    await expect(prepare("read_file", { file_path: "/etc/passwd" })).rejects.toThrow("is outside workspace");
-    await expect(prepare("read_file", {})).rejects.toThrow("file_path is missing: it must be of type string");
-    await expect(prepare("read_file", { file_path: "a", limit: "9" })).rejects.toThrow(
-      'limit "\\"9\\"" must be of type integer',
+    expect(
+      await text("read_file", {
+        file_path: join(root, "src/a.ts"),
+        offset: 1,
+        limit: 1,
+      }),
+    ).toBe("[lines 2 to 2 of 4]\ntwo");
+    await expect(text("read_file", { file_path: "image.png" })).rejects.toThrow(
+      "is binary (4 bytes)",
     );
+    await expect(text("read_file", { file_path: "missing" })).rejects.toThrow(
+      'file "missing" does not exist',
+    );
+    await expect(
+      text("read_file", { file_path: "link/passwd" }),
+    ).rejects.toThrow("goes through a symbolic link");
+    await expect(
+      prepare("read_file", { file_path: "/etc/passwd" }),
+    ).rejects.toThrow("is outside workspace");
+    await expect(prepare("read_file", {})).rejects.toThrow(
+      "file_path is missing: it must be of type string",
+    );
+    await expect(
+      prepare("read_file", { file_path: "a", limit: "9" }),
+    ).rejects.toThrow('limit "\\"9\\"" must be of type integer');
   });
 
   it("list_directory, glob and search_file_content find files and do not follow links", async () => {
-    expect(await text("list_directory", { path: "." })).toBe("image.png\nlink@\nsrc/");
-    expect(await text("glob", { pattern: "**/*.{ts,md}" })).toBe("src/a.ts\nsrc/b.md");
-    expect(await text("search_file_content", { pattern: "^two|# t" })).toBe("src/a.ts:2:two\nsrc/b.md:1:# two");
-    expect(await text("search_file_content", { pattern: "two", include: "*.md" })).toBe("src/b.md:1:# two");
-    // A binary file has no lines, not even an empty one.
-    expect(await text("search_file_content", { pattern: "^$", include: "*.png" })).toBe("No line matches.");
-    expect(await text("glob", { pattern: "*.none" })).toBe("No file matches.");
-    await expect(prepare("search_file_content", { pattern: "(" })).rejects.toThrow("is not a valid regular expression");
-    await expect(prepare("search_file_content", { pattern: "(?=a)" })).rejects.toThrow(
-      "unsupported Perl syntax: `(?=`",
+    expect(await text("list_directory", { path: "." })).toBe(
+      "image.png\nlink@\nsrc/",
     );
-    await expect(prepare("search_file_content", { pattern: "(a{20}){20}" })).rejects.toThrow("is too large");
+    expect(await text("glob", { pattern: "**/*.{ts,md}" })).toBe(
+      "src/a.ts\nsrc/b.md",
+    );
+    expect(await text("search_file_content", { pattern: "^two|# t" })).toBe(
+      "src/a.ts:2:two\nsrc/b.md:1:# two",
+    );
+    expect(
+      await text("search_file_content", { pattern: "two", include: "*.md" }),
+    ).toBe("src/b.md:1:# two");
+    // A binary file has no lines, not even an empty one.
+    expect(
+      await text("search_file_content", { pattern: "^$", include: "*.png" }),
+    ).toBe("No line matches.");
+    expect(await text("glob", { pattern: "*.none" })).toBe("No file matches.");
+    await expect(
+      prepare("search_file_content", { pattern: "(" }),
+    ).rejects.toThrow("is not a valid regular expression");
+    await expect(
+      prepare("search_file_content", { pattern: "(?=a)" }),
+    ).rejects.toThrow("unsupported Perl syntax: `(?=`");
+    await expect(
+      prepare("search_file_content", { pattern: "(a{20}){20}" }),
+    ).rejects.toThrow("is too large");
   });
 
   it("searches in linear time, where a backtracking engine would exceed the test's timeout", async () => {
     writeFileSync(join(root, "evil.txt"), "a".repeat(100_000));
     for (const pattern of ["^(a+)+$x", "^(a|a)*$x", "(a*)*b"])
-      expect(await text("search_file_content", { pattern, path: "." })).toBe("No line matches.");
+      expect(await text("search_file_content", { pattern, path: "." })).toBe(
+        "No line matches.",
+      );
   });
 
   it("write_file shows the change and makes it, or the user's change instead (TOOL-3, TOOL-6)", async () => {
-    const invocation = await prepare("write_file", { file_path: "src/a.ts", content: "one\nTWO\nthree\n" });
+    const invocation = await prepare("write_file", {
+      file_path: "src/a.ts",
+      content: "one\nTWO\nthree\n",
+    });
     expect(invocation.confirmation).toMatchObject({
       case: "fileEditDetails",
       value: {
@@ -118,48 +153,98 @@ describe("the tools for files", () => {
     const [event] = changed ? await collect(changed, signal) : [];
     expect(event).toMatchObject({
       value: {
-        value: { result: { value: { newContent: "", formattedDiff: expect.stringMatching(/^--- a\/src\/a\.ts\n/) } } },
+        value: {
+          result: {
+            value: {
+              newContent: "",
+              formattedDiff: expect.stringMatching(/^--- a\/src\/a\.ts\n/),
+            },
+          },
+        },
       },
     });
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("");
   });
 
   it("replace changes a text that occurs as often as expected, and rejects others", async () => {
-    const edit = (args: JsonObject) => prepare("replace", { file_path: "src/a.ts", ...args });
-    await expect(edit({ old_string: "four", new_string: "x" })).rejects.toThrow("occurs 0 times");
-    await expect(edit({ old_string: "o", new_string: "x" })).rejects.toThrow("occurs 2 times");
-    await expect(edit({ old_string: "", new_string: "x" })).rejects.toThrow("is empty");
-    await collect(await edit({ old_string: "o", new_string: "0$&", expected_replacements: 2 }), signal);
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("0$&ne\ntw0$&\nthree\n");
+    const edit = (args: JsonObject) =>
+      prepare("replace", { file_path: "src/a.ts", ...args });
+    await expect(edit({ old_string: "four", new_string: "x" })).rejects.toThrow(
+      "occurs 0 times",
+    );
+    await expect(edit({ old_string: "o", new_string: "x" })).rejects.toThrow(
+      "occurs 2 times",
+    );
+    await expect(edit({ old_string: "", new_string: "x" })).rejects.toThrow(
+      "is empty",
+    );
+    await collect(
+      await edit({
+        old_string: "o",
+        new_string: "0$&",
+        expected_replacements: 2,
+      }),
+      signal,
+    );
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe(
+      "0$&ne\ntw0$&\nthree\n",
+    );
   });
 
   it("an edit fails if the file has changed since the user saw it", async () => {
-    const invocation = await prepare("write_file", { file_path: "src/a.ts", content: "x" });
+    const invocation = await prepare("write_file", {
+      file_path: "src/a.ts",
+      content: "x",
+    });
     writeFileSync(join(root, "src/a.ts"), "changed meanwhile");
     expect(await collect(invocation, signal)).toMatchObject([
-      { value: { case: "error", value: { message: expect.stringContaining("changed since it was shown") } } },
+      {
+        value: {
+          case: "error",
+          value: {
+            message: expect.stringContaining("changed since it was shown"),
+          },
+        },
+      },
     ]);
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("changed meanwhile");
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe(
+      "changed meanwhile",
+    );
   });
 
   it("an edit that was already made succeeds and is not made again", async () => {
-    const args = { file_path: "src/a.ts", old_string: "one", new_string: "one one" };
+    const args = {
+      file_path: "src/a.ts",
+      old_string: "one",
+      new_string: "one one",
+    };
     const invocation = await prepare("replace", args);
     await collect(invocation, signal);
-    expect(await collect(invocation, signal)).toMatchObject([{ value: { case: "output" } }]);
-    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("one one\ntwo\nthree\n");
+    expect(await collect(invocation, signal)).toMatchObject([
+      { value: { case: "output" } },
+    ]);
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe(
+      "one one\ntwo\nthree\n",
+    );
   });
 
   it("multi_edit makes all of its edits in order, or none", async () => {
-    const edit = (...edits: JsonObject[]) => prepare("multi_edit", { file_path: "src/a.ts", edits });
+    const edit = (...edits: JsonObject[]) =>
+      prepare("multi_edit", { file_path: "src/a.ts", edits });
     const [one, all] = [
       { old_string: "one", new_string: "two" },
       { old_string: "two", new_string: "2", replace_all: true },
     ];
-    await expect(edit(one, { old_string: "two", new_string: "2" })).rejects.toThrow("occurs 2 times");
-    await expect(edit(one, { old_string: "none", new_string: "" })).rejects.toThrow("so no edit was made");
+    await expect(
+      edit(one, { old_string: "two", new_string: "2" }),
+    ).rejects.toThrow("occurs 2 times");
+    await expect(
+      edit(one, { old_string: "none", new_string: "" }),
+    ).rejects.toThrow("so no edit was made");
     await expect(edit()).rejects.toThrow("edits is empty");
-    await expect(edit({ old_string: "one" })).rejects.toThrow("new_string is missing");
+    await expect(edit({ old_string: "one" })).rejects.toThrow(
+      "new_string is missing",
+    );
     await collect(await edit(one, all), signal);
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("2\n2\nthree\n");
   });
@@ -169,31 +254,55 @@ describe("the tools for files", () => {
     writeFileSync(path, "\u{feff}one\r\ntwo");
     chmodSync(path, 0o777);
     await collect(
-      await prepare("replace", { file_path: "run.cmd", old_string: "e\nt", new_string: "e\nx\nt" }),
+      await prepare("replace", {
+        file_path: "run.cmd",
+        old_string: "e\nt",
+        new_string: "e\nx\nt",
+      }),
       signal,
     );
     expect(readFileSync(path, "utf8")).toBe("\u{feff}one\r\nx\r\ntwo");
-    await collect(await prepare("write_file", { file_path: "run.cmd", content: "a\nb" }), signal);
+    await collect(
+      await prepare("write_file", { file_path: "run.cmd", content: "a\nb" }),
+      signal,
+    );
     expect(readFileSync(path, "utf8")).toBe("\u{feff}a\r\nb");
     expect(statSync(path).mode & 0o777).toBe(0o777);
-    expect(readdirSync(root).sort()).toEqual(["image.png", "link", "run.cmd", "src"]);
+    expect(readdirSync(root).sort()).toEqual([
+      "image.png",
+      "link",
+      "run.cmd",
+      "src",
+    ]);
   });
 
   it("edits only text, up to the size that can be read", async () => {
     const write = (args: JsonObject) => prepare("write_file", args);
-    await expect(write({ file_path: "image.png", content: "x" })).rejects.toThrow("only UTF-8 text can be edited");
+    await expect(
+      write({ file_path: "image.png", content: "x" }),
+    ).rejects.toThrow("only UTF-8 text can be edited");
     const large = "x".repeat(11 * 1024 * 1024);
-    await expect(write({ file_path: "large", content: large })).rejects.toThrow("limit is 10485760");
+    await expect(write({ file_path: "large", content: large })).rejects.toThrow(
+      "limit is 10485760",
+    );
   });
 
   it("shows a change of thousands of lines as one replacement, the same each time", async () => {
-    const lines = (mark: string) => Array.from({ length: 9000 }, (_line, index) => `${mark}${index}\n`).join("");
+    const lines = (mark: string) =>
+      Array.from({ length: 9000 }, (_line, index) => `${mark}${index}\n`).join(
+        "",
+      );
     writeFileSync(join(root, "many"), lines("a"));
     const args = { file_path: "many", content: lines("b") };
-    const [one, other] = [await prepare("write_file", args), await prepare("write_file", args)];
+    const [one, other] = [
+      await prepare("write_file", args),
+      await prepare("write_file", args),
+    ];
     expect(one.confirmation).toEqual(other.confirmation);
     expect(one.confirmation).toMatchObject({
-      value: { formattedDiff: expect.stringContaining("@@ -1,9000 +1,9000 @@\n-a0\n") },
+      value: {
+        formattedDiff: expect.stringContaining("@@ -1,9000 +1,9000 @@\n-a0\n"),
+      },
     });
   });
 
@@ -203,15 +312,28 @@ describe("the tools for files", () => {
     png.writeUInt32BE(640, 16);
     png.writeUInt32BE(480, 20);
     writeFileSync(join(root, "real.png"), png);
-    expect(await text("read_file", { file_path: "real.png" })).toContain("PNG image, 640×480 pixels, 64 bytes");
-    writeFileSync(join(root, "huge"), "0123456789\n".repeat(2_000_000));
-    expect(await text("read_file", { file_path: "huge", offset: 1_999_998, limit: 2 })).toBe(
-      "[lines 1999999 to 2000000 of 2000001]\n0123456789\n0123456789",
+    expect(await text("read_file", { file_path: "real.png" })).toContain(
+      "PNG image, 640×480 pixels, 64 bytes",
     );
-    const cut = await text("read_file", { file_path: "huge", limit: 1_000_000 });
-    expect(cut).toMatch(/^\[lines 1 to 23832 of 2000001, cut after 262144 bytes: read on with offset 23831\]\n0/);
+    writeFileSync(join(root, "huge"), "0123456789\n".repeat(2_000_000));
+    expect(
+      await text("read_file", {
+        file_path: "huge",
+        offset: 1_999_998,
+        limit: 2,
+      }),
+    ).toBe("[lines 1999999 to 2000000 of 2000001]\n0123456789\n0123456789");
+    const cut = await text("read_file", {
+      file_path: "huge",
+      limit: 1_000_000,
+    });
+    expect(cut).toMatch(
+      /^\[lines 1 to 23832 of 2000001, cut after 262144 bytes: read on with offset 23831\]\n0/,
+    );
     writeFileSync(join(root, "long"), "x".repeat(5000));
-    expect(await text("read_file", { file_path: "long" })).toMatch(/x\[… 3000 more characters in this line\]$/);
+    expect(await text("read_file", { file_path: "long" })).toMatch(
+      /x\[… 3000 more characters in this line\]$/,
+    );
   });
 
   it("listings and searches leave out ignored files at each level, unless include_ignored is set", async () => {
@@ -230,23 +352,39 @@ describe("the tools for files", () => {
     writeFileSync(join(root, ".gitignore"), "out/\n*.log\n");
     writeFileSync(join(root, "src/.gitignore"), "!keep.log\n");
     writeFileSync(join(root, ".devtoolignore"), "*.key\n");
-    expect(await text("glob", { pattern: "**/*two*" })).toContain("No file matches.\n[4 ignored entries left out");
-    expect(await text("glob", { pattern: "**/*two*", include_ignored: true })).toBe(
-      "node_modules/two.ts\nout/deep/two.ts\nsrc/two.log\ntwo.key",
+    expect(await text("glob", { pattern: "**/*two*" })).toContain(
+      "No file matches.\n[4 ignored entries left out",
     );
-    expect(await text("glob", { pattern: "*", path: "out/deep" })).toBe("out/deep/two.ts");
-    expect(await text("search_file_content", { pattern: "^two" })).toBe("src/a.ts:2:two\nsrc/keep.log:1:two");
+    expect(
+      await text("glob", { pattern: "**/*two*", include_ignored: true }),
+    ).toBe("node_modules/two.ts\nout/deep/two.ts\nsrc/two.log\ntwo.key");
+    expect(await text("glob", { pattern: "*", path: "out/deep" })).toBe(
+      "out/deep/two.ts",
+    );
+    expect(await text("search_file_content", { pattern: "^two" })).toBe(
+      "src/a.ts:2:two\nsrc/keep.log:1:two",
+    );
     expect(await text("list_directory", { path: "src" })).toBe(
       ".gitignore\na.ts\nb.md\nkeep.log\n[1 ignored entry left out: include_ignored shows them]",
     );
-    expect(await text("list_directory", { path: "src", include_ignored: true })).toContain("two.log");
+    expect(
+      await text("list_directory", { path: "src", include_ignored: true }),
+    ).toContain("two.log");
   });
 
   it("searches accept a file in place of a directory and absolute patterns, and report that nothing matches", async () => {
-    expect(await text("search_file_content", { pattern: "two", path: "src/a.ts" })).toBe("src/a.ts:2:two");
-    expect(await text("glob", { pattern: join(root, "src/*.md") })).toBe("src/b.md");
-    expect(await text("read_many_files", { paths: [join(root, "src/*.md")] })).toBe("--- src/b.md ---\n# two\n");
-    await expect(text("glob", { pattern: "*", path: "missing" })).rejects.toThrow('path "missing" does not exist');
+    expect(
+      await text("search_file_content", { pattern: "two", path: "src/a.ts" }),
+    ).toBe("src/a.ts:2:two");
+    expect(await text("glob", { pattern: join(root, "src/*.md") })).toBe(
+      "src/b.md",
+    );
+    expect(
+      await text("read_many_files", { paths: [join(root, "src/*.md")] }),
+    ).toBe("--- src/b.md ---\n# two\n");
+    await expect(
+      text("glob", { pattern: "*", path: "missing" }),
+    ).rejects.toThrow('path "missing" does not exist');
     await expect(text("read_file", { file_path: "src" })).rejects.toThrow(
       'path "src" is a directory: name a file in it',
     );
@@ -255,18 +393,27 @@ describe("the tools for files", () => {
   it("is not slowed down by ignore rules that backtrack exponentially", async () => {
     writeFileSync(join(root, ".gitignore"), `${"a*".repeat(60)}b\nsrc/\n`);
     writeFileSync(join(root, "a".repeat(250)), "");
-    expect(await text("glob", { pattern: "**" })).toBe(`.gitignore\n${"a".repeat(250)}\nimage.png`);
+    expect(await text("glob", { pattern: "**" })).toBe(
+      `.gitignore\n${"a".repeat(250)}\nimage.png`,
+    );
   });
 
   it("is not slowed down by ignore rules that try every way through a deep path", async () => {
-    const rules = Array.from({ length: 300 }, (_, index) => `**/a*/**/a*/**/a*/b${index}`);
+    const rules = Array.from(
+      { length: 300 },
+      (_, index) => `**/a*/**/a*/**/a*/b${index}`,
+    );
     writeFileSync(join(root, ".gitignore"), `${rules.join("\n")}\nimage.png\n`);
     const path = Array.from({ length: 450 }, () => "aaa").join("/");
     mkdirSync(join(root, path), { recursive: true });
     const stalls = monitorEventLoopDelay({ resolution: 10 });
     stalls.enable();
-    expect(await text("list_directory", { path })).toBe("The directory is empty.");
-    expect(await text("glob", { pattern: "*.png" })).toContain("No file matches.");
+    expect(await text("list_directory", { path })).toBe(
+      "The directory is empty.",
+    );
+    expect(await text("glob", { pattern: "*.png" })).toContain(
+      "No file matches.",
+    );
     stalls.disable();
     // Without the limit on the cost of rules, 20 seconds are not enough.
     expect(stalls.max / 1e6).toBeLessThan(5000);
@@ -275,15 +422,20 @@ describe("the tools for files", () => {
   it("reports that it took too long, wherever the time was spent", async () => {
     const searches = new Searches(1);
     const endless = (signal: AbortSignal): Promise<never> =>
-      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+      new Promise((_resolve, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason)),
+      );
     await expect(searches.run(endless, signal)).rejects.toMatchObject({
       message: expect.stringContaining("the search took longer than"),
       code: Code.DeadlineExceeded,
     });
     makeThousands();
     let nowMs = 0;
-    // The clock jumps ahead with each step, so that the search yields and the timeout can fire.
-    const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 10));
+    // The clock jumps ahead with each step, so that the search yields and the
+    // timeout can fire.
+    const clock = vi
+      .spyOn(performance, "now")
+      .mockImplementation(() => (nowMs += 10));
     const calls: readonly [string, JsonObject][] = [
       ["glob", { pattern: "**/*.txt" }],
       ["search_file_content", { pattern: "x" }],
@@ -295,7 +447,9 @@ describe("the tools for files", () => {
       );
       const invocation = await tool?.prepare(args, signal);
       if (!invocation) throw new Error(`there is no ${name}`);
-      await expect(collect(invocation, signal), name).rejects.toThrow("took longer than");
+      await expect(collect(invocation, signal), name).rejects.toThrow(
+        "took longer than",
+      );
     }
     clock.mockRestore();
   });
@@ -320,14 +474,19 @@ describe("the tools for files", () => {
 
   it("matches globs in linear time, where a backtracking engine would exceed the test's timeout", async () => {
     writeFileSync(join(root, "a".repeat(250)), "");
-    expect(await text("glob", { pattern: `${"a*".repeat(40)}b` })).toBe("No file matches.");
+    expect(await text("glob", { pattern: `${"a*".repeat(40)}b` })).toBe(
+      "No file matches.",
+    );
   });
 
   it("yields to the event loop while it walks thousands of files", async () => {
     makeThousands();
     let nowMs = 0;
-    // The clock jumps ahead with each step, regardless of the speed of the machine.
-    const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 10));
+    // The clock jumps ahead with each step, regardless of the speed of the
+    // machine.
+    const clock = vi
+      .spyOn(performance, "now")
+      .mockImplementation(() => (nowMs += 10));
     let turns = 0;
     let walking = true;
     const others = (async () => {
@@ -344,7 +503,10 @@ describe("the tools for files", () => {
   it("stops a search in thousands of files when the signal aborts", async () => {
     makeThousands();
     const abort = new AbortController();
-    const search = collect(await prepare("search_file_content", { pattern: "x" }), abort.signal);
+    const search = collect(
+      await prepare("search_file_content", { pattern: "x" }),
+      abort.signal,
+    );
     abort.abort();
     await expect(search).rejects.toThrow();
   });
@@ -352,7 +514,8 @@ describe("the tools for files", () => {
   function makeThousands(): void {
     for (let index = 0; index < 30; index++) {
       mkdirSync(join(root, `d${index}`));
-      for (let file = 0; file < 100; file++) writeFileSync(join(root, `d${index}/${file}.txt`), "");
+      for (let file = 0; file < 100; file++)
+        writeFileSync(join(root, `d${index}/${file}.txt`), "");
     }
   }
 
@@ -364,11 +527,20 @@ describe("the tools for files", () => {
     }
     using broken = new BrokenWorkspace(root);
     const notices: string[] = [];
-    const reading = readManyFilesTool(broken, { onNotice: (text) => notices.push(text) });
-    const events = await collect(await reading.prepare({ paths: ["src"] }, signal), signal);
-    expect(JSON.stringify(events).match(/not read: internal error/g)).toHaveLength(2);
+    const reading = readManyFilesTool(broken, {
+      onNotice: (text) => notices.push(text),
+    });
+    const events = await collect(
+      await reading.prepare({ paths: ["src"] }, signal),
+      signal,
+    );
+    expect(
+      JSON.stringify(events).match(/not read: internal error/g),
+    ).toHaveLength(2);
     expect(notices).toEqual([
-      expect.stringMatching(/^reading a file failed inside the server: .*"error":"Error","code":"EIO","at":/),
+      expect.stringMatching(
+        /^reading a file failed inside the server: .*"error":"Error","code":"EIO","at":/,
+      ),
     ]);
     expect(notices.join()).not.toContain("secret");
   });
@@ -384,20 +556,35 @@ describe("the tools for files", () => {
       ].join("\n"),
     );
     for (let index = 0; index < 9; index++)
-      writeFileSync(join(root, `big${index}`), `${"0123456789".repeat(6)}\n`.repeat(10_000));
+      writeFileSync(
+        join(root, `big${index}`),
+        `${"0123456789".repeat(6)}\n`.repeat(10_000),
+      );
     const much = await text("read_many_files", { paths: ["big*"] });
     expect(much.length).toBeLessThan(300_000);
     expect(much.slice(-80)).toContain("more files did not fit");
-    await expect(prepare("read_many_files", { paths: ["../x"] })).rejects.toThrow("is outside workspace");
-    await expect(prepare("read_many_files", { paths: [1] })).rejects.toThrow('paths[0] "1" must be of type string');
+    await expect(
+      prepare("read_many_files", { paths: ["../x"] }),
+    ).rejects.toThrow("is outside workspace");
+    await expect(prepare("read_many_files", { paths: [1] })).rejects.toThrow(
+      'paths[0] "1" must be of type string',
+    );
   });
 
   it("save_memory adds a fact to the existing memory file, as an edit that needs approval", async () => {
-    const save = async (fact: string) => collect(await prepare("save_memory", { fact }), signal);
-    expect((await prepare("save_memory", { fact: "x" })).confirmation?.case).toBe("fileEditDetails");
+    const save = async (fact: string) =>
+      collect(await prepare("save_memory", { fact }), signal);
+    expect(
+      (await prepare("save_memory", { fact: "x" })).confirmation?.case,
+    ).toBe("fileEditDetails");
     await save("- Tests run\nwith vitest. ");
-    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe("## Added memories\n\n- Tests run with vitest.\n");
-    writeFileSync(join(root, "AGENTS.md"), "# Rules\n\n## Added memories\n\n- One\n\n## Other\n\ntext\n");
+    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe(
+      "## Added memories\n\n- Tests run with vitest.\n",
+    );
+    writeFileSync(
+      join(root, "AGENTS.md"),
+      "# Rules\n\n## Added memories\n\n- One\n\n## Other\n\ntext\n",
+    );
     await save("Two");
     expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe(
       "# Rules\n\n## Added memories\n\n- One\n- Two\n\n## Other\n\ntext\n",
@@ -405,7 +592,9 @@ describe("the tools for files", () => {
     rmSync(join(root, "AGENTS.md"));
     writeFileSync(join(root, "GEMINI.md"), "# Rules");
     await save("Three");
-    expect(readFileSync(join(root, "GEMINI.md"), "utf8")).toBe("# Rules\n\n## Added memories\n\n- Three\n");
+    expect(readFileSync(join(root, "GEMINI.md"), "utf8")).toBe(
+      "# Rules\n\n## Added memories\n\n- Three\n",
+    );
     await expect(save(" ")).rejects.toThrow("fact is empty");
   });
 
@@ -418,28 +607,50 @@ describe("the tools for files", () => {
     expect(invocation.confirmation).toBeUndefined();
     expect(invocation.description).toBe("Plan: 1 of 2 steps done");
     expect(await collect(invocation, signal)).toMatchObject([
-      { value: { value: { result: { case: "structuredData", value: { explanation: "", plan } } } } },
+      {
+        value: {
+          value: {
+            result: {
+              case: "structuredData",
+              value: { explanation: "", plan },
+            },
+          },
+        },
+      },
     ]);
-    await expect(prepare("update_plan", { plan: [{ step: "x", status: "soon" }] })).rejects.toThrow(
-      "is not one of the choices: choose pending",
+    await expect(
+      prepare("update_plan", { plan: [{ step: "x", status: "soon" }] }),
+    ).rejects.toThrow("is not one of the choices: choose pending");
+    await expect(prepare("update_plan", { plan: [] })).rejects.toThrow(
+      "has 0 steps",
     );
-    await expect(prepare("update_plan", { plan: [] })).rejects.toThrow("has 0 steps");
   });
 
-  async function prepare(name: string, args: JsonObject): Promise<ToolInvocation> {
-    const tool = TOOLS.map((create) => create(workspace)).find(({ declaration }) => declaration.name === name);
+  async function prepare(
+    name: string,
+    args: JsonObject,
+  ): Promise<ToolInvocation> {
+    const tool = TOOLS.map((create) => create(workspace)).find(
+      ({ declaration }) => declaration.name === name,
+    );
     if (!tool) throw new Error(`no tool ${name}`);
     return tool.prepare(args, signal);
   }
 
   async function text(name: string, args: JsonObject): Promise<string> {
     const [event] = await collect(await prepare(name, args), signal);
-    const result = event?.case === "result" && event.value.case === "output" ? event.value.value.result : undefined;
+    const result =
+      event?.case === "result" && event.value.case === "output"
+        ? event.value.value.result
+        : undefined;
     return result?.case === "text" ? result.value : "";
   }
 });
 
-async function collect(invocation: ToolInvocation, signal: AbortSignal): Promise<ToolEvent[]> {
+async function collect(
+  invocation: ToolInvocation,
+  signal: AbortSignal,
+): Promise<ToolEvent[]> {
   const events: ToolEvent[] = [];
   for await (const event of invocation.execute(signal)) events.push(event);
   return events;

@@ -4,17 +4,29 @@ import { describe, expect, it } from "vitest";
 import { roundsOf } from "../../../../../test/depth.ts";
 import { compileGlob } from "./glob-pattern.ts";
 
-const PATHS = roundsOf("DEVTOOL_GLOB_PATHS", { quick: 2_000, ci: 20_000, deep: 200_000 });
+const PATHS = roundsOf("DEVTOOL_GLOB_PATHS", {
+  quick: 2_000,
+  ci: 20_000,
+  deep: 200_000,
+});
 
 describe("compileGlob", () => {
-  it("matches the same paths as picomatch", { timeout: 180_000 + 5 * PATHS }, () => {
+  it("matches the same paths as picomatch", {
+    timeout: 180_000 + 5 * PATHS,
+  }, () => {
     fc.assert(
       fc.property(glob(), path(), (pattern, file) => {
         // For picomatch, `a/**` also matches a file named `a`.
-        fc.pre(!pattern.endsWith("/**") || !picomatch.isMatch(file, pattern.slice(0, -"/**".length), { dot: true }));
-        expect(compileGlob("pattern", pattern)(file), `${pattern} for ${file}`).toBe(
-          picomatch(pattern, { dot: true })(file),
+        fc.pre(
+          !pattern.endsWith("/**") ||
+            !picomatch.isMatch(file, pattern.slice(0, -"/**".length), {
+              dot: true,
+            }),
         );
+        expect(
+          compileGlob("pattern", pattern)(file),
+          `${pattern} for ${file}`,
+        ).toBe(picomatch(pattern, { dot: true })(file));
       }),
       { numRuns: PATHS, seed: 7 },
     );
@@ -47,7 +59,19 @@ describe("compileGlob", () => {
 });
 
 function glob(): fc.Arbitrary<string> {
-  const piece = fc.constantFrom("a", "b", ".", "*", "?", "[ab]", "[^a]", "[a-c]", "{a,b}", "{a*,b?}", "*.ts");
+  const piece = fc.constantFrom(
+    "a",
+    "b",
+    ".",
+    "*",
+    "?",
+    "[ab]",
+    "[^a]",
+    "[a-c]",
+    "{a,b}",
+    "{a*,b?}",
+    "*.ts",
+  );
   const segment = fc.oneof(
     fc.constant("**"),
     fc
@@ -57,11 +81,21 @@ function glob(): fc.Arbitrary<string> {
   );
   return fc
     .array(segment, { minLength: 1, maxLength: 4 })
-    .map((all) => all.join("/").replaceAll(/\*{2,}(?=[^/])|(?<=[^/])\*{2,}/g, "*"));
+    .map((all) =>
+      all.join("/").replaceAll(/\*{2,}(?=[^/])|(?<=[^/])\*{2,}/g, "*"),
+    );
 }
 
 function path(): fc.Arbitrary<string> {
-  const name = fc.string({ unit: fc.constantFrom("a", "b", "c", "d"), minLength: 1, maxLength: 3 });
-  const file = fc.tuple(name, fc.constantFrom("", ".ts", ".a")).map((all) => all.join(""));
-  return fc.tuple(fc.array(name, { maxLength: 3 }), file).map(([folders, last]) => [...folders, last].join("/"));
+  const name = fc.string({
+    unit: fc.constantFrom("a", "b", "c", "d"),
+    minLength: 1,
+    maxLength: 3,
+  });
+  const file = fc
+    .tuple(name, fc.constantFrom("", ".ts", ".a"))
+    .map((all) => all.join(""));
+  return fc
+    .tuple(fc.array(name, { maxLength: 3 }), file)
+    .map(([folders, last]) => [...folders, last].join("/"));
 }

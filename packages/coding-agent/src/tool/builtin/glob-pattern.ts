@@ -8,8 +8,8 @@ const MAX_PATTERN_LENGTH = 1000;
 export type GlobPattern = (path: string) => boolean;
 
 /**
- * Matches one token of a pattern: an escaped character, `**` before `/`, `**` at the end of a part, `*`, `?`, a character class,
- * a brace or comma, or text.
+ * Matches one token of a pattern: an escaped character, `**` before `/`, `**`
+ * at the end of a part, `*`, `?`, a character class, a brace or comma, or text.
  */
 const TOKEN =
   /\\(?<escaped>.)|(?<directories>(?<![^/{,])\*\*\/)|(?<below>(?<![^/{,])\*\*(?![^/,}]))|(?<star>\*+)|(?<one>\?)|\[(?<not>[!^]?)(?<members>(?:\\.|[^\]\\])+)\]|(?<brace>[{},])|(?<text>[^\\*?[{},]+|.)/gsu;
@@ -17,35 +17,65 @@ const TOKEN =
 /**
  * Compiles a glob pattern that matches whole paths.
  *
- * `*` and `?` match characters except `/`, `**` matches any number of directories, `[a-z]` and `[!a-z]` match one character, and
- * `{a,b}` matches either part. Matching takes time proportional to the length of the path, for every pattern.
+ * `*` and `?` match characters except `/`, `**` matches any number of
+ * directories, `[a-z]` and `[!a-z]` match one character, and `{a,b}` matches
+ * either part. Matching takes time proportional to the length of the path, for
+ * every pattern.
  *
- * Throws `Code.InvalidArgument` for an invalid pattern. `argument` is the name of the argument in the message.
+ * Throws `Code.InvalidArgument` for an invalid pattern. `argument` is the name
+ * of the argument in the message.
  */
 export function compileGlob(argument: string, pattern: string): GlobPattern {
   if (pattern === "" || pattern.length > MAX_PATTERN_LENGTH) {
-    throw invalid(argument, pattern.slice(0, 40), `has 0 or over ${MAX_PATTERN_LENGTH} characters`);
+    throw invalid(
+      argument,
+      pattern.slice(0, 40),
+      `has 0 or over ${MAX_PATTERN_LENGTH} characters`,
+    );
   }
   try {
-    const compiled = RE2JS.compile(toRegularExpression(pattern.replace(/^(\.\/)+/, "")), RE2JS.DOTALL);
+    const compiled = RE2JS.compile(
+      toRegularExpression(pattern.replace(/^(\.\/)+/, "")),
+      RE2JS.DOTALL,
+    );
     return (path) => compiled.testExact(path);
   } catch {
-    throw invalid(argument, pattern, "is not a valid glob pattern", "close each brace, and give each range as [a-z]");
+    throw invalid(
+      argument,
+      pattern,
+      "is not a valid glob pattern",
+      "close each brace, and give each range as [a-z]",
+    );
   }
 }
 
 /** The regular expressions for braces and for commas in them. */
-const BRACE_EXPRESSIONS: Readonly<Record<string, string>> = { "{": "(?:", ",": "|", "}": ")" };
+const BRACE_EXPRESSIONS: Readonly<Record<string, string>> = {
+  "{": "(?:",
+  ",": "|",
+  "}": ")",
+};
 
 function toRegularExpression(pattern: string): string {
   let openBraces = 0;
   return pattern.replace(TOKEN, (...match) => {
-    const { escaped, directories, below, star, one, not, members, brace, text } = match.at(-1);
+    const {
+      escaped,
+      directories,
+      below,
+      star,
+      one,
+      not,
+      members,
+      brace,
+      text,
+    } = match.at(-1);
     if (directories) return "(?:.*/)?";
     if (below) return ".*";
     if (star) return "[^/]*";
     if (one) return "[^/]";
-    if (members !== undefined) return `[${not ? "^/" : ""}${members.replace(/[[^&~]/g, "\\$&")}]`;
+    if (members !== undefined)
+      return `[${not ? "^/" : ""}${members.replace(/[[^&~]/g, "\\$&")}]`;
     if (brace === "{") openBraces++;
     if (brace !== undefined && openBraces > 0) {
       if (brace === "}") openBraces--;

@@ -11,7 +11,10 @@ import { Searches, type SearchOptions } from "./searches.ts";
 
 const PARAMETERS = toolArgs({
   pattern: z.string().describe("The pattern, for instance src/**/*.ts."),
-  path: z.string().optional().describe("The directory to search. Default: the workspace."),
+  path: z
+    .string()
+    .optional()
+    .describe("The directory to search. Default: the workspace."),
   ...INCLUDE_IGNORED,
 });
 
@@ -31,18 +34,37 @@ export function globTool(
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const { pattern, path: directory, include_ignored: includesIgnored } = PARAMETERS.read(args);
+      const {
+        pattern,
+        path: directory,
+        include_ignored: includesIgnored,
+      } = PARAMETERS.read(args);
       const path = workspace.locate(directory || ".");
-      const matches = compileGlob("pattern", toRelativePattern(workspace, pattern));
+      const matches = compileGlob(
+        "pattern",
+        toRelativePattern(workspace, pattern),
+      );
       return {
         args,
         description: `Find ${pattern} in ${path || "the workspace"}`,
         execute: async function* (signal) {
-          const walk = new IgnoreWalk({ workspace, path, ignored: includesIgnored ? "include" : "skip" });
-          const filter = new FileFilter(access({ toolName: "glob", args, named: [path], shows: "names" }));
+          const walk = new IgnoreWalk({
+            workspace,
+            path,
+            ignored: includesIgnored ? "include" : "skip",
+          });
+          const filter = new FileFilter(
+            access({ toolName: "glob", args, named: [path], shows: "names" }),
+          );
           const search = { path, matches, filter };
-          const paths = await searches.run((limits) => findFiles(walk, search, limits), signal);
-          const more = paths.length > MAX_PATHS ? [`[more than ${MAX_PATHS}: narrow the pattern]`] : [];
+          const paths = await searches.run(
+            (limits) => findFiles(walk, search, limits),
+            signal,
+          );
+          const more =
+            paths.length > MAX_PATHS
+              ? [`[more than ${MAX_PATHS}: narrow the pattern]`]
+              : [];
           const text =
             paths.length === 0
               ? `No file matches.${ignoredNote(walk.ignoredCount)}`
@@ -54,9 +76,17 @@ export function globTool(
   };
 }
 
-/** Makes a pattern relative to the workspace. Models also write absolute patterns. */
-export function toRelativePattern({ root }: Workspace, pattern: string): string {
-  return pattern.startsWith(`${root}/`) ? pattern.slice(root.length + 1) : pattern;
+/**
+ * Makes a pattern relative to the workspace. Models also write absolute
+ * patterns.
+ */
+export function toRelativePattern(
+  { root }: Workspace,
+  pattern: string,
+): string {
+  return pattern.startsWith(`${root}/`)
+    ? pattern.slice(root.length + 1)
+    : pattern;
 }
 
 /** A search for files by their paths. */
@@ -68,7 +98,8 @@ interface PathSearch {
 }
 
 /**
- * Returns the sorted paths of the files whose path matches, relative to the workspace or to the start of the walk.
+ * Returns the sorted paths of the files whose path matches, relative to the
+ * workspace or to the start of the walk.
  *
  * Stops when there are more than fit in a result.
  */
@@ -80,7 +111,13 @@ export async function findFiles(
   const prefix = path === "" ? "" : `${path}/`;
   const found: string[] = [];
   for await (const { files } of walk.directories(signal)) {
-    found.push(...filter.keep(files.filter((file) => matches(file) || matches(file.slice(prefix.length)))));
+    found.push(
+      ...filter.keep(
+        files.filter(
+          (file) => matches(file) || matches(file.slice(prefix.length)),
+        ),
+      ),
+    );
     if (found.length > MAX_PATHS) break;
   }
   return found.sort();

@@ -12,22 +12,32 @@ import type { Workspace } from "../workspace.ts";
 import { Searches, type SearchOptions } from "./searches.ts";
 
 /** The argument that makes listings and searches include ignored files. */
-export const INCLUDE_IGNORED: { readonly include_ignored: z.ZodOptional<z.ZodBoolean> } = {
+export const INCLUDE_IGNORED: {
+  readonly include_ignored: z.ZodOptional<z.ZodBoolean>;
+} = {
   include_ignored: z
     .boolean()
     .optional()
-    .describe("Includes what .gitignore and .devtoolignore name, and node_modules. Default false."),
+    .describe(
+      "Includes what .gitignore and .devtoolignore name, and node_modules. Default false.",
+    ),
 };
 
 const PARAMETERS = toolArgs({
-  path: z.string().describe("The directory, absolute or relative to the workspace; . for the workspace."),
+  path: z
+    .string()
+    .describe(
+      "The directory, absolute or relative to the workspace; . for the workspace.",
+    ),
   ...INCLUDE_IGNORED,
 });
 
 /** The maximum number of names in a result. */
 const MAX_ENTRIES = 2000;
 
-/** Creates the tool `list_directory`, which lists the names in one directory. */
+/**
+ * Creates the tool `list_directory`, which lists the names in one directory.
+ */
 export function listDirectoryTool(
   workspace: Workspace,
   { access = everyFile, searches = new Searches() }: SearchOptions = {},
@@ -47,9 +57,19 @@ export function listDirectoryTool(
         args,
         description: `List ${path || "the workspace"}`,
         execute: async function* (signal) {
-          const filter = new FileFilter(access({ toolName: "list_directory", args, named: [path], shows: "names" }));
+          const filter = new FileFilter(
+            access({
+              toolName: "list_directory",
+              args,
+              named: [path],
+              shows: "names",
+            }),
+          );
           const listing = { path, ignored, filter } as const;
-          const text = await searches.run((limits) => listDirectory(workspace, listing, limits), signal);
+          const text = await searches.run(
+            (limits) => listDirectory(workspace, listing, limits),
+            signal,
+          );
           yield textResult(text + filter.note);
         },
       };
@@ -57,7 +77,10 @@ export function listDirectoryTool(
   };
 }
 
-/** Returns a line with the number of ignored entries that were left out. Empty when none were. */
+/**
+ * Returns a line with the number of ignored entries that were left out. Empty
+ * when none were.
+ */
 export function ignoredNote(count: number): string {
   if (count === 0) return "";
   return `\n[${count} ignored ${count === 1 ? "entry" : "entries"} left out: include_ignored shows them]`;
@@ -70,13 +93,22 @@ interface Listing {
   readonly filter: FileFilter;
 }
 
-async function listDirectory(workspace: Workspace, listing: Listing, signal: AbortSignal): Promise<string> {
+async function listDirectory(
+  workspace: Workspace,
+  listing: Listing,
+  signal: AbortSignal,
+): Promise<string> {
   const { path, ignored, filter } = listing;
   const all = workspace.readDirectory(path);
-  if (!all) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.NotFound);
+  if (!all)
+    throw new DevtoolError(
+      `directory ${JSON.stringify(path)} does not exist`,
+      Code.NotFound,
+    );
   const entries = all.filter((entry) => {
     const entryPath = posix.join(path, entry.name);
-    // The mark of a sandbox's placeholder can be forged, so a directory is left out only if it is empty too.
+    // The mark of a sandbox's placeholder can be forged, so a directory is left
+    // out only if it is empty too.
     const isPlaceholderDirectory =
       entry.isDirectory() &&
       isPlaceholder(posix.join(workspace.root, entryPath)) &&
@@ -85,18 +117,23 @@ async function listDirectory(workspace: Workspace, listing: Listing, signal: Abo
   });
   const rules = new IgnoreRules(workspace);
   const pace = new Pace(signal);
-  const includesIgnored = ignored === "include" || (await rules.ignoresTree(path, pace));
+  const includesIgnored =
+    ignored === "include" || (await rules.ignoresTree(path, pace));
   const lines: string[] = [];
   for (const entry of entries) {
     await pace.rest();
     const { name } = entry;
     const kind = entry.isDirectory() ? "directory" : "file";
-    if (!includesIgnored && rules.ignores(posix.join(path, name), kind)) continue;
+    if (!includesIgnored && rules.ignores(posix.join(path, name), kind))
+      continue;
     if (kind === "directory") lines.push(`${name}/`);
     else lines.push(entry.isSymbolicLink() ? `${name}@` : name);
   }
   const note = ignoredNote(entries.length - lines.length);
   if (lines.length === 0) return `The directory is empty.${note}`;
-  const more = lines.length > MAX_ENTRIES ? `\n[${lines.length} entries: glob finds the rest]` : "";
+  const more =
+    lines.length > MAX_ENTRIES
+      ? `\n[${lines.length} entries: glob finds the rest]`
+      : "";
   return `${lines.slice(0, MAX_ENTRIES).join("\n")}${more}${note}`;
 }

@@ -37,7 +37,9 @@ describe("LiveOutput", () => {
         shown += (output.take(line * lineMs) ?? "").slice(-MAX_BYTES).length;
       }
       const seconds = 20 * lineMs;
-      expect(shown).toBeLessThanOrEqual(4 * produced + MAX_BYTES * (seconds + 1));
+      expect(shown).toBeLessThanOrEqual(
+        4 * produced + MAX_BYTES * (seconds + 1),
+      );
       expect(shown).toBeGreaterThan(100 * MAX_BYTES);
     },
   );

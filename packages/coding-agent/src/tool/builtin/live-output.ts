@@ -1,10 +1,16 @@
 /** The minimum time between two snapshots of live output, in milliseconds. */
 const INTERVAL_MS = 100;
 
-/** The maximum time without a snapshot while there is new output, in milliseconds. */
+/**
+ * The maximum time without a snapshot while there is new output, in
+ * milliseconds.
+ */
 const MAX_QUIET_MS = 1000;
 
-/** The maximum number of characters shown per character produced, so that n characters of output cost O(n) (TOOL-7). */
+/**
+ * The maximum number of characters shown per character produced, so that n
+ * characters of output cost O(n) (TOOL-7).
+ */
 const MAX_SHOWN_PER_PRODUCED = 4;
 
 /** Keeps the end of a command's output, and decides when to show it again. */
@@ -27,22 +33,30 @@ export class LiveOutput {
   push(text: string): void {
     this.#produced += text.length;
     const all = this.#tail + text;
-    this.#tail = all.length > 2 * this.#maxLength ? all.slice(-this.#maxLength) : all;
+    this.#tail =
+      all.length > 2 * this.#maxLength ? all.slice(-this.#maxLength) : all;
   }
 
-  /** The output so far. If its beginning was cut, the first line says how much. */
+  /**
+   * The output so far. If its beginning was cut, the first line says how much.
+   */
   get text(): string {
     if (this.#produced <= this.#maxLength) return this.#tail;
     return `[first ${this.#produced - this.#maxLength} of ${this.#produced} characters cut]\n${this.#tail.slice(-this.#maxLength)}`;
   }
 
-  /** Returns a snapshot to show at a time in milliseconds. Undefined when there is no new output or it is too soon. */
+  /**
+   * Returns a snapshot to show at a time in milliseconds. Undefined when there
+   * is no new output or it is too soon.
+   */
   take(nowMs: number): string | undefined {
     if (this.#produced === this.#shownAtProduced) return undefined;
     const quietMs = nowMs - this.#shownAtMs;
     const size = Math.min(this.#produced, this.#maxLength);
-    const isAffordable = this.#shown + size <= MAX_SHOWN_PER_PRODUCED * this.#produced;
-    if (quietMs < INTERVAL_MS || (!isAffordable && quietMs < MAX_QUIET_MS)) return undefined;
+    const isAffordable =
+      this.#shown + size <= MAX_SHOWN_PER_PRODUCED * this.#produced;
+    if (quietMs < INTERVAL_MS || (!isAffordable && quietMs < MAX_QUIET_MS))
+      return undefined;
     this.#shown += size;
     this.#shownAtProduced = this.#produced;
     this.#shownAtMs = nowMs;

@@ -1,4 +1,11 @@
-import { existsSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -15,40 +22,68 @@ import { listDirectoryTool } from "./list-directory.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, signal);
+const sandbox = await findSandbox(
+  "auto",
+  { hidden: [], path: PATH, machine: process.arch },
+  signal,
+);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
-describe.skipIf(!sandbox.confines)(`a placeholder of the sandbox in a workspace${why}`, () => {
-  let workspace: string;
-  beforeEach(() => {
-    workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-leftovers-")));
-  });
-  afterEach(() => rmSync(workspace, { recursive: true }));
-
-  it("is neither configuration nor part of a listing for another session", async () => {
-    await using _running = startProcess(await waitingCommand(), signal);
-    while (!existsSync(join(workspace, "began"))) await delay(10, undefined, { signal });
-    expect(readdirSync(workspace)).toContain(".devtool");
-    const trust: WorkspaceTrust = { trustOf: async () => ({ case: "untrusted", reason: "" }) };
-    const onNotice = (text: string): void => expect.unreachable(text);
-    const memory = await loadMemory({ configDirectory: undefined, workspaceRoots: [], trust, onNotice }, workspace);
-    const place = { workspacePath: workspace, principal: "" };
-    const commands = await createCommandFiles({ trust, model: createScriptedModel(), onNotice }).find(place, signal);
-    using directory = new Workspace(workspace);
-    const listing = await listDirectoryTool(directory).prepare({ path: "." }, signal);
-    const listed: ToolEvent[] = await Array.fromAsync(listing.execute(signal));
-    writeFileSync(join(workspace, "go"), "");
-    expect([...memory.notices, ...commands.notices]).toEqual([]);
-    expect(listed).toEqual([textResult("began")]);
-  });
-
-  function waitingCommand() {
-    return sandbox.command({
-      argv: ["bash", "-c", "touch began; until [ -e go ]; do sleep 0.02; done"],
-      workingDirectory: workspace,
-      environment: { PATH },
-      shell: "/bin/bash",
-      access: { workspace, readable: [], writable: [], network: "none" },
+describe.skipIf(!sandbox.confines)(
+  `a placeholder of the sandbox in a workspace${why}`,
+  () => {
+    let workspace: string;
+    beforeEach(() => {
+      workspace = realpathSync(
+        mkdtempSync(join(tmpdir(), "devtool-leftovers-")),
+      );
     });
-  }
-});
+    afterEach(() => rmSync(workspace, { recursive: true }));
+
+    it("is neither configuration nor part of a listing for another session", async () => {
+      await using _running = startProcess(await waitingCommand(), signal);
+      while (!existsSync(join(workspace, "began")))
+        await delay(10, undefined, { signal });
+      expect(readdirSync(workspace)).toContain(".devtool");
+      const trust: WorkspaceTrust = {
+        trustOf: async () => ({ case: "untrusted", reason: "" }),
+      };
+      const onNotice = (text: string): void => expect.unreachable(text);
+      const memory = await loadMemory(
+        { configDirectory: undefined, workspaceRoots: [], trust, onNotice },
+        workspace,
+      );
+      const place = { workspacePath: workspace, principal: "" };
+      const commands = await createCommandFiles({
+        trust,
+        model: createScriptedModel(),
+        onNotice,
+      }).find(place, signal);
+      using directory = new Workspace(workspace);
+      const listing = await listDirectoryTool(directory).prepare(
+        { path: "." },
+        signal,
+      );
+      const listed: ToolEvent[] = await Array.fromAsync(
+        listing.execute(signal),
+      );
+      writeFileSync(join(workspace, "go"), "");
+      expect([...memory.notices, ...commands.notices]).toEqual([]);
+      expect(listed).toEqual([textResult("began")]);
+    });
+
+    function waitingCommand() {
+      return sandbox.command({
+        argv: [
+          "bash",
+          "-c",
+          "touch began; until [ -e go ]; do sleep 0.02; done",
+        ],
+        workingDirectory: workspace,
+        environment: { PATH },
+        shell: "/bin/bash",
+        access: { workspace, readable: [], writable: [], network: "none" },
+      });
+    }
+  },
+);

@@ -2,7 +2,10 @@ import type { Descriptor } from "../descriptor.ts";
 import { Pace } from "../pace.ts";
 import { HEAD_BYTES, isText } from "./read-file-kind.ts";
 
-/** The maximum number of bytes of one file in a result: about what a model can use. */
+/**
+ * The maximum number of bytes of one file in a result: about what a model can
+ * use.
+ */
 export const MAX_TEXT_BYTES: number = 256 * 1024;
 
 /** The maximum number of characters of one line in a result. */
@@ -33,9 +36,14 @@ export type FileText =
 /**
  * Reads a range of lines from an open file of any size.
  *
- * If these are not all lines of the file, the text begins with a line that says which ones they are.
+ * If these are not all lines of the file, the text begins with a line that says
+ * which ones they are.
  */
-export async function readLines(file: Descriptor, range: LineRange, signal: AbortSignal): Promise<FileText> {
+export async function readLines(
+  file: Descriptor,
+  range: LineRange,
+  signal: AbortSignal,
+): Promise<FileText> {
   const { size } = file.stat();
   const lines = new LineCollector(range);
   const pace = new Pace(signal);
@@ -45,9 +53,11 @@ export async function readLines(file: Descriptor, range: LineRange, signal: Abor
   while (chunk.length > 0) {
     await pace.rest();
     lines.push(chunk);
-    if (lines.isFull && size > MAX_COUNTED_BYTES) return { case: "text", text: lines.format("some") };
+    if (lines.isFull && size > MAX_COUNTED_BYTES)
+      return { case: "text", text: lines.format("some") };
     // In a regular file, a short read means the end of the file.
-    chunk = chunk.length < CHUNK_BYTES ? Buffer.alloc(0) : file.readNext(CHUNK_BYTES);
+    chunk =
+      chunk.length < CHUNK_BYTES ? Buffer.alloc(0) : file.readNext(CHUNK_BYTES);
   }
   return { case: "text", text: lines.format("all") };
 }
@@ -66,9 +76,15 @@ class LineCollector {
     this.#range = range;
   }
 
-  /** Whether the range is complete, so that the rest of the file is only counted. */
+  /**
+   * Whether the range is complete, so that the rest of the file is only
+   * counted.
+   */
   get isFull(): boolean {
-    return this.#cutAt !== undefined || this.#line >= this.#range.offset + this.#range.limit;
+    return (
+      this.#cutAt !== undefined ||
+      this.#line >= this.#range.offset + this.#range.limit
+    );
   }
 
   push(chunk: Buffer): void {
@@ -87,22 +103,34 @@ class LineCollector {
     }
   }
 
-  /** Returns the lines of the range. `counted` says whether all lines of the file were counted. */
+  /**
+   * Returns the lines of the range. `counted` says whether all lines of the
+   * file were counted.
+   */
   format(counted: "all" | "some"): string {
     const { offset, limit } = this.#range;
     const lines = Buffer.concat(this.#pieces).toString("utf8").split("\n");
     const shortened = lines.map((line) => {
       const surplus = line.length - MAX_LINE_LENGTH;
-      return surplus <= 0 ? line : `${line.slice(0, MAX_LINE_LENGTH)}[… ${surplus} more characters in this line]`;
+      return surplus <= 0
+        ? line
+        : `${line.slice(0, MAX_LINE_LENGTH)}[… ${surplus} more characters in this line]`;
     });
     const text = shortened.join("\n");
     const total = this.#line + 1;
-    if (offset === 0 && total <= limit && this.#cutAt === undefined) return text;
-    const shown = text.endsWith("\n") && total > offset + limit ? text.slice(0, -1) : text;
-    const last = this.#cutAt === undefined ? Math.min(offset + limit, total) : this.#cutAt + 1;
+    if (offset === 0 && total <= limit && this.#cutAt === undefined)
+      return text;
+    const shown =
+      text.endsWith("\n") && total > offset + limit ? text.slice(0, -1) : text;
+    const last =
+      this.#cutAt === undefined
+        ? Math.min(offset + limit, total)
+        : this.#cutAt + 1;
     const of = counted === "all" ? String(total) : `more than ${total}`;
     const rest =
-      this.#cutAt === undefined ? "" : `, cut after ${this.#bytes} bytes: read on with offset ${this.#cutAt}`;
+      this.#cutAt === undefined
+        ? ""
+        : `, cut after ${this.#bytes} bytes: read on with offset ${this.#cutAt}`;
     return `[lines ${offset + 1} to ${Math.max(last, offset)} of ${of}${rest}]\n${shown}`;
   }
 }

@@ -5,15 +5,27 @@ import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 import { describeContent, isImage } from "./read-file-kind.ts";
-import { type LineRange, MAX_TEXT_BYTES, readLines } from "./read-file-lines.ts";
+import {
+  type LineRange,
+  MAX_TEXT_BYTES,
+  readLines,
+} from "./read-file-lines.ts";
 
 /** The default maximum number of lines in a result. */
 export const DEFAULT_LINES = 2000;
 
 const PARAMETERS = toolArgs({
-  file_path: z.string().describe("The file, absolute or relative to the workspace."),
-  offset: z.int().optional().describe("The first line to read, counted from 0. Default 0."),
-  limit: z.int().optional().describe(`How many lines to read at most. Default ${DEFAULT_LINES}.`),
+  file_path: z
+    .string()
+    .describe("The file, absolute or relative to the workspace."),
+  offset: z
+    .int()
+    .optional()
+    .describe("The first line to read, counted from 0. Default 0."),
+  limit: z
+    .int()
+    .optional()
+    .describe(`How many lines to read at most. Default ${DEFAULT_LINES}.`),
 });
 
 /**
@@ -29,15 +41,27 @@ export function readFileTool(workspace: Workspace): Tool {
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const { file_path, offset = 0, limit = DEFAULT_LINES } = PARAMETERS.read(args);
+      const {
+        file_path,
+        offset = 0,
+        limit = DEFAULT_LINES,
+      } = PARAMETERS.read(args);
       const path = workspace.locate(file_path);
-      if (offset < 0) throw invalid("offset", String(offset), "must be 0 or more");
+      if (offset < 0)
+        throw invalid("offset", String(offset), "must be 0 or more");
       if (limit < 1) throw invalid("limit", String(limit), "must be 1 or more");
       return {
         args,
         description: `Read ${path}`,
         execute: async function* (signal) {
-          yield textResult(await readText(workspace, path, { offset, limit, maxBytes: MAX_TEXT_BYTES }, signal));
+          yield textResult(
+            await readText(
+              workspace,
+              path,
+              { offset, limit, maxBytes: MAX_TEXT_BYTES },
+              signal,
+            ),
+          );
         },
       };
     },
@@ -47,7 +71,8 @@ export function readFileTool(workspace: Workspace): Tool {
 /**
  * Reads lines of a text file. Returns a description of an image.
  *
- * Throws a `DevtoolError` when the file does not exist or is another kind of binary file.
+ * Throws a `DevtoolError` when the file does not exist or is another kind of
+ * binary file.
  */
 export async function readText(
   workspace: Workspace,
@@ -56,12 +81,22 @@ export async function readText(
   signal: AbortSignal,
 ): Promise<string> {
   using file = workspace.openFile(path);
-  if (!file) throw new DevtoolError(`file ${JSON.stringify(path)} does not exist`, Code.NotFound);
+  if (!file)
+    throw new DevtoolError(
+      `file ${JSON.stringify(path)} does not exist`,
+      Code.NotFound,
+    );
   const content = await readLines(file, range, signal);
   if (content.case === "text") return content.text;
   const kind = describeContent(content.head, content.bytes);
-  if (isImage(content.head)) return `[${path} is a ${kind}: its pixels cannot be given as text]`;
-  throw new DevtoolError(`file ${JSON.stringify(path)} is binary (${kind})`, Code.InvalidArgument, {
-    remedy: "it has no text; run_shell_command can use a program that reads it",
-  });
+  if (isImage(content.head))
+    return `[${path} is a ${kind}: its pixels cannot be given as text]`;
+  throw new DevtoolError(
+    `file ${JSON.stringify(path)} is binary (${kind})`,
+    Code.InvalidArgument,
+    {
+      remedy:
+        "it has no text; run_shell_command can use a program that reads it",
+    },
+  );
 }

@@ -18,7 +18,9 @@ import { Searches, type SearchOptions } from "./searches.ts";
 const PARAMETERS = toolArgs({
   paths: z
     .array(z.string())
-    .describe('Files, directories or glob patterns, for instance ["README.md", "src/**/*.ts"].'),
+    .describe(
+      'Files, directories or glob patterns, for instance ["README.md", "src/**/*.ts"].',
+    ),
   ...INCLUDE_IGNORED,
 });
 
@@ -31,37 +33,64 @@ const MAX_PATTERNS = 50;
 /** The maximum number of bytes of one file in a result. */
 const MAX_BYTES_PER_FILE = 64 * 1024;
 
-/** Creates the tool `read_many_files`, which returns the texts of several files, as many as fit. */
+/**
+ * Creates the tool `read_many_files`, which returns the texts of several files,
+ * as many as fit.
+ */
 export function readManyFilesTool(
   workspace: Workspace,
-  { access = everyFile, searches = new Searches(), onNotice = () => undefined }: SearchOptions = {},
+  {
+    access = everyFile,
+    searches = new Searches(),
+    onNotice = () => undefined,
+  }: SearchOptions = {},
 ): Tool {
   return {
     declaration: {
       name: "read_many_files",
-      description: "Reads several text files at once, by path or glob pattern. Use it when they belong together.",
+      description:
+        "Reads several text files at once, by path or glob pattern. Use it when they belong together.",
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
       const { paths, include_ignored: includesIgnored } = PARAMETERS.read(args);
       const targets = paths.map((path): Target => {
         const pattern = toRelativePattern(workspace, path);
-        if (picomatch.scan(pattern).isGlob) return { case: "pattern", matches: compileGlob("paths", pattern) };
+        if (picomatch.scan(pattern).isGlob)
+          return { case: "pattern", matches: compileGlob("paths", pattern) };
         return { case: "path", path: workspace.locate(path) };
       });
       if (targets.length === 0 || targets.length > MAX_PATTERNS) {
-        throw invalid("paths", "", `has ${targets.length} elements`, `give 1 to ${MAX_PATTERNS}`);
+        throw invalid(
+          "paths",
+          "",
+          `has ${targets.length} elements`,
+          `give 1 to ${MAX_PATTERNS}`,
+        );
       }
       const ignored = includesIgnored ? "include" : "skip";
       return {
         args,
         description: `Read ${paths.join(", ")}`,
         execute: async function* (signal) {
-          const named = targets.flatMap((target) => (target.case === "path" ? [target.path] : []));
-          const filter = new FileFilter(access({ toolName: "read_many_files", args, named, shows: "content" }));
+          const named = targets.flatMap((target) =>
+            target.case === "path" ? [target.path] : [],
+          );
+          const filter = new FileFilter(
+            access({
+              toolName: "read_many_files",
+              args,
+              named,
+              shows: "content",
+            }),
+          );
           const text = await searches.run(async (limits) => {
             const selection = { targets, ignored, filter } as const;
-            const { files, note } = await selectFiles(workspace, selection, limits);
+            const { files, note } = await selectFiles(
+              workspace,
+              selection,
+              limits,
+            );
             return (await readFiles(workspace, files, onNotice, limits)) + note;
           }, signal);
           yield textResult(text + filter.note);
@@ -71,7 +100,10 @@ export function readManyFilesTool(
   };
 }
 
-/** An element of `paths`: a pattern, or the path of a file or directory relative to the workspace. */
+/**
+ * An element of `paths`: a pattern, or the path of a file or directory relative
+ * to the workspace.
+ */
 type Target =
   | { readonly case: "pattern"; readonly matches: GlobPattern }
   | { readonly case: "path"; readonly path: string };
@@ -82,7 +114,10 @@ interface Selection {
   readonly filter: FileFilter;
 }
 
-/** Finds the files of all targets, each once, and creates a note about ignored files. */
+/**
+ * Finds the files of all targets, each once, and creates a note about ignored
+ * files.
+ */
 async function selectFiles(
   workspace: Workspace,
   { targets, ignored, filter }: Selection,
@@ -94,10 +129,15 @@ async function selectFiles(
     const path = target.case === "path" ? target.path : "";
     const walk = new IgnoreWalk({ workspace, path, ignored });
     const matches = target.case === "pattern" ? target.matches : () => true;
-    const found = await findFiles(walk, { path, matches, filter }, signal).catch((reason: unknown) => {
+    const found = await findFiles(
+      walk,
+      { path, matches, filter },
+      signal,
+    ).catch((reason: unknown) => {
       signal.throwIfAborted();
       if (path === "") throw reason;
-      // A path that cannot be walked counts as a file; reading it then gives the reason.
+      // A path that cannot be walked counts as a file; reading it then gives
+      // the reason.
       return filter.keep([path]);
     });
     for (const file of found) files.add(file);
@@ -125,7 +165,12 @@ async function readFiles(
     const maxBytes = Math.min(remainingBytes, MAX_BYTES_PER_FILE);
     let text: string;
     try {
-      text = await readText(workspace, path, { offset: 0, limit: DEFAULT_LINES, maxBytes }, signal);
+      text = await readText(
+        workspace,
+        path,
+        { offset: 0, limit: DEFAULT_LINES, maxBytes },
+        signal,
+      );
     } catch (reason) {
       signal.throwIfAborted();
       text = `[not read: ${clientError(reason, "reading a file", { tool: "read_many_files" }, notifyOnce).message}]`;
@@ -135,5 +180,10 @@ async function readFiles(
   }
   if (texts.length === 0) return "No file matches.";
   const rest = files.length - texts.length;
-  return texts.join("\n") + (rest > 0 ? `\n[${rest} more files did not fit: read them with another call]` : "");
+  return (
+    texts.join("\n") +
+    (rest > 0
+      ? `\n[${rest} more files did not fit: read them with another call]`
+      : "")
+  );
 }

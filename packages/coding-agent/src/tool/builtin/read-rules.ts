@@ -4,12 +4,17 @@ import type { Tool } from "../tool.ts";
 import type { Workspace } from "../workspace.ts";
 
 /**
- * Applies the rules about reading files to a tool that edits files, because an edit reveals content of the file.
+ * Applies the rules about reading files to a tool that edits files, because an
+ * edit reveals content of the file.
  *
- * A file that must not be read cannot be edited. For a file that needs approval to be read, an edit that does not match fails
- * without details.
+ * A file that must not be read cannot be edited. For a file that needs approval
+ * to be read, an edit that does not match fails without details.
  */
-export function withReadRules(tool: Tool, workspace: Workspace, decide: ReadDecision): Tool {
+export function withReadRules(
+  tool: Tool,
+  workspace: Workspace,
+  decide: ReadDecision,
+): Tool {
   return {
     ...tool,
     prepare: async (args, signal) => {
@@ -22,8 +27,12 @@ export function withReadRules(tool: Tool, workspace: Workspace, decide: ReadDeci
         // A new file has no content to reveal.
         using file = workspace.openFile(path);
         if (file) {
-          const problem = "may not be edited: the policy denies reading it, and an edit tells what is in it";
-          throw new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied);
+          const problem =
+            "may not be edited: the policy denies reading it, and an edit tells what is in it";
+          throw new DevtoolError(
+            `path ${JSON.stringify(path)} ${problem}`,
+            Code.PermissionDenied,
+          );
         }
       }
       try {
@@ -31,7 +40,10 @@ export function withReadRules(tool: Tool, workspace: Workspace, decide: ReadDeci
       } catch (reason) {
         const remedy = "read_file asks whether you may see what is in it";
         const problem = `path ${JSON.stringify(path)} cannot be edited like this`;
-        throw new DevtoolError(problem, Code.InvalidArgument, { remedy, cause: reason });
+        throw new DevtoolError(problem, Code.InvalidArgument, {
+          remedy,
+          cause: reason,
+        });
       }
     },
   };

@@ -7,17 +7,25 @@ import { fileEditInvocation } from "./file-edit.ts";
 import { readExisting, replaceAll } from "./file-edit-text.ts";
 
 const PARAMETERS = toolArgs({
-  file_path: z.string().describe("The file, absolute or relative to the workspace."),
+  file_path: z
+    .string()
+    .describe("The file, absolute or relative to the workspace."),
   old_string: z
     .string()
-    .describe("The exact text to replace, with enough around it to be found only where it is meant."),
+    .describe(
+      "The exact text to replace, with enough around it to be found only where it is meant.",
+    ),
   new_string: z.string().describe("The text to put in its place."),
-  expected_replacements: z.int().optional().describe("How many times the text occurs. Default 1."),
+  expected_replacements: z
+    .int()
+    .optional()
+    .describe("How many times the text occurs. Default 1."),
   instruction: z.string().optional().describe("Why the change is made."),
 });
 
 /**
- * Creates the tool `replace`, which replaces a text in a file, after the user's approval.
+ * Creates the tool `replace`, which replaces a text in a file, after the user's
+ * approval.
  *
  * The text must occur exactly as often as expected.
  */
@@ -25,18 +33,35 @@ export function replaceTool(workspace: Workspace): Tool {
   return {
     declaration: {
       name: "replace",
-      description: "Replaces text in a file. The text must occur exactly as often as expected.",
+      description:
+        "Replaces text in a file. The text must occur exactly as often as expected.",
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const { file_path, old_string: oldText, new_string: newText, expected_replacements = 1 } = PARAMETERS.read(args);
+      const {
+        file_path,
+        old_string: oldText,
+        new_string: newText,
+        expected_replacements = 1,
+      } = PARAMETERS.read(args);
       const path = workspace.locate(file_path);
       const oldContent = readExisting(workspace, path);
-      if (oldText === "") throw invalid("old_string", "", "is empty", "use write_file to write a whole file");
+      if (oldText === "")
+        throw invalid(
+          "old_string",
+          "",
+          "is empty",
+          "use write_file to write a whole file",
+        );
       const { content, count } = replaceAll(oldContent, oldText, newText);
       if (count !== expected_replacements) {
         const problem = `occurs ${count} times in ${JSON.stringify(path)}, expected ${expected_replacements}`;
-        throw invalid("old_string", "", problem, "read the file and be more exact");
+        throw invalid(
+          "old_string",
+          "",
+          problem,
+          "read the file and be more exact",
+        );
       }
       return fileEditInvocation({
         workspace,
@@ -44,7 +69,11 @@ export function replaceTool(workspace: Workspace): Tool {
         oldContent,
         newContent: content,
         args,
-        argsFor: (newContent) => ({ file_path: path, old_string: oldContent, new_string: newContent }),
+        argsFor: (newContent) => ({
+          file_path: path,
+          old_string: oldContent,
+          new_string: newContent,
+        }),
       });
     },
   };

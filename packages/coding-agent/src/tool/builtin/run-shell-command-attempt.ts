@@ -28,18 +28,27 @@ import { abortable } from "@devtool/server/agent";
 import type { Answer, Question, ToolEvent } from "../tool.ts";
 import { failureResult, textResult } from "../tool-result.ts";
 import { LiveOutput } from "./live-output.ts";
-import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
+import {
+  commandDescription,
+  directoryNote,
+} from "./run-shell-command-display.ts";
 
 /** A validated command line. */
 export interface ShellCommand {
   readonly command: string;
   /** The real path of a directory in the workspace. */
   readonly workingDirectory: string;
-  /** Throws if the directory is no longer the one that the user saw. An earlier run of the command may have moved it. */
+  /**
+   * Throws if the directory is no longer the one that the user saw. An earlier
+   * run of the command may have moved it.
+   */
   readonly assertUnmoved: () => void;
 }
 
-/** Measures the duration of commands and the intervals between snapshots of their output. */
+/**
+ * Measures the duration of commands and the intervals between snapshots of
+ * their output.
+ */
 export interface ShellClock {
   /** Returns a monotonic time in milliseconds. */
   now(): number;
@@ -58,21 +67,28 @@ export interface CommandStart {
   readonly access: SandboxAccess;
 }
 
-/** Options of `runCommand`: the environment without a sandbox, and the access before the user grants more. */
+/**
+ * Options of `runCommand`: the environment without a sandbox, and the access
+ * before the user grants more.
+ */
 export interface AttemptOptions extends CommandStart {
   /** The environment variables in a sandbox. */
   readonly confinedEnvironment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** The maximum number of characters of output that are kept, from the end. */
   readonly maxOutputBytes: number;
-  /** The access that the user granted to all commands of the task. Undefined for a command that must not have it. */
+  /**
+   * The access that the user granted to all commands of the task. Undefined for
+   * a command that must not have it.
+   */
   readonly grants: SandboxGrants | undefined;
   readonly clock: ShellClock;
 }
 
 /**
- * The option that grants access for the rest of the task. It is not `proceed_always`, which a policy would take for approval of
- * the command itself.
+ * The option that grants access for the rest of the task. It is not
+ * `proceed_always`, which a policy would take for approval of the command
+ * itself.
  */
 const OPTION_PROCEED_FOR_TASK = "proceed_for_task";
 
@@ -82,8 +98,9 @@ const MAX_EXTENSIONS = 3;
 /**
  * Runs a command line.
  *
- * If the command fails because the sandbox denied an access, asks the user, and runs the command again with this access. Never
- * asks twice for the same access.
+ * If the command fails because the sandbox denied an access, asks the user, and
+ * runs the command again with this access. Never asks twice for the same
+ * access.
  */
 export async function* runCommand(
   shell: ShellCommand,
@@ -92,24 +109,42 @@ export async function* runCommand(
 ): AsyncIterable<ToolEvent> {
   const { grants } = options;
   let { sandbox } = options;
-  let environment = sandbox.confines ? options.confinedEnvironment : options.environment;
+  let environment = sandbox.confines
+    ? options.confinedEnvironment
+    : options.environment;
   let access = grants?.apply(options.access) ?? options.access;
   const asked = new Set<string>();
   for (;;) {
-    const outcome = yield* runOnce(shell, { ...options, sandbox, environment, access }, signal);
+    const outcome = yield* runOnce(
+      shell,
+      { ...options, sandbox, environment, access },
+      signal,
+    );
     const extension = neededExtension(outcome, shell, sandbox, access);
-    if (!extension || asked.size === MAX_EXTENSIONS || asked.has(extensionWords(extension))) {
+    if (
+      !extension ||
+      asked.size === MAX_EXTENSIONS ||
+      asked.has(extensionWords(extension))
+    ) {
       yield commandResult(outcome, "");
       return;
     }
     asked.add(extensionWords(extension));
     const choices = extensionOptions(extension, grants);
     const answer = Promise.withResolvers<Answer>();
-    const question = extensionQuestion(shell, access.workspace, extension, choices);
+    const question = extensionQuestion(
+      shell,
+      access.workspace,
+      extension,
+      choices,
+    );
     yield { case: "question", value: question, reply: answer.resolve };
     const { optionId } = await abortable(answer.promise, signal);
     if (!choices.some(({ id }) => id === optionId && id !== OPTION_CANCEL)) {
-      yield commandResult(outcome, `\n[the sandbox stopped it; the user declined ${extensionWords(extension)}]`);
+      yield commandResult(
+        outcome,
+        `\n[the sandbox stopped it; the user declined ${extensionWords(extension)}]`,
+      );
       return;
     }
     if (optionId === OPTION_PROCEED_FOR_TASK) grants?.add(extension);
@@ -128,7 +163,10 @@ interface Outcome extends ProcessEnd {
   readonly output: string;
   /** The timeout in milliseconds, if it ended the command. */
   readonly timedOutMs: number | undefined;
-  /** The parts of the workspace that were read-only. Undefined when no sandbox confined the command. */
+  /**
+   * The parts of the workspace that were read-only. Undefined when no sandbox
+   * confined the command.
+   */
   readonly guarded: GuardedPlaces | undefined;
 }
 
@@ -140,7 +178,11 @@ async function* runOnce(
   const { timeoutMs, maxOutputBytes, sandbox, clock } = options;
   const output = new LiveOutput(maxOutputBytes);
   const timeout = clock.timeout(timeoutMs);
-  const { process: started, guarded } = await startCommand(shell, options, AbortSignal.any([signal, timeout]));
+  const { process: started, guarded } = await startCommand(
+    shell,
+    options,
+    AbortSignal.any([signal, timeout]),
+  );
   await using process = started;
   yield { case: "process", value: { pid: process.pid, sandbox: sandbox.name } };
   for await (const chunk of process.output()) {
@@ -161,15 +203,19 @@ async function* runOnce(
 /** A process of a command line. */
 export interface StartedCommand {
   readonly process: RunningProcess;
-  /** The parts of the workspace that are read-only. Undefined when no sandbox confines the command. */
+  /**
+   * The parts of the workspace that are read-only. Undefined when no sandbox
+   * confines the command.
+   */
   readonly guarded: GuardedPlaces | undefined;
 }
 
 /**
  * Starts a command line in its sandbox. The process ends when `signal` aborts.
  *
- * Starts it once more when something in the workspace was replaced while it was starting: another server may have removed a
- * placeholder. Nothing of the command has run then.
+ * Starts it once more when something in the workspace was replaced while it was
+ * starting: another server may have removed a placeholder. Nothing of the
+ * command has run then.
  */
 export async function startCommand(
   shell: ShellCommand,
@@ -178,7 +224,8 @@ export async function startCommand(
 ): Promise<StartedCommand> {
   const first = await startOnce(shell, options, signal);
   const refusal = await first.process.refusal;
-  const isReplaced = refusal instanceof SandboxError && refusal.reason === "replaced";
+  const isReplaced =
+    refusal instanceof SandboxError && refusal.reason === "replaced";
   if (!isReplaced || signal.aborted) return first;
   await first.process[Symbol.asyncDispose]();
   return startOnce(shell, options, signal);
@@ -191,11 +238,16 @@ async function startOnce(
 ): Promise<StartedCommand> {
   assertUnmoved();
   const argv = [shell, "-c", command, "bash"];
-  const confined = await sandbox.command(defined({ argv, workingDirectory, environment, shell, access, limits }));
+  const confined = await sandbox.command(
+    defined({ argv, workingDirectory, environment, shell, access, limits }),
+  );
   return { process: startProcess(confined, signal), guarded: confined.guarded };
 }
 
-/** Returns the access that a failed command was denied. Undefined when it failed for another reason. */
+/**
+ * Returns the access that a failed command was denied. Undefined when it failed
+ * for another reason.
+ */
 function neededExtension(
   outcome: Outcome,
   shell: ShellCommand,
@@ -206,8 +258,11 @@ function neededExtension(
   const hasFailed = outcome.exitCode > 0 && outcome.timedOutMs === undefined;
   if (!hasFailed || !guarded) return undefined;
   const extension = findDenial({ ...shell, output, access, guarded }, sandbox);
-  // A command that runs without approval because it only reads may be granted more to read, but nothing else.
-  return access.workspaceAccess === "read" && extension?.case !== "read" ? undefined : extension;
+  // A command that runs without approval because it only reads may be granted
+  // more to read, but nothing else.
+  return access.workspaceAccess === "read" && extension?.case !== "read"
+    ? undefined
+    : extension;
 }
 
 function extensionQuestion(
@@ -219,7 +274,10 @@ function extensionQuestion(
   const place = directoryNote(workspacePath, workingDirectory);
   return {
     description: `${commandDescription(command, "")}${place}, again and with ${extensionWords(extension)}`,
-    details: { case: "executeDetails", value: create(ExecuteDetailsSchema, { command, workingDirectory }) },
+    details: {
+      case: "executeDetails",
+      value: create(ExecuteDetailsSchema, { command, workingDirectory }),
+    },
     options,
   };
 }
@@ -227,26 +285,62 @@ function extensionQuestion(
 /**
  * Returns the possible answers to a question for more access.
  *
- * Running without a sandbox has an id of its own, so that a client that approves every request cannot choose it.
+ * Running without a sandbox has an id of its own, so that a client that
+ * approves every request cannot choose it.
  */
-function extensionOptions(extension: Extension, grants: SandboxGrants | undefined): ConfirmationOption[] {
-  const option = (id: string, name: string): ConfirmationOption => create(ConfirmationOptionSchema, { id, name });
+function extensionOptions(
+  extension: Extension,
+  grants: SandboxGrants | undefined,
+): ConfirmationOption[] {
+  const option = (id: string, name: string): ConfirmationOption =>
+    create(ConfirmationOptionSchema, { id, name });
   const decline = option(OPTION_CANCEL, "Decline");
   if (extension.case === "unconfined") {
-    return [option(OPTION_PROCEED_WITHOUT_SANDBOX, "Run it again without a sandbox"), decline];
+    return [
+      option(OPTION_PROCEED_WITHOUT_SANDBOX, "Run it again without a sandbox"),
+      decline,
+    ];
   }
-  const forTask = option(OPTION_PROCEED_FOR_TASK, "Allow this for all commands of this task");
-  return [option(OPTION_PROCEED_ONCE, "Allow once"), ...(grants ? [forTask] : []), decline];
+  const forTask = option(
+    OPTION_PROCEED_FOR_TASK,
+    "Allow this for all commands of this task",
+  );
+  return [
+    option(OPTION_PROCEED_ONCE, "Allow once"),
+    ...(grants ? [forTask] : []),
+    decline,
+  ];
 }
 
-/** Creates the result of a call. `hint` is a line to add to the output of a failed command. */
-function commandResult({ exitCode, signalName, error, output, timedOutMs }: Outcome, hint: string): ToolEvent {
+/**
+ * Creates the result of a call. `hint` is a line to add to the output of a
+ * failed command.
+ */
+function commandResult(
+  { exitCode, signalName, error, output, timedOutMs }: Outcome,
+  hint: string,
+): ToolEvent {
   const details = `${output === "" ? "" : `\n${output}`}${hint}`;
   if (timedOutMs !== undefined) {
-    return failureResult("timeout", `the command took longer than ${timedOutMs} ms and was ended${details}`);
+    return failureResult(
+      "timeout",
+      `the command took longer than ${timedOutMs} ms and was ended${details}`,
+    );
   }
-  if (error) return failureResult("execution_failed", `the command could not be started: ${error.message}`);
-  if (signalName) return failureResult("execution_failed", `the command was ended by ${signalName}${details}`);
+  if (error)
+    return failureResult(
+      "execution_failed",
+      `the command could not be started: ${error.message}`,
+    );
+  if (signalName)
+    return failureResult(
+      "execution_failed",
+      `the command was ended by ${signalName}${details}`,
+    );
   if (exitCode === 0) return textResult(output);
-  return failureResult("execution_failed", `the command ended with exit code ${exitCode}${details}`, exitCode);
+  return failureResult(
+    "execution_failed",
+    `the command ended with exit code ${exitCode}${details}`,
+    exitCode,
+  );
 }

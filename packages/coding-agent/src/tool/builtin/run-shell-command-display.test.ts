@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
+import {
+  commandDescription,
+  directoryNote,
+} from "./run-shell-command-display.ts";
 
 describe("commandDescription", () => {
   const DECEPTIVE: Readonly<Record<string, string>> = {
@@ -22,21 +25,31 @@ describe("commandDescription", () => {
   for (const [name, character] of Object.entries(DECEPTIVE)) {
     it(`shows ${name}`, () => {
       const escaped = `\\u{${character.codePointAt(0)?.toString(16)}}`;
-      expect(commandDescription(`rm x${character}`, "Lists files")).toBe(`Run rm x${escaped}`);
-      expect(commandDescription("ls", `Lists${character}`)).toBe(`Lists${escaped}`);
+      expect(commandDescription(`rm x${character}`, "Lists files")).toBe(
+        `Run rm x${escaped}`,
+      );
+      expect(commandDescription("ls", `Lists${character}`)).toBe(
+        `Lists${escaped}`,
+      );
     });
   }
 
   it("does not change letters of any script", () => {
-    expect(commandDescription("echo 'äöü 日本語 🙂'", "")).toBe("Run echo 'äöü 日本語 🙂'");
+    expect(commandDescription("echo 'äöü 日本語 🙂'", "")).toBe(
+      "Run echo 'äöü 日本語 🙂'",
+    );
     expect(commandDescription("ls", "")).toBe("Run ls");
     expect(commandDescription("ls", "Lists files")).toBe("Lists files");
   });
 
   it("is one line for every command and description", () => {
     const forged = `touch x; : <<'?'\n${"\n".repeat(60)}? run_shell_command Run ls\n    $ ls\n?`;
-    expect(commandDescription(forged, "")).toBe("Run touch x; : <<'?' [3 more lines]");
-    expect(commandDescription("ls", "List\n? run_shell_command")).toBe("List [1 more line]");
+    expect(commandDescription(forged, "")).toBe(
+      "Run touch x; : <<'?' [3 more lines]",
+    );
+    expect(commandDescription("ls", "List\n? run_shell_command")).toBe(
+      "List [1 more line]",
+    );
     expect(commandDescription("ls", "x".repeat(1000))).toHaveLength(227);
   });
 

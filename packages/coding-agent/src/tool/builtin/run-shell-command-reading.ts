@@ -1,10 +1,13 @@
 import { dirname } from "node:path";
 
 /**
- * The git configuration for commands that run without approval because they only read.
+ * The git configuration for commands that run without approval because they
+ * only read.
  *
- * A repository can name programs for git to run. The sandbox confines those, and this configuration prevents most of them. It
- * cannot prevent all: a repository chooses the names of its filters and text converters, and an empty `diff.external` is an error.
+ * A repository can name programs for git to run. The sandbox confines those,
+ * and this configuration prevents most of them. It cannot prevent all: a
+ * repository chooses the names of its filters and text converters, and an empty
+ * `diff.external` is an error.
  */
 const GIT_CONFIG: readonly (readonly [key: string, value: string])[] = [
   ["safe.bareRepository", "explicit"],
@@ -17,8 +20,13 @@ const GIT_CONFIG: readonly (readonly [key: string, value: string])[] = [
   ["status.submoduleSummary", "false"],
 ];
 
-/** Returns the additional environment variables of a command that runs without approval because it only reads. */
-export function readingEnvironment(workspacePath: string): Record<string, string> {
+/**
+ * Returns the additional environment variables of a command that runs without
+ * approval because it only reads.
+ */
+export function readingEnvironment(
+  workspacePath: string,
+): Record<string, string> {
   const entries = GIT_CONFIG.flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${index}`, key],
     [`GIT_CONFIG_VALUE_${index}`, value],

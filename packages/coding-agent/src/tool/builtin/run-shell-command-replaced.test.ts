@@ -1,4 +1,10 @@
-import { existsSync, mkdtempSync, realpathSync, rmdirSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  realpathSync,
+  rmdirSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findSandbox, type Sandbox } from "@devtool/sandbox";
@@ -6,88 +12,116 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEvent } from "../tool.ts";
 import { textResult } from "../tool-result.ts";
 import { Workspace } from "../workspace.ts";
-import { BackgroundProcesses, type BackgroundState } from "./background-processes.ts";
+import {
+  BackgroundProcesses,
+  type BackgroundState,
+} from "./background-processes.ts";
 import { runShellCommandTool } from "./run-shell-command.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const signal = AbortSignal.timeout(300_000);
-const sandbox = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, signal);
+const sandbox = await findSandbox(
+  "auto",
+  { hidden: [], path: PATH, machine: process.arch },
+  signal,
+);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
-const REFUSAL = '.vscode" was renamed or replaced while the command was starting';
+const REFUSAL =
+  '.vscode" was renamed or replaced while the command was starting';
 
-describe.skipIf(!sandbox.confines)(`when another server removes a placeholder while a command starts${why}`, () => {
-  let root: string;
-  let workspace: Workspace;
-  let background: BackgroundProcesses;
-  beforeEach(() => {
-    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-replaced-")));
-    workspace = new Workspace(root);
-    background = new BackgroundProcesses({ nextId: () => "bg-1" });
-  });
-  afterEach(async () => {
-    await background[Symbol.asyncDispose]();
-    workspace[Symbol.dispose]();
-    rmSync(root, { recursive: true });
-  });
-
-  it("starts the command again, since nothing of it has run", async () => {
-    const events = await run({ command: "echo ran >>count; cat count" }, 1);
-    expect(events.at(-1)).toEqual(textResult("ran\n"));
-  });
-
-  it("gives up when it is removed again", async () => {
-    const events = await run({ command: "echo ran >>count" }, 2);
-    expect(events.at(-1)).toMatchObject({ value: { value: { message: expect.stringContaining(REFUSAL) } } });
-    expect(existsSync(join(root, "count"))).toBe(false);
-  });
-
-  it("starts a background process again", async () => {
-    const events = await run({ command: "echo ran >>count; cat count", background: true }, 1);
-    expect(events[0]).toMatchObject({ case: "process", value: { sandbox: "bwrap" } });
-    expect(await endInBackground()).toMatchObject({ output: "ran\n", end: { exitCode: 0 } });
-  });
-
-  it("gives a background process up when it is removed again", async () => {
-    await run({ command: "echo ran >>count", background: true }, 2);
-    const { end } = await endInBackground();
-    expect(end?.error?.message).toContain(REFUSAL);
-    expect(existsSync(join(root, "count"))).toBe(false);
-  });
-
-  /** Runs a command in a sandbox whose first processes lose a placeholder while they start. */
-  async function run(args: { command: string; background?: true }, losses: number): Promise<ToolEvent[]> {
-    const losing = losingPlaceholder(losses);
-    const tool = runShellCommandTool(workspace, {
-      environment: { PATH, HOME: root },
-      timeoutMs: 60_000,
-      maxOutputBytes: 4000,
-      sandbox: () => Promise.resolve(losing),
-      background,
+describe.skipIf(!sandbox.confines)(
+  `when another server removes a placeholder while a command starts${why}`,
+  () => {
+    let root: string;
+    let workspace: Workspace;
+    let background: BackgroundProcesses;
+    beforeEach(() => {
+      root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-replaced-")));
+      workspace = new Workspace(root);
+      background = new BackgroundProcesses({ nextId: () => "bg-1" });
     });
-    const invocation = await tool.prepare(args, signal);
-    return Array.fromAsync(invocation.execute(signal));
-  }
+    afterEach(async () => {
+      await background[Symbol.asyncDispose]();
+      workspace[Symbol.dispose]();
+      rmSync(root, { recursive: true });
+    });
 
-  function losingPlaceholder(losses: number): Sandbox {
-    let left = losses;
-    return {
-      ...sandbox,
-      command: async (request) => {
-        const command = await sandbox.command(request);
-        const check = async (pid: number): Promise<void> => {
-          await command.check?.(pid);
-          if (left-- > 0) rmdirSync(join(root, ".vscode"));
-          await command.check?.(pid);
-        };
-        return { ...command, check };
-      },
-    };
-  }
+    it("starts the command again, since nothing of it has run", async () => {
+      const events = await run({ command: "echo ran >>count; cat count" }, 1);
+      expect(events.at(-1)).toEqual(textResult("ran\n"));
+    });
 
-  async function endInBackground(): Promise<BackgroundState> {
-    for (;;) {
-      const state = await background.read("bg-1", 5000, signal);
-      if (state.end) return state;
+    it("gives up when it is removed again", async () => {
+      const events = await run({ command: "echo ran >>count" }, 2);
+      expect(events.at(-1)).toMatchObject({
+        value: { value: { message: expect.stringContaining(REFUSAL) } },
+      });
+      expect(existsSync(join(root, "count"))).toBe(false);
+    });
+
+    it("starts a background process again", async () => {
+      const events = await run(
+        { command: "echo ran >>count; cat count", background: true },
+        1,
+      );
+      expect(events[0]).toMatchObject({
+        case: "process",
+        value: { sandbox: "bwrap" },
+      });
+      expect(await endInBackground()).toMatchObject({
+        output: "ran\n",
+        end: { exitCode: 0 },
+      });
+    });
+
+    it("gives a background process up when it is removed again", async () => {
+      await run({ command: "echo ran >>count", background: true }, 2);
+      const { end } = await endInBackground();
+      expect(end?.error?.message).toContain(REFUSAL);
+      expect(existsSync(join(root, "count"))).toBe(false);
+    });
+
+    /**
+     * Runs a command in a sandbox whose first processes lose a placeholder
+     * while they start.
+     */
+    async function run(
+      args: { command: string; background?: true },
+      losses: number,
+    ): Promise<ToolEvent[]> {
+      const losing = losingPlaceholder(losses);
+      const tool = runShellCommandTool(workspace, {
+        environment: { PATH, HOME: root },
+        timeoutMs: 60_000,
+        maxOutputBytes: 4000,
+        sandbox: () => Promise.resolve(losing),
+        background,
+      });
+      const invocation = await tool.prepare(args, signal);
+      return Array.fromAsync(invocation.execute(signal));
     }
-  }
-});
+
+    function losingPlaceholder(losses: number): Sandbox {
+      let left = losses;
+      return {
+        ...sandbox,
+        command: async (request) => {
+          const command = await sandbox.command(request);
+          const check = async (pid: number): Promise<void> => {
+            await command.check?.(pid);
+            if (left-- > 0) rmdirSync(join(root, ".vscode"));
+            await command.check?.(pid);
+          };
+          return { ...command, check };
+        },
+      };
+    }
+
+    async function endInBackground(): Promise<BackgroundState> {
+      for (;;) {
+        const state = await background.read("bg-1", 5000, signal);
+        if (state.end) return state;
+      }
+    }
+  },
+);

@@ -14,7 +14,13 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { findSandbox, noSandbox, type Sandbox, type SandboxAccess, SandboxGrants } from "@devtool/sandbox";
+import {
+  findSandbox,
+  noSandbox,
+  type Sandbox,
+  type SandboxAccess,
+  SandboxGrants,
+} from "@devtool/sandbox";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { countProcesses } from "../../../test/count-processes.ts";
 import type { Question, ToolEvent, ToolInvocation } from "../tool.ts";
@@ -22,7 +28,11 @@ import { Workspace } from "../workspace.ts";
 import { runShellCommandTool, type ShellOptions } from "./run-shell-command.ts";
 
 const PATH = "/usr/local/bin:/usr/bin:/bin";
-const found = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, AbortSignal.timeout(60_000));
+const found = await findSandbox(
+  "auto",
+  { hidden: [], path: PATH, machine: process.arch },
+  AbortSignal.timeout(60_000),
+);
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
 describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
@@ -38,26 +48,40 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     mkdirSync(hidden);
     writeFileSync(join(hidden, "token"), "secret");
     workspace = new Workspace(root);
-    sandbox = await findSandbox("bwrap", { hidden: [hidden], path: PATH, machine: process.arch }, signal());
+    sandbox = await findSandbox(
+      "bwrap",
+      { hidden: [hidden], path: PATH, machine: process.arch },
+      signal(),
+    );
   });
   afterEach(() => {
     workspace[Symbol.dispose]();
-    for (const path of [root, outside]) rmSync(path, { recursive: true, force: true });
+    for (const path of [root, outside])
+      rmSync(path, { recursive: true, force: true });
   });
 
   it("reports its process and the name of its sandbox", async () => {
     const { events } = await run("echo hi >made");
-    expect(events[0]).toMatchObject({ case: "process", value: { sandbox: "bwrap", pid: expect.any(Number) } });
+    expect(events[0]).toMatchObject({
+      case: "process",
+      value: { sandbox: "bwrap", pid: expect.any(Number) },
+    });
     expect(readFileSync(join(root, "made"), "utf8")).toBe("hi\n");
   });
 
   it("hides files of the server, in the workspace too", async () => {
-    expect((await run("cat .data/token || ls -A .data; exit 0")).text).not.toContain("secret");
-    expect((await run(`ls ${hidden}`, { grants: granting(hidden) })).text).not.toContain("token");
+    expect(
+      (await run("cat .data/token || ls -A .data; exit 0")).text,
+    ).not.toContain("secret");
+    expect(
+      (await run(`ls ${hidden}`, { grants: granting(hidden) })).text,
+    ).not.toContain("token");
   });
 
   it("keeps standard output and standard error in order", async () => {
-    expect((await run("echo 1; echo 2 >&2; echo 3; echo 4 >&2")).text).toBe("1\n2\n3\n4\n");
+    expect((await run("echo 1; echo 2 >&2; echo 3; echo 4 >&2")).text).toBe(
+      "1\n2\n3\n4\n",
+    );
   });
 
   it("asks for missing write access, and runs again with this access only", async () => {
@@ -65,36 +89,64 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     mkdirSync(join(outside, "place"));
     mkdirSync(other);
     const command = `echo tried >>log; touch ${outside}/place/file`;
-    const { events, asked } = await run(command, { access: reading(outside) }, ["proceed_once"]);
+    const { events, asked } = await run(command, { access: reading(outside) }, [
+      "proceed_once",
+    ]);
     expect(asked).toMatchObject([
       {
-        description: expect.stringContaining(`with write access to "${outside}/place"`),
-        details: { case: "executeDetails", value: { command, workingDirectory: root } },
-        options: [{ id: "proceed_once" }, { id: "proceed_for_task" }, { id: "cancel" }],
+        description: expect.stringContaining(
+          `with write access to "${outside}/place"`,
+        ),
+        details: {
+          case: "executeDetails",
+          value: { command, workingDirectory: root },
+        },
+        options: [
+          { id: "proceed_once" },
+          { id: "proceed_for_task" },
+          { id: "cancel" },
+        ],
       },
     ]);
     expect(events.at(-1)).toMatchObject({ value: { case: "output" } });
     expect(readdirSync(join(outside, "place"))).toEqual(["file"]);
     expect(readFileSync(join(root, "log"), "utf8")).toBe("tried\ntried\n");
-    expect((await run(`touch ${other}/file`, { access: reading(outside) }, ["cancel"])).asked).toHaveLength(1);
+    expect(
+      (
+        await run(`touch ${other}/file`, { access: reading(outside) }, [
+          "cancel",
+        ])
+      ).asked,
+    ).toHaveLength(1);
     expect(existsSync(join(other, "file"))).toBe(false);
   });
 
   it("keeps the result, with a hint, when the user declines", async () => {
-    const { events } = await run(`touch ${outside}/file`, { access: reading(outside) }, ["cancel"]);
+    const { events } = await run(
+      `touch ${outside}/file`,
+      { access: reading(outside) },
+      ["cancel"],
+    );
     expect(events.at(-1)).toMatchObject({
       value: {
         case: "error",
         value: {
           statusCode: 1,
-          message: expect.stringMatching(/Read-only file system[\s\S]*the user declined write access/),
+          message: expect.stringMatching(
+            /Read-only file system[\s\S]*the user declined write access/,
+          ),
         },
       },
     });
   });
 
   it("asks for a hidden path, first to read and then to write it", async () => {
-    const words = (await run(`ls ${outside} && touch ${outside}/file`, {}, ["proceed_once", "proceed_once"])).asked.map(
+    const words = (
+      await run(`ls ${outside} && touch ${outside}/file`, {}, [
+        "proceed_once",
+        "proceed_once",
+      ])
+    ).asked.map(
       ({ description }) => /with (read|write) access/.exec(description)?.[1],
     );
     expect(words).toEqual(["read", "write"]);
@@ -103,15 +155,29 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
 
   it("keeps access that was granted for the task", async () => {
     const grants = new SandboxGrants();
-    const first = await run(`touch ${outside}/1`, { grants, access: reading(outside) }, ["proceed_for_task"]);
-    const second = await run(`touch ${outside}/2`, { grants, access: reading(outside) });
+    const first = await run(
+      `touch ${outside}/1`,
+      { grants, access: reading(outside) },
+      ["proceed_for_task"],
+    );
+    const second = await run(`touch ${outside}/2`, {
+      grants,
+      access: reading(outside),
+    });
     expect([first.asked.length, second.asked.length]).toEqual([1, 0]);
     expect(readdirSync(outside)).toEqual(["1", "2"]);
   });
 
   it("asks for the network, and then has it", async () => {
-    const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
-    const { port } = Object(await new Promise((resolve) => server.once("listening", () => resolve(server.address()))));
+    const server = createServer((socket) => socket.end("reached")).listen(
+      0,
+      "127.0.0.1",
+    );
+    const { port } = Object(
+      await new Promise((resolve) =>
+        server.once("listening", () => resolve(server.address())),
+      ),
+    );
     const command = `cat </dev/tcp/127.0.0.1/${port} || { echo "connect: Network is unreachable"; exit 1; }`;
     const { asked, text } = await run(command, {}, ["proceed_once"]);
     expect(asked[0]?.description).toContain("access to the network");
@@ -123,57 +189,97 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     const grants = new SandboxGrants();
     const command = `test -e ${outside} || { echo "mount: Operation not permitted"; exit 1; }`;
     for (let round = 0; round < 2; round++) {
-      const { asked, events } = await run(command, { grants }, ["proceed_without_sandbox"]);
+      const { asked, events } = await run(command, { grants }, [
+        "proceed_without_sandbox",
+      ]);
       expect(asked[0]).toMatchObject({
         description: expect.stringContaining("with no sandbox"),
         options: [{ id: "proceed_without_sandbox" }, { id: "cancel" }],
       });
       expect(events.at(-1)).toMatchObject({ value: { case: "output" } });
-      expect(events.filter((event) => event.case === "process").at(-1)).toMatchObject({ value: { sandbox: "none" } });
+      expect(
+        events.filter((event) => event.case === "process").at(-1),
+      ).toMatchObject({ value: { sandbox: "none" } });
     }
   });
 
   it("never offers access to hidden files, whatever the command prints", async () => {
-    const { asked } = await run(`echo "touch: cannot touch '${hidden}/x': Read-only file system"; exit 1`, {}, [
-      "cancel",
-    ]);
+    const { asked } = await run(
+      `echo "touch: cannot touch '${hidden}/x': Read-only file system"; exit 1`,
+      {},
+      ["cancel"],
+    );
     expect(asked[0]?.description).toContain("with no sandbox");
   });
 
   it("asks at most a few times, never twice for the same access, and not for a command that fails by itself", async () => {
     const always = Array.from({ length: 9 }, () => "proceed_once");
-    const denial = (path: string): string => `echo "touch: cannot touch '${path}': Read-only file system"`;
-    expect((await run(`${denial(outside)}; exit 1`, {}, ["proceed_once", "cancel"])).asked).toHaveLength(2);
+    const denial = (path: string): string =>
+      `echo "touch: cannot touch '${path}': Read-only file system"`;
+    expect(
+      (await run(`${denial(outside)}; exit 1`, {}, ["proceed_once", "cancel"]))
+        .asked,
+    ).toHaveLength(2);
     const unseen = join(outside, "link");
     symlinkSync(outside, unseen);
     expect((await run(`cat ${unseen}/x`, {}, always)).asked).toHaveLength(1);
     const places = ["a", "b", "c", "d", "e"].map((name) => join(outside, name));
     for (const place of places) mkdirSync(place);
-    const lying = places.map((place) => `test -w ${place} || { ${denial(place)}; exit 1; }`).join("\n");
+    const lying = places
+      .map((place) => `test -w ${place} || { ${denial(place)}; exit 1; }`)
+      .join("\n");
     expect((await run(`${lying}\nexit 1`, {}, always)).asked).toHaveLength(3);
-    expect((await run("cat missing; cat /tmp/missing; touch /tmp/x; exit 3")).asked).toEqual([]);
+    expect(
+      (await run("cat missing; cat /tmp/missing; touch /tmp/x; exit 3")).asked,
+    ).toEqual([]);
     writeFileSync(join(root, "locked"), "", { mode: 0o000 });
-    expect((await run("echo 'cat: locked: Permission denied'; exit 1")).asked).toEqual([]);
+    expect(
+      (await run("echo 'cat: locked: Permission denied'; exit 1")).asked,
+    ).toEqual([]);
   });
 
   it("lets git commit when .git was granted, but not change its hooks and configuration", async () => {
     execFileSync("git", ["init", "--quiet", root]);
-    const commit = "git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m one";
+    const commit =
+      "git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m one";
     const { asked, events } = await run(commit, {}, ["proceed_once"]);
     expect(asked[0]?.description).toContain(`write access to "${root}/.git"`);
     expect(events.at(-1)).toMatchObject({ value: { case: "output" } });
-    expect(execFileSync("git", ["log", "--format=%s"], { cwd: root, encoding: "utf8" })).toBe("one\n");
-    const hook = await run("echo evil >.git/hooks/pre-commit", { grants: granting(join(root, ".git")) }, ["cancel"]);
-    const config = await run("git config core.fsmonitor evil", { grants: granting(join(root, ".git")) }, ["cancel"]);
-    const swap = await run("mv .git old", { grants: granting(join(root, ".git")) }, ["cancel"]);
-    for (const { asked } of [hook, config, swap]) expect(asked[0]?.description).toContain("no sandbox");
+    expect(
+      execFileSync("git", ["log", "--format=%s"], {
+        cwd: root,
+        encoding: "utf8",
+      }),
+    ).toBe("one\n");
+    const hook = await run(
+      "echo evil >.git/hooks/pre-commit",
+      { grants: granting(join(root, ".git")) },
+      ["cancel"],
+    );
+    const config = await run(
+      "git config core.fsmonitor evil",
+      { grants: granting(join(root, ".git")) },
+      ["cancel"],
+    );
+    const swap = await run(
+      "mv .git old",
+      { grants: granting(join(root, ".git")) },
+      ["cancel"],
+    );
+    for (const { asked } of [hook, config, swap])
+      expect(asked[0]?.description).toContain("no sandbox");
     expect(existsSync(join(root, ".git/hooks/pre-commit"))).toBe(false);
   });
 
   it("also ends processes that left its process group when it is canceled", async () => {
     const stop = new AbortController();
     const sleeping = `sleep ${process.pid}2.1`;
-    const running = run(`(trap '' TERM; setsid ${sleeping} &) ; ${sleeping} & wait`, {}, [], stop.signal);
+    const running = run(
+      `(trap '' TERM; setsid ${sleeping} &) ; ${sleeping} & wait`,
+      {},
+      [],
+      stop.signal,
+    );
     const ended = running.catch(() => "ended");
     await until(() => countProcesses(sleeping) === 2);
     stop.abort();
@@ -183,7 +289,8 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
 
   it("lets a canceled command clean up", async () => {
     const stop = new AbortController();
-    const command = "trap 'echo orderly >end; exit' TERM; touch begun; while :; do sleep 0.01; done";
+    const command =
+      "trap 'echo orderly >end; exit' TERM; touch begun; while :; do sleep 0.01; done";
     const running = run(command, {}, [], stop.signal).catch(() => "ended");
     await until(() => existsSync(join(root, "begun")));
     stop.abort();
@@ -194,7 +301,10 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
   it("runs in the directory that the user saw, or not at all", async () => {
     mkdirSync(join(root, "sub"));
     const tool = runShellCommandTool(workspace, options());
-    const invocation = await tool.prepare({ command: "pwd", directory: "sub" }, signal());
+    const invocation = await tool.prepare(
+      { command: "pwd", directory: "sub" },
+      signal(),
+    );
     rmSync(join(root, "sub"), { recursive: true });
     expect(() => invocation.execute(signal())).toThrow("does not exist");
   });
@@ -204,8 +314,12 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
       const grants = granting(outside);
       const command = `touch here; touch ${outside}/there; ulimit -d; ulimit -t; stat -fc '%b %S' /tmp /var/tmp; exit 0`;
       const { text, asked } = await read(command, { grants });
-      expect(text).toContain("touch: cannot touch 'here': Read-only file system");
-      expect(text).toContain(`touch: cannot touch '${outside}/there': No such file or directory`);
+      expect(text).toContain(
+        "touch: cannot touch 'here': Read-only file system",
+      );
+      expect(text).toContain(
+        `touch: cannot touch '${outside}/there': No such file or directory`,
+      );
       const [memory, seconds, ...sizes] = text.trim().split("\n").slice(2);
       expect([memory, seconds]).toEqual(["1048576", "60"]);
       for (const size of sizes) expect(productOf(size)).toBe(64 * 1024 * 1024);
@@ -214,26 +328,41 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
 
     it("asks only to read more, and not for the task", async () => {
       writeFileSync(join(outside, "file"), "content");
-      const { asked, text } = await read(`cat ${outside}/file`, {}, ["proceed_once"]);
-      expect(asked.map(({ options }) => options.map(({ id }) => id))).toEqual([["proceed_once", "cancel"]]);
+      const { asked, text } = await read(`cat ${outside}/file`, {}, [
+        "proceed_once",
+      ]);
+      expect(asked.map(({ options }) => options.map(({ id }) => id))).toEqual([
+        ["proceed_once", "cancel"],
+      ]);
       expect(text).toBe("content");
-      for (const command of ["touch here", `touch ${outside}/x`, "echo sudo: Operation not permitted; exit 1"])
-        expect((await read(command, { access: reading(outside) })).asked).toEqual([]);
+      for (const command of [
+        "touch here",
+        `touch ${outside}/x`,
+        "echo sudo: Operation not permitted; exit 1",
+      ])
+        expect(
+          (await read(command, { access: reading(outside) })).asked,
+        ).toEqual([]);
     });
 
     it("does not run without a sandbox", async () => {
-      await expect(read("echo hi", { sandbox: () => Promise.resolve(noSandbox("")) })).rejects.toThrow(
-        "cannot be confined to reading",
-      );
+      await expect(
+        read("echo hi", { sandbox: () => Promise.resolve(noSandbox("")) }),
+      ).rejects.toThrow("cannot be confined to reading");
     });
   });
 
   it("runs a command that was approved with a sandbox only in one", async () => {
     const sandboxes = [sandbox, noSandbox("")];
-    const tool = runShellCommandTool(workspace, options({ sandbox: async () => sandboxes.shift() ?? sandbox }));
+    const tool = runShellCommandTool(
+      workspace,
+      options({ sandbox: async () => sandboxes.shift() ?? sandbox }),
+    );
     const invocation = await tool.prepare({ command: "touch made" }, signal());
     expect(invocation.description).toBe("Run touch made");
-    await expect(Array.fromAsync(invocation.execute(signal()))).rejects.toThrow("is no longer available");
+    await expect(Array.fromAsync(invocation.execute(signal()))).rejects.toThrow(
+      "is no longer available",
+    );
     expect(existsSync(join(root, "made"))).toBe(false);
   });
 
@@ -241,20 +370,37 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     mkdirSync(join(root, "sub"));
     const command = `rmdir ../sub; ln -s ${outside} ../sub; touch made; echo "sudo: Operation not permitted" >&2; exit 1`;
     const tool = runShellCommandTool(workspace, options());
-    const invocation = await tool.prepare({ command: `${command} # sudo`, directory: "sub" }, signal());
-    await expect(play(invocation, ["proceed_without_sandbox"], signal())).rejects.toThrow("symbolic link");
+    const invocation = await tool.prepare(
+      { command: `${command} # sudo`, directory: "sub" },
+      signal(),
+    );
+    await expect(
+      play(invocation, ["proceed_without_sandbox"], signal()),
+    ).rejects.toThrow("symbolic link");
     expect(existsSync(join(outside, "made"))).toBe(false);
   });
 
   it("says when there is no sandbox, and binds the approval to it", async () => {
-    const tool = runShellCommandTool(workspace, options({ sandbox: () => Promise.resolve(noSandbox("why")) }));
+    const tool = runShellCommandTool(
+      workspace,
+      options({ sandbox: () => Promise.resolve(noSandbox("why")) }),
+    );
     const invocation = await tool.prepare({ command: "touch made" }, signal());
-    expect(invocation).toMatchObject({ description: "Run touch made (without a sandbox)", confinement: "none" });
+    expect(invocation).toMatchObject({
+      description: "Run touch made (without a sandbox)",
+      confinement: "none",
+    });
   });
 
   function options(more: Partial<ShellOptions> = {}): ShellOptions {
     const environment = { PATH, HOME: root };
-    return { environment, timeoutMs: 20_000, maxOutputBytes: 4000, sandbox: () => Promise.resolve(sandbox), ...more };
+    return {
+      environment,
+      timeoutMs: 20_000,
+      maxOutputBytes: 4000,
+      sandbox: () => Promise.resolve(sandbox),
+      ...more,
+    };
   }
 
   async function run(
@@ -264,7 +410,11 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     until = signal(),
   ): Promise<Played> {
     const args: JsonObject = { command };
-    return play(await runShellCommandTool(workspace, options(more)).prepare(args, until), answers, until);
+    return play(
+      await runShellCommandTool(workspace, options(more)).prepare(args, until),
+      answers,
+      until,
+    );
   }
 
   async function read(
@@ -272,12 +422,19 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     more: Partial<ShellOptions> = {},
     answers: readonly string[] = [],
   ): Promise<Played> {
-    const invocation = await runShellCommandTool(workspace, options(more)).prepare({ command }, signal());
+    const invocation = await runShellCommandTool(
+      workspace,
+      options(more),
+    ).prepare({ command }, signal());
     const confined = invocation.confinedToReading?.() ?? expect.unreachable();
     return play(confined, answers, signal());
   }
 
-  async function play(invocation: ToolInvocation, answers: readonly string[], until: AbortSignal): Promise<Played> {
+  async function play(
+    invocation: ToolInvocation,
+    answers: readonly string[],
+    until: AbortSignal,
+  ): Promise<Played> {
     const events: ToolEvent[] = [];
     const asked: Question[] = [];
     for await (const event of invocation.execute(until)) {
@@ -299,7 +456,9 @@ interface Played {
 
 /** Returns the product of two numbers in a line. */
 function productOf(line: string): number {
-  return line.split(" ").reduce((product, factor) => product * Number(factor), 1);
+  return line
+    .split(" ")
+    .reduce((product, factor) => product * Number(factor), 1);
 }
 
 function reading(path: string): Omit<SandboxAccess, "workspace"> {

@@ -1,4 +1,10 @@
-import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -36,12 +42,16 @@ describe("run_shell_command", () => {
       value: { command: "echo hi", workingDirectory: root },
     });
     await expect(prepare(" ")).rejects.toThrow("is empty");
-    await expect(prepare("ls", { directory: "../.." })).rejects.toThrow("is outside workspace");
+    await expect(prepare("ls", { directory: "../.." })).rejects.toThrow(
+      "is outside workspace",
+    );
   });
 
   it("returns both outputs, runs in the workspace, and has only the given environment", async () => {
     process.env.DEVTOOL_CANARY = "leaked";
-    const [last] = (await run("pwd; echo err >&2; echo [$SECRETLESS$DEVTOOL_CANARY]")).slice(-1);
+    const [last] = (
+      await run("pwd; echo err >&2; echo [$SECRETLESS$DEVTOOL_CANARY]")
+    ).slice(-1);
     // The two outputs come through separate pipes, so their order is unknown.
     expect(JSON.stringify(last)).toContain(root);
     expect(JSON.stringify(last)).toContain("err\\n");
@@ -63,7 +73,11 @@ describe("run_shell_command", () => {
     expect((await run("echo said; exit 7")).at(-1)).toMatchObject({
       value: {
         case: "error",
-        value: { type: "execution_failed", statusCode: 7, message: expect.stringContaining("said") },
+        value: {
+          type: "execution_failed",
+          statusCode: 7,
+          message: expect.stringContaining("said"),
+        },
       },
     });
   });
@@ -71,11 +85,18 @@ describe("run_shell_command", () => {
   it("ends a command that takes too long", async () => {
     const limit = new AbortController();
     const clock = { now: () => 0, timeout: () => limit.signal };
-    const events = await run("echo begun; sleep 60", { ...OPTIONS, timeoutMs: 200, clock }, () => limit.abort());
+    const events = await run(
+      "echo begun; sleep 60",
+      { ...OPTIONS, timeoutMs: 200, clock },
+      () => limit.abort(),
+    );
     expect(events.at(-1)).toMatchObject({
       value: {
         case: "error",
-        value: { type: "timeout", message: expect.stringMatching(/longer than 200 ms.*\nbegun/) },
+        value: {
+          type: "timeout",
+          message: expect.stringMatching(/longer than 200 ms.*\nbegun/),
+        },
       },
     });
   });
@@ -83,7 +104,9 @@ describe("run_shell_command", () => {
   it("leaves no process behind when it is canceled, not even a grandchild that ignores SIGTERM", async () => {
     const stop = new AbortController();
     const invocation = await prepare(`(trap '' TERM; ${SLEEP}) & wait`);
-    const running = Array.fromAsync(invocation.execute(stop.signal)).catch(() => "ended");
+    const running = Array.fromAsync(invocation.execute(stop.signal)).catch(
+      () => "ended",
+    );
     while (countProcesses(SLEEP) === 0) await delay(20);
     stop.abort();
     expect(await running).toBe("ended");
@@ -111,15 +134,21 @@ describe("run_shell_command", () => {
     expect(live[0]).toBe("first\n");
     expect(live.at(-1)).toMatch(/^\[first \d+ of \d+ characters cut\]\n/);
     expect(events.at(-1)).toMatchObject({
-      value: { value: { result: { value: expect.stringContaining("line 20000\n") } } },
+      value: {
+        value: { result: { value: expect.stringContaining("line 20000\n") } },
+      },
     });
   });
 
   it("shows output soon after it was written, even if no more follows (TOOL-7)", async () => {
     const silent = () => existsSync(join(root, "silent"));
-    const clock = { now: () => (silent() ? 100 : 0), timeout: AbortSignal.timeout };
+    const clock = {
+      now: () => (silent() ? 100 : 0),
+      timeout: AbortSignal.timeout,
+    };
     const live: string[] = [];
-    const until = (file: string): string => `until test -e ${file}; do sleep 0.01; done`;
+    const until = (file: string): string =>
+      `until test -e ${file}; do sleep 0.01; done`;
     const command = `echo first; ${until("one")}; echo second; sleep 0.05; touch silent; ${until("two")}`;
     await run(command, { ...OPTIONS, clock }, (text) => {
       live.push(text);
@@ -128,12 +157,26 @@ describe("run_shell_command", () => {
     expect(live).toEqual(["first\n", "first\nsecond\n"]);
   });
 
-  function prepare(command: string, more: { readonly directory?: string } = {}, options = OPTIONS) {
-    return runShellCommandTool(workspace, options).prepare({ command, ...more }, AbortSignal.timeout(60_000));
+  function prepare(
+    command: string,
+    more: { readonly directory?: string } = {},
+    options = OPTIONS,
+  ) {
+    return runShellCommandTool(workspace, options).prepare(
+      { command, ...more },
+      AbortSignal.timeout(60_000),
+    );
   }
 
-  /** Runs a command, calls back with each snapshot of live output, and returns all events. */
-  async function run(command: string, options = OPTIONS, onLive?: (text: string) => void): Promise<ToolEvent[]> {
+  /**
+   * Runs a command, calls back with each snapshot of live output, and returns
+   * all events.
+   */
+  async function run(
+    command: string,
+    options = OPTIONS,
+    onLive?: (text: string) => void,
+  ): Promise<ToolEvent[]> {
     const invocation = await prepare(command, {}, options);
     const events: ToolEvent[] = [];
     for await (const event of invocation.execute(AbortSignal.timeout(60_000))) {

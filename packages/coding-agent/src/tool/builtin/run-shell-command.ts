@@ -1,5 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { HostPrograms, noSandbox, type Sandbox, type SandboxAccess, SandboxGrants } from "@devtool/sandbox";
+import {
+  HostPrograms,
+  noSandbox,
+  type Sandbox,
+  type SandboxAccess,
+  SandboxGrants,
+} from "@devtool/sandbox";
 import { ExecuteDetailsSchema } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
@@ -9,14 +15,28 @@ import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 import type { BackgroundProcesses } from "./background-processes.ts";
-import { runCommand, type ShellClock, type ShellCommand, startCommand } from "./run-shell-command-attempt.ts";
-import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
+import {
+  runCommand,
+  type ShellClock,
+  type ShellCommand,
+  startCommand,
+} from "./run-shell-command-attempt.ts";
+import {
+  commandDescription,
+  directoryNote,
+} from "./run-shell-command-display.ts";
 import { readingEnvironment } from "./run-shell-command-reading.ts";
 
 const SHAPE = {
   command: z.string().describe("The command line, run by bash -c."),
-  description: z.string().optional().describe("What the command does, in a line."),
-  directory: z.string().optional().describe("The directory to run it in. Default: the workspace."),
+  description: z
+    .string()
+    .optional()
+    .describe("What the command does, in a line."),
+  directory: z
+    .string()
+    .optional()
+    .describe("The directory to run it in. Default: the workspace."),
 };
 
 const PARAMETERS = toolArgs(SHAPE);
@@ -33,23 +53,43 @@ const WITH_BACKGROUND = toolArgs({
 
 /** Options of `run_shell_command`. */
 export interface ShellOptions {
-  /** All environment variables of commands. They must hold no secret, and no command may be able to change the programs on PATH. */
+  /**
+   * All environment variables of commands. They must hold no secret, and no
+   * command may be able to change the programs on PATH.
+   */
   readonly environment: Readonly<Record<string, string>>;
-  /** Directories in workspaces, in the form of a PATH. Sandboxed commands search them after PATH. Default: none. */
+  /**
+   * Directories in workspaces, in the form of a PATH. Sandboxed commands search
+   * them after PATH. Default: none.
+   */
   readonly pathInWorkspaces?: string;
   /** Finds bash. Default: searches the system directories, then PATH. */
   readonly programs?: HostPrograms;
-  /** The maximum duration of a command in milliseconds. It does not apply to background processes. */
+  /**
+   * The maximum duration of a command in milliseconds. It does not apply to
+   * background processes.
+   */
   readonly timeoutMs: number;
   /** The maximum number of characters of output that are kept, from the end. */
   readonly maxOutputBytes: number;
-  /** Finds the sandbox for commands. Default: commands run without a sandbox. */
+  /**
+   * Finds the sandbox for commands. Default: commands run without a sandbox.
+   */
   readonly sandbox?: () => Promise<Sandbox>;
-  /** Access of commands in addition to the workspace. Default: no other files and no network. */
+  /**
+   * Access of commands in addition to the workspace. Default: no other files
+   * and no network.
+   */
   readonly access?: Omit<SandboxAccess, "workspace">;
-  /** Access that the user granted to all commands of the task. Default: separate grants for each call. */
+  /**
+   * Access that the user granted to all commands of the task. Default: separate
+   * grants for each call.
+   */
   readonly grants?: SandboxGrants;
-  /** The background processes of the task. Default: commands cannot run in the background. */
+  /**
+   * The background processes of the task. Default: commands cannot run in the
+   * background.
+   */
   readonly background?: BackgroundProcesses;
   /** Default: the system clock. */
   readonly clock?: ShellClock;
@@ -61,28 +101,36 @@ const SYSTEM_CLOCK: ShellClock = {
 };
 
 /**
- * Creates the tool `run_shell_command`, which runs a command line, after the user's approval.
+ * Creates the tool `run_shell_command`, which runs a command line, after the
+ * user's approval.
  *
  * The sandbox confines the command and all processes that it starts.
  */
-export function runShellCommandTool(workspace: Workspace, options: ShellOptions): Tool {
+export function runShellCommandTool(
+  workspace: Workspace,
+  options: ShellOptions,
+): Tool {
   const parameters = options.background ? WITH_BACKGROUND : PARAMETERS;
   return {
     declaration: {
       name: "run_shell_command",
-      description: "Runs a shell command in the workspace and gives its output and exit code.",
+      description:
+        "Runs a shell command in the workspace and gives its output and exit code.",
       parameters: parameters.jsonSchema,
     },
     prepare: async (args) => {
       const checked = parameters.read(args);
       const { command } = checked;
       if (command.trim() === "") throw invalid("command", command, "is empty");
-      if (command.includes("\0")) throw invalid("command", command, "contains a NUL byte");
+      if (command.includes("\0"))
+        throw invalid("command", command, "contains a NUL byte");
       const directory = checked.directory || ".";
       const workingDirectory = workspace.directoryPath(directory);
-      const background = args.background === true ? options.background : undefined;
+      const background =
+        args.background === true ? options.background : undefined;
       const { confines } = await findSandbox(options);
-      // The parts that the model cannot choose come last, so that its own description cannot hide them.
+      // The parts that the model cannot choose come last, so that its own
+      // description cannot hide them.
       const description = [
         commandDescription(command, checked.description ?? ""),
         directoryNote(workspace.root, workingDirectory),
@@ -97,12 +145,20 @@ export function runShellCommandTool(workspace: Workspace, options: ShellOptions)
       const shell = { command, workingDirectory, assertUnmoved };
       const run = (permission: Permission) => (signal: AbortSignal) => {
         assertUnmoved();
-        const runOptions = { ...options, workspace: workspace.root, permission, confines };
+        const runOptions = {
+          ...options,
+          workspace: workspace.root,
+          permission,
+          confines,
+        };
         return background
           ? startInBackground(shell, background, runOptions, signal)
           : runInForeground(shell, runOptions, signal);
       };
-      const details = create(ExecuteDetailsSchema, { command, workingDirectory });
+      const details = create(ExecuteDetailsSchema, {
+        command,
+        workingDirectory,
+      });
       const invocation: ToolInvocation = defined({
         args,
         description,
@@ -110,12 +166,18 @@ export function runShellCommandTool(workspace: Workspace, options: ShellOptions)
         confinement: confines ? undefined : ("none" as const),
         execute: run("write"),
       });
-      return { ...invocation, confinedToReading: () => ({ ...invocation, execute: run("read") }) };
+      return {
+        ...invocation,
+        confinedToReading: () => ({ ...invocation, execute: run("read") }),
+      };
     },
   };
 }
 
-/** The access of a command to the workspace. `read` is for commands that run without approval. */
+/**
+ * The access of a command to the workspace. `read` is for commands that run
+ * without approval.
+ */
 type Permission = "read" | "write";
 
 interface RunOptions extends ShellOptions {
@@ -132,17 +194,33 @@ async function* runInForeground(
 ): AsyncIterable<ToolEvent> {
   const { clock = SYSTEM_CLOCK, permission } = options;
   const readsOnly = permission === "read";
-  // A command that runs without approval does not get the access that the user granted to other commands.
-  const grants = readsOnly ? undefined : (options.grants ?? new SandboxGrants());
+  // A command that runs without approval does not get the access that the user
+  // granted to other commands.
+  const grants = readsOnly
+    ? undefined
+    : (options.grants ?? new SandboxGrants());
   const start = startOptions(options, await approvedSandbox(options));
-  const limited = readsOnly ? { ...READING, timeoutMs: Math.min(options.timeoutMs, READING.timeoutMs) } : {};
-  yield* runCommand(shell, { ...options, ...start, ...limited, grants, clock }, signal);
+  const limited = readsOnly
+    ? { ...READING, timeoutMs: Math.min(options.timeoutMs, READING.timeoutMs) }
+    : {};
+  yield* runCommand(
+    shell,
+    { ...options, ...start, ...limited, grants, clock },
+    signal,
+  );
 }
 
-/** The limits of a command that runs without approval. They are enough to search a large repository. */
+/**
+ * The limits of a command that runs without approval. They are enough to search
+ * a large repository.
+ */
 const READING = {
   timeoutMs: 60_000,
-  limits: { memoryKib: 1024 * 1024, cpuSeconds: 60, scratchBytes: 64 * 1024 * 1024 },
+  limits: {
+    memoryKib: 1024 * 1024,
+    cpuSeconds: 60,
+    scratchBytes: 64 * 1024 * 1024,
+  },
 } as const;
 
 async function* startInBackground(
@@ -157,8 +235,11 @@ async function* startInBackground(
   signal.throwIfAborted();
   const commandStart = {
     ...start,
-    environment: sandbox.confines ? start.confinedEnvironment : start.environment,
-    access: (permission === "write" && grants?.apply(start.access)) || start.access,
+    environment: sandbox.confines
+      ? start.confinedEnvironment
+      : start.environment,
+    access:
+      (permission === "write" && grants?.apply(start.access)) || start.access,
     limits: permission === "read" ? READING.limits : undefined,
   };
   const { id, pid } = await background.start(
@@ -176,16 +257,25 @@ async function findSandbox({ sandbox }: ShellOptions): Promise<Sandbox> {
   return sandbox ? await sandbox() : noSandbox("");
 }
 
-/** Returns the sandbox. Throws `Code.Aborted` if the user approved the command with one and it is no longer available. */
+/**
+ * Returns the sandbox. Throws `Code.Aborted` if the user approved the command
+ * with one and it is no longer available.
+ */
 async function approvedSandbox(options: RunOptions): Promise<Sandbox> {
   const sandbox = await findSandbox(options);
   if (sandbox.confines || !options.confines) return sandbox;
-  throw new DevtoolError("the sandbox that the command was shown with is no longer available", Code.Aborted, {
-    remedy: "try again",
-  });
+  throw new DevtoolError(
+    "the sandbox that the command was shown with is no longer available",
+    Code.Aborted,
+    {
+      remedy: "try again",
+    },
+  );
 }
 
-/** The part of `AttemptOptions` that depends on the sandbox and the permission. */
+/**
+ * The part of `AttemptOptions` that depends on the sandbox and the permission.
+ */
 interface StartOptions {
   readonly sandbox: Sandbox;
   readonly shell: string;
@@ -198,13 +288,39 @@ function startOptions(options: RunOptions, sandbox: Sandbox): StartOptions {
   const { environment, workspace, permission, pathInWorkspaces = "" } = options;
   const { PATH = "" } = environment;
   const { programs = new HostPrograms(PATH) } = options;
-  const access: SandboxAccess = { readable: [], writable: [], network: "none", ...options.access, workspace };
-  const start = { sandbox, environment, shell: programs.get("bash", [workspace]) };
+  const access: SandboxAccess = {
+    readable: [],
+    writable: [],
+    network: "none",
+    ...options.access,
+    workspace,
+  };
+  const start = {
+    sandbox,
+    environment,
+    shell: programs.get("bash", [workspace]),
+  };
   if (permission === "read") {
-    if (!sandbox.confines) throw new DevtoolError("the command cannot be confined to reading", Code.FailedPrecondition);
-    const reading = { ...access, writable: [], workspaceAccess: "read" as const };
-    return { ...start, confinedEnvironment: { ...environment, ...readingEnvironment(workspace) }, access: reading };
+    if (!sandbox.confines)
+      throw new DevtoolError(
+        "the command cannot be confined to reading",
+        Code.FailedPrecondition,
+      );
+    const reading = {
+      ...access,
+      writable: [],
+      workspaceAccess: "read" as const,
+    };
+    return {
+      ...start,
+      confinedEnvironment: { ...environment, ...readingEnvironment(workspace) },
+      access: reading,
+    };
   }
   const path = [PATH, pathInWorkspaces].filter(Boolean).join(":");
-  return { ...start, confinedEnvironment: { ...environment, PATH: path }, access };
+  return {
+    ...start,
+    confinedEnvironment: { ...environment, PATH: path },
+    access,
+  };
 }

@@ -17,9 +17,19 @@ import { Searches, type SearchOptions } from "./searches.ts";
 const PARAMETERS = toolArgs({
   pattern: z
     .string()
-    .describe("A regular expression in RE2's syntax (no look-around, no back references), matched against each line."),
-  path: z.string().optional().describe("The directory to search. Default: the workspace."),
-  include: z.string().optional().describe("A glob pattern that the paths must match, for instance *.ts or src/**."),
+    .describe(
+      "A regular expression in RE2's syntax (no look-around, no back references), matched against each line.",
+    ),
+  path: z
+    .string()
+    .optional()
+    .describe("The directory to search. Default: the workspace."),
+  include: z
+    .string()
+    .optional()
+    .describe(
+      "A glob pattern that the paths must match, for instance *.ts or src/**.",
+    ),
   ...INCLUDE_IGNORED,
 });
 
@@ -31,7 +41,10 @@ const MAX_MATCHES = 500;
 /** The maximum number of characters of a line to show in a result. */
 const MAX_SHOWN_CHARS = 300;
 
-/** The maximum number of characters of a line to search. With `MAX_PROGRAM_SIZE` it limits the time per line. */
+/**
+ * The maximum number of characters of a line to search. With `MAX_PROGRAM_SIZE`
+ * it limits the time per line.
+ */
 const MAX_SEARCHED_CHARS = 16_384;
 
 /** The maximum length of a pattern in characters. */
@@ -40,7 +53,10 @@ const MAX_PATTERN_LENGTH = 1000;
 /** The maximum size of a compiled pattern in instructions. */
 const MAX_PROGRAM_SIZE = 300;
 
-/** Creates the tool `search_file_content`, which finds the lines of text files that match a regular expression. */
+/**
+ * Creates the tool `search_file_content`, which finds the lines of text files
+ * that match a regular expression.
+ */
 export function searchFileContentTool(
   workspace: Workspace,
   { access = everyFile, searches = new Searches() }: SearchOptions = {},
@@ -53,23 +69,46 @@ export function searchFileContentTool(
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const { pattern, path: directory, include, include_ignored: includesIgnored } = PARAMETERS.read(args);
+      const {
+        pattern,
+        path: directory,
+        include,
+        include_ignored: includesIgnored,
+      } = PARAMETERS.read(args);
       const expression = compilePattern(pattern);
       const path = workspace.locate(directory || ".");
       const matches = include ? compileGlob("include", include) : () => true;
-      // A pattern with a slash matches the whole path of a file, any other its name.
-      const includes: GlobPattern = include?.includes("/") ? matches : (file) => matches(posix.basename(file));
+      // A pattern with a slash matches the whole path of a file, any other its
+      // name.
+      const includes: GlobPattern = include?.includes("/")
+        ? matches
+        : (file) => matches(posix.basename(file));
       return {
         args,
         description: `Search ${pattern} in ${path || "the workspace"}`,
         execute: async function* (signal) {
-          const walk = new IgnoreWalk({ workspace, path, ignored: includesIgnored ? "include" : "skip" });
-          const filter = new FileFilter(access({ toolName: NAME, args, named: [path], shows: "content" }));
+          const walk = new IgnoreWalk({
+            workspace,
+            path,
+            ignored: includesIgnored ? "include" : "skip",
+          });
+          const filter = new FileFilter(
+            access({ toolName: NAME, args, named: [path], shows: "content" }),
+          );
           const options = { workspace, walk, expression, includes, filter };
-          const lines = await searches.run((limits) => searchLines(options, limits), signal);
-          const more = lines.length > MAX_MATCHES ? [`[more than ${MAX_MATCHES}: narrow the search]`] : [];
+          const lines = await searches.run(
+            (limits) => searchLines(options, limits),
+            signal,
+          );
+          const more =
+            lines.length > MAX_MATCHES
+              ? [`[more than ${MAX_MATCHES}: narrow the search]`]
+              : [];
           const found = [...lines.slice(0, MAX_MATCHES), ...more].join("\n");
-          const text = lines.length === 0 ? `No line matches.${ignoredNote(walk.ignoredCount)}` : found;
+          const text =
+            lines.length === 0
+              ? `No line matches.${ignoredNote(walk.ignoredCount)}`
+              : found;
           yield textResult(text + filter.note);
         },
       };
@@ -88,7 +127,11 @@ interface ContentSearch {
 
 function compilePattern(pattern: string): RE2JS {
   if (pattern.length > MAX_PATTERN_LENGTH) {
-    throw invalid("pattern", pattern.slice(0, 40), `has over ${MAX_PATTERN_LENGTH} characters`);
+    throw invalid(
+      "pattern",
+      pattern.slice(0, 40),
+      `has over ${MAX_PATTERN_LENGTH} characters`,
+    );
   }
   try {
     const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));
@@ -96,12 +139,19 @@ function compilePattern(pattern: string): RE2JS {
   } catch (reason) {
     if (!(reason instanceof RE2JSSyntaxException)) throw reason;
     const cause = reason.message.replace("error parsing regexp: ", "");
-    throw invalid("pattern", pattern, `is not a valid regular expression in RE2's syntax: ${cause}`);
+    throw invalid(
+      "pattern",
+      pattern,
+      `is not a valid regular expression in RE2's syntax: ${cause}`,
+    );
   }
   throw invalid("pattern", pattern, "is too large", "use lower counts");
 }
 
-async function searchLines(options: ContentSearch, signal: AbortSignal): Promise<string[]> {
+async function searchLines(
+  options: ContentSearch,
+  signal: AbortSignal,
+): Promise<string[]> {
   const { workspace, walk, expression, includes, filter } = options;
   const pace = new Pace(signal);
   const found: string[] = [];
@@ -112,7 +162,8 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
       for (const [index, line] of text.split("\n").entries()) {
         await pace.rest();
         const isMatch = expression.test(line.slice(0, MAX_SEARCHED_CHARS));
-        if (isMatch) found.push(`${file}:${index + 1}:${line.slice(0, MAX_SHOWN_CHARS)}`);
+        if (isMatch)
+          found.push(`${file}:${index + 1}:${line.slice(0, MAX_SHOWN_CHARS)}`);
       }
       if (found.length > MAX_MATCHES) return found;
     }
@@ -120,11 +171,19 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
   return found;
 }
 
-/** Reads a text file. Returns undefined for a file that is binary, too large or unreadable, which a search skips. */
-function readTextIfPossible(workspace: Workspace, path: string): string | undefined {
+/**
+ * Reads a text file. Returns undefined for a file that is binary, too large or
+ * unreadable, which a search skips.
+ */
+function readTextIfPossible(
+  workspace: Workspace,
+  path: string,
+): string | undefined {
   try {
     const content = workspace.readFile(path);
-    return content && isUtf8(content) && !content.includes(0) ? content.toString("utf8") : undefined;
+    return content && isUtf8(content) && !content.includes(0)
+      ? content.toString("utf8")
+      : undefined;
   } catch {
     return undefined;
   }

@@ -17,17 +17,27 @@ export class Searches {
     this.#maxMs = maxMs;
   }
 
-  /** Runs a search once fewer than the maximum run. Throws `Code.DeadlineExceeded` when it takes too long. */
-  async run<T>(search: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+  /**
+   * Runs a search once fewer than the maximum run. Throws
+   * `Code.DeadlineExceeded` when it takes too long.
+   */
+  async run<T>(
+    search: (signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     using _turn = await this.#turns.acquire(signal);
     const timeout = AbortSignal.timeout(this.#maxMs);
     try {
       return await search(AbortSignal.any([signal, timeout]));
     } catch (reason) {
       if (!timeout.aborted || signal.aborted) throw reason;
-      throw new DevtoolError(`the search took longer than ${this.#maxMs} ms`, Code.DeadlineExceeded, {
-        remedy: "simplify the pattern or name a smaller directory",
-      });
+      throw new DevtoolError(
+        `the search took longer than ${this.#maxMs} ms`,
+        Code.DeadlineExceeded,
+        {
+          remedy: "simplify the pattern or name a smaller directory",
+        },
+      );
     }
   }
 }
@@ -38,6 +48,8 @@ export interface SearchOptions {
   readonly access?: FileAccess;
   /** The searches of the server. Default: separate ones for the tool. */
   readonly searches?: Searches;
-  /** Receives notices for the operator, as plain text. Default: ignores them. */
+  /**
+   * Receives notices for the operator, as plain text. Default: ignores them.
+   */
   readonly onNotice?: (text: string) => void;
 }

@@ -1,20 +1,28 @@
 import { Parser } from "htmlparser2";
 
 /** Elements whose content is not part of the readable text. */
-const HIDDEN: ReadonlySet<string> = new Set("script style noscript template svg head iframe object".split(" "));
+const HIDDEN: ReadonlySet<string> = new Set(
+  "script style noscript template svg head iframe object".split(" "),
+);
 
 /** Elements that begin a new line. */
 const ITEMS: ReadonlySet<string> = new Set("br tr dt dd option li".split(" "));
 
 /** Elements that begin a new line and end with one. */
-const BLOCKS: ReadonlySet<string> = new Set("div section article header footer".split(" "));
+const BLOCKS: ReadonlySet<string> = new Set(
+  "div section article header footer".split(" "),
+);
 
 /** Elements with an empty line before and after them. */
-const PARAGRAPHS: ReadonlySet<string> = new Set("p h1 h2 h3 h4 h5 h6 ul ol table pre blockquote hr".split(" "));
+const PARAGRAPHS: ReadonlySet<string> = new Set(
+  "p h1 h2 h3 h4 h5 h6 ul ol table pre blockquote hr".split(" "),
+);
 const HEADING = /^h([1-6])$/;
 const MAX_TITLE_LENGTH = 500;
 
-/** The maximum nesting depth of elements, which is more than browsers accept. */
+/**
+ * The maximum nesting depth of elements, which is more than browsers accept.
+ */
 const MAX_DEPTH = 1000;
 
 /** The number of characters that the parser gets at once. */
@@ -23,7 +31,8 @@ const PIECE_LENGTH = 16_384;
 /**
  * Returns the readable text of an HTML page.
  *
- * Writes headings with `#`, list items with `-`, and links with their target. The time is linear in the length of the page.
+ * Writes headings with `#`, list items with `-`, and links with their target.
+ * The time is linear in the length of the page.
  */
 export function readableText(html: string, baseUrl: string): string {
   const writer = new TextWriter(baseUrl);
@@ -32,15 +41,22 @@ export function readableText(html: string, baseUrl: string): string {
     ontext: (text) => writer.text(text),
     onclosetag: (name) => writer.close(name),
   });
-  // The parser's time per element grows with the number of open elements, so the rest of a page that nests too deeply is skipped.
-  for (let start = 0; start < html.length && writer.depth < MAX_DEPTH; start += PIECE_LENGTH) {
+  // The parser's time per element grows with the number of open elements, so
+  // the rest of a page that nests too deeply is skipped.
+  for (
+    let start = 0;
+    start < html.length && writer.depth < MAX_DEPTH;
+    start += PIECE_LENGTH
+  ) {
     parser.write(html.slice(start, start + PIECE_LENGTH));
   }
   parser.end();
   return writer.result();
 }
 
-/** Writes text with single spaces between words and line breaks between blocks. */
+/**
+ * Writes text with single spaces between words and line breaks between blocks.
+ */
 class TextWriter {
   readonly #baseUrl: string;
   readonly #pieces: string[] = [];
@@ -74,18 +90,24 @@ class TextWriter {
     if (ITEMS.has(name)) this.#pieces.push("\n");
     if (name === "li") this.#pieces.push("- ");
     if (name === "a") {
-      // A link within the page has no target, nor has one that cannot be fetched.
+      // A link within the page has no target, nor has one that cannot be
+      // fetched.
       const { href = "" } = attributes;
       const url = href.startsWith("#") ? null : URL.parse(href, this.#baseUrl);
-      this.#link = url?.protocol === "https:" || url?.protocol === "http:" ? url.href : "";
+      this.#link =
+        url?.protocol === "https:" || url?.protocol === "http:" ? url.href : "";
     }
     const level = HEADING.exec(name)?.[1];
     if (level !== undefined) this.#pieces.push(`${"#".repeat(Number(level))} `);
   }
 
   text(text: string): void {
-    if (this.#inTitle) this.#title = (this.#title + text).slice(0, MAX_TITLE_LENGTH);
-    if (this.#hidden === 0) this.#pieces.push(this.#preformatted > 0 ? text : text.replace(/\s+/g, " "));
+    if (this.#inTitle)
+      this.#title = (this.#title + text).slice(0, MAX_TITLE_LENGTH);
+    if (this.#hidden === 0)
+      this.#pieces.push(
+        this.#preformatted > 0 ? text : text.replace(/\s+/g, " "),
+      );
   }
 
   close(name: string): void {
@@ -96,7 +118,8 @@ class TextWriter {
     if (name === "pre") this.#preformatted--;
     this.#separate(name);
     if (name === "td" || name === "th") this.#pieces.push(" | ");
-    if (name === "a" && this.#link !== "") this.#pieces.push(` (${this.#link})`);
+    if (name === "a" && this.#link !== "")
+      this.#pieces.push(` (${this.#link})`);
     if (name === "a") this.#link = "";
   }
 
@@ -105,7 +128,9 @@ class TextWriter {
       .join("")
       .split("\n")
       .map((line) => line.trimEnd().replace(/^ (?! )/, ""));
-    const text = lines.filter((line, index) => line !== "" || lines[index - 1] !== "").join("\n");
+    const text = lines
+      .filter((line, index) => line !== "" || lines[index - 1] !== "")
+      .join("\n");
     const title = this.#title.replace(/\s+/g, " ").trim();
     return [title && `# ${title}\n`, text.trim()].filter(Boolean).join("\n");
   }

@@ -6,12 +6,15 @@ import { fileEditInvocation } from "./file-edit.ts";
 import { matchFileFormat, readEditable } from "./file-edit-text.ts";
 
 const PARAMETERS = toolArgs({
-  file_path: z.string().describe("The file, absolute or relative to the workspace."),
+  file_path: z
+    .string()
+    .describe("The file, absolute or relative to the workspace."),
   content: z.string().describe("The whole new content."),
 });
 
 /**
- * Creates the tool `write_file`, which creates a file or replaces its whole content, after the user's approval.
+ * Creates the tool `write_file`, which creates a file or replaces its whole
+ * content, after the user's approval.
  *
  * A replaced file keeps its line endings and byte order mark.
  */
@@ -19,7 +22,8 @@ export function writeFileTool(workspace: Workspace): Tool {
   return {
     declaration: {
       name: "write_file",
-      description: "Writes a whole text file, creating it and its directories when they are missing.",
+      description:
+        "Writes a whole text file, creating it and its directories when they are missing.",
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {

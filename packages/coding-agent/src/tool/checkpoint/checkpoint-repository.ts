@@ -5,7 +5,11 @@ import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
 import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
-import { type GitCommand, ShadowGit, type ShadowGitOptions } from "./shadow-git.ts";
+import {
+  type GitCommand,
+  ShadowGit,
+  type ShadowGitOptions,
+} from "./shadow-git.ts";
 import type { TrackedFile, TrackedFiles } from "./tracked-files.ts";
 
 /** The files of a checkpoint, and the id of their git tree. */
@@ -25,7 +29,8 @@ export interface Commit {
 /**
  * Stores checkpoints in a bare git repository.
  *
- * Each checkpoint is a commit without parents, with a reference that contains its workspace and id.
+ * Each checkpoint is a commit without parents, with a reference that contains
+ * its workspace and id.
  */
 export class CheckpointRepository {
   readonly #directory: string;
@@ -38,40 +43,77 @@ export class CheckpointRepository {
   }
 
   /** Lists the checkpoints of a workspace, newest first. */
-  async list(workspacePath: string, signal: AbortSignal): Promise<Checkpoint[]> {
+  async list(
+    workspacePath: string,
+    signal: AbortSignal,
+  ): Promise<Checkpoint[]> {
     await this.#open(signal);
     const refs = refOf(workspacePath);
-    const output = await this.#git.run(["for-each-ref", "--format=%(contents:subject)", refs], "", signal);
+    const output = await this.#git.run(
+      ["for-each-ref", "--format=%(contents:subject)", refs],
+      "",
+      signal,
+    );
     const lines = output.toString("utf8").split("\n").filter(Boolean);
     return lines
-      .map((line) => fromJsonString(CheckpointSchema, line, { ignoreUnknownFields: true }))
+      .map((line) =>
+        fromJsonString(CheckpointSchema, line, { ignoreUnknownFields: true }),
+      )
       .sort((one, other) => Number(other.id) - Number(one.id));
   }
 
   /** Reads the content of a checkpoint. */
-  async read(workspacePath: string, id: string, signal: AbortSignal): Promise<CheckpointTree> {
+  async read(
+    workspacePath: string,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<CheckpointTree> {
     const ref = refOf(workspacePath, id);
-    const tree = await this.#git.run(["rev-parse", "--verify", `${ref}^{tree}`], "", signal);
-    const output = await this.#git.run(["ls-tree", "-r", "-z", "--full-tree", ref], "", signal);
+    const tree = await this.#git.run(
+      ["rev-parse", "--verify", `${ref}^{tree}`],
+      "",
+      signal,
+    );
+    const output = await this.#git.run(
+      ["ls-tree", "-r", "-z", "--full-tree", ref],
+      "",
+      signal,
+    );
     const files = new Map<string, TrackedFile>();
     for (const line of output.toString("utf8").split("\0")) {
-      // A line has the mode, the type, the id and, after a tab, the path. The last line is empty.
-      const [, mode, blob = "", path = ""] = /^(100644|100755) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
-      if (mode === "100644" || mode === "100755") files.set(path, { blob, mode, stamp: undefined, birthNs: 0n });
+      // A line has the mode, the type, the id and, after a tab, the path. The
+      // last line is empty.
+      const [, mode, blob = "", path = ""] =
+        /^(100644|100755) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
+      if (mode === "100644" || mode === "100755")
+        files.set(path, { blob, mode, stamp: undefined, birthNs: 0n });
     }
     return { tree: tree.toString("utf8").trim(), files };
   }
 
   /** Reads the contents of blobs, in order. */
-  async *contents(blobs: readonly string[], signal: AbortSignal): AsyncIterable<Buffer> {
+  async *contents(
+    blobs: readonly string[],
+    signal: AbortSignal,
+  ): AsyncIterable<Buffer> {
     for (let first = 0; first < blobs.length; first += BLOBS_AT_ONCE) {
       const some = blobs.slice(first, first + BLOBS_AT_ONCE);
-      let output = await this.#git.run(["cat-file", "--batch"], some.map((blob) => `${blob}\n`).join(""), signal);
+      let output = await this.#git.run(
+        ["cat-file", "--batch"],
+        some.map((blob) => `${blob}\n`).join(""),
+        signal,
+      );
       for (const _blob of some) {
         const headerEnd = output.indexOf("\n");
-        const [blob, kind, size] = output.subarray(0, headerEnd).toString("latin1").split(" ");
+        const [blob, kind, size] = output
+          .subarray(0, headerEnd)
+          .toString("latin1")
+          .split(" ");
         if (kind !== "blob") {
-          throw new DevtoolError(`content ${blob} is missing: the checkpoint is damaged`, Code.DataLoss);
+          throw new DevtoolError(
+            `content ${blob} is missing: the checkpoint is damaged`,
+            Code.DataLoss,
+          );
         }
         const end = headerEnd + 1 + Number(size);
         yield output.subarray(headerEnd + 1, end);
@@ -80,22 +122,35 @@ export class CheckpointRepository {
     }
   }
 
-  /** Begins a commit: first its new contents are written, then the commit. An unfinished commit is never visible. */
+  /**
+   * Begins a commit: first its new contents are written, then the commit. An
+   * unfinished commit is never visible.
+   */
   begin(signal: AbortSignal): CommitWriter {
     return new CommitWriter(async () => {
       await this.#open(signal);
-      return this.#git.start(["fast-import", "--quiet", "--done", "--date-format=raw"], signal);
+      return this.#git.start(
+        ["fast-import", "--quiet", "--done", "--date-format=raw"],
+        signal,
+      );
     });
   }
 
   /** Removes checkpoints, and the contents that no other checkpoint has. */
-  async remove(workspacePath: string, ids: readonly string[], signal: AbortSignal): Promise<void> {
+  async remove(
+    workspacePath: string,
+    ids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const lines = ids.map((id) => `delete ${refOf(workspacePath, id)}\n`);
     await this.#git.run(["update-ref", "--stdin"], lines.join(""), signal);
     await this.#git.run(["gc", "--quiet", "--prune=now"], "", signal);
   }
 
-  /** Creates the repository if it does not exist, and removes the locks that a crash left. No other process writes to it. */
+  /**
+   * Creates the repository if it does not exist, and removes the locks that a
+   * crash left. No other process writes to it.
+   */
   #open(signal: AbortSignal): Promise<void> {
     this.#opened ??= this.#prepare(signal).catch((reason: unknown) => {
       this.#opened = undefined;
@@ -107,15 +162,23 @@ export class CheckpointRepository {
   async #prepare(signal: AbortSignal): Promise<void> {
     failpoint("devtool:checkpoint.make.before");
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    await this.#git.run(["init", "--quiet", "--bare", "--template=", "--object-format=sha1"], "", signal);
+    await this.#git.run(
+      ["init", "--quiet", "--bare", "--template=", "--object-format=sha1"],
+      "",
+      signal,
+    );
     for (const name of await readdir(this.#directory, { recursive: true })) {
-      if (name.endsWith(".lock")) await rm(join(this.#directory, name), { force: true });
+      if (name.endsWith(".lock"))
+        await rm(join(this.#directory, name), { force: true });
     }
     failpoint("devtool:checkpoint.make.after");
   }
 }
 
-/** The number of blobs that one git command reads. It limits the memory for their contents. */
+/**
+ * The number of blobs that one git command reads. It limits the memory for
+ * their contents.
+ */
 const BLOBS_AT_ONCE = 50;
 
 /** Writes one checkpoint. Starts git with the first write. */
@@ -135,10 +198,15 @@ export class CommitWriter implements AsyncDisposable {
     await command.write("\n");
   }
 
-  /** Writes the commit, which makes the checkpoint visible. Returns the id of its tree. */
+  /**
+   * Writes the commit, which makes the checkpoint visible. Returns the id of
+   * its tree.
+   */
   async finish({ checkpoint, before, files }: Commit): Promise<string> {
     const { workspacePath, id, createTime } = checkpoint;
-    const seconds = createTime ? Math.floor(timestampDate(createTime).getTime() / 1000) : 0;
+    const seconds = createTime
+      ? Math.floor(timestampDate(createTime).getTime() / 1000)
+      : 0;
     const message = Buffer.from(toJsonString(CheckpointSchema, checkpoint));
     const command = await this.#started();
     await command.write(
@@ -146,10 +214,12 @@ export class CommitWriter implements AsyncDisposable {
         `data ${message.length}\n${message}\n${before ? `M 040000 ${before.tree} ""\n` : ""}`,
     );
     const known: TrackedFiles = before?.files ?? new Map();
-    for (const path of known.keys()) if (!files.has(path)) await command.write(`D ${quotePath(path)}\n`);
+    for (const path of known.keys())
+      if (!files.has(path)) await command.write(`D ${quotePath(path)}\n`);
     for (const [path, { blob, mode }] of files) {
       const old = known.get(path);
-      if (old?.blob !== blob || old.mode !== mode) await command.write(`M ${mode} ${blob} ${quotePath(path)}\n`);
+      if (old?.blob !== blob || old.mode !== mode)
+        await command.write(`M ${mode} ${blob} ${quotePath(path)}\n`);
     }
     await command.write('ls ""\n\ndone\n');
     const answer = await command.end();
@@ -172,7 +242,10 @@ function quotePath(path: string): string {
   return `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 }
 
-/** Returns the git reference of a checkpoint, or the prefix of all references of a workspace without an id. */
+/**
+ * Returns the git reference of a checkpoint, or the prefix of all references of
+ * a workspace without an id.
+ */
 function refOf(workspacePath: string, id?: string): string {
   const prefix = `refs/checkpoints/${hash("sha256", workspacePath).slice(0, 32)}`;
   return id === undefined ? prefix : `${prefix}/${id}`;

@@ -2,20 +2,34 @@ import { defined } from "@devtool/schema/json";
 import type { Tool, ToolInvocation } from "../tool.ts";
 import type { CheckpointPlace, Checkpoints } from "./checkpoints.ts";
 
-/** Returns a tool that makes a checkpoint before each call that edits a file or runs a command. */
-export function withCheckpoints(tool: Tool, checkpoints: Pick<Checkpoints, "snapshot">, place: CheckpointPlace): Tool {
+/**
+ * Returns a tool that makes a checkpoint before each call that edits a file or
+ * runs a command.
+ */
+export function withCheckpoints(
+  tool: Tool,
+  checkpoints: Pick<Checkpoints, "snapshot">,
+  place: CheckpointPlace,
+): Tool {
   const addCheckpoint = (invocation: ToolInvocation): ToolInvocation => {
     const kind = invocation.confirmation?.case;
-    if (kind !== "fileEditDetails" && kind !== "executeDetails") return invocation;
+    if (kind !== "fileEditDetails" && kind !== "executeDetails")
+      return invocation;
     const { withContent } = invocation;
     return defined({
       ...invocation,
-      withContent: withContent && ((content: string) => addCheckpoint(withContent(content))),
+      withContent:
+        withContent &&
+        ((content: string) => addCheckpoint(withContent(content))),
       execute: async function* (signal: AbortSignal) {
         await checkpoints.snapshot(place, invocation.description, signal);
         yield* invocation.execute(signal);
       },
     });
   };
-  return { ...tool, prepare: async (args, signal) => addCheckpoint(await tool.prepare(args, signal)) };
+  return {
+    ...tool,
+    prepare: async (args, signal) =>
+      addCheckpoint(await tool.prepare(args, signal)),
+  };
 }

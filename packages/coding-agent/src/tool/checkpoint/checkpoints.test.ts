@@ -39,7 +39,8 @@ describe("Checkpoints", () => {
     root = join(base, "workspace");
     dataDirectory = join(base, "data");
     notices = [];
-    for (const directory of [root, join(root, "src"), dataDirectory]) mkdirSync(directory);
+    for (const directory of [root, join(root, "src"), dataDirectory])
+      mkdirSync(directory);
     write("src/a.txt", "one\r\n");
     write("run.sh", "#!/bin/sh\n");
     chmodSync(join(root, "run.sh"), 0o755);
@@ -54,7 +55,11 @@ describe("Checkpoints", () => {
     write('src/new "quoted"\n.txt', "new");
     const lines = await restore(open(), own(root), id ?? "");
     expect(state()).toEqual(before);
-    expect(lines.toSorted()).toEqual(["run.sh", "src/a.txt", 'src/new "quoted"\n.txt (removed)']);
+    expect(lines.toSorted()).toEqual([
+      "run.sh",
+      "src/a.txt",
+      'src/new "quoted"\n.txt (removed)',
+    ]);
     expect(statSync(join(root, "run.sh")).mode & 0o777).toBe(0o755);
   });
 
@@ -62,12 +67,19 @@ describe("Checkpoints", () => {
     const checkpoints = open();
     expect(await checkpoints.list(own(root), signal)).toEqual([]);
     expect(await checkpoints.snapshot(own(root), "one", signal)).toBe("1");
-    expect(await checkpoints.snapshot(own(root), "nothing changed", signal)).toBe("1");
+    expect(
+      await checkpoints.snapshot(own(root), "nothing changed", signal),
+    ).toBe("1");
     write("src/a.txt", "two\r\n");
-    expect(await checkpoints.snapshot(own(root), 'second "quoted"\nline', signal)).toBe("2");
+    expect(
+      await checkpoints.snapshot(own(root), 'second "quoted"\nline', signal),
+    ).toBe("2");
     const time = new Date("2026-01-02T03:04:05Z");
     const second = { id: "2", label: 'second "quoted"\nline', time };
-    expect(await open().list(own(root), signal)).toEqual([second, { id: "1", label: "one", time }]);
+    expect(await open().list(own(root), signal)).toEqual([
+      second,
+      { id: "1", label: "one", time },
+    ]);
     expect(await open().list(own(join(base, "other")), signal)).toEqual([]);
   });
 
@@ -75,23 +87,32 @@ describe("Checkpoints", () => {
     const checkpoints = open();
     await checkpoints.snapshot(own(root), "one", signal);
     write("src/a.txt", "two");
-    // As a process that is stopped before it reads git's answer: the commit is there, and this instance does not know it.
+    // As a process that is stopped before it reads git's answer: the commit is
+    // there, and this instance does not know it.
     expect(await open().snapshot(own(root), "two", signal)).toBe("2");
     write("src/a.txt", "three");
     const attempts = [];
-    for (const label of ["three", "again"]) attempts.push(await checkpoints.snapshot(own(root), label, signal));
+    for (const label of ["three", "again"])
+      attempts.push(await checkpoints.snapshot(own(root), label, signal));
     expect(attempts.at(-1)).toBe("3");
   });
 
   it("leaves names alone that are not UTF-8, and treats names with a meaning for git as files", async () => {
-    const odd = Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])]);
+    const odd = Buffer.concat([
+      Buffer.from(`${root}/`),
+      Buffer.from([0xff, 0xfe]),
+    ]);
     writeFileSync(odd, "one");
     const names = ["git~1", ".GIT", "-x", " y", "M 100644 :1 z"];
     for (const name of names) write(name, "one");
     const id = await open().snapshot(own(root), "Change them", signal);
-    for (const name of [...names.map((each) => join(root, each)), odd]) writeFileSync(name, "two");
-    expect((await restore(open(), own(root), id ?? "")).toSorted()).toEqual(names.toSorted());
-    for (const name of names) expect(readFileSync(join(root, name), "utf8"), name).toBe("one");
+    for (const name of [...names.map((each) => join(root, each)), odd])
+      writeFileSync(name, "two");
+    expect((await restore(open(), own(root), id ?? "")).toSorted()).toEqual(
+      names.toSorted(),
+    );
+    for (const name of names)
+      expect(readFileSync(join(root, name), "utf8"), name).toBe("one");
     expect(readFileSync(odd, "utf8")).toBe("two");
   });
 
@@ -100,9 +121,15 @@ describe("Checkpoints", () => {
     const id = await checkpoints.snapshot(own(root), "one", signal);
     write("src/a.txt", "two");
     write("src/b.txt", "new");
-    const shown = await open({ now: () => new Date() }).preview(own(root), id ?? "", signal);
+    const shown = await open({ now: () => new Date() }).preview(
+      own(root),
+      id ?? "",
+      signal,
+    );
     expect(shown).toEqual({ id, write: ["src/a.txt"], remove: ["src/b.txt"] });
-    expect(await checkpoints.preview(own(root), id ?? "", signal)).toEqual(shown);
+    expect(await checkpoints.preview(own(root), id ?? "", signal)).toEqual(
+      shown,
+    );
     expect(await checkpoints.list(own(root), signal)).toMatchObject([{ id }]);
     write("run.sh", "made later");
     await expect(checkpoints.restore(own(root), shown, signal)).rejects.toThrow(
@@ -136,7 +163,11 @@ describe("Checkpoints", () => {
     write(".gitignore", "# nothing\n");
     write("large", "small now");
     write("src/a.txt", "two");
-    const lines = await restore(open({ now: () => new Date() }), own(root), id ?? "");
+    const lines = await restore(
+      open({ now: () => new Date() }),
+      own(root),
+      id ?? "",
+    );
     expect(lines.toSorted()).toEqual([
       ".gitignore",
       "large (left as it is: it is older than the checkpoint)",
@@ -174,7 +205,8 @@ describe("Checkpoints", () => {
     write("late/a.txt", "one");
     const checkpoints = open();
     const id = await checkpoints.snapshot(own(root), "one", signal);
-    for (const name of ["directory", "pipe", "swapped", "src"]) rmSync(join(root, name), { recursive: true });
+    for (const name of ["directory", "pipe", "swapped", "src"])
+      rmSync(join(root, name), { recursive: true });
     mkdirSync(join(root, "directory"));
     execFileSync("mkfifo", [join(root, "pipe")]);
     symlinkSync(join(outside, "a.txt"), join(root, "swapped"));
@@ -194,17 +226,26 @@ describe("Checkpoints", () => {
     expect(readFileSync(join(outside, "a.txt"), "utf8")).toBe("outside");
   });
 
-  it.each(["", ".", "../1", "1^{tree}", "1/../../heads/x", "01", "1\n2", "--all", "1\u0000"])(
-    "knows no checkpoint %j",
-    async (id) => {
-      const checkpoints = open();
-      await checkpoints.snapshot(own(root), "one", signal);
-      await expect(checkpoints.preview(own(root), id, signal)).rejects.toThrow("does not exist");
-      await expect(checkpoints.restore(own(root), { id, write: [], remove: [] }, signal)).rejects.toThrow(
-        "does not exist",
-      );
-    },
-  );
+  it.each([
+    "",
+    ".",
+    "../1",
+    "1^{tree}",
+    "1/../../heads/x",
+    "01",
+    "1\n2",
+    "--all",
+    "1\u0000",
+  ])("knows no checkpoint %j", async (id) => {
+    const checkpoints = open();
+    await checkpoints.snapshot(own(root), "one", signal);
+    await expect(checkpoints.preview(own(root), id, signal)).rejects.toThrow(
+      "does not exist",
+    );
+    await expect(
+      checkpoints.restore(own(root), { id, write: [], remove: [] }, signal),
+    ).rejects.toThrow("does not exist");
+  });
 
   it("runs no program and reads no configuration of a workspace", async () => {
     const spy = join(base, "spy");
@@ -212,22 +253,35 @@ describe("Checkpoints", () => {
     execFileSync("git", ["init", "--quiet", root]);
     execFileSync("git", ["init", "--quiet", join(root, "nested")]);
     const config = `[core]\n fsmonitor = ${command}\n hooksPath = ${root}/hooks\n[filter "evil"]\n clean = ${command}\n smudge = ${command}\n`;
-    for (const path of [".git/config", "nested/.git/config"]) write(path, config);
+    for (const path of [".git/config", "nested/.git/config"])
+      write(path, config);
     mkdirSync(join(root, "hooks"));
-    for (const hook of ["reference-transaction", "post-commit", "post-index-change"]) {
+    for (const hook of [
+      "reference-transaction",
+      "post-commit",
+      "post-index-change",
+    ]) {
       write(`hooks/${hook}`, `#!/bin/sh\n${command}\n`);
       chmodSync(join(root, "hooks", hook), 0o755);
     }
-    write(".gitattributes", "* filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n");
+    write(
+      ".gitattributes",
+      "* filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n",
+    );
     write("nested/b.txt", "$Id$\none\n");
     const checkpoints = open();
     const id = await checkpoints.snapshot(own(root), "one", signal);
     write("nested/b.txt", "two");
     await restore(checkpoints, own(root), id ?? "");
-    expect(readFileSync(join(root, "nested/b.txt"), "utf8")).toBe("$Id$\none\n");
+    expect(readFileSync(join(root, "nested/b.txt"), "utf8")).toBe(
+      "$Id$\none\n",
+    );
     expect(existsSync(spy)).toBe(false);
     spawnSync("git", ["-C", root, "add", "--all"]);
-    expect(existsSync(spy), "the program runs if git reads the workspace (sabotage)").toBe(true);
+    expect(
+      existsSync(spy),
+      "the program runs if git reads the workspace (sabotage)",
+    ).toBe(true);
   });
 
   it("recovers after a crash in the middle of a checkpoint", async () => {
@@ -245,35 +299,56 @@ describe("Checkpoints", () => {
   });
 
   it("reports once that git is missing, and lets calls run without a checkpoint", async () => {
-    const checkpoints = open({ programs: new HostPrograms(join(base, "nothing"), []) });
-    expect(await checkpoints.snapshot(own(root), "one", signal)).toBeUndefined();
-    expect(await checkpoints.snapshot(own(root), "two", signal)).toBeUndefined();
+    const checkpoints = open({
+      programs: new HostPrograms(join(base, "nothing"), []),
+    });
+    expect(
+      await checkpoints.snapshot(own(root), "one", signal),
+    ).toBeUndefined();
+    expect(
+      await checkpoints.snapshot(own(root), "two", signal),
+    ).toBeUndefined();
     expect(await checkpoints.list(own(root), signal)).toEqual([]);
     expect(notices).toEqual([
       "no checkpoint was made: git is not installed: install it to be able to go back to checkpoints",
     ]);
-    await expect(restore(checkpoints, own(root), "1")).rejects.toThrow("git is not installed");
+    await expect(restore(checkpoints, own(root), "1")).rejects.toThrow(
+      "git is not installed",
+    );
   });
 
   it("reports the place of an internal error once", async () => {
     const fail = (): never => {
       throw new TypeError("secret");
     };
-    const checkpoints = open({ programs: Object.assign(new HostPrograms(""), { find: fail }) });
-    expect(await checkpoints.snapshot(own(root), "one", signal)).toBeUndefined();
-    expect(await checkpoints.snapshot(own(root), "two", signal)).toBeUndefined();
+    const checkpoints = open({
+      programs: Object.assign(new HostPrograms(""), { find: fail }),
+    });
+    expect(
+      await checkpoints.snapshot(own(root), "one", signal),
+    ).toBeUndefined();
+    expect(
+      await checkpoints.snapshot(own(root), "two", signal),
+    ).toBeUndefined();
     expect(notices).toEqual([
-      expect.stringMatching(/^making a checkpoint failed inside the server: \{.*"error":"TypeError","at":/),
+      expect.stringMatching(
+        /^making a checkpoint failed inside the server: \{.*"error":"TypeError","at":/,
+      ),
       "no checkpoint was made: internal error: the server's log says more",
     ]);
   });
 
   it("separates the checkpoints of workspaces, and runs one operation at a time", async () => {
     const checkpoints = open();
-    await expect(restore(checkpoints, own(root), "7")).rejects.toThrow('checkpoint "7" does not exist: /restore list');
+    await expect(restore(checkpoints, own(root), "7")).rejects.toThrow(
+      'checkpoint "7" does not exist: /restore list',
+    );
     const other = join(base, "other");
     mkdirSync(other);
-    const both = [checkpoints.snapshot(own(root), "one", signal), checkpoints.snapshot(own(other), "one", signal)];
+    const both = [
+      checkpoints.snapshot(own(root), "one", signal),
+      checkpoints.snapshot(own(other), "one", signal),
+    ];
     expect(await Promise.all(both)).toEqual(["1", "1"]);
     expect(await restore(checkpoints, own(other), "1")).toEqual([]);
     expect(readdirSync(other)).toEqual([]);
@@ -291,57 +366,100 @@ describe("Checkpoints", () => {
     expect(readFileSync(join(dataDirectory, "tasks.db"), "utf8")).toBe("two");
   });
 
-  it.skipIf(LEFT_TO_CI !== "")(`keeps the newest hundred checkpoints of each principal${LEFT_TO_CI}`, async () => {
-    const checkpoints = open();
-    const bob = { workspacePath: root, principal: "bob" };
-    await checkpoints.snapshot(bob, "bob's", signal);
-    for (let index = 2; index <= 200; index++) {
-      write("src/a.txt", `${index}`);
-      await checkpoints.snapshot(own(root), `${index}`, signal);
-    }
-    const kept = await checkpoints.list(own(root), signal);
-    expect([kept.length, kept[0]?.id, kept.at(-1)?.id]).toEqual([100, "200", "101"]);
-    expect(await checkpoints.list(bob, signal)).toMatchObject([{ id: "1", label: "bob's" }]);
-    await restore(checkpoints, own(root), "101");
-    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("101");
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `keeps the newest hundred checkpoints of each principal${LEFT_TO_CI}`,
+    async () => {
+      const checkpoints = open();
+      const bob = { workspacePath: root, principal: "bob" };
+      await checkpoints.snapshot(bob, "bob's", signal);
+      for (let index = 2; index <= 200; index++) {
+        write("src/a.txt", `${index}`);
+        await checkpoints.snapshot(own(root), `${index}`, signal);
+      }
+      const kept = await checkpoints.list(own(root), signal);
+      expect([kept.length, kept[0]?.id, kept.at(-1)?.id]).toEqual([
+        100,
+        "200",
+        "101",
+      ]);
+      expect(await checkpoints.list(bob, signal)).toMatchObject([
+        { id: "1", label: "bob's" },
+      ]);
+      await restore(checkpoints, own(root), "101");
+      expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("101");
+    },
+  );
 
   it("lets only the principal who made a checkpoint see and restore it", async () => {
     const bob = { workspacePath: root, principal: "bob" };
     const checkpoints = open();
-    expect(await checkpoints.snapshot(own(root), "Run make secret-project", signal)).toBe("1");
+    expect(
+      await checkpoints.snapshot(own(root), "Run make secret-project", signal),
+    ).toBe("1");
     expect(await checkpoints.list(bob, signal)).toEqual([]);
-    await expect(restore(checkpoints, bob, "1")).rejects.toThrow('checkpoint "1" does not exist');
+    await expect(restore(checkpoints, bob, "1")).rejects.toThrow(
+      'checkpoint "1" does not exist',
+    );
     expect(await checkpoints.snapshot(bob, "Change a", signal)).toBe("2");
-    expect(await open().list(bob, signal)).toMatchObject([{ id: "2", label: "Change a" }]);
+    expect(await open().list(bob, signal)).toMatchObject([
+      { id: "2", label: "Change a" },
+    ]);
   });
 
   it("assigns a checkpoint of an earlier version to the operator", async () => {
-    await open().snapshot({ workspacePath: root, principal: "" }, "old", signal);
-    expect(await open().list(own(root), signal)).toMatchObject([{ label: "old" }]);
-    expect(await open().list({ workspacePath: root, principal: "bob" }, signal)).toEqual([]);
+    await open().snapshot(
+      { workspacePath: root, principal: "" },
+      "old",
+      signal,
+    );
+    expect(await open().list(own(root), signal)).toMatchObject([
+      { label: "old" },
+    ]);
+    expect(
+      await open().list({ workspacePath: root, principal: "bob" }, signal),
+    ).toEqual([]);
   });
 
   it("makes a checkpoint before an approved edit", async () => {
     using workspace = new Workspace(root);
     const checkpoints = open();
-    const tool = withCheckpoints(writeFileTool(workspace), checkpoints, own(root));
-    const invocation = await tool.prepare({ file_path: "src/a.txt", content: "proposed" }, signal);
+    const tool = withCheckpoints(
+      writeFileTool(workspace),
+      checkpoints,
+      own(root),
+    );
+    const invocation = await tool.prepare(
+      { file_path: "src/a.txt", content: "proposed" },
+      signal,
+    );
     expect(await checkpoints.list(own(root), signal)).toEqual([]);
     const changed = invocation.withContent?.("the user's");
     for await (const _event of changed?.execute(signal) ?? []);
     expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("the user's");
-    const [{ id, label } = { id: "", label: "" }] = await checkpoints.list(own(root), signal);
+    const [{ id, label } = { id: "", label: "" }] = await checkpoints.list(
+      own(root),
+      signal,
+    );
     expect(label).toBe("Change src/a.txt as the user edited it");
     await restore(checkpoints, own(root), id);
     expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("one\r\n");
   });
 
-  async function restore(checkpoints: Checkpoints, place: CheckpointPlace, id: string): Promise<readonly string[]> {
-    return checkpoints.restore(place, await checkpoints.preview(place, id, signal), signal);
+  async function restore(
+    checkpoints: Checkpoints,
+    place: CheckpointPlace,
+    id: string,
+  ): Promise<readonly string[]> {
+    return checkpoints.restore(
+      place,
+      await checkpoints.preview(place, id, signal),
+      signal,
+    );
   }
 
-  function open(change: Partial<{ programs: HostPrograms; now: () => Date }> = {}): Checkpoints {
+  function open(
+    change: Partial<{ programs: HostPrograms; now: () => Date }> = {},
+  ): Checkpoints {
     const now = () => new Date("2026-01-02T03:04:05Z");
     return new Checkpoints({
       dataDirectory,
@@ -358,8 +476,15 @@ describe("Checkpoints", () => {
   }
 
   function state(): Record<string, string> {
-    const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    const paths = entries.map(({ parentPath, name }) => join(parentPath, name)).sort();
-    return Object.fromEntries(paths.map((path) => [path, readFileSync(path, "utf8")]));
+    const entries = readdirSync(root, {
+      recursive: true,
+      withFileTypes: true,
+    }).filter((entry) => entry.isFile());
+    const paths = entries
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .sort();
+    return Object.fromEntries(
+      paths.map((path) => [path, readFileSync(path, "utf8")]),
+    );
   }
 });

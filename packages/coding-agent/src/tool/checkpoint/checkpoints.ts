@@ -1,26 +1,45 @@
 import { realpath } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type Timestamp,
+  timestampDate,
+  timestampFromDate,
+} from "@bufbuild/protobuf/wkt";
 import type { HostPrograms } from "@devtool/sandbox";
 import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { clientError } from "../../client-error.ts";
 import { Workspace } from "../workspace.ts";
-import { CheckpointRepository, type CheckpointTree } from "./checkpoint-repository.ts";
-import { assertPreviewed, planRestore, type RestorePreview, removeFile, writeFile } from "./restore-files.ts";
+import {
+  CheckpointRepository,
+  type CheckpointTree,
+} from "./checkpoint-repository.ts";
+import {
+  assertPreviewed,
+  planRestore,
+  type RestorePreview,
+  removeFile,
+  writeFile,
+} from "./restore-files.ts";
 import { type TrackedFiles, trackFiles } from "./tracked-files.ts";
 
 /** Dependencies of `Checkpoints`. */
 export interface CheckpointsOptions {
-  /** The data directory. The repository is `checkpoints.git` in it. Only one process at a time may use it. */
+  /**
+   * The data directory. The repository is `checkpoints.git` in it. Only one
+   * process at a time may use it.
+   */
   readonly dataDirectory: string;
   /** Finds the git program. */
   readonly programs: HostPrograms;
   /** The principal of checkpoints that have none. */
   readonly operator: string;
   readonly now: () => Date;
-  /** Receives notices for the operator about missing checkpoints. Each notice is sent once. */
+  /**
+   * Receives notices for the operator about missing checkpoints. Each notice is
+   * sent once.
+   */
   readonly onNotice: (text: string) => void;
 }
 
@@ -52,21 +71,25 @@ interface TimedFiles {
 }
 
 /**
- * The number of checkpoints per workspace and principal that are kept. After every 100th checkpoint of a workspace, all older ones are
- * removed together.
+ * The number of checkpoints per workspace and principal that are kept. After
+ * every 100th checkpoint of a workspace, all older ones are removed together.
  */
 const KEPT = 100;
 
 const MAX_LABEL_LENGTH = 200;
 
-/** The maximum time, in milliseconds, for which scanning the workspace may delay a call. */
+/**
+ * The maximum time, in milliseconds, for which scanning the workspace may delay
+ * a call.
+ */
 const MAX_SCAN_MS = 15_000;
 
 /**
  * Saves and restores states of workspaces, in a git repository outside of them.
  *
- * Ignored files, files of more than `MAX_FILE_BYTES` and links are not saved. Operations run one after the other. Each
- * principal has checkpoints of their own, because a label describes what its principal did.
+ * Ignored files, files of more than `MAX_FILE_BYTES` and links are not saved.
+ * Operations run one after the other. Each principal has checkpoints of their
+ * own, because a label describes what its principal did.
  */
 export class Checkpoints {
   readonly #options: CheckpointsOptions;
@@ -80,63 +103,113 @@ export class Checkpoints {
   constructor(options: CheckpointsOptions) {
     this.#options = options;
     const { dataDirectory, programs } = options;
-    this.#repository = new CheckpointRepository({ directory: join(dataDirectory, "checkpoints.git"), programs });
+    this.#repository = new CheckpointRepository({
+      directory: join(dataDirectory, "checkpoints.git"),
+      programs,
+    });
   }
 
   /**
    * Saves the files of a workspace and returns the id of the checkpoint.
    *
-   * Returns the id of the newest checkpoint if it is the principal's and nothing has changed since. Returns undefined, after a
-   * notice, when a checkpoint cannot be made, so that the call can run without one.
+   * Returns the id of the newest checkpoint if it is the principal's and
+   * nothing has changed since. Returns undefined, after a notice, when a
+   * checkpoint cannot be made, so that the call can run without one.
    */
-  async snapshot(place: CheckpointPlace, label: string, signal: AbortSignal): Promise<string | undefined> {
+  async snapshot(
+    place: CheckpointPlace,
+    label: string,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const { workspacePath: workspace } = place;
     try {
       this.#assertGitIsOutside(workspace);
       return await this.#inTurn(() => this.#snapshot(place, label, signal));
     } catch (reason) {
       signal.throwIfAborted();
-      const { message } = clientError(reason, "making a checkpoint", { workspace }, (text) => this.#sendNotice(text));
+      const { message } = clientError(
+        reason,
+        "making a checkpoint",
+        { workspace },
+        (text) => this.#sendNotice(text),
+      );
       this.#sendNotice(`no checkpoint was made: ${message}`);
       return undefined;
     }
   }
 
-  /** Lists a principal's checkpoints of a workspace, newest first. Empty when git is not available. */
-  async list(place: CheckpointPlace, signal: AbortSignal): Promise<readonly CheckpointSummary[]> {
+  /**
+   * Lists a principal's checkpoints of a workspace, newest first. Empty when
+   * git is not available.
+   */
+  async list(
+    place: CheckpointPlace,
+    signal: AbortSignal,
+  ): Promise<readonly CheckpointSummary[]> {
     try {
       this.#assertGitIsOutside(place.workspacePath);
-      const checkpoints = await this.#inTurn(() => this.#listOwn(place, signal));
-      return checkpoints.map(({ id, label, createTime }) => ({ id, label, time: toDate(createTime) }));
+      const checkpoints = await this.#inTurn(() =>
+        this.#listOwn(place, signal),
+      );
+      return checkpoints.map(({ id, label, createTime }) => ({
+        id,
+        label,
+        time: toDate(createTime),
+      }));
     } catch (reason) {
-      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unavailable) throw reason;
+      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unavailable)
+        throw reason;
       this.#sendNotice(`no checkpoint was made: ${reason.message}`);
       return [];
     }
   }
 
-  /** Returns the changes that restoring a checkpoint would make now. Throws `Code.NotFound` for an unknown id. */
-  preview(place: CheckpointPlace, id: string, signal: AbortSignal): Promise<RestorePreview> {
+  /**
+   * Returns the changes that restoring a checkpoint would make now. Throws
+   * `Code.NotFound` for an unknown id.
+   */
+  preview(
+    place: CheckpointPlace,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<RestorePreview> {
     const { workspacePath } = place;
     return this.#inTurn(async () => {
       const checkpoint = await this.#read(place, id, signal);
-      const known = (await this.#latestOf(workspacePath, signal))?.files ?? new Map();
+      const known =
+        (await this.#latestOf(workspacePath, signal))?.files ?? new Map();
       using workspace = new Workspace(workspacePath);
-      const current = await this.#scan(workspace, known, () => Promise.resolve(), signal);
+      const current = await this.#scan(
+        workspace,
+        known,
+        () => Promise.resolve(),
+        signal,
+      );
       const plan = planRestore(checkpoint.files, current, checkpoint.time);
-      return { id, write: plan.write.map(([path]) => path), remove: plan.remove };
+      return {
+        id,
+        write: plan.write.map(([path]) => path),
+        remove: plan.remove,
+      };
     });
   }
 
   /**
-   * Restores the files of a workspace to a checkpoint. Returns one line per file.
+   * Restores the files of a workspace to a checkpoint. Returns one line per
+   * file.
    *
-   * Writes back changed and deleted files, and removes files that were created since. Makes a checkpoint before, so that this
-   * can be undone, and changes only files that this one contains.
+   * Writes back changed and deleted files, and removes files that were created
+   * since. Makes a checkpoint before, so that this can be undone, and changes
+   * only files that this one contains.
    *
-   * Throws `Code.NotFound` for an unknown id, and `Code.Aborted` when it would change a file that is not in the preview.
+   * Throws `Code.NotFound` for an unknown id, and `Code.Aborted` when it would
+   * change a file that is not in the preview.
    */
-  restore(place: CheckpointPlace, preview: RestorePreview, signal: AbortSignal): Promise<readonly string[]> {
+  restore(
+    place: CheckpointPlace,
+    preview: RestorePreview,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
     const { workspacePath } = place;
     const { id } = preview;
     return this.#inTurn(async () => {
@@ -151,62 +224,114 @@ export class Checkpoints {
       let index = 0;
       for await (const content of this.#repository.contents(blobs, signal)) {
         const entry = plan.write[index++];
-        if (entry) lines.push(writeFile(workspace, entry, content, current.get(entry[0])));
+        if (entry)
+          lines.push(
+            writeFile(workspace, entry, content, current.get(entry[0])),
+          );
       }
-      return [...lines, ...plan.keep.map((path) => `${path} (left as it is: it is older than the checkpoint)`)];
+      return [
+        ...lines,
+        ...plan.keep.map(
+          (path) => `${path} (left as it is: it is older than the checkpoint)`,
+        ),
+      ];
     });
   }
 
-  /** Reads the files and the time of a principal's checkpoint. Throws `Code.NotFound` for an unknown id. */
-  async #read(place: CheckpointPlace, id: string, signal: AbortSignal): Promise<TimedFiles> {
+  /**
+   * Reads the files and the time of a principal's checkpoint. Throws
+   * `Code.NotFound` for an unknown id.
+   */
+  async #read(
+    place: CheckpointPlace,
+    id: string,
+    signal: AbortSignal,
+  ): Promise<TimedFiles> {
     this.#assertGitIsOutside(place.workspacePath);
-    const checkpoint = (await this.#listOwn(place, signal)).find((one) => one.id === id);
+    const checkpoint = (await this.#listOwn(place, signal)).find(
+      (one) => one.id === id,
+    );
     if (!checkpoint) {
-      throw new DevtoolError(`checkpoint ${JSON.stringify(id)} does not exist`, Code.NotFound, {
-        remedy: "/restore list shows those that do",
-      });
+      throw new DevtoolError(
+        `checkpoint ${JSON.stringify(id)} does not exist`,
+        Code.NotFound,
+        {
+          remedy: "/restore list shows those that do",
+        },
+      );
     }
-    const { files } = await this.#repository.read(place.workspacePath, id, signal);
+    const { files } = await this.#repository.read(
+      place.workspacePath,
+      id,
+      signal,
+    );
     return { files, time: toDate(checkpoint.createTime) };
   }
 
-  /** Returns the current files of a workspace, without the server's own data. Throws when this takes too long. */
+  /**
+   * Returns the current files of a workspace, without the server's own data.
+   * Throws when this takes too long.
+   */
   async #scan(
     workspace: Workspace,
     known: TrackedFiles,
     onContent: (content: Buffer) => Promise<void>,
     signal: AbortSignal,
   ): Promise<TrackedFiles> {
-    const excluded = relative(workspace.root, await realpath(this.#options.dataDirectory));
+    const excluded = relative(
+      workspace.root,
+      await realpath(this.#options.dataDirectory),
+    );
     const timeout = AbortSignal.timeout(MAX_SCAN_MS);
     try {
-      return await trackFiles(workspace, { known, excluded, onContent }, AbortSignal.any([signal, timeout]));
+      return await trackFiles(
+        workspace,
+        { known, excluded, onContent },
+        AbortSignal.any([signal, timeout]),
+      );
     } catch (reason) {
       signal.throwIfAborted();
       if (!timeout.aborted) throw reason;
       const problem = `looking at the workspace took longer than ${MAX_SCAN_MS} ms`;
       const remedy = "name what to leave out in .devtoolignore";
-      throw new DevtoolError(problem, Code.DeadlineExceeded, { remedy, cause: reason });
+      throw new DevtoolError(problem, Code.DeadlineExceeded, {
+        remedy,
+        cause: reason,
+      });
     }
   }
 
-  async #listOwn({ workspacePath, principal }: CheckpointPlace, signal: AbortSignal): Promise<Checkpoint[]> {
+  async #listOwn(
+    { workspacePath, principal }: CheckpointPlace,
+    signal: AbortSignal,
+  ): Promise<Checkpoint[]> {
     const all = await this.#repository.list(workspacePath, signal);
-    return all.filter((checkpoint) => this.#principalOf(checkpoint) === principal);
+    return all.filter(
+      (checkpoint) => this.#principalOf(checkpoint) === principal,
+    );
   }
 
   #principalOf({ principal }: Checkpoint): string {
     return principal === "" ? this.#options.operator : principal;
   }
 
-  async #snapshot(place: CheckpointPlace, label: string, signal: AbortSignal): Promise<string> {
+  async #snapshot(
+    place: CheckpointPlace,
+    label: string,
+    signal: AbortSignal,
+  ): Promise<string> {
     const { workspacePath, principal } = place;
     const before = await this.#latestOf(workspacePath, signal);
     const createTime = this.#options.now();
     using workspace = new Workspace(workspacePath);
     await using writer = this.#repository.begin(signal);
     const known = before?.files ?? new Map();
-    const files = await this.#scan(workspace, known, (content) => writer.content(content), signal);
+    const files = await this.#scan(
+      workspace,
+      known,
+      (content) => writer.content(content),
+      signal,
+    );
     if (before?.principal === principal && isUnchanged(before.files, files)) {
       this.#latest.set(workspacePath, { ...before, files });
       return before.id;
@@ -226,14 +351,20 @@ export class Checkpoints {
     if (Number(id) % KEPT === 0) {
       const all = await this.#repository.list(workspacePath, signal);
       const byPrincipal = Map.groupBy(all, (one) => this.#principalOf(one));
-      const old = [...byPrincipal.values()].flatMap((checkpoints) => checkpoints.slice(KEPT));
+      const old = [...byPrincipal.values()].flatMap((checkpoints) =>
+        checkpoints.slice(KEPT),
+      );
       const ids = old.map((one) => one.id);
-      if (ids.length > 0) await this.#repository.remove(workspacePath, ids, signal);
+      if (ids.length > 0)
+        await this.#repository.remove(workspacePath, ids, signal);
     }
     return id;
   }
 
-  async #latestOf(workspacePath: string, signal: AbortSignal): Promise<LatestCheckpoint | undefined> {
+  async #latestOf(
+    workspacePath: string,
+    signal: AbortSignal,
+  ): Promise<LatestCheckpoint | undefined> {
     if (this.#latest.has(workspacePath)) return this.#latest.get(workspacePath);
     const [newest] = await this.#repository.list(workspacePath, signal);
     const latest = newest && {
@@ -252,12 +383,18 @@ export class Checkpoints {
     return turn;
   }
 
-  /** Throws when git is in the workspace: there, a sandboxed command could replace a program that runs without a sandbox. */
+  /**
+   * Throws when git is in the workspace: there, a sandboxed command could
+   * replace a program that runs without a sandbox.
+   */
   #assertGitIsOutside(workspacePath: string): void {
     const { programs } = this.#options;
     const git = programs.find("git", []);
-    if (git === undefined || git === programs.find("git", [workspacePath])) return;
-    throw new DevtoolError(`${git} lies in the workspace`, Code.Unavailable, { remedy: "install git for the system" });
+    if (git === undefined || git === programs.find("git", [workspacePath]))
+      return;
+    throw new DevtoolError(`${git} lies in the workspace`, Code.Unavailable, {
+      remedy: "install git for the system",
+    });
   }
 
   #sendNotice(text: string): void {
@@ -267,7 +404,9 @@ export class Checkpoints {
   }
 }
 
-/** Returns whether two lists of files have the same paths, contents and modes. */
+/**
+ * Returns whether two lists of files have the same paths, contents and modes.
+ */
 function isUnchanged(before: TrackedFiles, files: TrackedFiles): boolean {
   if (before.size !== files.size) return false;
   return [...files].every(([path, { blob, mode }]) => {

@@ -6,13 +6,22 @@ import type { TrackedFile, TrackedFiles } from "./tracked-files.ts";
 export interface RestorePlan {
   /** The files to write, because they are missing or differ. */
   readonly write: readonly (readonly [path: string, file: TrackedFile])[];
-  /** The paths of files to remove, because they were created after the checkpoint. */
+  /**
+   * The paths of files to remove, because they were created after the
+   * checkpoint.
+   */
   readonly remove: readonly string[];
-  /** The paths of files that are not in the checkpoint, but may be older than it. They stay. */
+  /**
+   * The paths of files that are not in the checkpoint, but may be older than
+   * it. They stay.
+   */
   readonly keep: readonly string[];
 }
 
-/** The changes that restoring a checkpoint would make, as paths relative to the workspace. */
+/**
+ * The changes that restoring a checkpoint would make, as paths relative to the
+ * workspace.
+ */
 export interface RestorePreview {
   readonly id: string;
   readonly write: readonly string[];
@@ -24,7 +33,11 @@ export interface RestorePreview {
  *
  * Only files in `current` are ever removed or replaced.
  */
-export function planRestore(target: TrackedFiles, current: TrackedFiles, checkpointTime: Date): RestorePlan {
+export function planRestore(
+  target: TrackedFiles,
+  current: TrackedFiles,
+  checkpointTime: Date,
+): RestorePlan {
   // The time of a checkpoint is rounded down to milliseconds.
   const since = BigInt(checkpointTime.getTime() + 1) * 1_000_000n;
   const extra = [...current].filter(([path]) => !target.has(path));
@@ -33,25 +46,39 @@ export function planRestore(target: TrackedFiles, current: TrackedFiles, checkpo
       const known = current.get(path);
       return known?.blob !== blob || known.mode !== mode;
     }),
-    remove: extra.filter(([, { birthNs }]) => birthNs > since).map(([path]) => path),
-    keep: extra.filter(([, { birthNs }]) => birthNs <= since).map(([path]) => path),
+    remove: extra
+      .filter(([, { birthNs }]) => birthNs > since)
+      .map(([path]) => path),
+    keep: extra
+      .filter(([, { birthNs }]) => birthNs <= since)
+      .map(([path]) => path),
   };
 }
 
-/** Throws `Code.Aborted` when a restore would change files that the user did not see in the preview. */
-export function assertPreviewed({ write, remove }: RestorePlan, preview: RestorePreview): void {
+/**
+ * Throws `Code.Aborted` when a restore would change files that the user did not
+ * see in the preview.
+ */
+export function assertPreviewed(
+  { write, remove }: RestorePlan,
+  preview: RestorePreview,
+): void {
   const [written, removed] = [new Set(preview.write), new Set(preview.remove)];
   const unexpected = [
     ...write.map(([path]) => path).filter((path) => !written.has(path)),
     ...remove.filter((path) => !removed.has(path)),
   ];
   if (unexpected.length === 0) return;
-  const rest = unexpected.length > 1 ? ` and ${unexpected.length - 1} more` : "";
+  const rest =
+    unexpected.length > 1 ? ` and ${unexpected.length - 1} more` : "";
   const problem = `${JSON.stringify(unexpected[0])}${rest} changed since it was shown what would be restored`;
   throw new DevtoolError(problem, Code.Aborted, { remedy: "try again" });
 }
 
-/** Removes a file that was created after the checkpoint. Returns a line with the outcome. */
+/**
+ * Removes a file that was created after the checkpoint. Returns a line with the
+ * outcome.
+ */
 export function removeFile(workspace: Workspace, path: string): string {
   try {
     workspace.removeFile(path);
@@ -62,9 +89,11 @@ export function removeFile(workspace: Workspace, path: string): string {
 }
 
 /**
- * Writes a file with the content and mode of the checkpoint. Returns a line with the outcome.
+ * Writes a file with the content and mode of the checkpoint. Returns a line
+ * with the outcome.
  *
- * Leaves a file alone that exists but is not tracked now, because its content could not be restored later.
+ * Leaves a file alone that exists but is not tracked now, because its content
+ * could not be restored later.
  */
 export function writeFile(
   workspace: Workspace,
@@ -75,10 +104,15 @@ export function writeFile(
   try {
     if (!current) {
       using existing = workspace.openFile(path);
-      if (existing) return `${path} (left as it is: it is ignored or too large now: move it away)`;
+      if (existing)
+        return `${path} (left as it is: it is ignored or too large now: move it away)`;
     }
     const changedMode = mode === "100755" ? 0o755 : 0o644;
-    workspace.writeFile(path, content, current?.mode === mode ? undefined : changedMode);
+    workspace.writeFile(
+      path,
+      content,
+      current?.mode === mode ? undefined : changedMode,
+    );
     return path;
   } catch (reason) {
     return keptLine(path, reason);

@@ -5,7 +5,10 @@ import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
 
 /** Dependencies of `ShadowGit`. */
 export interface ShadowGitOptions {
-  /** The directory of the repository, which is also the working directory of git. Git never runs in a workspace. */
+  /**
+   * The directory of the repository, which is also the working directory of
+   * git. Git never runs in a workspace.
+   */
   readonly directory: string;
   /** Finds the git program. */
   readonly programs: HostPrograms;
@@ -14,8 +17,9 @@ export interface ShadowGitOptions {
 /**
  * Runs git in one bare repository, isolated from everything else.
  *
- * Git reads no configuration of the user or the system, no hooks and no templates. It gets contents through pipes and never sees
- * a workspace, so nothing in a workspace can configure it.
+ * Git reads no configuration of the user or the system, no hooks and no
+ * templates. It gets contents through pipes and never sees a workspace, so
+ * nothing in a workspace can configure it.
  */
 export class ShadowGit {
   readonly #options: ShadowGitOptions;
@@ -27,9 +31,14 @@ export class ShadowGit {
   /**
    * Runs a git command and returns its output.
    *
-   * Throws `Code.Unavailable` when git is not installed, and `Code.Internal` when the command fails.
+   * Throws `Code.Unavailable` when git is not installed, and `Code.Internal`
+   * when the command fails.
    */
-  async run(args: readonly string[], input: string, signal: AbortSignal): Promise<Buffer> {
+  async run(
+    args: readonly string[],
+    input: string,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
     await using command = this.start(args, signal);
     await command.write(input);
     return await command.end();
@@ -43,7 +52,12 @@ export class ShadowGit {
     failpoint("devtool:git.spawn.before");
     const child = spawn(git, [...SETTINGS, ...args], {
       cwd: directory,
-      env: { ...ENVIRONMENT, PATH: "/usr/bin:/bin", HOME: directory, GIT_DIR: directory },
+      env: {
+        ...ENVIRONMENT,
+        PATH: "/usr/bin:/bin",
+        HOME: directory,
+        GIT_DIR: directory,
+      },
       stdio: "pipe",
       signal,
       killSignal: "SIGKILL",
@@ -82,16 +96,33 @@ export class GitCommand implements AsyncDisposable {
 
   constructor(child: ChildProcessWithoutNullStreams) {
     this.#child = child;
-    // A failed command may not read all of its input. Its exit code is the error, not the closed pipe.
+    // A failed command may not read all of its input. Its exit code is the
+    // error, not the closed pipe.
     child.stdin.on("error", () => {});
     child.stdout.on("data", (chunk: Buffer) => void this.#output.push(chunk));
-    child.stderr.on("data", (chunk: Buffer) => void (this.#errors.length < 20 && this.#errors.push(chunk)));
+    child.stderr.on(
+      "data",
+      (chunk: Buffer) =>
+        void (this.#errors.length < 20 && this.#errors.push(chunk)),
+    );
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    child.once("error", (reason) => reject("code" in reason && reason.code === "ENOENT" ? notInstalled() : reason));
+    child.once("error", (reason) =>
+      reject(
+        "code" in reason && reason.code === "ENOENT" ? notInstalled() : reason,
+      ),
+    );
     child.once("close", (code) => {
       if (code === 0) return resolve();
-      const output = Buffer.concat(this.#errors).toString("utf8").slice(0, 500).trim();
-      reject(new DevtoolError(`git failed with exit code ${code}: ${output}`, Code.Internal));
+      const output = Buffer.concat(this.#errors)
+        .toString("utf8")
+        .slice(0, 500)
+        .trim();
+      reject(
+        new DevtoolError(
+          `git failed with exit code ${code}: ${output}`,
+          Code.Internal,
+        ),
+      );
     });
     this.#ended = promise;
     promise.catch(() => {});
@@ -106,7 +137,9 @@ export class GitCommand implements AsyncDisposable {
     failpoint("devtool:git.write.after");
     if (isReady) return;
     const waited = new AbortController();
-    const events = ["drain", "close"].map((event) => once(stdin, event, waited).catch(() => {}));
+    const events = ["drain", "close"].map((event) =>
+      once(stdin, event, waited).catch(() => {}),
+    );
     try {
       await Promise.race([...events, this.#ended]);
     } finally {
@@ -114,7 +147,10 @@ export class GitCommand implements AsyncDisposable {
     }
   }
 
-  /** Ends the input, waits for the command to end and returns its output. Throws when the command fails. */
+  /**
+   * Ends the input, waits for the command to end and returns its output. Throws
+   * when the command fails.
+   */
   async end(): Promise<Buffer> {
     failpoint("devtool:git.end.before");
     this.#child.stdin.end();

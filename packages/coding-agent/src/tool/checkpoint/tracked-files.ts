@@ -8,9 +8,15 @@ export interface TrackedFile {
   /** The id of the git blob with the content. */
   readonly blob: string;
   readonly mode: FileMode;
-  /** A summary of the file status when the content was read. Undefined when the file was only read from a checkpoint. */
+  /**
+   * A summary of the file status when the content was read. Undefined when the
+   * file was only read from a checkpoint.
+   */
   readonly stamp: string | undefined;
-  /** The creation time of the file, in nanoseconds since 1970. 0 when it is unknown. */
+  /**
+   * The creation time of the file, in nanoseconds since 1970. 0 when it is
+   * unknown.
+   */
   readonly birthNs: bigint;
 }
 
@@ -37,10 +43,12 @@ const MAX_FILES = 20_000;
 const MAX_TOTAL_BYTES = 512n * 1024n * 1024n;
 
 /**
- * Returns the state of the files in a workspace, without ignored files and those of more than `MAX_FILE_BYTES`.
+ * Returns the state of the files in a workspace, without ignored files and
+ * those of more than `MAX_FILE_BYTES`.
  *
- * Reads only files whose status has changed, and waits for `onContent` with each new content. Throws `Code.ResourceExhausted`
- * for a workspace that is too large.
+ * Reads only files whose status has changed, and waits for `onContent` with
+ * each new content. Throws `Code.ResourceExhausted` for a workspace that is too
+ * large.
  */
 export async function trackFiles(
   workspace: Workspace,
@@ -49,27 +57,46 @@ export async function trackFiles(
 ): Promise<TrackedFiles> {
   const files = new Map<string, TrackedFile>();
   let bytes = 0n;
-  const walk = new IgnoreWalk({ workspace, path: "", ignored: "skip", excluded });
+  const walk = new IgnoreWalk({
+    workspace,
+    path: "",
+    ignored: "skip",
+    excluded,
+  });
   for await (const directory of walk.directories(signal)) {
     const wanted = new Set(directory.files);
-    for (const { name, stats } of wanted.size === 0 ? [] : workspace.filesIn(directory.path)) {
+    for (const { name, stats } of wanted.size === 0
+      ? []
+      : workspace.filesIn(directory.path)) {
       const path = directory.path === "" ? name : `${directory.path}/${name}`;
       if (!wanted.has(path) || stats.size > BigInt(MAX_FILE_BYTES)) continue;
       bytes += stats.size;
       if (files.size >= MAX_FILES || bytes > MAX_TOTAL_BYTES) {
         const problem = `workspace has more than ${MAX_FILES} files or ${MAX_TOTAL_BYTES} bytes`;
-        throw new DevtoolError(problem, Code.ResourceExhausted, { remedy: "name what to leave out in .devtoolignore" });
+        throw new DevtoolError(problem, Code.ResourceExhausted, {
+          remedy: "name what to leave out in .devtoolignore",
+        });
       }
       const before = known.get(path);
-      // Every change of a file changes its stamp: a replaced file has another inode, a written one another time.
-      const stamp = [stats.ino, stats.size, stats.mode, stats.mtimeNs, stats.ctimeNs].join(" ");
+      // Every change of a file changes its stamp: a replaced file has another
+      // inode, a written one another time.
+      const stamp = [
+        stats.ino,
+        stats.size,
+        stats.mode,
+        stats.mtimeNs,
+        stats.ctimeNs,
+      ].join(" ");
       if (before?.stamp === stamp) {
         files.set(path, before);
         continue;
       }
       const content = readIfPossible(workspace, path);
       if (!content) continue;
-      const blob = createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
+      const blob = createHash("sha1")
+        .update(`blob ${content.length}\0`)
+        .update(content)
+        .digest("hex");
       const mode = (stats.mode & 0o100n) === 0n ? "100644" : "100755";
       if (blob !== before?.blob) await onContent(content);
       files.set(path, { blob, mode, stamp, birthNs: stats.birthtimeNs });
@@ -78,8 +105,14 @@ export async function trackFiles(
   return files;
 }
 
-/** Reads a file. Returns undefined for a file that cannot be read, because then no tool can change it either. */
-function readIfPossible(workspace: Workspace, path: string): Buffer | undefined {
+/**
+ * Reads a file. Returns undefined for a file that cannot be read, because then
+ * no tool can change it either.
+ */
+function readIfPossible(
+  workspace: Workspace,
+  path: string,
+): Buffer | undefined {
   try {
     return workspace.readFile(path);
   } catch {

@@ -5,10 +5,17 @@ import { mapList, mapObject } from "./map-json.ts";
 /**
  * Writes a message in ProtoJSON.
  *
- * `referenceTaskIds` is omitted: the proto of A2A 0.3 has no such field, and strict readers reject unknown fields.
+ * `referenceTaskIds` is omitted: the proto of A2A 0.3 has no such field, and
+ * strict readers reject unknown fields.
  */
 export function messageToRest(json: JsonValue | undefined): JsonObject {
-  const { kind: _kind, referenceTaskIds: _tasks, role, parts, ...rest } = objectOrEmpty(json);
+  const {
+    kind: _kind,
+    referenceTaskIds: _tasks,
+    role,
+    parts,
+    ...rest
+  } = objectOrEmpty(json);
   return defined({
     ...rest,
     role: role === undefined ? undefined : (ROLES_WRITTEN.get(role) ?? role),
@@ -16,7 +23,10 @@ export function messageToRest(json: JsonValue | undefined): JsonObject {
   });
 }
 
-const ROLES_WRITTEN: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
+const ROLES_WRITTEN: ReadonlyMap<JsonValue, string> = new Map<
+  JsonValue,
+  string
+>([
   ["user", "ROLE_USER"],
   ["agent", "ROLE_AGENT"],
 ]);
@@ -39,13 +49,19 @@ const ROLES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
   [2, "agent"],
 ]);
 
-/** Writes parts in ProtoJSON, where the name of a field is the kind, and data has a message of its own. */
+/**
+ * Writes parts in ProtoJSON, where the name of a field is the kind, and data
+ * has a message of its own.
+ */
 export function partsToRest(parts: JsonValue | undefined): JsonObject[] {
   return listOrEmpty(parts).map((json) => {
     const { kind: _kind, file, data, ...part } = objectOrEmpty(json);
     if (file !== undefined) {
       const { uri, bytes, ...rest } = objectOrEmpty(file);
-      return { ...part, file: defined({ ...rest, fileWithUri: uri, fileWithBytes: bytes }) };
+      return {
+        ...part,
+        file: defined({ ...rest, fileWithUri: uri, fileWithBytes: bytes }),
+      };
     }
     return data === undefined ? part : { ...part, data: { data } };
   });
@@ -58,9 +74,26 @@ export function partsFromRest(parts: JsonValue): JsonValue {
       if ("kind" in part) return part;
       const { text, file, data, ...rest } = part;
       if (text !== undefined) return { ...rest, kind: "text", text };
-      if (file === undefined) return { ...rest, kind: "data", data: objectOrEmpty(data).data ?? data ?? null };
-      const converted = mapObject(file, ({ fileWithUri, file_with_uri, fileWithBytes, file_with_bytes, ...others }) =>
-        defined({ ...others, uri: fileWithUri ?? file_with_uri, bytes: fileWithBytes ?? file_with_bytes }),
+      if (file === undefined)
+        return {
+          ...rest,
+          kind: "data",
+          data: objectOrEmpty(data).data ?? data ?? null,
+        };
+      const converted = mapObject(
+        file,
+        ({
+          fileWithUri,
+          file_with_uri,
+          fileWithBytes,
+          file_with_bytes,
+          ...others
+        }) =>
+          defined({
+            ...others,
+            uri: fileWithUri ?? file_with_uri,
+            bytes: fileWithBytes ?? file_with_bytes,
+          }),
       );
       return { ...rest, kind: "file", file: converted };
     }),

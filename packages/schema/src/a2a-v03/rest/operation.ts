@@ -1,5 +1,12 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { defined, isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "../../json.ts";
+import {
+  defined,
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "../../json.ts";
 import { quote, WireError } from "../../wire-error.ts";
 import { answerFromRest, answerToRest } from "./answer.ts";
 import {
@@ -24,7 +31,10 @@ export interface RestContent {
 /** A request as a client sends it. */
 export interface RestCall {
   readonly httpMethod: string;
-  /** Path below the URL of the interface, starting with `/v1/`, including the query. */
+  /**
+   * Path below the URL of the interface, starting with `/v1/`, including the
+   * query.
+   */
   readonly path: string;
   /** The body as JSON. Undefined if there is none. */
   readonly body: JsonObject | undefined;
@@ -33,26 +43,41 @@ export interface RestCall {
 /**
  * A method of A2A 0.3 in its HTTP+JSON binding (section 3.5.3).
  *
- * The wire format is the ProtoJSON of the package `a2a.v1`. It differs from the JSON of the JSON-RPC binding in names
- * and in how it marks variants. An operation converts between the two: JSON-RPC's form on the inside, ProtoJSON on the
- * wire. It writes ProtoJSON, and reads both.
+ * The wire format is the ProtoJSON of the package `a2a.v1`. It differs from the
+ * JSON of the JSON-RPC binding in names and in how it marks variants. An
+ * operation converts between the two: JSON-RPC's form on the inside, ProtoJSON
+ * on the wire. It writes ProtoJSON, and reads both.
  */
 export interface RestOperation {
   /** Name of the method in JSON-RPC. */
   readonly method: string;
   /** HTTP methods of the operation. Clients use the first. */
   readonly httpMethods: readonly string[];
-  /** Path below `/v1/` with placeholders for ids, such as `tasks/{id}:cancel`. */
+  /**
+   * Path below `/v1/` with placeholders for ids, such as `tasks/{id}:cancel`.
+   */
   readonly path: string;
-  /** Returns the still encoded parameters of a path below `/v1/`. Undefined if the path is not of this operation. */
+  /**
+   * Returns the still encoded parameters of a path below `/v1/`. Undefined if
+   * the path is not of this operation.
+   */
   match(path: string): Readonly<Record<string, string>> | undefined;
-  /** Reads the parameters. Throws a `WireError` for an id that is not percent-encoded correctly. */
-  decodeParams(ids: Readonly<Record<string, string>>, content: RestContent): JsonObject;
-  /** Writes the request. Throws a `WireError` if an id of the path is missing. */
+  /**
+   * Reads the parameters. Throws a `WireError` for an id that is not
+   * percent-encoded correctly.
+   */
+  decodeParams(
+    ids: Readonly<Record<string, string>>,
+    content: RestContent,
+  ): JsonObject;
+  /**
+   * Writes the request. Throws a `WireError` if an id of the path is missing.
+   */
   encodeCall(params: JsonObject): RestCall;
   /**
-   * Writes the request in an alternative form or with another HTTP method, for servers that do not support the first.
-   * Undefined if there is no alternative.
+   * Writes the request in an alternative form or with another HTTP method, for
+   * servers that do not support the first. Undefined if there is no
+   * alternative.
    */
   readonly encodeOtherCall: ((params: JsonObject) => RestCall) | undefined;
   /** Writes the result, or a frame of the stream. */
@@ -76,21 +101,32 @@ interface ResultForm {
 }
 
 const IDS: ParamsForm = { decode: (ids) => ids };
-const SEND: ParamsForm = { decode: (_ids, { body }) => sendParamsFromRest(body), body: sendParamsToRest };
-const BODY: ParamsForm = { decode: (_ids, { body }) => body, body: (params) => params };
+const SEND: ParamsForm = {
+  decode: (_ids, { body }) => sendParamsFromRest(body),
+  body: sendParamsToRest,
+};
+const BODY: ParamsForm = {
+  decode: (_ids, { body }) => body,
+  body: (params) => params,
+};
 const HISTORY: ParamsForm = {
   decode: (ids, { query }) => {
-    const historyLength = (query.get("historyLength") ?? query.get("history_length")) || undefined;
+    const historyLength =
+      (query.get("historyLength") ?? query.get("history_length")) || undefined;
     return defined({ ...ids, historyLength });
   },
-  query: ({ historyLength }) => (historyLength === undefined ? "" : `?historyLength=${String(historyLength)}`),
+  query: ({ historyLength }) =>
+    historyLength === undefined
+      ? ""
+      : `?historyLength=${String(historyLength)}`,
 };
 /**
- * The body is the whole request, as the SDKs for 0.3 read it. The annotation in the proto asks for the config alone, as
- * the JavaScript SDK for 1.0 reads it.
+ * The body is the whole request, as the SDKs for 0.3 read it. The annotation in
+ * the proto asks for the config alone, as the JavaScript SDK for 1.0 reads it.
  */
 const PUSH_PARAMS: ParamsForm = {
-  decode: ({ taskId }, { body }) => pushParamsFromRest(stringOrEmpty(taskId), body),
+  decode: ({ taskId }, { body }) =>
+    pushParamsFromRest(stringOrEmpty(taskId), body),
   body: pushParamsToRest,
   otherBody: (params) => objectOrEmpty(pushParamsToRest(params).config),
 };
@@ -100,12 +136,17 @@ const QUERY: ParamsForm = {
   decode: (_ids, { query }) => {
     const metadata = query.get("metadata");
     // What is not JSON stays text, which whoever reads it refuses by its name.
-    const decoded = metadata === undefined ? {} : { metadata: parseJsonOrUndefined(metadata) ?? metadata };
+    const decoded =
+      metadata === undefined
+        ? {}
+        : { metadata: parseJsonOrUndefined(metadata) ?? metadata };
     return { ...Object.fromEntries(query), ...decoded };
   },
   query: (params) => {
     const words = Object.entries(params).flatMap(([name, value]) => {
-      const text = isObject(value) ? JSON.stringify(value) : String(value ?? "");
+      const text = isObject(value)
+        ? JSON.stringify(value)
+        : String(value ?? "");
       return text === "" ? [] : `${name}=${encodeURIComponent(text)}`;
     });
     return words.length === 0 ? "" : `?${words.join("&")}`;
@@ -115,21 +156,42 @@ const QUERY: ParamsForm = {
 const ANSWER: ResultForm = { encode: answerToRest, decode: answerFromRest };
 const TASK: ResultForm = { encode: taskToRest, decode: taskFromRest };
 const PUSH: ResultForm = { encode: pushToRest, decode: pushFromRest };
-const PUSH_LIST: ResultForm = { encode: pushListToRest, decode: pushListFromRest };
-const TASK_LIST: ResultForm = {
-  encode: (json) => ({ ...objectOrEmpty(json), tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskToRest) }),
-  decode: (json) => ({ ...objectOrEmpty(json), tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskFromRest) }),
+const PUSH_LIST: ResultForm = {
+  encode: pushListToRest,
+  decode: pushListFromRest,
 };
-/** The start of a command, as in the RFC; in a stream, the updates of its task follow. */
+const TASK_LIST: ResultForm = {
+  encode: (json) => ({
+    ...objectOrEmpty(json),
+    tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskToRest),
+  }),
+  decode: (json) => ({
+    ...objectOrEmpty(json),
+    tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskFromRest),
+  }),
+};
+/**
+ * The start of a command, as in the RFC; in a stream, the updates of its task
+ * follow.
+ */
 const COMMAND: ResultForm = {
   encode: (json) => ("kind" in objectOrEmpty(json) ? answerToRest(json) : json),
   // The status of a start is a string; the status of an update is an object.
-  decode: (json) => (typeof objectOrEmpty(json).status === "string" ? json : answerFromRest(json)),
+  decode: (json) =>
+    typeof objectOrEmpty(json).status === "string"
+      ? json
+      : answerFromRest(json),
 };
 const NOTHING: ResultForm = { encode: () => ({}), decode: () => null };
-const AS_IS: ResultForm = { encode: (result) => result, decode: (json) => json };
+const AS_IS: ResultForm = {
+  encode: (result) => result,
+  decode: (json) => json,
+};
 
-/** The definition of an operation: its HTTP methods, and its path with placeholders for parameters. */
+/**
+ * The definition of an operation: its HTTP methods, and its path with
+ * placeholders for parameters.
+ */
 interface Outline {
   readonly method: string;
   readonly http: readonly string[];
@@ -141,16 +203,59 @@ interface Outline {
 const VARIABLES = /\{(\w+)\}/g;
 
 const PUSH_METHOD = "tasks/pushNotificationConfig";
-const ONE_PUSH = "tasks/{id}/pushNotificationConfigs/{pushNotificationConfigId}";
+const ONE_PUSH =
+  "tasks/{id}/pushNotificationConfigs/{pushNotificationConfigId}";
 
 const OUTLINES: readonly Outline[] = [
-  { method: "message/send", http: ["POST"], path: "message:send", params: SEND, result: ANSWER },
-  { method: "message/stream", http: ["POST"], path: "message:stream", params: SEND, result: ANSWER },
-  { method: "message/withdraw", http: ["POST"], path: "message:withdraw", params: BODY, result: TASK },
-  { method: "tasks/list", http: ["GET"], path: "tasks", params: QUERY, result: TASK_LIST },
-  { method: "tasks/get", http: ["GET"], path: "tasks/{id}", params: HISTORY, result: TASK },
-  { method: "tasks/cancel", http: ["POST"], path: "tasks/{id}:cancel", params: IDS, result: TASK },
-  { method: "tasks/resubscribe", http: ["GET", "POST"], path: "tasks/{id}:subscribe", params: IDS, result: ANSWER },
+  {
+    method: "message/send",
+    http: ["POST"],
+    path: "message:send",
+    params: SEND,
+    result: ANSWER,
+  },
+  {
+    method: "message/stream",
+    http: ["POST"],
+    path: "message:stream",
+    params: SEND,
+    result: ANSWER,
+  },
+  {
+    method: "message/withdraw",
+    http: ["POST"],
+    path: "message:withdraw",
+    params: BODY,
+    result: TASK,
+  },
+  {
+    method: "tasks/list",
+    http: ["GET"],
+    path: "tasks",
+    params: QUERY,
+    result: TASK_LIST,
+  },
+  {
+    method: "tasks/get",
+    http: ["GET"],
+    path: "tasks/{id}",
+    params: HISTORY,
+    result: TASK,
+  },
+  {
+    method: "tasks/cancel",
+    http: ["POST"],
+    path: "tasks/{id}:cancel",
+    params: IDS,
+    result: TASK,
+  },
+  {
+    method: "tasks/resubscribe",
+    http: ["GET", "POST"],
+    path: "tasks/{id}:subscribe",
+    params: IDS,
+    result: ANSWER,
+  },
   {
     method: `${PUSH_METHOD}/set`,
     http: ["POST"],
@@ -165,34 +270,87 @@ const OUTLINES: readonly Outline[] = [
     params: IDS,
     result: PUSH_LIST,
   },
-  { method: `${PUSH_METHOD}/get`, http: ["GET"], path: ONE_PUSH, params: IDS, result: PUSH },
-  { method: `${PUSH_METHOD}/delete`, http: ["DELETE"], path: ONE_PUSH, params: IDS, result: NOTHING },
-  { method: "agent/getAuthenticatedExtendedCard", http: ["GET"], path: "card", params: IDS, result: AS_IS },
-  { method: "commands/get", http: ["GET"], path: "commands", params: QUERY, result: AS_IS },
-  { method: "command/execute", http: ["POST"], path: "commands:execute", params: BODY, result: COMMAND },
+  {
+    method: `${PUSH_METHOD}/get`,
+    http: ["GET"],
+    path: ONE_PUSH,
+    params: IDS,
+    result: PUSH,
+  },
+  {
+    method: `${PUSH_METHOD}/delete`,
+    http: ["DELETE"],
+    path: ONE_PUSH,
+    params: IDS,
+    result: NOTHING,
+  },
+  {
+    method: "agent/getAuthenticatedExtendedCard",
+    http: ["GET"],
+    path: "card",
+    params: IDS,
+    result: AS_IS,
+  },
+  {
+    method: "commands/get",
+    http: ["GET"],
+    path: "commands",
+    params: QUERY,
+    result: AS_IS,
+  },
+  {
+    method: "command/execute",
+    http: ["POST"],
+    path: "commands:execute",
+    params: BODY,
+    result: COMMAND,
+  },
 ];
 
-/** The operations of A2A 0.3, with the paths of section 3.5.3 and those that its SDKs add. */
-export const REST_OPERATIONS: readonly RestOperation[] = OUTLINES.map(operationFrom);
+/**
+ * The operations of A2A 0.3, with the paths of section 3.5.3 and those that its
+ * SDKs add.
+ */
+export const REST_OPERATIONS: readonly RestOperation[] =
+  OUTLINES.map(operationFrom);
 
-/** Returns the operation of a JSON-RPC method. Throws a `WireError` if the method has no path. */
+/**
+ * Returns the operation of a JSON-RPC method. Throws a `WireError` if the
+ * method has no path.
+ */
 export function restOperation(method: string): RestOperation {
   const operation = REST_OPERATIONS.find((item) => item.method === method);
-  if (!operation) throw new WireError("method", method, "has no path in the HTTP+JSON binding of A2A 0.3");
+  if (!operation)
+    throw new WireError(
+      "method",
+      method,
+      "has no path in the HTTP+JSON binding of A2A 0.3",
+    );
   return operation;
 }
 
-function operationFrom({ method, http, path, params, result }: Outline): RestOperation {
+function operationFrom({
+  method,
+  http,
+  path,
+  params,
+  result,
+}: Outline): RestOperation {
   const pattern = new RegExp(`^${path.replace(VARIABLES, "(?<$1>[^/:]+)")}$`);
   const [httpMethod = "GET", otherMethod = httpMethod] = http;
   const { query, body, otherBody } = params;
   const callWith = (given: JsonObject, write: ParamsForm["body"]): RestCall => {
     const filled = path.replace(VARIABLES, (_variable, name: string) => {
       const id = stringOrEmpty(given[name]);
-      if (id === "") throw new WireError(name, "", "is missing: the path needs it");
+      if (id === "")
+        throw new WireError(name, "", "is missing: the path needs it");
       return encodeURIComponent(id);
     });
-    return { httpMethod, path: `/v1/${filled}${query?.(given) ?? ""}`, body: write?.(given) };
+    return {
+      httpMethod,
+      path: `/v1/${filled}${query?.(given) ?? ""}`,
+      body: write?.(given),
+    };
   };
   return {
     method,
@@ -203,13 +361,19 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
       return match ? { ...match.groups } : undefined;
     },
     decodeParams: (ids, content) => {
-      const decoded = Object.entries(ids).map(([name, text]) => [name, decodeId(name, text)]);
+      const decoded = Object.entries(ids).map(([name, text]) => [
+        name,
+        decodeId(name, text),
+      ]);
       return params.decode(Object.fromEntries(decoded), content);
     },
     encodeCall: (given) => callWith(given, body),
     encodeOtherCall:
       otherBody || otherMethod !== httpMethod
-        ? (given: JsonObject) => ({ ...callWith(given, otherBody ?? body), httpMethod: otherMethod })
+        ? (given: JsonObject) => ({
+            ...callWith(given, otherBody ?? body),
+            httpMethod: otherMethod,
+          })
         : undefined,
     encodeResult: result.encode,
     decodeResult: result.decode,
@@ -220,6 +384,10 @@ function decodeId(name: string, text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new WireError(name, quote(text), "is not percent-encoded correctly: encode it as part of a URL");
+    throw new WireError(
+      name,
+      quote(text),
+      "is not percent-encoded correctly: encode it as part of a URL",
+    );
   }
 }

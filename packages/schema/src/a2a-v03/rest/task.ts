@@ -1,16 +1,38 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import {
+  defined,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "../../json.ts";
 import { mapList, mapObject } from "./map-json.ts";
-import { messageFromRest, messageToRest, partsFromRest, partsToRest } from "./message.ts";
+import {
+  messageFromRest,
+  messageToRest,
+  partsFromRest,
+  partsToRest,
+} from "./message.ts";
 
 /** Writes a task in ProtoJSON. */
 export function taskToRest(json: JsonValue): JsonObject {
-  const { kind: _kind, status, history, artifacts, ...rest } = objectOrEmpty(json);
+  const {
+    kind: _kind,
+    status,
+    history,
+    artifacts,
+    ...rest
+  } = objectOrEmpty(json);
   return defined({
     ...rest,
     status: status === undefined ? undefined : statusToRest(status),
-    history: history === undefined ? undefined : listOrEmpty(history).map(messageToRest),
-    artifacts: artifacts === undefined ? undefined : listOrEmpty(artifacts).map(artifactToRest),
+    history:
+      history === undefined
+        ? undefined
+        : listOrEmpty(history).map(messageToRest),
+    artifacts:
+      artifacts === undefined
+        ? undefined
+        : listOrEmpty(artifacts).map(artifactToRest),
   });
 }
 
@@ -21,8 +43,14 @@ export function taskFromRest(json: JsonValue): JsonValue {
       ...rest,
       kind: "task",
       status: status === undefined ? undefined : statusFromRest(status),
-      history: history === undefined ? undefined : mapList(history, agentMessageFromRest),
-      artifacts: artifacts === undefined ? undefined : mapList(artifacts, artifactFromRest),
+      history:
+        history === undefined
+          ? undefined
+          : mapList(history, agentMessageFromRest),
+      artifacts:
+        artifacts === undefined
+          ? undefined
+          : mapList(artifacts, artifactFromRest),
     }),
   );
 }
@@ -57,15 +85,24 @@ export function artifactToRest(json: JsonValue | undefined): JsonObject {
 
 /** Reads an artifact in either form. */
 export function artifactFromRest(json: JsonValue): JsonValue {
-  return mapObject(json, ({ parts = [], ...rest }) => ({ ...rest, parts: partsFromRest(parts) }));
+  return mapObject(json, ({ parts = [], ...rest }) => ({
+    ...rest,
+    parts: partsFromRest(parts),
+  }));
 }
 
 /** Reads a message of an agent, and adds its `kind`. */
 export function agentMessageFromRest(json: JsonValue): JsonValue {
-  return mapObject(messageFromRest(json), (message) => ({ ...message, kind: "message" }));
+  return mapObject(messageFromRest(json), (message) => ({
+    ...message,
+    kind: "message",
+  }));
 }
 
-/** The states, in the order of the proto of A2A 0.3, which spells one of them differently. */
+/**
+ * The states, in the order of the proto of A2A 0.3, which spells one of them
+ * differently.
+ */
 const STATES: readonly (readonly [string, string])[] = [
   ["unknown", "TASK_STATE_UNSPECIFIED"],
   ["submitted", "TASK_STATE_SUBMITTED"],

@@ -1,13 +1,21 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { extensionSignsV03, JsonRpcCode, type StreamView, showsExtension } from "@devtool/schema/a2a-v03";
+import {
+  extensionSignsV03,
+  JsonRpcCode,
+  type StreamView,
+  showsExtension,
+} from "@devtool/schema/a2a-v03";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import { contextValuesFor } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
 import type { MethodCall } from "../a2a/method.ts";
-import { extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
+import {
+  extensionNeeded,
+  meetsRequirement,
+} from "../a2a/required-extension.ts";
 import { callerOf } from "../auth/admitted.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 import { RequestContext } from "../http/request-context.ts";
@@ -30,23 +38,44 @@ export interface RequestedOperation {
   readonly signal: AbortSignal;
 }
 
-/** A call with the context in which it runs, which collects the response headers. */
+/**
+ * A call with the context in which it runs, which collects the response
+ * headers.
+ */
 export interface OpenedCall extends MethodCall {
   readonly context: RequestContext;
 }
 
-const EXTENSION_METHODS: ReadonlySet<string> = new Set(["commands/get", "command/execute"]);
-const MESSAGE_METHODS: ReadonlySet<string> = new Set(["message/send", "message/stream"]);
+const EXTENSION_METHODS: ReadonlySet<string> = new Set([
+  "commands/get",
+  "command/execute",
+]);
+const MESSAGE_METHODS: ReadonlySet<string> = new Set([
+  "message/send",
+  "message/stream",
+]);
 
-/** Opens a call: creates its context, and decides on its use of the extension (CARD-3). */
-export function openCall(request: HttpRequest, requested: RequestedOperation): OpenedCall {
+/**
+ * Opens a call: creates its context, and decides on its use of the extension
+ * (CARD-3).
+ */
+export function openCall(
+  request: HttpRequest,
+  requested: RequestedOperation,
+): OpenedCall {
   const { operation, params, agent, encodeEvent, signal } = requested;
   const { method, name } = operation;
   const values = contextValuesFor(callerOf(request)).set(agentKey, agent);
-  const context = new RequestContext(request, { method, protocolName: "a2a-v0.3", signal, values });
+  const context = new RequestContext(request, {
+    method,
+    protocolName: "a2a-v0.3",
+    signal,
+    values,
+  });
   const { view, activates, header } = activationOf({
     headerOf: (header) => request.headers[header]?.toString(),
-    knowsExtension: EXTENSION_METHODS.has(name) || showsExtension(extensionSignsV03(params)),
+    knowsExtension:
+      EXTENSION_METHODS.has(name) || showsExtension(extensionSignsV03(params)),
     startsTurn: MESSAGE_METHODS.has(name) || name === "command/execute",
     ownHeader: "x-a2a-extensions",
   });
@@ -68,20 +97,38 @@ export function openCall(request: HttpRequest, requested: RequestedOperation): O
 }
 
 /**
- * Throws for a call that does not use the extension, to an agent whose card requires it (CARD-1).
+ * Throws for a call that does not use the extension, to an agent whose card
+ * requires it (CARD-1).
  *
- * The methods of the extension show by themselves that their client knows it. The extended card is
- * for clients that do not yet.
+ * The methods of the extension show by themselves that their client knows it.
+ * The extended card is for clients that do not yet.
  */
-export async function assertExtension(handler: RequestHandler, name: string, call: MethodCall): Promise<void> {
-  if (EXTENSION_METHODS.has(name) || name === "agent/getAuthenticatedExtendedCard") return;
+export async function assertExtension(
+  handler: RequestHandler,
+  name: string,
+  call: MethodCall,
+): Promise<void> {
+  if (
+    EXTENSION_METHODS.has(name) ||
+    name === "agent/getAuthenticatedExtendedCard"
+  )
+    return;
   const { view, context } = call;
   const params = objectOrEmpty(call.params);
   const isMessage = MESSAGE_METHODS.has(name);
-  const named = isMessage ? objectOrEmpty(params.message) : { taskId: params.taskId ?? params.id, contextId: "" };
-  const place = { taskId: stringOrEmpty(named.taskId), contextId: stringOrEmpty(named.contextId), isMessage };
+  const named = isMessage
+    ? objectOrEmpty(params.message)
+    : { taskId: params.taskId ?? params.id, contextId: "" };
+  const place = {
+    taskId: stringOrEmpty(named.taskId),
+    contextId: stringOrEmpty(named.contextId),
+    isMessage,
+  };
   if (await meetsRequirement(handler, { view, place, context })) return;
-  throw new JsonRpcFailure(extensionNeeded("X-A2A-Extensions"), JsonRpcCode.INVALID_REQUEST);
+  throw new JsonRpcFailure(
+    extensionNeeded("X-A2A-Extensions"),
+    JsonRpcCode.INVALID_REQUEST,
+  );
 }
 
 /**
@@ -89,7 +136,10 @@ export async function assertExtension(handler: RequestHandler, name: string, cal
  *
  * If it is that of the extension, the response names the extension.
  */
-export function enterView(call: Pick<MethodCall, "view" | "nameExtension">, shown: Active): StreamView {
+export function enterView(
+  call: Pick<MethodCall, "view" | "nameExtension">,
+  shown: Active,
+): StreamView {
   const view = viewOf(call.view, shown);
   if (view === "extension") call.nameExtension();
   return view;

@@ -1,8 +1,16 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { type AgentCard, AgentCardSchema, type AgentSkillSchema } from "@devtool/schema/a2a-v03";
+import {
+  type AgentCard,
+  AgentCardSchema,
+  type AgentSkillSchema,
+} from "@devtool/schema/a2a-v03";
 import type { CardExtension, Skill } from "../../agent/agent.ts";
-import { type SecurityOptions, securityOf, securitySchemesOf } from "../auth/security-schemes.ts";
+import {
+  type SecurityOptions,
+  securityOf,
+  securitySchemesOf,
+} from "../auth/security-schemes.ts";
 
 /** The description of an agent, from which its card is made. */
 export interface CardOptions {
@@ -18,7 +26,9 @@ export interface CardOptions {
   /** Whether the server posts notifications. Default: false. */
   readonly pushNotifications?: boolean;
 
-  /** The ways in which clients can authenticate. Default: the operator's token. */
+  /**
+   * The ways in which clients can authenticate. Default: the operator's token.
+   */
   readonly security?: SecurityOptions;
 
   /** The media types that the agent accepts. Default: text and JSON. */
@@ -39,9 +49,22 @@ const TOKEN_ONLY: SecurityOptions = { certificates: false };
 
 /** Returns the public card of an agent in the form of A2A 0.3. */
 export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
-  const { name, description, version, extensionRequired, pushNotifications = false } = options;
-  const { security = TOKEN_ONLY, inputModes = MODES, outputModes = MODES } = options;
-  const { extensions = [], skills = [{ id: "agent", name, description, tags: ["agent"] }] } = options;
+  const {
+    name,
+    description,
+    version,
+    extensionRequired,
+    pushNotifications = false,
+  } = options;
+  const {
+    security = TOKEN_ONLY,
+    inputModes = MODES,
+    outputModes = MODES,
+  } = options;
+  const {
+    extensions = [],
+    skills = [{ id: "agent", name, description, tags: ["agent"] }],
+  } = options;
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
     name,
@@ -60,10 +83,15 @@ export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
       extensions: [
         {
           uri: EXTENSION_URI,
-          description: "Streams thoughts and tool calls, asks before a tool runs, runs slash commands.",
+          description:
+            "Streams thoughts and tool calls, asks before a tool runs, runs slash commands.",
           required: extensionRequired,
         },
-        ...extensions.map(({ uri, description }) => ({ uri, description, required: false })),
+        ...extensions.map(({ uri, description }) => ({
+          uri,
+          description,
+          required: false,
+        })),
       ],
     },
     securitySchemes: securitySchemesOf(security),
@@ -76,13 +104,24 @@ export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
 }
 
 function skillInit(skill: Skill): MessageInitShape<typeof AgentSkillSchema> {
-  const { id, name, description, tags, examples = [], inputModes = [], outputModes = [], security = [] } = skill;
+  const {
+    id,
+    name,
+    description,
+    tags,
+    examples = [],
+    inputModes = [],
+    outputModes = [],
+    security = [],
+  } = skill;
   return {
     ...{ id, name, description },
     tags: [...tags],
     examples: [...examples],
     inputModes: [...inputModes],
     outputModes: [...outputModes],
-    security: security.map((schemes) => Object.fromEntries(schemes.map((scheme) => [scheme, []]))),
+    security: security.map((schemes) =>
+      Object.fromEntries(schemes.map((scheme) => [scheme, []])),
+    ),
   };
 }

@@ -21,27 +21,56 @@ import { encoderFor, encodeTaskFor } from "./frames.ts";
 import type { Operation } from "./operation.ts";
 
 /**
- * The methods that A2A 0.3 does not have: those of the extension (CMD-1), and our own for queued
- * messages (STREAM-8).
+ * The methods that A2A 0.3 does not have: those of the extension (CMD-1), and
+ * our own for queued messages (STREAM-8).
  */
 export function ownOperations(handler: RequestHandler): readonly Operation[] {
   const { getAllSlashCommands, runSlashCommand } = SlashCommandService.method;
-  const operation = (name: string, method: DescMethod, run: Method): Operation => ({
+  const operation = (
+    name: string,
+    method: DescMethod,
+    run: Method,
+  ): Operation => ({
     ...{ name, method, run },
     isStreaming: method === runSlashCommand,
   });
   return [
-    operation("message/withdraw", TaskService.method.withdrawMessage, async (call) => {
-      const { task } = await handler.tasks.withdrawMessage(decodeWithdrawal(call.params), call.context);
-      return { case: "result", value: encodeTaskFor(call, create(TaskSchema, task)) };
-    }),
-    operation("commands/get", getAllSlashCommands, async ({ params, context }) => {
-      const request = create(getAllSlashCommands.input, decodeCommandPlace(params));
-      const commands = await handler.commands.getAllSlashCommands(request, context);
-      const listed = create(GetAllSlashCommandsResponseSchema, commands);
-      return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, listed) };
-    }),
-    operation("command/execute", runSlashCommand, (call) => executeCommand(handler, call)),
+    operation(
+      "message/withdraw",
+      TaskService.method.withdrawMessage,
+      async (call) => {
+        const { task } = await handler.tasks.withdrawMessage(
+          decodeWithdrawal(call.params),
+          call.context,
+        );
+        return {
+          case: "result",
+          value: encodeTaskFor(call, create(TaskSchema, task)),
+        };
+      },
+    ),
+    operation(
+      "commands/get",
+      getAllSlashCommands,
+      async ({ params, context }) => {
+        const request = create(
+          getAllSlashCommands.input,
+          decodeCommandPlace(params),
+        );
+        const commands = await handler.commands.getAllSlashCommands(
+          request,
+          context,
+        );
+        const listed = create(GetAllSlashCommandsResponseSchema, commands);
+        return {
+          case: "result",
+          value: encodeRfcJson(GetAllSlashCommandsResponseSchema, listed),
+        };
+      },
+    ),
+    operation("command/execute", runSlashCommand, (call) =>
+      executeCommand(handler, call),
+    ),
   ];
 }
 
@@ -50,29 +79,47 @@ export function ownOperations(handler: RequestHandler): readonly Operation[] {
  *
  * For a client that accepts a stream, the updates of its task follow.
  */
-async function executeCommand(handler: RequestHandler, call: MethodCall): Promise<Answer> {
+async function executeCommand(
+  handler: RequestHandler,
+  call: MethodCall,
+): Promise<Answer> {
   if (!call.takesStream) {
     const started = await startCommand(handler, call);
-    return { case: "result", value: encodeRfcJson(ExecuteSlashCommandResponseSchema, started) };
+    return {
+      case: "result",
+      value: encodeRfcJson(ExecuteSlashCommandResponseSchema, started),
+    };
   }
   const stream = handler.streams.enter(call.context);
   try {
     const started = await startCommand(handler, call);
-    return { case: "stream", value: commandFrames(handler, call, started, stream) };
+    return {
+      case: "stream",
+      value: commandFrames(handler, call, started, stream),
+    };
   } catch (reason) {
     stream[Symbol.dispose]();
     throw reason;
   }
 }
 
-async function startCommand(handler: RequestHandler, call: MethodCall): Promise<ExecuteSlashCommandResponse> {
+async function startCommand(
+  handler: RequestHandler,
+  call: MethodCall,
+): Promise<ExecuteSlashCommandResponse> {
   const request = create(RunSlashCommandRequestSchema, {
     command: decodeRfcJson(ExecuteSlashCommandRequestSchema, call.params ?? {}),
     ...decodeCommandPlace(call.params),
     activateExtension: call.activates,
   });
-  const response = await handler.commands.runSlashCommand(request, call.context);
-  return create(RunSlashCommandResponseSchema, response).result ?? create(ExecuteSlashCommandResponseSchema);
+  const response = await handler.commands.runSlashCommand(
+    request,
+    call.context,
+  );
+  return (
+    create(RunSlashCommandResponseSchema, response).result ??
+    create(ExecuteSlashCommandResponseSchema)
+  );
 }
 
 /**
@@ -87,8 +134,18 @@ async function* commandFrames(
   stream: Disposable,
 ): AsyncIterable<Frame> {
   using _stream = stream;
-  yield { result: JSON.stringify(encodeRfcJson(ExecuteSlashCommandResponseSchema, started)) };
+  yield {
+    result: JSON.stringify(
+      encodeRfcJson(ExecuteSlashCommandResponseSchema, started),
+    ),
+  };
   const taskId = started.executionId;
   const task = create(TaskSchema, { id: taskId });
-  if (taskId !== "") yield* subscriptionFrames(handler, call, { task, after: 0n }, encoderFor(call));
+  if (taskId !== "")
+    yield* subscriptionFrames(
+      handler,
+      call,
+      { task, after: 0n },
+      encoderFor(call),
+    );
 }

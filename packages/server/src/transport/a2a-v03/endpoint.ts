@@ -29,23 +29,41 @@ export interface NamedCall {
   readonly signal: AbortSignal;
 }
 
-/** Calls a method. Throws a `JsonRpcFailure` for a method that does not exist. */
+/**
+ * Calls a method. Throws a `JsonRpcFailure` for a method that does not exist.
+ */
 export async function callMethod(
   request: HttpRequest,
   endpoint: Endpoint,
   { method: name, params, signal }: NamedCall,
 ): Promise<Answered> {
-  const { operations, dialects = [], agent = "", encodeEvent, extensionRequired, handler } = endpoint;
+  const {
+    operations,
+    dialects = [],
+    agent = "",
+    encodeEvent,
+    extensionRequired,
+    handler,
+  } = endpoint;
   const operation = operations.get(name);
   if (!operation) {
     const message = `method ${quoted(name)} does not exist: choose ${[...operations.keys()].join(", ")}`;
     throw new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
   }
-  if (params !== undefined && !isObject(params)) throw mistyped("params", params, "an object");
-  const call = openCall(request, { operation, params, agent, encodeEvent, signal });
+  if (params !== undefined && !isObject(params))
+    throw mistyped("params", params, "an object");
+  const call = openCall(request, {
+    operation,
+    params,
+    agent,
+    encodeEvent,
+    signal,
+  });
   if (extensionRequired) await assertExtension(handler, name, call);
   if (call.view === "extension") call.nameExtension();
   const dialect = dialects.find(({ takes }) => takes(call));
-  const answer = await (dialect ? dialect.answer(name, call, operation.run) : operation.run(call));
+  const answer = await (dialect
+    ? dialect.answer(name, call, operation.run)
+    : operation.run(call));
   return { answer, headers: () => call.context.answerHeaders };
 }

@@ -9,12 +9,17 @@ import { JsonRpcFailure } from "../http/json-rpc.ts";
 
 /** Where errors that are not the client's fault are reported. */
 export interface FailureReport {
-  /** Aborts when the server stops. Errors that come from this are not reported. */
+  /**
+   * Aborts when the server stops. Errors that come from this are not reported.
+   */
   readonly shutdown: AbortSignal;
   readonly onError: (reason: unknown) => void;
 }
 
-/** The HTTP statuses of errors in HTTP+JSON other than 400, by their code in JSON-RPC. */
+/**
+ * The HTTP statuses of errors in HTTP+JSON other than 400, by their code in
+ * JSON-RPC.
+ */
 const REST_STATUSES: ReadonlyMap<number, number> = new Map([
   [JsonRpcCode.METHOD_NOT_FOUND, 404],
   [JsonRpcCode.INTERNAL_ERROR, 500],
@@ -29,10 +34,17 @@ const REST_STATUSES: ReadonlyMap<number, number> = new Map([
 
 const RENAMED = { "authentication.scheme": "authentication.schemes" };
 
-/** The names that push config fields of our own requests have in a request of A2A 0.3. */
+/**
+ * The names that push config fields of our own requests have in a request of
+ * A2A 0.3.
+ */
 const PUSH_NAMES = {
   ...pushFieldNames("config", "pushNotificationConfig", RENAMED),
-  ...pushFieldNames("push_config", "configuration.pushNotificationConfig", RENAMED),
+  ...pushFieldNames(
+    "push_config",
+    "configuration.pushNotificationConfig",
+    RENAMED,
+  ),
 };
 
 /** The path does not exist, or not for this HTTP method. */
@@ -47,34 +59,55 @@ export class NoOperation extends JsonRpcFailure {
 }
 
 /**
- * Returns the error that a client gets for anything that was thrown, and reports it to the operator
- * unless it is the client's fault.
+ * Returns the error that a client gets for anything that was thrown, and
+ * reports it to the operator unless it is the client's fault.
  *
- * The error names fields as the request does: methods on tasks call the task `id`, messages and
- * push configs `taskId`.
+ * The error names fields as the request does: methods on tasks call the task
+ * `id`, messages and push configs `taskId`.
  */
-export function reportError(reason: unknown, { onError, shutdown }: FailureReport, params?: JsonValue): JsonRpcError {
+export function reportError(
+  reason: unknown,
+  { onError, shutdown }: FailureReport,
+  params?: JsonValue,
+): JsonRpcError {
   const { id, taskId } = objectOrEmpty(params);
-  const names = id !== undefined && taskId === undefined ? { ...PUSH_NAMES, task_id: "id" } : PUSH_NAMES;
+  const names =
+    id !== undefined && taskId === undefined
+      ? { ...PUSH_NAMES, task_id: "id" }
+      : PUSH_NAMES;
   const error = jsonRpcErrorFrom(withFieldNames(reason, names));
-  if (error.code === JsonRpcCode.INTERNAL_ERROR && reason !== shutdown.reason) onError(reason);
+  if (error.code === JsonRpcCode.INTERNAL_ERROR && reason !== shutdown.reason)
+    onError(reason);
   return error;
 }
 
-/** Returns the HTTP status of an error in HTTP+JSON. `code` is the code that the error has in JSON-RPC. */
+/**
+ * Returns the HTTP status of an error in HTTP+JSON. `code` is the code that the
+ * error has in JSON-RPC.
+ */
 export function restStatusOf(reason: unknown, code: number): number {
-  if (reason instanceof NoOperation && reason.httpMethods.length > 0) return 405;
-  // With details it is a limit that the client can keep to. Without, the server is out of resources, for instance of disk space.
-  if (reason instanceof DevtoolError && reason.code === Code.ResourceExhausted && reason.details) return 429;
+  if (reason instanceof NoOperation && reason.httpMethods.length > 0)
+    return 405;
+  // With details it is a limit that the client can keep to. Without, the server
+  // is out of resources, for instance of disk space.
+  if (
+    reason instanceof DevtoolError &&
+    reason.code === Code.ResourceExhausted &&
+    reason.details
+  )
+    return 429;
   return httpStatusOf(reason) ?? REST_STATUSES.get(code) ?? 400;
 }
 
 /**
- * Returns the status of an error that HTTP itself defines: a body that cannot be read, or missing
- * credentials (A2A 0.3, section 7.10); undefined for any other error.
+ * Returns the status of an error that HTTP itself defines: a body that cannot
+ * be read, or missing credentials (A2A 0.3, section 7.10); undefined for any
+ * other error.
  */
 export function httpStatusOf(reason: unknown): number | undefined {
   if (reason instanceof UnsupportedMediaType) return 415;
   if (reason instanceof BodyTooLarge) return 413;
-  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated ? 401 : undefined;
+  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated
+    ? 401
+    : undefined;
 }

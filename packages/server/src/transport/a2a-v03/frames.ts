@@ -8,10 +8,13 @@ import type { Frame } from "../http/answer.ts";
 import { enterView } from "./call.ts";
 
 /**
- * Returns the frame of an event in the view of a call; undefined for an event that the view does
- * not show.
+ * Returns the frame of an event in the view of a call; undefined for an event
+ * that the view does not show.
  */
-export function eventFrame(event: TaskEvent, call: MethodCall): Frame | undefined {
+export function eventFrame(
+  event: TaskEvent,
+  call: MethodCall,
+): Frame | undefined {
   const result = call.encodeEvent(event, enterView(call, event));
   return result === undefined ? undefined : { result, id: event.sequence };
 }
@@ -21,11 +24,21 @@ export function eventFrame(event: TaskEvent, call: MethodCall): Frame | undefine
  *
  * `historyLength` limits its history to the newest messages. Default: all.
  */
-export function encodeTaskFor(call: MethodCall, task: Task, historyLength?: number): JsonValue {
-  return encodeTask(task, defined({ view: enterView(call, task), historyLength }));
+export function encodeTaskFor(
+  call: MethodCall,
+  task: Task,
+  historyLength?: number,
+): JsonValue {
+  return encodeTask(
+    task,
+    defined({ view: enterView(call, task), historyLength }),
+  );
 }
 
 /** Returns the encoder of a task and its events in the view of a call. */
 export function encoderFor(call: MethodCall): TaskEncoder {
-  return { task: (task) => encodeTaskFor(call, task), event: (event) => eventFrame(event, call) };
+  return {
+    task: (task) => encodeTaskFor(call, task),
+    event: (event) => eventFrame(event, call),
+  };
 }

@@ -7,7 +7,10 @@ import { send, takesStream } from "../http/route.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
 import { httpStatusOf, reportError } from "./errors.ts";
 
-/** A2A 0.3 over JSON-RPC. It takes every request, and therefore must be the last of the versions. */
+/**
+ * A2A 0.3 over JSON-RPC. It takes every request, and therefore must be the last
+ * of the versions.
+ */
 export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
   return {
     takes: () => true,
@@ -15,27 +18,44 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       const { id, params } = call;
       const operation = endpoint.operations.get(call.method);
       const error = (reason: unknown): string =>
-        errorText(id, toJson(JsonRpcErrorSchema, reportError(reason, endpoint, params)));
+        errorText(
+          id,
+          toJson(JsonRpcErrorSchema, reportError(reason, endpoint, params)),
+        );
       try {
-        // Without an operation, `callMethod` throws the error for an unknown method.
+        // Without an operation, `callMethod` throws the error for an unknown
+        // method.
         if (operation) assertHasId(call);
         const answered = await callMethod(request, endpoint, call);
-        await writeAnswer(response, answered, { endpoint, wrap: (result) => resultText(id, result), error });
+        await writeAnswer(response, answered, {
+          endpoint,
+          wrap: (result) => resultText(id, result),
+          error,
+        });
       } catch (reason) {
         if (response.destroyed || response.headersSent) return;
         const text = error(reason);
         if (operation?.isStreaming && takesStream(request)) {
-          // A client that waits for a stream reads the error from its only event.
-          const headers = { "content-type": "text/event-stream", "cache-control": "no-cache" };
+          // A client that waits for a stream reads the error from its only
+          // event.
+          const headers = {
+            "content-type": "text/event-stream",
+            "cache-control": "no-cache",
+          };
           return send(response, 200, { body: `data: ${text}\n\n`, ...headers });
         }
         // JSON-RPC sends its errors with status 200.
         const status = httpStatusOf(reason) ?? 200;
-        send(response, status, { body: text, "www-authenticate": status === 401 ? "Bearer" : undefined });
+        send(response, status, {
+          body: text,
+          "www-authenticate": status === 401 ? "Bearer" : undefined,
+        });
       }
     },
     refuseMediaType: (_request, response, message) => {
-      send(response, 415, { body: errorText("null", { code: JsonRpcCode.INVALID_REQUEST, message }) });
+      send(response, 415, {
+        body: errorText("null", { code: JsonRpcCode.INVALID_REQUEST, message }),
+      });
       return true;
     },
   };

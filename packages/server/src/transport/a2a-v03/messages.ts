@@ -1,4 +1,8 @@
-import { create, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonValue,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
 import {
   endsExchange,
   type Replay,
@@ -10,9 +14,16 @@ import {
   TaskSchema,
   type TaskService,
 } from "@devtool/schema";
-import { encodeReply, type MessageSend, withReplay } from "@devtool/schema/a2a-v03";
+import {
+  encodeReply,
+  type MessageSend,
+  withReplay,
+} from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
-import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import {
+  findTask,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
@@ -21,11 +32,13 @@ import { encoderFor, encodeTaskFor, eventFrame } from "./frames.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
 import { withFormat } from "./push-configs.ts";
 
-type StreamResponse = MessageInitShape<typeof TaskService.method.streamMessage.output>;
+type StreamResponse = MessageInitShape<
+  typeof TaskService.method.streamMessage.output
+>;
 
 /**
- * Sends a message, and returns the task at the end of the exchange, or the message that is the
- * whole answer.
+ * Sends a message, and returns the task at the end of the exchange, or the
+ * message that is the whole answer.
  */
 export async function sendMessage(
   options: A2aV03ServiceOptions,
@@ -37,13 +50,16 @@ export async function sendMessage(
   const answer = await handler.tasks.sendMessage(request, call.context);
   const task = create(TaskSchema, answer.task);
   const reply = replyOf(task);
-  // The answer holds the history of its exchange only. A client that limits the length means the whole task.
+  // The answer holds the history of its exchange only. A client that limits the
+  // length means the whole task.
   const isLimited = reply === undefined && asked.historyLength !== undefined;
   const { history } = isLimited ? await findTask(handler, call, task.id) : task;
   const json = reply
     ? encodeReply(reply, task.contextId)
     : encodeTaskFor(call, { ...task, history }, asked.historyLength);
-  return answer.replay ? markReplay(json, create(ReplaySchema, answer.replay)) : json;
+  return answer.replay
+    ? markReplay(json, create(ReplaySchema, answer.replay))
+    : json;
 }
 
 /** Sends a message, and returns the frames of its exchange. */
@@ -52,15 +68,20 @@ export async function streamMessage(
   asked: MessageSend,
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
-  const request = create(StreamMessageRequestSchema, { request: await sendRequestFor(options, asked, call) });
-  return exchangeFrames(options.handler.tasks.streamMessage(request, call.context), call);
+  const request = create(StreamMessageRequestSchema, {
+    request: await sendRequestFor(options, asked, call),
+  });
+  return exchangeFrames(
+    options.handler.tasks.streamMessage(request, call.context),
+    call,
+  );
 }
 
 /**
  * Subscribes to a task until it rests.
  *
- * With `Last-Event-ID`, the stream begins with the event after it. Without, it begins with a
- * snapshot of the task.
+ * With `Last-Event-ID`, the stream begins with the event after it. Without, it
+ * begins with a snapshot of the task.
  */
 export async function resubscribe(
   handler: RequestHandler,
@@ -68,16 +89,33 @@ export async function resubscribe(
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
   const task = await findTask(handler, call, taskId);
-  // The view of the conversation holds for all events, also for those from before the extension was activated.
+  // The view of the conversation holds for all events, also for those from
+  // before the extension was activated.
   const isExtended = call.view === "inherited" && task.extensionActive;
-  const encoder = encoderFor(isExtended ? { ...call, view: "extension" } : call);
-  return subscriptionFrames(handler, call, { task, after: call.lastEventId }, encoder);
+  const encoder = encoderFor(
+    isExtended ? { ...call, view: "extension" } : call,
+  );
+  return subscriptionFrames(
+    handler,
+    call,
+    { task, after: call.lastEventId },
+    encoder,
+  );
 }
 
-/** Marks an answer or a frame as the repetition of an earlier exchange (STREAM-7). */
+/**
+ * Marks an answer or a frame as the repetition of an earlier exchange
+ * (STREAM-7).
+ */
 function markReplay(json: JsonValue, replay: Replay): JsonValue {
   if (!isObject(json)) return json;
-  return { ...json, metadata: withReplay(isObject(json.metadata) ? json.metadata : undefined, replay) };
+  return {
+    ...json,
+    metadata: withReplay(
+      isObject(json.metadata) ? json.metadata : undefined,
+      replay,
+    ),
+  };
 }
 
 /**
@@ -91,9 +129,13 @@ async function sendRequestFor(
   call: MethodCall,
 ): Promise<SendMessageRequest> {
   assertTakesOutput(decoded.message?.acceptedOutputModes ?? [], outputModes);
-  const request: SendMessageRequest = { ...decoded, activateExtension: call.activates };
+  const request: SendMessageRequest = {
+    ...decoded,
+    activateExtension: call.activates,
+  };
   if (pushConfig) request.pushConfig = withFormat(call, pushConfig);
-  if (call.view === "extension" || request.taskId === "" || !request.message) return request;
+  if (call.view === "extension" || request.taskId === "" || !request.message)
+    return request;
   const task = await findTask(handler, call, request.taskId);
   return { ...request, message: withPlainAnswer(request.message, task) };
 }
@@ -101,9 +143,13 @@ async function sendRequestFor(
 /**
  * Yields the frames of an exchange.
  *
- * Where a message is the whole answer, its task is hidden unless it ends without one.
+ * Where a message is the whole answer, its task is hidden unless it ends
+ * without one.
  */
-async function* exchangeFrames(responses: AsyncIterable<StreamResponse>, call: MethodCall): AsyncIterable<Frame> {
+async function* exchangeFrames(
+  responses: AsyncIterable<StreamResponse>,
+  call: MethodCall,
+): AsyncIterable<Frame> {
   let isHidden = false;
   let replay: Replay | undefined;
   for await (const response of responses) {
@@ -114,9 +160,16 @@ async function* exchangeFrames(responses: AsyncIterable<StreamResponse>, call: M
     if (payload.case === "created") isHidden = payload.value.replyOnly;
     if (isHidden && !endsExchange(event)) continue;
     const isReply = isHidden && payload.case === "reply";
-    const frame = isReply ? { result: JSON.stringify(encodeReply(payload.value, contextId)) } : eventFrame(event, call);
+    const frame = isReply
+      ? { result: JSON.stringify(encodeReply(payload.value, contextId)) }
+      : eventFrame(event, call);
     if (!frame) continue;
-    yield replay ? { ...frame, result: JSON.stringify(markReplay(JSON.parse(frame.result), replay)) } : frame;
+    yield replay
+      ? {
+          ...frame,
+          result: JSON.stringify(markReplay(JSON.parse(frame.result), replay)),
+        }
+      : frame;
     replay = undefined;
   }
 }

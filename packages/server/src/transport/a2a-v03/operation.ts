@@ -1,4 +1,9 @@
-import { type DescMethod, type DescService, getOption, type JsonValue } from "@bufbuild/protobuf";
+import {
+  type DescMethod,
+  type DescService,
+  getOption,
+  type JsonValue,
+} from "@bufbuild/protobuf";
 import { json_rpc_method } from "@devtool/schema/a2a-v03";
 import type { Method, MethodCall } from "../a2a/method.ts";
 import type { Frame } from "../http/answer.ts";
@@ -17,9 +22,14 @@ export interface Operation {
 }
 
 /** The implementation of a service: a function for each of its methods. */
-export type Implementation<T extends DescService> = { readonly [K in keyof T["method"]]: Method };
+export type Implementation<T extends DescService> = {
+  readonly [K in keyof T["method"]]: Method;
+};
 
-/** Returns the operations of a service by the names that its descriptor gives them in JSON-RPC. */
+/**
+ * Returns the operations of a service by the names that its descriptor gives
+ * them in JSON-RPC.
+ */
 export function operationsOf<T extends DescService>(
   service: T,
   implementation: Implementation<T>,
@@ -28,19 +38,34 @@ export function operationsOf<T extends DescService>(
   return new Map(
     service.methods.map((method) => {
       const run = runs.get(method.localName);
-      if (!run) throw new TypeError(`${method.name} of A2A 0.3 is not implemented`);
+      if (!run)
+        throw new TypeError(`${method.name} of A2A 0.3 is not implemented`);
       const name = getOption(method, json_rpc_method);
-      return [name, { name, method, isStreaming: method.methodKind === "server_streaming", run }];
+      return [
+        name,
+        {
+          name,
+          method,
+          isStreaming: method.methodKind === "server_streaming",
+          run,
+        },
+      ];
     }),
   );
 }
 
-/** Makes a method that answers with a single result. `decode` reads its parameters. */
+/**
+ * Makes a method that answers with a single result. `decode` reads its
+ * parameters.
+ */
 export function unary<T>(
   decode: (params: JsonValue | undefined) => T,
   run: (request: T, call: MethodCall) => Promise<JsonValue>,
 ): Method {
-  return async (call) => ({ case: "result", value: await run(decode(call.params), call) });
+  return async (call) => ({
+    case: "result",
+    value: await run(decode(call.params), call),
+  });
 }
 
 /**
@@ -52,5 +77,8 @@ export function streaming<T>(
   decode: (params: JsonValue | undefined) => T,
   run: (request: T, call: MethodCall) => Promise<AsyncIterable<Frame>>,
 ): Method {
-  return async (call) => ({ case: "stream", value: await run(decode(call.params), call) });
+  return async (call) => ({
+    case: "stream",
+    value: await run(decode(call.params), call),
+  });
 }

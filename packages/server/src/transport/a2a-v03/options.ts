@@ -23,7 +23,10 @@ export interface A2aV03RoutesOptions extends A2aV03ServiceOptions {
   /** Sends the keep-alive comments of all streams. */
   readonly heartbeats: Heartbeats;
 
-  /** Aborts when the server stops, and ends the streams that have no end of their own. */
+  /**
+   * Aborts when the server stops, and ends the streams that have no end of
+   * their own.
+   */
   readonly shutdown: AbortSignal;
 
   /** Called with each error that is not the client's fault. */
@@ -36,6 +39,9 @@ export interface A2aV03RoutesOptions extends A2aV03ServiceOptions {
    */
   readonly otherVersions?: readonly JsonRpcDialect[];
 
-  /** The dialects of A2A 0.3. Each answers the calls that it takes. Default: none. */
+  /**
+   * The dialects of A2A 0.3. Each answers the calls that it takes. Default:
+   * none.
+   */
   readonly dialects?: readonly MethodDialect[];
 }

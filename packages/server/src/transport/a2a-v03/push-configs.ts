@@ -9,7 +9,12 @@ import {
   SetPushConfigRequestSchema,
   WireError,
 } from "@devtool/schema";
-import { type decodePushConfigParams, encodePushConfig, encodeStreamFrame, JsonRpcCode } from "@devtool/schema/a2a-v03";
+import {
+  type decodePushConfigParams,
+  encodePushConfig,
+  encodeStreamFrame,
+  JsonRpcCode,
+} from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { PushEncoding } from "../../push/push-format.ts";
@@ -25,10 +30,13 @@ const FORMATS: Readonly<Record<AskedView, PushFormat>> = {
 };
 
 /**
- * The encodings of notifications for configs set over A2A 0.3: the `result` that the frame of a
- * stream would have.
+ * The encodings of notifications for configs set over A2A 0.3: the `result`
+ * that the frame of a stream would have.
  */
-export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
+export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [
+  PushFormat,
+  PushEncoding,
+])[] = [
   [FORMATS.extension, encodingFor("extension")],
   [FORMATS.plain, encodingFor("plain")],
   [FORMATS.inherited, encodingFor("inherited")],
@@ -42,7 +50,10 @@ function encodingFor(view: AskedView): PushEncoding {
 }
 
 /** Returns a config that posts what the caller of a call would be streamed. */
-export function withFormat({ view }: Pick<MethodCall, "view">, config: PushConfig): PushConfig {
+export function withFormat(
+  { view }: Pick<MethodCall, "view">,
+  config: PushConfig,
+): PushConfig {
   return { ...config, format: FORMATS[view] };
 }
 
@@ -50,16 +61,29 @@ export function withFormat({ view }: Pick<MethodCall, "view">, config: PushConfi
 type ConfigPlace = ReturnType<typeof decodePushConfigParams>;
 
 /** Sets a webhook for the updates of a task (section 7.5). */
-export async function setConfig({ push }: RequestHandler, asked: PushConfig, call: MethodCall): Promise<JsonObject> {
-  if (asked.taskId === "") throw new WireError("taskId", "", "is missing: name the task");
-  const request = create(SetPushConfigRequestSchema, { config: withFormat(call, asked) });
+export async function setConfig(
+  { push }: RequestHandler,
+  asked: PushConfig,
+  call: MethodCall,
+): Promise<JsonObject> {
+  if (asked.taskId === "")
+    throw new WireError("taskId", "", "is missing: name the task");
+  const request = create(SetPushConfigRequestSchema, {
+    config: withFormat(call, asked),
+  });
   const { config } = await awaitPush(push.setPushConfig(request, call.context));
   return encodePushConfig(create(PushConfigSchema, config));
 }
 
 /** Returns one config of a task (section 7.6). */
-export async function getConfig({ push }: RequestHandler, place: ConfigPlace, call: MethodCall): Promise<JsonObject> {
-  const { config } = await awaitPush(push.getPushConfig(create(GetPushConfigRequestSchema, place), call.context));
+export async function getConfig(
+  { push }: RequestHandler,
+  place: ConfigPlace,
+  call: MethodCall,
+): Promise<JsonObject> {
+  const { config } = await awaitPush(
+    push.getPushConfig(create(GetPushConfigRequestSchema, place), call.context),
+  );
   return encodePushConfig(create(PushConfigSchema, config));
 }
 
@@ -70,13 +94,26 @@ export async function listConfigs(
   call: MethodCall,
 ): Promise<JsonObject[]> {
   const request = create(ListPushConfigsRequestSchema, { taskId });
-  const { configs = [] } = await awaitPush(push.listPushConfigs(request, call.context));
-  return configs.map((config) => encodePushConfig(create(PushConfigSchema, config)));
+  const { configs = [] } = await awaitPush(
+    push.listPushConfigs(request, call.context),
+  );
+  return configs.map((config) =>
+    encodePushConfig(create(PushConfigSchema, config)),
+  );
 }
 
 /** Deletes one config of a task (section 7.8). */
-export async function deleteConfig({ push }: RequestHandler, place: ConfigPlace, call: MethodCall): Promise<null> {
-  await awaitPush(push.deletePushConfig(create(DeletePushConfigRequestSchema, place), call.context));
+export async function deleteConfig(
+  { push }: RequestHandler,
+  place: ConfigPlace,
+  call: MethodCall,
+): Promise<null> {
+  await awaitPush(
+    push.deletePushConfig(
+      create(DeletePushConfigRequestSchema, place),
+      call.context,
+    ),
+  );
   return null;
 }
 
@@ -89,7 +126,11 @@ async function awaitPush<T>(answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (reason) {
-    if (!(reason instanceof DevtoolError) || reason.code !== Code.Unimplemented) throw reason;
-    throw new JsonRpcFailure(reason.message, JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED);
+    if (!(reason instanceof DevtoolError) || reason.code !== Code.Unimplemented)
+      throw reason;
+    throw new JsonRpcFailure(
+      reason.message,
+      JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED,
+    );
   }
 }

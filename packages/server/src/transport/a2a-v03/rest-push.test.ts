@@ -1,7 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { type PushConfig, PushConfigSchema } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ServedRoutes, serveRoutes, silentHandler } from "../../../test/serve-routes.ts";
+import {
+  type ServedRoutes,
+  serveRoutes,
+  silentHandler,
+} from "../../../test/serve-routes.ts";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { Heartbeats } from "../http/heartbeats.ts";
@@ -19,36 +23,58 @@ describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
 
   it.each([
     { form: "bare", body: HOOK },
-    { form: "with the name of the task", body: { name: "tasks/t/x", pushNotificationConfig: HOOK } },
+    {
+      form: "with the name of the task",
+      body: { name: "tasks/t/x", pushNotificationConfig: HOOK },
+    },
     {
       form: "in a request of the proto",
-      body: { parent: "tasks/t", configId: "h1", config: nested({ ...HOOK, id: "" }) },
+      body: {
+        parent: "tasks/t",
+        configId: "h1",
+        config: nested({ ...HOOK, id: "" }),
+      },
     },
-    { form: "in snake_case", body: { config_id: "h1", config: { push_notification_config: HOOK } } },
-  ])("can be set $form, and then read, listed and deleted", async ({ body }) => {
-    const set = await ask("POST", "", body);
-    expect(set).toMatchObject({ status: 200, json: { name: "tasks/t/pushNotificationConfigs/h1" } });
-    expect(set.json.pushNotificationConfig).toMatchObject(HOOK);
-    expect((await ask("GET", "/h1")).json).toEqual(set.json);
-    expect((await ask("GET", "")).json).toEqual({ configs: [set.json] });
-    expect(await ask("DELETE", "/h1")).toEqual({ status: 200, json: {} });
-    expect((await ask("GET", "")).json).toEqual({ configs: [] });
-    expect((await ask("GET", "/h1")).status).toBe(404);
-  });
+    {
+      form: "in snake_case",
+      body: { config_id: "h1", config: { push_notification_config: HOOK } },
+    },
+  ])(
+    "can be set $form, and then read, listed and deleted",
+    async ({ body }) => {
+      const set = await ask("POST", "", body);
+      expect(set).toMatchObject({
+        status: 200,
+        json: { name: "tasks/t/pushNotificationConfigs/h1" },
+      });
+      expect(set.json.pushNotificationConfig).toMatchObject(HOOK);
+      expect((await ask("GET", "/h1")).json).toEqual(set.json);
+      expect((await ask("GET", "")).json).toEqual({ configs: [set.json] });
+      expect(await ask("DELETE", "/h1")).toEqual({ status: 200, json: {} });
+      expect((await ask("GET", "")).json).toEqual({ configs: [] });
+      expect((await ask("GET", "/h1")).status).toBe(404);
+    },
+  );
 
   it("cannot be set by a body with a byte order mark, which JSON does not permit", async () => {
     const body = `\uFEFF${JSON.stringify(HOOK)}`;
     const headers = { "content-type": "application/json" };
-    const response = await fetch(`${agent.url}v1/tasks/t/pushNotificationConfigs`, { method: "POST", headers, body });
+    const response = await fetch(
+      `${agent.url}v1/tasks/t/pushNotificationConfigs`,
+      { method: "POST", headers, body },
+    );
     expect(response.status).toBe(400);
   });
 
   async function ask(method: string, path: string, body?: object) {
-    const response = await fetch(`${agent.url}v1/tasks/t/pushNotificationConfigs${path}`, {
-      method,
-      headers: { "content-type": "application/json" },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+    const response = await fetch(
+      `${agent.url}v1/tasks/t/pushNotificationConfigs${path}`,
+      {
+        method,
+        headers: { "content-type": "application/json" },
+        ...(body && { body: JSON.stringify(body) }),
+      },
+    );
     return { status: response.status, json: JSON.parse(await response.text()) };
   }
 });
@@ -67,7 +93,10 @@ const OPTIONS = {
 };
 
 function nested(config: object) {
-  return { name: "tasks/t/pushNotificationConfigs/h1", pushNotificationConfig: config };
+  return {
+    name: "tasks/t/pushNotificationConfigs/h1",
+    pushNotificationConfig: config,
+  };
 }
 
 function memoryPush(): RequestHandler["push"] {
@@ -79,7 +108,11 @@ function memoryPush(): RequestHandler["push"] {
     },
     getPushConfig({ configId }) {
       const config = configs.get(configId);
-      if (!config) throw new DevtoolError(`push config "${configId}" does not exist: list them`, Code.NotFound);
+      if (!config)
+        throw new DevtoolError(
+          `push config "${configId}" does not exist: list them`,
+          Code.NotFound,
+        );
       return { config };
     },
     listPushConfigs: () => ({ configs: [...configs.values()] }),

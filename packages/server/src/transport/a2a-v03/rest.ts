@@ -1,19 +1,32 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { errorToRest, JsonRpcCode, REST_OPERATIONS } from "@devtool/schema/a2a-v03";
+import {
+  errorToRest,
+  JsonRpcCode,
+  REST_OPERATIONS,
+} from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
 import { quoted } from "../../errors.ts";
 import { writeAnswer } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";
 import { JsonRpcFailure, parseBody } from "../http/json-rpc.ts";
-import { type HttpRequest, pathOf, type Route, send, valuesInQuery } from "../http/route.ts";
+import {
+  type HttpRequest,
+  pathOf,
+  type Route,
+  send,
+  valuesInQuery,
+} from "../http/route.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
 import { NoOperation, reportError, restStatusOf } from "./errors.ts";
 
 /** The prefix of all paths of the binding. */
 const PREFIX = "/v1/";
 
-/** The HTTP+JSON binding of A2A 0.3: all paths below `/v1/`. The methods of JSON-RPC answer it. */
+/**
+ * The HTTP+JSON binding of A2A 0.3: all paths below `/v1/`. The methods of
+ * JSON-RPC answer it.
+ */
 export function restRoute(endpoint: Endpoint): Route {
   return {
     name: `* ${PREFIX}`,
@@ -22,15 +35,20 @@ export function restRoute(endpoint: Endpoint): Route {
     async handle(request, response) {
       using gone = new ClientGone(response, endpoint.shutdown);
       let params: JsonObject | undefined;
-      const error = (reason: unknown) => errorToRest(reportError(reason, endpoint, params));
+      const error = (reason: unknown) =>
+        errorToRest(reportError(reason, endpoint, params));
       try {
         const call = await readCall(request, endpoint.maxRequestBytes);
         params = call.params;
-        const answered = await callMethod(request, endpoint, { ...call, signal: gone.signal });
+        const answered = await callMethod(request, endpoint, {
+          ...call,
+          signal: gone.signal,
+        });
         await writeAnswer(response, answered, {
           endpoint,
           body: (value) => JSON.stringify(call.encodeResult(value)),
-          wrap: (result) => JSON.stringify(call.encodeResult(JSON.parse(result))),
+          wrap: (result) =>
+            JSON.stringify(call.encodeResult(JSON.parse(result))),
           error: (reason) => JSON.stringify(error(reason)),
           errorEvent: "error",
         });
@@ -40,7 +58,10 @@ export function restRoute(endpoint: Endpoint): Route {
         const status = restStatusOf(reason, body.code);
         send(response, status, {
           body: JSON.stringify(body),
-          allow: reason instanceof NoOperation ? reason.httpMethods.join(", ") : undefined,
+          allow:
+            reason instanceof NoOperation
+              ? reason.httpMethods.join(", ")
+              : undefined,
           "www-authenticate": status === 401 ? "Bearer" : undefined,
         });
       }
@@ -59,26 +80,40 @@ interface RequestedMethod {
 /**
  * Reads a request.
  *
- * Throws a `NoOperation` for a path, or an HTTP method of a path, that A2A 0.3 does not have.
+ * Throws a `NoOperation` for a path, or an HTTP method of a path, that A2A 0.3
+ * does not have.
  */
-async function readCall(request: HttpRequest, maxRequestBytes: number): Promise<RequestedMethod> {
+async function readCall(
+  request: HttpRequest,
+  maxRequestBytes: number,
+): Promise<RequestedMethod> {
   const text = await readBody(request, maxRequestBytes);
-  // The type of an empty body does not matter: some clients name one, others do not.
+  // The type of an empty body does not matter: some clients name one, others do
+  // not.
   const isEmpty = text.trim() === "";
   if (!isEmpty) assertJson(request);
-  // Not trimmed for the parser: `trim` removes what JSON does not permit, such as a byte order mark.
+  // Not trimmed for the parser: `trim` removes what JSON does not permit, such
+  // as a byte order mark.
   const body = isEmpty ? {} : parseBody(text);
-  if (!isObject(body)) throw new JsonRpcFailure("the body is not a JSON object: send one", JsonRpcCode.INVALID_REQUEST);
+  if (!isObject(body))
+    throw new JsonRpcFailure(
+      "the body is not a JSON object: send one",
+      JsonRpcCode.INVALID_REQUEST,
+    );
   const path = pathOf(request).slice(PREFIX.length);
   const matches = REST_OPERATIONS.flatMap((operation) => {
     const ids = operation.match(path);
     return ids ? [{ operation, ids }] : [];
   });
   const httpMethod = request.method ?? "";
-  const match = matches.find(({ operation }) => operation.httpMethods.includes(httpMethod));
+  const match = matches.find(({ operation }) =>
+    operation.httpMethods.includes(httpMethod),
+  );
   if (!match) {
     const where = quoted(`${PREFIX}${path}`);
-    const httpMethods = matches.flatMap(({ operation }) => operation.httpMethods);
+    const httpMethods = matches.flatMap(
+      ({ operation }) => operation.httpMethods,
+    );
     const message =
       httpMethods.length === 0
         ? `path ${where} does not exist in A2A 0.3: see its section 3.5.3`
@@ -86,6 +121,13 @@ async function readCall(request: HttpRequest, maxRequestBytes: number): Promise<
     throw new NoOperation(message, httpMethods);
   }
   const { operation, ids } = match;
-  const params = operation.decodeParams(ids, { query: valuesInQuery(request), body });
-  return { method: operation.method, params, encodeResult: operation.encodeResult };
+  const params = operation.decodeParams(ids, {
+    query: valuesInQuery(request),
+    body,
+  });
+  return {
+    method: operation.method,
+    params,
+    encodeResult: operation.encodeResult,
+  };
 }

@@ -1,6 +1,15 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { encodeRfcJson, ListTasksRequestSchema, ListTasksResponseSchema, SlashCommandService } from "@devtool/schema";
-import { agentCardFromV03, AgentCardSchema as CardV1Schema, encodeA2aJson } from "@devtool/schema/a2a-v1";
+import {
+  encodeRfcJson,
+  ListTasksRequestSchema,
+  ListTasksResponseSchema,
+  SlashCommandService,
+} from "@devtool/schema";
+import {
+  agentCardFromV03,
+  AgentCardSchema as CardV1Schema,
+  encodeA2aJson,
+} from "@devtool/schema/a2a-v1";
 import {
   AgentCardSchema,
   AgentService,
@@ -14,7 +23,10 @@ import {
   type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
 import { assertKnown } from "../../handler/caller.ts";
-import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import {
+  findTask,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import { commandSkills, hybridSecuritySchemes } from "../a2a/card.ts";
 import { listedTask, summaryTask } from "../a2a/listed-task.ts";
 import { cancelTask, type MethodCall } from "../a2a/method.ts";
@@ -25,68 +37,109 @@ import { encodeTaskFor } from "./frames.ts";
 import { resubscribe, sendMessage, streamMessage } from "./messages.ts";
 import { type Operation, operationsOf, streaming, unary } from "./operation.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
-import { deleteConfig, getConfig, listConfigs, setConfig } from "./push-configs.ts";
+import {
+  deleteConfig,
+  getConfig,
+  listConfigs,
+  setConfig,
+} from "./push-configs.ts";
 
 /**
  * Implements A2A 0.3, and the methods beside it, in terms of our own services.
  *
- * Returns the operations by the names of their methods in JSON-RPC. Both bindings call these.
+ * Returns the operations by the names of their methods in JSON-RPC. Both
+ * bindings call these.
  */
-export function createA2aV03Service(options: A2aV03ServiceOptions): ReadonlyMap<string, Operation> {
+export function createA2aV03Service(
+  options: A2aV03ServiceOptions,
+): ReadonlyMap<string, Operation> {
   const { handler } = options;
   const operations = operationsOf(AgentService, {
-    sendMessage: unary(decodeMessageSend, (request, call) => sendMessage(options, request, call)),
-    streamMessage: streaming(decodeMessageSend, (request, call) => streamMessage(options, request, call)),
+    sendMessage: unary(decodeMessageSend, (request, call) =>
+      sendMessage(options, request, call),
+    ),
+    streamMessage: streaming(decodeMessageSend, (request, call) =>
+      streamMessage(options, request, call),
+    ),
     getTask: unary(decodeTaskQuery, async ({ taskId, historyLength }, call) =>
       encodeTaskFor(call, await findTask(handler, call, taskId), historyLength),
     ),
-    listTasks: unary(decodeTaskList, (query, call) => listTasks(handler, query, call)),
+    listTasks: unary(decodeTaskList, (query, call) =>
+      listTasks(handler, query, call),
+    ),
     cancelTask: unary(decodeTaskId, async (taskId, call) =>
       encodeTaskFor(call, await cancelTask(handler, call, taskId)),
     ),
-    resubscribeTask: streaming(decodeTaskId, (taskId, call) => resubscribe(handler, taskId, call)),
-    setPushConfig: unary(decodePushConfig, (config, call) => setConfig(handler, config, call)),
-    getPushConfig: unary(decodePushConfigParams, (place, call) => getConfig(handler, place, call)),
-    listPushConfigs: unary(decodePushConfigParams, (place, call) => listConfigs(handler, place, call)),
-    deletePushConfig: unary(decodePushConfigParams, (place, call) => deleteConfig(handler, place, call)),
+    resubscribeTask: streaming(decodeTaskId, (taskId, call) =>
+      resubscribe(handler, taskId, call),
+    ),
+    setPushConfig: unary(decodePushConfig, (config, call) =>
+      setConfig(handler, config, call),
+    ),
+    getPushConfig: unary(decodePushConfigParams, (place, call) =>
+      getConfig(handler, place, call),
+    ),
+    listPushConfigs: unary(decodePushConfigParams, (place, call) =>
+      listConfigs(handler, place, call),
+    ),
+    deletePushConfig: unary(decodePushConfigParams, (place, call) =>
+      deleteConfig(handler, place, call),
+    ),
     getAuthenticatedExtendedCard: unary(
       () => undefined,
       (_nothing, call) => extendedCard(options, call),
     ),
   });
-  return new Map([...operations, ...ownOperations(handler).map((own) => [own.name, own] as const)]);
+  return new Map([
+    ...operations,
+    ...ownOperations(handler).map((own) => [own.name, own] as const),
+  ]);
 }
 
 /**
- * Lists the caller's tasks, those changed last first, without history and artifacts unless the
- * query asks for them.
+ * Lists the caller's tasks, those changed last first, without history and
+ * artifacts unless the query asks for them.
  *
- * A2A 0.3 names `GET /v1/tasks` and says no more about it (section 3.5.6). Parameters and pages are
- * those of A2A 1.0.
+ * A2A 0.3 names `GET /v1/tasks` and says no more about it (section 3.5.6).
+ * Parameters and pages are those of A2A 1.0.
  */
-async function listTasks(handler: RequestHandler, query: TaskListQuery, call: MethodCall): Promise<JsonObject> {
+async function listTasks(
+  handler: RequestHandler,
+  query: TaskListQuery,
+  call: MethodCall,
+): Promise<JsonObject> {
   const { historyLength, includeArtifacts } = query;
-  const listed = await handler.tasks.listTasks(create(ListTasksRequestSchema, query), call.context);
+  const listed = await handler.tasks.listTasks(
+    create(ListTasksRequestSchema, query),
+    call.context,
+  );
   const page = create(ListTasksResponseSchema, listed);
   const tasks: JsonValue[] = [];
   for (const summary of page.tasks) {
     if (historyLength === 0 && !includeArtifacts) {
-      tasks.push(encodeTask(summaryTask(summary), { view: "plain", historyLength: 0 }));
+      tasks.push(
+        encodeTask(summaryTask(summary), { view: "plain", historyLength: 0 }),
+      );
     } else {
       const task = await listedTask(handler, call, summary);
       const view = enterView(call, task);
-      tasks.push(encodeTask(includeArtifacts ? task : { ...task, artifacts: [] }, { view, historyLength }));
+      tasks.push(
+        encodeTask(includeArtifacts ? task : { ...task, artifacts: [] }, {
+          view,
+          historyLength,
+        }),
+      );
     }
   }
   return { tasks, nextPageToken: page.nextPageToken };
 }
 
 /**
- * Returns the card for authenticated callers: the public one with a skill for each slash command of
- * the default workspace.
+ * Returns the card for authenticated callers: the public one with a skill for
+ * each slash command of the default workspace.
  *
- * Its security schemes have the fields of both forms in A2A 0.3, since clients of HTTP+JSON read
- * either.
+ * Its security schemes have the fields of both forms in A2A 0.3, since clients
+ * of HTTP+JSON read either.
  */
 async function extendedCard(
   { handler, baseUrl, ...options }: A2aV03ServiceOptions,
@@ -94,10 +147,22 @@ async function extendedCard(
 ): Promise<JsonObject> {
   assertKnown(context);
   const request = create(SlashCommandService.method.getAllSlashCommands.input);
-  const { commands = [] } = await handler.commands.getAllSlashCommands(request, context);
+  const { commands = [] } = await handler.commands.getAllSlashCommands(
+    request,
+    context,
+  );
   const card = agentCard(baseUrl, options);
-  const skills = [...card.skills, ...commands.flatMap((command) => commandSkills(command, []))];
+  const skills = [
+    ...card.skills,
+    ...commands.flatMap((command) => commandSkills(command, [])),
+  ];
   const v03 = encodeRfcJson(AgentCardSchema, { ...card, skills });
   const v1 = encodeA2aJson(CardV1Schema, agentCardFromV03(card));
-  return { ...v03, securitySchemes: hybridSecuritySchemes(v03.securitySchemes, v1.securitySchemes) };
+  return {
+    ...v03,
+    securitySchemes: hybridSecuritySchemes(
+      v03.securitySchemes,
+      v1.securitySchemes,
+    ),
+  };
 }

@@ -12,8 +12,16 @@ import { invalid } from "../../errors.ts";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import { tenantKey } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { type Active, type AskedView, activationOf, viewOf } from "../a2a/activation.ts";
-import { extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
+import {
+  type Active,
+  type AskedView,
+  activationOf,
+  viewOf,
+} from "../a2a/activation.ts";
+import {
+  extensionNeeded,
+  meetsRequirement,
+} from "../a2a/required-extension.ts";
 import { parseLastEventId } from "../http/sse.ts";
 import { A2aFailure, InvalidRequest } from "./errors.ts";
 import { type ResponseFor, streamResponseFor } from "./frames.ts";
@@ -36,12 +44,14 @@ export interface Call {
    */
   readonly nameExtension: () => void;
 
-  /** Returns an event as an element of a stream, made once for all its readers. */
+  /**
+   * Returns an event as an element of a stream, made once for all its readers.
+   */
   readonly responseFor: ResponseFor;
 
   /**
-   * The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it
-   * sent none.
+   * The sequence of the last event that the client has, from `Last-Event-ID`;
+   * undefined when it sent none.
    */
   readonly lastEventId: bigint | undefined;
 }
@@ -63,7 +73,10 @@ interface ExtensionUse {
 interface OpenCallOptions {
   readonly context: HandlerContext;
 
-  /** The agents that a tenant can name. Default: none, so that a tenant is any text. */
+  /**
+   * The agents that a tenant can name. Default: none, so that a tenant is any
+   * text.
+   */
   readonly agents?: ReadonlyMap<string, unknown> | undefined;
 
   /** Default: as the request shows. */
@@ -76,11 +89,19 @@ interface OpenCallOptions {
 const MAX_TENANT_LENGTH = 200;
 
 /**
- * Opens a call: checks its version and required fields, then decides on its tenant, agent and use
- * of the extension.
+ * Opens a call: checks its version and required fields, then decides on its
+ * tenant, agent and use of the extension.
  */
-export function openCall(schema: DescMessage, request: Request, options: OpenCallOptions): Call {
-  const { context, agents = new Map(), responseFor = streamResponseFor } = options;
+export function openCall(
+  schema: DescMessage,
+  request: Request,
+  options: OpenCallOptions,
+): Call {
+  const {
+    context,
+    agents = new Map(),
+    responseFor = streamResponseFor,
+  } = options;
   const { requestHeader, responseHeader } = context;
   assertVersion(requestHeader.get("a2a-version") ?? "");
   const missing = missingFields(schema, request);
@@ -101,26 +122,41 @@ export function openCall(schema: DescMessage, request: Request, options: OpenCal
     isNamed = true;
   };
   if (view === "extension") nameExtension();
-  const lastEventId = parseLastEventId(requestHeader.get("last-event-id") ?? "");
+  const lastEventId = parseLastEventId(
+    requestHeader.get("last-event-id") ?? "",
+  );
   return { context, view, activates, nameExtension, responseFor, lastEventId };
 }
 
 /**
  * Records the tenant of a call, and the agent that it names.
  *
- * Each tenant of a caller has its own tasks. Where there are several agents, a tenant is `<agent>`
- * or `<agent>/<tenant>`.
+ * Each tenant of a caller has its own tasks. Where there are several agents, a
+ * tenant is `<agent>` or `<agent>/<tenant>`.
  */
-function enterTenant(tenant: string, { values }: HandlerContext, agents: ReadonlyMap<string, unknown>): void {
+function enterTenant(
+  tenant: string,
+  { values }: HandlerContext,
+  agents: ReadonlyMap<string, unknown>,
+): void {
   if (tenant === "") return;
   if (tenant.length > MAX_TENANT_LENGTH) {
-    throw invalid("tenant", `${tenant.slice(0, 40)}…`, `is too long: limit is ${MAX_TENANT_LENGTH} characters`);
+    throw invalid(
+      "tenant",
+      `${tenant.slice(0, 40)}…`,
+      `is too long: limit is ${MAX_TENANT_LENGTH} characters`,
+    );
   }
   if (agents.size === 0) return void values.set(tenantKey, tenant);
   const [agent = "", ...rest] = tenant.split("/");
   if (!agents.has(agent)) {
     const remedy = `choose ${[...agents.keys()].join(", ")}`;
-    throw invalid("tenant", tenant, "does not begin with an agent that is served here", remedy);
+    throw invalid(
+      "tenant",
+      tenant,
+      "does not begin with an agent that is served here",
+      remedy,
+    );
   }
   values.set(agentKey, agent);
   values.set(tenantKey, rest.join("/"));
@@ -131,23 +167,38 @@ function enterTenant(tenant: string, { values }: HandlerContext, agents: Readonl
  *
  * If it is that of the extension, the response names the extension.
  */
-export function enterView(call: Pick<Call, "view" | "nameExtension">, shown: Active): StreamView {
+export function enterView(
+  call: Pick<Call, "view" | "nameExtension">,
+  shown: Active,
+): StreamView {
   const view = viewOf(call.view, shown);
   if (view === "extension") call.nameExtension();
   return view;
 }
 
-/** Throws for a call that does not use the extension, to an agent whose card requires it (CARD-1). */
+/**
+ * Throws for a call that does not use the extension, to an agent whose card
+ * requires it (CARD-1).
+ */
 export async function assertExtension(
   handler: RequestHandler,
   request: Message & { readonly id?: string; readonly taskId?: string },
   { view, context }: Call,
 ): Promise<void> {
   const isSend = isMessage(request, A2aSendMessageRequestSchema);
-  const { taskId = "", contextId = "" } = (isSend ? request.message : undefined) ?? {};
+  const { taskId = "", contextId = "" } =
+    (isSend ? request.message : undefined) ?? {};
   const place = isSend
     ? { taskId, contextId, isMessage: true }
-    : { taskId: request.taskId ?? request.id ?? "", contextId: "", isMessage: false };
+    : {
+        taskId: request.taskId ?? request.id ?? "",
+        contextId: "",
+        isMessage: false,
+      };
   if (await meetsRequirement(handler, { view, place, context })) return;
-  throw new A2aFailure(extensionNeeded("A2A-Extensions"), "EXTENSION_SUPPORT_REQUIRED", { extension: EXTENSION_URI });
+  throw new A2aFailure(
+    extensionNeeded("A2A-Extensions"),
+    "EXTENSION_SUPPORT_REQUIRED",
+    { extension: EXTENSION_URI },
+  );
 }

@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { encodeRfcJson } from "@devtool/schema";
 import { AgentCardSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
-import { type AgentCard as CardV03, AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
+import {
+  type AgentCard as CardV03,
+  AgentCardSchema as CardV03Schema,
+} from "@devtool/schema/a2a-v03";
 import { hybridCard } from "../a2a/card.ts";
 import type { CardKey } from "../auth/card-signature.ts";
 import { isKnownTag } from "../http/etag.ts";
@@ -22,8 +25,8 @@ export interface CardRoutesOptions {
   readonly tenant?: string;
 
   /**
-   * Resolves to the current signing key. Only the form of 1.0 is signed: 0.3 defines no signatures.
-   * Default: the card is not signed.
+   * Resolves to the current signing key. Only the form of 1.0 is signed: 0.3
+   * defines no signatures. Default: the card is not signed.
    */
   readonly key?: () => Promise<CardKey>;
 
@@ -31,8 +34,8 @@ export interface CardRoutesOptions {
   readonly modified: Date;
 
   /**
-   * The form for requests that name no version: both forms in one, or that of 1.0 for strict
-   * readers.
+   * The form for requests that name no version: both forms in one, or that of
+   * 1.0 for strict readers.
    *
    * Default: hybrid.
    */
@@ -46,23 +49,27 @@ interface Variant {
 }
 
 /**
- * The routes of the card, at its well-known path and at its older one, in the form of the version
- * that a request names (CARD-1).
+ * The routes of the card, at its well-known path and at its older one, in the
+ * form of the version that a request names (CARD-1).
  */
-export function cardRoutes({ modified, ...options }: CardRoutesOptions): Route[] {
+export function cardRoutes({
+  modified,
+  ...options
+}: CardRoutesOptions): Route[] {
   const variants = new CardVariants(options);
-  return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map((path) =>
-    publicRoute(path, async (request, response) => {
-      const { body, etag } = await variants.get(versionOf(request));
-      const isKnown = isKnownTag(request, etag);
-      send(response, isKnown ? 304 : 200, {
-        body: isKnown ? "" : body,
-        etag,
-        "last-modified": modified.toUTCString(),
-        "cache-control": "public, max-age=60",
-        vary: "A2A-Version",
-      });
-    }),
+  return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map(
+    (path) =>
+      publicRoute(path, async (request, response) => {
+        const { body, etag } = await variants.get(versionOf(request));
+        const isKnown = isKnownTag(request, etag);
+        send(response, isKnown ? 304 : 200, {
+          body: isKnown ? "" : body,
+          etag,
+          "last-modified": modified.toUTCString(),
+          "cache-control": "public, max-age=60",
+          vary: "A2A-Version",
+        });
+      }),
   );
 }
 
@@ -71,19 +78,29 @@ class CardVariants {
   readonly #options: Omit<CardRoutesOptions, "modified">;
   readonly #v1: JsonObject;
   #hybrid: Variant | undefined;
-  #signed: { readonly keyId: string; readonly variant: Promise<Variant> } | undefined;
+  #signed:
+    | { readonly keyId: string; readonly variant: Promise<Variant> }
+    | undefined;
 
   constructor(options: Omit<CardRoutesOptions, "modified">) {
     this.#options = options;
-    this.#v1 = encodeA2aJson(AgentCardSchema, agentCardV1(options.card, options.baseUrl, options.tenant));
+    this.#v1 = encodeA2aJson(
+      AgentCardSchema,
+      agentCardV1(options.card, options.baseUrl, options.tenant),
+    );
   }
 
-  /** Returns the form for a version; an empty one stands for a request that names none. That of 1.0 is signed once per key. */
+  /**
+   * Returns the form for a version; an empty one stands for a request that
+   * names none. That of 1.0 is signed once per key.
+   */
   async get(version: string): Promise<Variant> {
     const { card, key, unversioned = "hybrid" } = this.#options;
     const isV1 = version === "" ? unversioned === "v1" : isVersion1(version);
     if (!isV1) {
-      this.#hybrid ??= variantOf(hybridCard(encodeRfcJson(CardV03Schema, card), this.#v1));
+      this.#hybrid ??= variantOf(
+        hybridCard(encodeRfcJson(CardV03Schema, card), this.#v1),
+      );
       return this.#hybrid;
     }
     if (!key) return variantOf(this.#v1);
@@ -97,8 +114,9 @@ class CardVariants {
   /**
    * Returns the form of 1.0 with the signature of a key.
    *
-   * Its entity tag is that of the card and the key, which servers behind one address share, and not of the signature, in which
-   * each of them has other random bytes.
+   * Its entity tag is that of the card and the key, which servers behind one
+   * address share, and not of the signature, in which each of them has other
+   * random bytes.
    */
   async #sign(key: CardKey): Promise<Variant> {
     const { signCard } = await import("../auth/card-signature.ts");
@@ -109,5 +127,8 @@ class CardVariants {
 
 function variantOf(card: JsonObject): Variant {
   const body = JSON.stringify(card);
-  return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
+  return {
+    body,
+    etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`,
+  };
 }

@@ -21,8 +21,13 @@ import { type Call, enterView, openCall } from "./call.ts";
 import { frameFrom, streamResponseFor } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 
-/** The methods of the extension by name, which no proto of A2A declares (CMD-1). */
-export const COMMANDS: ReadonlyMap<string, DescMethod> = new Map<string, DescMethod>([
+/**
+ * The methods of the extension by name, which no proto of A2A declares (CMD-1).
+ */
+export const COMMANDS: ReadonlyMap<string, DescMethod> = new Map<
+  string,
+  DescMethod
+>([
   ["commands/get", SlashCommandService.method.getAllSlashCommands],
   ["command/execute", SlashCommandService.method.runSlashCommand],
 ]);
@@ -36,23 +41,46 @@ export interface CommandCall {
 
   readonly context: HandlerContext;
 
-  /** Whether the client accepts a stream: then the updates of a command's task follow its start. */
+  /**
+   * Whether the client accepts a stream: then the updates of a command's task
+   * follow its start.
+   */
   readonly takesStream: boolean;
 }
 
 /** Runs a method of the extension, for any binding. */
-export async function runCommand(options: A2aServiceOptions, command: CommandCall): Promise<Answer> {
+export async function runCommand(
+  options: A2aServiceOptions,
+  command: CommandCall,
+): Promise<Answer> {
   const { method, params, context, takesStream } = command;
   if (method === "commands/get") {
     openCommandCall(context, "reads");
-    const request = create(SlashCommandService.method.getAllSlashCommands.input, decodeCommandPlace(params));
-    const listed = await options.handler.commands.getAllSlashCommands(request, context);
+    const request = create(
+      SlashCommandService.method.getAllSlashCommands.input,
+      decodeCommandPlace(params),
+    );
+    const listed = await options.handler.commands.getAllSlashCommands(
+      request,
+      context,
+    );
     const response = create(GetAllSlashCommandsResponseSchema, listed);
-    return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, response) };
+    return {
+      case: "result",
+      value: encodeRfcJson(GetAllSlashCommandsResponseSchema, response),
+    };
   }
-  if (takesStream) return { case: "stream", value: streamCommand(options, params, context) };
-  const started = await startCommand(options, params, openCommandCall(context, "starts a turn"));
-  return { case: "result", value: encodeRfcJson(ExecuteSlashCommandResponseSchema, started) };
+  if (takesStream)
+    return { case: "stream", value: streamCommand(options, params, context) };
+  const started = await startCommand(
+    options,
+    params,
+    openCommandCall(context, "starts a turn"),
+  );
+  return {
+    case: "result",
+    value: encodeRfcJson(ExecuteSlashCommandResponseSchema, started),
+  };
 }
 
 /** Yields how a slash command started, then the updates of its task (CMD-1). */
@@ -65,9 +93,15 @@ async function* streamCommand(
   const { streams, tasks } = options.handler;
   using _stream = streams.enter(context);
   const started = await startCommand(options, params, call);
-  yield { result: JSON.stringify(encodeRfcJson(ExecuteSlashCommandResponseSchema, started)) };
+  yield {
+    result: JSON.stringify(
+      encodeRfcJson(ExecuteSlashCommandResponseSchema, started),
+    ),
+  };
   if (started.executionId === "") return;
-  const from = create(SubscribeTaskRequestSchema, { taskId: started.executionId });
+  const from = create(SubscribeTaskRequestSchema, {
+    taskId: started.executionId,
+  });
   for await (const { event } of tasks.subscribeTask(from, context)) {
     const next = create(TaskEventSchema, event);
     const response = streamResponseFor(next, enterView(call, next));
@@ -87,7 +121,10 @@ async function startCommand(
     activateExtension: activates,
   });
   const response = await handler.commands.runSlashCommand(request, context);
-  return create(RunSlashCommandResponseSchema, response).result ?? create(ExecuteSlashCommandResponseSchema);
+  return (
+    create(RunSlashCommandResponseSchema, response).result ??
+    create(ExecuteSlashCommandResponseSchema)
+  );
 }
 
 /**
@@ -95,7 +132,10 @@ async function startCommand(
  *
  * Its client knows the extension, since it knows the method.
  */
-function openCommandCall(context: HandlerContext, kind: "reads" | "starts a turn"): Call {
+function openCommandCall(
+  context: HandlerContext,
+  kind: "reads" | "starts a turn",
+): Call {
   const schema = A2AService.method.getExtendedAgentCard.input;
   const use = { knowsExtension: true, startsTurn: kind === "starts a turn" };
   return openCall(schema, create(schema), { context, use });

@@ -14,11 +14,15 @@ export interface Endpoint extends A2aV1Options {
 }
 
 /**
- * Returns the error that a client gets for anything that was thrown, and reports it to the operator
- * unless it is the client's fault.
+ * Returns the error that a client gets for anything that was thrown, and
+ * reports it to the operator unless it is the client's fault.
  */
-export function reportError(reason: unknown, { errorTable, onError }: Endpoint): ConnectError {
+export function reportError(
+  reason: unknown,
+  { errorTable, onError }: Endpoint,
+): ConnectError {
   const error = connectErrorFrom(reason, errorTable);
-  if (error.code === Code.Internal || error.code === Code.Unknown) onError(error.cause ?? error);
+  if (error.code === Code.Internal || error.code === Code.Unknown)
+    onError(error.cause ?? error);
   return error;
 }

@@ -1,7 +1,10 @@
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { Code } from "../../errors.ts";
 
-/** The codes of one kind of failure in each binding: JSON-RPC, HTTP+JSON and gRPC. */
+/**
+ * The codes of one kind of failure in each binding: JSON-RPC, HTTP+JSON and
+ * gRPC.
+ */
 export interface FailureCodes {
   readonly rpcCode: number;
   readonly status: number;
@@ -33,31 +36,90 @@ export type ErrorTable = Readonly<Record<Reason, FailureCodes>>;
 /** The codes of A2A 1.0.1 (section 5.4). */
 export const ERROR_TABLE: ErrorTable = {
   TASK_NOT_FOUND: { rpcCode: -32001, status: 404, code: Code.NotFound },
-  TASK_NOT_CANCELABLE: { rpcCode: -32002, status: 400, code: Code.FailedPrecondition },
-  PUSH_NOTIFICATION_NOT_SUPPORTED: { rpcCode: -32003, status: 400, code: Code.FailedPrecondition },
-  UNSUPPORTED_OPERATION: { rpcCode: -32004, status: 400, code: Code.FailedPrecondition },
-  CONTENT_TYPE_NOT_SUPPORTED: { rpcCode: -32005, status: 400, code: Code.InvalidArgument },
+  TASK_NOT_CANCELABLE: {
+    rpcCode: -32002,
+    status: 400,
+    code: Code.FailedPrecondition,
+  },
+  PUSH_NOTIFICATION_NOT_SUPPORTED: {
+    rpcCode: -32003,
+    status: 400,
+    code: Code.FailedPrecondition,
+  },
+  UNSUPPORTED_OPERATION: {
+    rpcCode: -32004,
+    status: 400,
+    code: Code.FailedPrecondition,
+  },
+  CONTENT_TYPE_NOT_SUPPORTED: {
+    rpcCode: -32005,
+    status: 400,
+    code: Code.InvalidArgument,
+  },
   INVALID_AGENT_RESPONSE: { rpcCode: -32006, status: 500, code: Code.Internal },
-  EXTENDED_AGENT_CARD_NOT_CONFIGURED: { rpcCode: -32007, status: 400, code: Code.FailedPrecondition },
-  EXTENSION_SUPPORT_REQUIRED: { rpcCode: -32008, status: 400, code: Code.FailedPrecondition },
-  VERSION_NOT_SUPPORTED: { rpcCode: -32009, status: 400, code: Code.FailedPrecondition },
-  RESOURCE_EXHAUSTED: { rpcCode: JsonRpcCode.RESOURCE_EXHAUSTED, status: 507, code: Code.ResourceExhausted },
-  ALREADY_EXISTS: { rpcCode: JsonRpcCode.ALREADY_EXISTS, status: 409, code: Code.AlreadyExists },
+  EXTENDED_AGENT_CARD_NOT_CONFIGURED: {
+    rpcCode: -32007,
+    status: 400,
+    code: Code.FailedPrecondition,
+  },
+  EXTENSION_SUPPORT_REQUIRED: {
+    rpcCode: -32008,
+    status: 400,
+    code: Code.FailedPrecondition,
+  },
+  VERSION_NOT_SUPPORTED: {
+    rpcCode: -32009,
+    status: 400,
+    code: Code.FailedPrecondition,
+  },
+  RESOURCE_EXHAUSTED: {
+    rpcCode: JsonRpcCode.RESOURCE_EXHAUSTED,
+    status: 507,
+    code: Code.ResourceExhausted,
+  },
+  ALREADY_EXISTS: {
+    rpcCode: JsonRpcCode.ALREADY_EXISTS,
+    status: 409,
+    code: Code.AlreadyExists,
+  },
 };
 
 /** The codes of A2A 1.0.0, for clients that still expect them. */
 export const ERROR_TABLE_1_0_0: ErrorTable = {
   ...ERROR_TABLE,
-  TASK_NOT_CANCELABLE: { rpcCode: -32002, status: 409, code: Code.FailedPrecondition },
-  PUSH_NOTIFICATION_NOT_SUPPORTED: { rpcCode: -32003, status: 400, code: Code.Unimplemented },
-  UNSUPPORTED_OPERATION: { rpcCode: -32004, status: 400, code: Code.Unimplemented },
-  CONTENT_TYPE_NOT_SUPPORTED: { rpcCode: -32005, status: 415, code: Code.InvalidArgument },
+  TASK_NOT_CANCELABLE: {
+    rpcCode: -32002,
+    status: 409,
+    code: Code.FailedPrecondition,
+  },
+  PUSH_NOTIFICATION_NOT_SUPPORTED: {
+    rpcCode: -32003,
+    status: 400,
+    code: Code.Unimplemented,
+  },
+  UNSUPPORTED_OPERATION: {
+    rpcCode: -32004,
+    status: 400,
+    code: Code.Unimplemented,
+  },
+  CONTENT_TYPE_NOT_SUPPORTED: {
+    rpcCode: -32005,
+    status: 415,
+    code: Code.InvalidArgument,
+  },
   INVALID_AGENT_RESPONSE: { rpcCode: -32006, status: 502, code: Code.Internal },
-  VERSION_NOT_SUPPORTED: { rpcCode: -32009, status: 400, code: Code.Unimplemented },
+  VERSION_NOT_SUPPORTED: {
+    rpcCode: -32009,
+    status: 400,
+    code: Code.Unimplemented,
+  },
 };
 
 /** The failures that are ours and not the standard's. */
-export const OWN_REASONS: ReadonlySet<Reason> = new Set<OwnReason>(["RESOURCE_EXHAUSTED", "ALREADY_EXISTS"]);
+export const OWN_REASONS: ReadonlySet<Reason> = new Set<OwnReason>([
+  "RESOURCE_EXHAUSTED",
+  "ALREADY_EXISTS",
+]);
 
 /**
  * The codes in JSON-RPC of errors that are not one of the named failures.

@@ -8,8 +8,16 @@ import {
 } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { WireError } from "@devtool/schema";
-import { BadRequestSchema, ErrorInfoSchema, type FieldViolation } from "@devtool/schema/a2a-v1";
-import { a2aErrorText, a2aFieldName, JsonRpcCode } from "@devtool/schema/a2a-v03";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  type FieldViolation,
+} from "@devtool/schema/a2a-v1";
+import {
+  a2aErrorText,
+  a2aFieldName,
+  JsonRpcCode,
+} from "@devtool/schema/a2a-v03";
 import { objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, type ErrorDetails } from "../../errors.ts";
 import {
@@ -47,51 +55,77 @@ export class InvalidRequest extends Error {
   override readonly name = "InvalidRequest";
 
   constructor(readonly violations: readonly FieldViolation[]) {
-    super(violations.map(({ field, description }) => `${field} ${description}`.trim()).join("; "));
+    super(
+      violations
+        .map(({ field, description }) => `${field} ${description}`.trim())
+        .join("; "),
+    );
   }
 }
 
 /**
  * Returns the error that gRPC sends for anything that a method throws.
  *
- * The other bindings show the same details from `google.rpc`: `ErrorInfo` and `BadRequest`.
+ * The other bindings show the same details from `google.rpc`: `ErrorInfo` and
+ * `BadRequest`.
  */
-export function connectErrorFrom(reason: unknown, table: ErrorTable): ConnectError {
+export function connectErrorFrom(
+  reason: unknown,
+  table: ErrorTable,
+): ConnectError {
   if (reason instanceof ConnectError) return reason;
   if (reason instanceof A2aFailure) return namedError(reason, table);
-  if (reason instanceof InvalidRequest) return badRequest(reason.message, reason.violations);
+  if (reason instanceof InvalidRequest)
+    return badRequest(reason.message, reason.violations);
   if (reason instanceof WireError) {
-    return badRequest(reason.message, [{ field: reason.field, description: reason.message }]);
+    return badRequest(reason.message, [
+      { field: reason.field, description: reason.message },
+    ]);
   }
   const error = DevtoolError.from(reason);
   const { code, details } = error;
   const field = details?.field ?? "";
   const message = a2aErrorText(error.message, field);
-  const violations = details ? [{ field: a2aFieldName(field), description: message }] : [];
-  if (code === Code.InvalidArgument || code === Code.OutOfRange) return badRequest(message, violations);
+  const violations = details
+    ? [{ field: a2aFieldName(field), description: message }]
+    : [];
+  if (code === Code.InvalidArgument || code === Code.OutOfRange)
+    return badRequest(message, violations);
   const failure = failureReason(code, details);
   if (failure) {
-    const namesSubject = failure === "TASK_NOT_FOUND" || failure === "ALREADY_EXISTS";
-    const metadata = details && namesSubject ? { [a2aFieldName(field)]: details.value } : {};
+    const namesSubject =
+      failure === "TASK_NOT_FOUND" || failure === "ALREADY_EXISTS";
+    const metadata =
+      details && namesSubject ? { [a2aFieldName(field)]: details.value } : {};
     return namedError(new A2aFailure(message, failure, metadata), table);
   }
   // A limit that the client can keep to names the field that it is about.
   const isLimit = code === Code.ResourceExhausted && details !== undefined;
-  return new ConnectError(message, code, undefined, isLimit ? [violationsDetail(violations)] : [], error.cause);
+  return new ConnectError(
+    message,
+    code,
+    undefined,
+    isLimit ? [violationsDetail(violations)] : [],
+    error.cause,
+  );
 }
 
 /**
- * Returns the name that A2A has for an error of our own services; undefined for one that it does
- * not name.
+ * Returns the name that A2A has for an error of our own services; undefined for
+ * one that it does not name.
  */
-function failureReason(code: Code, details: ErrorDetails | undefined): Reason | undefined {
+function failureReason(
+  code: Code,
+  details: ErrorDetails | undefined,
+): Reason | undefined {
   switch (code) {
     case Code.NotFound:
       return "TASK_NOT_FOUND";
     case Code.AlreadyExists:
       return "ALREADY_EXISTS";
     case Code.ResourceExhausted:
-      // With details it is a limit that the client can keep to. Without, the server is out of resources.
+      // With details it is a limit that the client can keep to. Without, the
+      // server is out of resources.
       return details ? undefined : "RESOURCE_EXHAUSTED";
     case Code.Unimplemented:
       // Notifications are the only service that a server may lack.
@@ -105,34 +139,59 @@ function failureReason(code: Code, details: ErrorDetails | undefined): Reason | 
   }
 }
 
-function namedError({ message, reason, metadata }: A2aFailure, table: ErrorTable): ConnectError {
+function namedError(
+  { message, reason, metadata }: A2aFailure,
+  table: ErrorTable,
+): ConnectError {
   const domain = OWN_REASONS.has(reason) ? OWN_DOMAIN : DOMAIN;
-  const info = { desc: ErrorInfoSchema, value: { reason, domain, metadata: { ...metadata } } };
+  const info = {
+    desc: ErrorInfoSchema,
+    value: { reason, domain, metadata: { ...metadata } },
+  };
   return new ConnectError(message, table[reason].code, undefined, [info]);
 }
 
-function badRequest(message: string, violations: readonly Violation[]): ConnectError {
+function badRequest(
+  message: string,
+  violations: readonly Violation[],
+): ConnectError {
   return new ConnectError(message, Code.InvalidArgument, undefined, [
-    // The standard has no reason for it, but its SDKs tell this error from others by this one.
-    { desc: ErrorInfoSchema, value: { reason: "INVALID_PARAMS", domain: DOMAIN } },
+    // The standard has no reason for it, but its SDKs tell this error from
+    // others by this one.
+    {
+      desc: ErrorInfoSchema,
+      value: { reason: "INVALID_PARAMS", domain: DOMAIN },
+    },
     violationsDetail(violations),
   ]);
 }
 
 function violationsDetail(violations: readonly Violation[]) {
-  const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+  const fieldViolations = violations.map(({ field, description }) => ({
+    field,
+    description,
+  }));
   return { desc: BadRequestSchema, value: { fieldViolations } };
 }
 
 /** Returns an error as JSON-RPC sends it. */
-export function rpcErrorFrom(error: ConnectError, table: ErrorTable): JsonObject {
+export function rpcErrorFrom(
+  error: ConnectError,
+  table: ErrorTable,
+): JsonObject {
   const data = encodeDetails(error);
-  const code = codesOf(error, table)?.rpcCode ?? RPC_CODES.get(error.code) ?? JsonRpcCode.INTERNAL_ERROR;
+  const code =
+    codesOf(error, table)?.rpcCode ??
+    RPC_CODES.get(error.code) ??
+    JsonRpcCode.INTERNAL_ERROR;
   const message = error.rawMessage;
   return data.length > 0 ? { code, message, data } : { code, message };
 }
 
-/** Returns an error as HTTP+JSON sends it: its status, and its body in the form of AIP-193. */
+/**
+ * Returns an error as HTTP+JSON sends it: its status, and its body in the form
+ * of AIP-193.
+ */
 export function httpErrorFrom(
   error: ConnectError,
   table: ErrorTable,
@@ -141,26 +200,48 @@ export function httpErrorFrom(
   const details = encodeDetails(error);
   return {
     status: code,
-    body: { error: { code, status: STATUS_NAMES[error.code], message: error.rawMessage, details } },
+    body: {
+      error: {
+        code,
+        status: STATUS_NAMES[error.code],
+        message: error.rawMessage,
+        details,
+      },
+    },
   };
 }
 
 /** Returns the codes of a named failure; undefined for any other error. */
-function codesOf(error: ConnectError, table: ErrorTable): FailureCodes | undefined {
+function codesOf(
+  error: ConnectError,
+  table: ErrorTable,
+): FailureCodes | undefined {
   const [info] = error.findDetails(ErrorInfoSchema);
   const codes: Readonly<Record<string, FailureCodes>> = table;
-  return info && Object.hasOwn(codes, info.reason) ? codes[info.reason] : undefined;
+  return info && Object.hasOwn(codes, info.reason)
+    ? codes[info.reason]
+    : undefined;
 }
 
 function encodeDetails(error: ConnectError): JsonValue[] {
   return [
-    ...error.findDetails(ErrorInfoSchema).map((detail) => encodeDetail(ErrorInfoSchema, detail)),
-    ...error.findDetails(BadRequestSchema).map((detail) => encodeDetail(BadRequestSchema, detail)),
+    ...error
+      .findDetails(ErrorInfoSchema)
+      .map((detail) => encodeDetail(ErrorInfoSchema, detail)),
+    ...error
+      .findDetails(BadRequestSchema)
+      .map((detail) => encodeDetail(BadRequestSchema, detail)),
   ];
 }
 
 /** Encodes a detail as `google.protobuf.Any`, which needs no registry here. */
-function encodeDetail<Desc extends DescMessage>(schema: Desc, detail: MessageInitShape<Desc>): JsonObject {
+function encodeDetail<Desc extends DescMessage>(
+  schema: Desc,
+  detail: MessageInitShape<Desc>,
+): JsonObject {
   const json: JsonValue = toJson(schema, create(schema, detail));
-  return { "@type": `type.googleapis.com/${schema.typeName}`, ...objectOrEmpty(json) };
+  return {
+    "@type": `type.googleapis.com/${schema.typeName}`,
+    ...objectOrEmpty(json),
+  };
 }

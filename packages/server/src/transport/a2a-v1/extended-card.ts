@@ -9,8 +9,8 @@ import { commandSkills } from "../a2a/card.ts";
 import { agentCardV1 } from "./card.ts";
 
 /**
- * The callers that get the extended card: authenticated ones, as the standard says (section 13.3),
- * or all that are admitted.
+ * The callers that get the extended card: authenticated ones, as the standard
+ * says (section 13.3), or all that are admitted.
  */
 type CardReaders = "known" | "everybody";
 
@@ -26,8 +26,8 @@ interface ExtendedCardOptions {
 }
 
 /**
- * Returns a function that makes the extended card: the public one with a skill for each slash
- * command of the default workspace.
+ * Returns a function that makes the extended card: the public one with a skill
+ * for each slash command of the default workspace.
  */
 export function extendedCardOf(
   { commands }: RequestHandler,
@@ -36,9 +36,17 @@ export function extendedCardOf(
 ): (context: HandlerContext) => Promise<AgentCard> {
   return async (context) => {
     if (readers === "known") assertKnown(context);
-    const request = create(SlashCommandService.method.getAllSlashCommands.input);
-    const { commands: listed = [] } = await commands.getAllSlashCommands(request, context);
-    const skills = [...card.skills, ...listed.flatMap((command) => commandSkills(command, []))];
+    const request = create(
+      SlashCommandService.method.getAllSlashCommands.input,
+    );
+    const { commands: listed = [] } = await commands.getAllSlashCommands(
+      request,
+      context,
+    );
+    const skills = [
+      ...card.skills,
+      ...listed.flatMap((command) => commandSkills(command, [])),
+    ];
     return agentCardV1({ ...card, skills }, baseUrl, tenant);
   };
 }

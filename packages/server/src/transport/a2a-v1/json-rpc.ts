@@ -1,7 +1,12 @@
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { quoted } from "../../errors.ts";
 import { type Answered, writeAnswer } from "../http/answer.ts";
-import { assertHasId, errorText, JsonRpcFailure, resultText } from "../http/json-rpc.ts";
+import {
+  assertHasId,
+  errorText,
+  JsonRpcFailure,
+  resultText,
+} from "../http/json-rpc.ts";
 import type { DialectCall, JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
 import { type HttpRequest, send, takesStream } from "../http/route.ts";
 import { COMMANDS, runCommand } from "./commands.ts";
@@ -13,14 +18,16 @@ import { assertVersion, isVersion1, versionOf } from "./version.ts";
 /**
  * A2A 1.0 over JSON-RPC, which shares its endpoint with 0.3.
  *
- * The version that a request names decides. A request that names none belongs to the version whose
- * method it calls.
+ * The version that a request names decides. A request that names none belongs
+ * to the version whose method it calls.
  */
 export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
   return {
     takes: (request, method) => {
       const version = versionOf(request);
-      return version === "" ? endpoint.operations.has(method) : !/^0\.3(\.\d+)?$/.test(version);
+      return version === ""
+        ? endpoint.operations.has(method)
+        : !/^0\.3(\.\d+)?$/.test(version);
     },
     async answer(request, response, call) {
       const { id } = call;
@@ -50,7 +57,11 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
  *
  * Throws for an unknown method, but first for an unknown version.
  */
-async function runMethod(request: HttpRequest, endpoint: Endpoint, call: DialectCall): Promise<Answered> {
+async function runMethod(
+  request: HttpRequest,
+  endpoint: Endpoint,
+  call: DialectCall,
+): Promise<Answered> {
   const { method: name, params, signal } = call;
   const { operations } = endpoint;
   const operation = operations.get(name);
@@ -59,7 +70,8 @@ async function runMethod(request: HttpRequest, endpoint: Endpoint, call: Dialect
     const version = versionOf(request);
     assertVersion(version);
     const known = [...operations.keys(), ...COMMANDS.keys()].join(", ");
-    const older = isVersion1(version) && name.includes("/") ? ` of A2A ${version}` : "";
+    const older =
+      isVersion1(version) && name.includes("/") ? ` of A2A ${version}` : "";
     const message = `method ${quoted(name)}${older} does not exist: choose ${known}`;
     throw new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
   }
@@ -68,11 +80,20 @@ async function runMethod(request: HttpRequest, endpoint: Endpoint, call: Dialect
   if (!operation) assertVersion(versionOf(request));
   const answer = operation
     ? await operation.run(params ?? {}, context)
-    : await runCommand(endpoint, { method: name, params, context, takesStream: takesStream(request) });
+    : await runCommand(endpoint, {
+        method: name,
+        params,
+        context,
+        takesStream: takesStream(request),
+      });
   return { answer, headers: () => context.answerHeaders };
 }
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {
-  if (reason instanceof JsonRpcFailure) return errorText(id, { code: reason.code, message: reason.message });
-  return errorText(id, rpcErrorFrom(reportError(reason, endpoint), endpoint.errorTable));
+  if (reason instanceof JsonRpcFailure)
+    return errorText(id, { code: reason.code, message: reason.message });
+  return errorText(
+    id,
+    rpcErrorFrom(reportError(reason, endpoint), endpoint.errorTable),
+  );
 }

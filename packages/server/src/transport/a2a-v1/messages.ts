@@ -27,15 +27,18 @@ import {
 } from "@devtool/schema/a2a-v1";
 import { withReplay } from "@devtool/schema/a2a-v03";
 import { defined } from "@devtool/schema/json";
-import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import {
+  findTask,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import { type Call, enterView } from "./call.ts";
 import type { SequencedResponse } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { endedError, readSending, type Sending } from "./sending.ts";
 
 /**
- * Sends a message, and returns the task at the end of the exchange, or the message that is the
- * whole answer.
+ * Sends a message, and returns the task at the end of the exchange, or the
+ * message that is the whole answer.
  */
 export async function sendMessage(
   options: A2aServiceOptions,
@@ -49,17 +52,28 @@ export async function sendMessage(
   const reply = replyOf(task);
   if (reply) {
     const value = markReplay(replyToA2a(reply, task.contextId), replay);
-    return create(SendMessageResponseSchema, { payload: { case: "message", value } });
+    return create(SendMessageResponseSchema, {
+      payload: { case: "message", value },
+    });
   }
-  // The answer holds the history of its exchange only. A client that limits the length means the whole task.
-  const history = historyLength === undefined ? task.history : (await findTask(options.handler, call, task.id)).history;
-  const value = markReplay(taskFor(call, { ...task, history }, historyLength), replay);
-  return create(SendMessageResponseSchema, { payload: { case: "task", value } });
+  // The answer holds the history of its exchange only. A client that limits the
+  // length means the whole task.
+  const history =
+    historyLength === undefined
+      ? task.history
+      : (await findTask(options.handler, call, task.id)).history;
+  const value = markReplay(
+    taskFor(call, { ...task, history }, historyLength),
+    replay,
+  );
+  return create(SendMessageResponseSchema, {
+    payload: { case: "task", value },
+  });
 }
 
 /**
- * Sends a message, and yields its exchange: the task and its updates, or only the message that is
- * the whole answer.
+ * Sends a message, and yields its exchange: the task and its updates, or only
+ * the message that is the whole answer.
  */
 export async function* streamMessage(
   options: A2aServiceOptions,
@@ -68,11 +82,16 @@ export async function* streamMessage(
 ): AsyncIterable<StreamResponse> {
   const { tasks } = options.handler;
   const sending = await readSending(options, asked, call);
-  const request = create(StreamMessageRequestSchema, { request: sending.request });
+  const request = create(StreamMessageRequestSchema, {
+    request: sending.request,
+  });
   let isOpen = false;
   let isHidden = false;
   let replay: Replay | undefined;
-  for await (const { event: init, replay: replayInit } of tasks.streamMessage(request, call.context)) {
+  for await (const { event: init, replay: replayInit } of tasks.streamMessage(
+    request,
+    call.context,
+  )) {
     if (replayInit) replay = create(ReplaySchema, replayInit);
     const event = create(TaskEventSchema, init);
     const { payload, contextId } = event;
@@ -80,7 +99,9 @@ export async function* streamMessage(
     if (isHidden && !endsExchange(event)) continue;
     if (isHidden && payload.case === "reply") {
       const value = markReplay(replyToA2a(payload.value, contextId), replay);
-      return yield create(StreamResponseSchema, { payload: { case: "message", value } });
+      return yield create(StreamResponseSchema, {
+        payload: { case: "message", value },
+      });
     }
     if (isOpen) {
       const response = call.responseFor(event, enterView(call, event));
@@ -98,17 +119,28 @@ export async function* streamMessage(
  *
  * With `Last-Event-ID`, yields what came after that event instead.
  */
-export async function* subscribe(handler: RequestHandler, taskId: string, call: Call): AsyncIterable<StreamResponse> {
+export async function* subscribe(
+  handler: RequestHandler,
+  taskId: string,
+  call: Call,
+): AsyncIterable<StreamResponse> {
   const task = await findTask(handler, call, taskId);
   const { lastEventId } = call;
-  if (lastEventId === undefined && isTerminal(task.state)) throw endedError(task, "get it instead of subscribing");
-  const from = create(SubscribeTaskRequestSchema, { taskId, afterSequence: lastEventId ?? task.sequence });
+  if (lastEventId === undefined && isTerminal(task.state))
+    throw endedError(task, "get it instead of subscribing");
+  const from = create(SubscribeTaskRequestSchema, {
+    taskId,
+    afterSequence: lastEventId ?? task.sequence,
+  });
   const events = handler.tasks.subscribeTask(from, call.context);
   if (lastEventId === undefined) yield snapshot(call, task);
   for await (const { event: init } of events) {
     const event = create(TaskEventSchema, init);
     const extensionActive = task.extensionActive || event.extensionActive;
-    const response = call.responseFor(event, enterView(call, { extensionActive }));
+    const response = call.responseFor(
+      event,
+      enterView(call, { extensionActive }),
+    );
     if (response) yield response;
   }
 }
@@ -118,15 +150,23 @@ export async function* subscribe(handler: RequestHandler, taskId: string, call: 
  *
  * `historyLength` limits its history to the newest messages. Default: all.
  */
-export function taskFor(call: Call, task: Task, historyLength?: number): A2aTask {
-  return taskToA2a(task, defined({ view: enterView(call, task), historyLength }));
+export function taskFor(
+  call: Call,
+  task: Task,
+  historyLength?: number,
+): A2aTask {
+  return taskToA2a(
+    task,
+    defined({ view: enterView(call, task), historyLength }),
+  );
 }
 
 /**
- * Returns the task with which the stream of an exchange begins: its state right after the first
- * event of the exchange.
+ * Returns the task with which the stream of an exchange begins: its state right
+ * after the first event of the exchange.
  *
- * Its history is that of the exchange, unless the client asks for a length (STREAM-9).
+ * Its history is that of the exchange, unless the client asks for a length
+ * (STREAM-9).
  */
 async function openingTask(
   handler: RequestHandler,
@@ -138,21 +178,38 @@ async function openingTask(
   if (first.sequence === task.sequence + 1n) {
     task = reduceTask(task, first);
   } else {
-    // The message is a retry, or other events came between: reads the log up to its first event.
-    const from = create(SubscribeTaskRequestSchema, { taskId: first.taskId, afterSequence: task.sequence });
-    for await (const { event: init } of handler.tasks.subscribeTask(from, call.context)) {
+    // The message is a retry, or other events came between: reads the log up to
+    // its first event.
+    const from = create(SubscribeTaskRequestSchema, {
+      taskId: first.taskId,
+      afterSequence: task.sequence,
+    });
+    for await (const { event: init } of handler.tasks.subscribeTask(
+      from,
+      call.context,
+    )) {
       task = reduceTask(task, create(TaskEventSchema, init));
       if (task.sequence >= first.sequence) break;
     }
   }
   if (historyLength !== undefined) return task;
-  return { ...task, history: exchangeHistory(task, request.message?.messageId ?? "") };
+  return {
+    ...task,
+    history: exchangeHistory(task, request.message?.messageId ?? ""),
+  };
 }
 
 /** Returns a whole task as an element of a stream. */
-function snapshot(call: Call, task: Task, historyLength?: number, replay?: Replay): SequencedResponse {
+function snapshot(
+  call: Call,
+  task: Task,
+  historyLength?: number,
+  replay?: Replay,
+): SequencedResponse {
   const value = markReplay(taskFor(call, task, historyLength), replay);
-  const response = create(StreamResponseSchema, { payload: { case: "task", value } });
+  const response = create(StreamResponseSchema, {
+    payload: { case: "task", value },
+  });
   return { ...response, sequence: task.sequence, view: enterView(call, task) };
 }
 
@@ -161,6 +218,11 @@ function snapshot(call: Call, task: Task, historyLength?: number, replay?: Repla
  *
  * Without a replay, returns it as it is.
  */
-function markReplay<T extends { readonly metadata?: JsonObject | undefined }>(value: T, replay: Replay | undefined): T {
-  return replay ? { ...value, metadata: withReplay(value.metadata, replay) } : value;
+function markReplay<T extends { readonly metadata?: JsonObject | undefined }>(
+  value: T,
+  replay: Replay | undefined,
+): T {
+  return replay
+    ? { ...value, metadata: withReplay(value.metadata, replay) }
+    : value;
 }

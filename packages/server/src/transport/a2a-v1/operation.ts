@@ -1,7 +1,21 @@
-import { create, type DescMethod, type DescService, type JsonValue } from "@bufbuild/protobuf";
-import { createServiceImplSpec, type HandlerContext, type MethodImplSpec, type ServiceImpl } from "@connectrpc/connect";
+import {
+  create,
+  type DescMethod,
+  type DescService,
+  type JsonValue,
+} from "@bufbuild/protobuf";
+import {
+  createServiceImplSpec,
+  type HandlerContext,
+  type MethodImplSpec,
+  type ServiceImpl,
+} from "@connectrpc/connect";
 import { mistyped } from "@devtool/schema";
-import { decodeA2aJson, encodeA2aJson, StreamResponseSchema } from "@devtool/schema/a2a-v1";
+import {
+  decodeA2aJson,
+  encodeA2aJson,
+  StreamResponseSchema,
+} from "@devtool/schema/a2a-v1";
 import { isObject } from "@devtool/schema/json";
 import type { Answer, Frame } from "../http/answer.ts";
 import { RequestContext } from "../http/request-context.ts";
@@ -17,8 +31,14 @@ export interface Operation {
   run(request: JsonValue, context: HandlerContext): Promise<Answer>;
 }
 
-/** Returns the operations of a service by the names that its descriptor gives them. */
-export function operationsOf<T extends DescService>(desc: T, service: ServiceImpl<T>): [string, Operation][] {
+/**
+ * Returns the operations of a service by the names that its descriptor gives
+ * them.
+ */
+export function operationsOf<T extends DescService>(
+  desc: T,
+  service: ServiceImpl<T>,
+): [string, Operation][] {
   const { methods } = createServiceImplSpec<T>(desc, service);
   return Object.values(methods).map((spec) => [
     spec.method.name,
@@ -26,7 +46,11 @@ export function operationsOf<T extends DescService>(desc: T, service: ServiceImp
   ]);
 }
 
-async function runMethod(spec: MethodImplSpec, json: JsonValue, context: HandlerContext): Promise<Answer> {
+async function runMethod(
+  spec: MethodImplSpec,
+  json: JsonValue,
+  context: HandlerContext,
+): Promise<Answer> {
   if (!isObject(json)) throw mistyped("params", json, "an object");
   const { input, output, name } = spec.method;
   const request = decodeA2aJson(input, json);
@@ -38,16 +62,22 @@ async function runMethod(spec: MethodImplSpec, json: JsonValue, context: Handler
     case "server_streaming": {
       const responses = spec.impl(request, context);
       const frames = async function* (): AsyncIterable<Frame> {
-        for await (const item of responses) yield frameFrom(create(StreamResponseSchema, item));
+        for await (const item of responses)
+          yield frameFrom(create(StreamResponseSchema, item));
       };
       return { case: "stream", value: frames() };
     }
     default:
-      throw new TypeError(`${name} streams from the client: A2A has no such method`);
+      throw new TypeError(
+        `${name} streams from the client: A2A has no such method`,
+      );
   }
 }
 
-/** The protocol name of contexts in which bindings run methods whose messages are JSON. */
+/**
+ * The protocol name of contexts in which bindings run methods whose messages
+ * are JSON.
+ */
 export const JSON_PROTOCOL = "a2a-v1";
 
 /** The request headers that methods read, besides the version. */
@@ -58,12 +88,22 @@ const HEADERS = ["a2a-extensions", "x-a2a-extensions", "last-event-id"];
  *
  * The version may also come from the query of the request.
  */
-export function createContext(request: HttpRequest, method: DescMethod, signal: AbortSignal): RequestContext {
+export function createContext(
+  request: HttpRequest,
+  method: DescMethod,
+  signal: AbortSignal,
+): RequestContext {
   const headers: Record<string, string> = { "a2a-version": versionOf(request) };
   for (const name of HEADERS) {
     const value = request.headers[name];
     // A header that occurs several times becomes one list.
-    if (value !== undefined) headers[name] = typeof value === "string" ? value : value.join(", ");
+    if (value !== undefined)
+      headers[name] = typeof value === "string" ? value : value.join(", ");
   }
-  return new RequestContext(request, { method, protocolName: JSON_PROTOCOL, signal, headers });
+  return new RequestContext(request, {
+    method,
+    protocolName: JSON_PROTOCOL,
+    signal,
+    headers,
+  });
 }

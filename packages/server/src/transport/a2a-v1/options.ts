@@ -12,25 +12,33 @@ export interface A2aServiceOptions {
   /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
 
-  /** Resolves to the card for an authenticated caller. Default: there is no extended card. */
-  readonly extendedCard?: ((context: HandlerContext) => Promise<AgentCard>) | undefined;
+  /**
+   * Resolves to the card for an authenticated caller. Default: there is no
+   * extended card.
+   */
+  readonly extendedCard?:
+    | ((context: HandlerContext) => Promise<AgentCard>)
+    | undefined;
 
   /**
-   * The effect of a message to a task that has ended: `continue` begins a new task that refers to
-   * it (STREAM-5), `refuse` is an error, as the standard's own test kits demand. Default:
-   * `continue`.
+   * The effect of a message to a task that has ended: `continue` begins a new
+   * task that refers to it (STREAM-5), `refuse` is an error, as the standard's
+   * own test kits demand. Default: `continue`.
    */
   readonly endedTask?: "continue" | "refuse" | undefined;
 
   /**
-   * The media types of message parts that the operator allows, for parts that name one. It applies
-   * to all agents: what an agent's card lists as its own input modes only informs clients.
+   * The media types of message parts that the operator allows, for parts that
+   * name one. It applies to all agents: what an agent's card lists as its own
+   * input modes only informs clients.
    *
    * Default: all.
    */
   readonly inputModes?: readonly string[] | undefined;
 
-  /** The media types of the agent's answers. Default: text, Markdown and JSON. */
+  /**
+   * The media types of the agent's answers. Default: text, Markdown and JSON.
+   */
   readonly outputModes?: readonly string[] | undefined;
 
   /**
@@ -59,7 +67,10 @@ export interface A2aV1Options extends A2aServiceOptions {
   /** Sends the keep-alive comments of all streams. */
   readonly heartbeats: Heartbeats;
 
-  /** Aborts when the server stops, and ends the streams that have no end of their own. */
+  /**
+   * Aborts when the server stops, and ends the streams that have no end of
+   * their own.
+   */
   readonly shutdown: AbortSignal;
 
   /** Called with each error that is not the client's fault. */

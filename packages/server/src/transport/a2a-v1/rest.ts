@@ -1,6 +1,10 @@
 import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
 import { parseJson } from "@devtool/schema";
-import { type HttpBinding, httpBindingsOf, requestJson } from "@devtool/schema/a2a-v1";
+import {
+  type HttpBinding,
+  httpBindingsOf,
+  requestJson,
+} from "@devtool/schema/a2a-v1";
 import { restOperation } from "@devtool/schema/a2a-v03";
 import { type Answer, writeAnswer } from "../http/answer.ts";
 import { BodyTooLarge, hasJsonType, readBody } from "../http/body.ts";
@@ -34,7 +38,10 @@ interface Resource {
 
   readonly method: DescMethod;
 
-  /** Runs the method, and returns its answer in the form of JSON-RPC, which is that of this binding too. */
+  /**
+   * Runs the method, and returns its answer in the form of JSON-RPC, which is
+   * that of this binding too.
+   */
   run(request: HttpRequest, context: RequestContext): Promise<Answer>;
 }
 
@@ -42,16 +49,22 @@ interface Resource {
 const A2A_JSON = "application/a2a+json";
 
 /**
- * The HTTP+JSON binding of A2A 1.0: a route for each HTTP annotation of its proto, and for each
- * method of the extension (CMD-1).
+ * The HTTP+JSON binding of A2A 1.0: a route for each HTTP annotation of its
+ * proto, and for each method of the extension (CMD-1).
  */
 export function restRoutes(endpoint: Endpoint): Route[] {
   const resources = [...endpoint.operations.values()].flatMap((operation) =>
-    httpBindingsOf(operation.spec.method).map((binding) => operationResource(endpoint, operation, binding)),
+    httpBindingsOf(operation.spec.method).map((binding) =>
+      operationResource(endpoint, operation, binding),
+    ),
   );
-  // `/tasks/{id}` also matches paths that end in a verb, so those with a verb come first.
+  // `/tasks/{id}` also matches paths that end in a verb, so those with a verb
+  // come first.
   const hasVerb = ({ template }: Resource): boolean => /:\w+$/.test(template);
-  const ordered = [...resources.filter(hasVerb), ...resources.filter((resource) => !hasVerb(resource))];
+  const ordered = [
+    ...resources.filter(hasVerb),
+    ...resources.filter((resource) => !hasVerb(resource)),
+  ];
   const commands = [
     commandResource(endpoint, "GET", "/commands", "commands/get"),
     commandResource(endpoint, "POST", "/commands:execute", "command/execute"),
@@ -59,12 +72,18 @@ export function restRoutes(endpoint: Endpoint): Route[] {
   return [...ordered, ...commands].map((resource) => ({
     name: `${resource.httpMethod} ${resource.template}`,
     access: "token",
-    matches: (method, path) => method === resource.httpMethod && resource.matches(path),
-    handle: (request, response) => answerResource(request, response, endpoint, resource),
+    matches: (method, path) =>
+      method === resource.httpMethod && resource.matches(path),
+    handle: (request, response) =>
+      answerResource(request, response, endpoint, resource),
   }));
 }
 
-function operationResource(endpoint: Endpoint, operation: Operation, binding: HttpBinding): Resource {
+function operationResource(
+  endpoint: Endpoint,
+  operation: Operation,
+  binding: HttpBinding,
+): Resource {
   const { httpMethod, template } = binding;
   const { method } = operation.spec;
   return {
@@ -75,14 +94,22 @@ function operationResource(endpoint: Endpoint, operation: Operation, binding: Ht
         variables: binding.match(pathOf(request)) ?? new Map(),
         query: queryOf(request),
         // The body of a request to a method without one is not read.
-        body: binding.body === "" ? undefined : await readJson(request, endpoint.maxRequestBytes),
+        body:
+          binding.body === ""
+            ? undefined
+            : await readJson(request, endpoint.maxRequestBytes),
       });
       return operation.run(json, context);
     },
   };
 }
 
-function commandResource(endpoint: Endpoint, httpMethod: "GET" | "POST", template: string, name: string): Resource {
+function commandResource(
+  endpoint: Endpoint,
+  httpMethod: "GET" | "POST",
+  template: string,
+  name: string,
+): Resource {
   const method = COMMANDS.get(name);
   if (!method) throw new TypeError(`${name} is not a method of the extension`);
   const isRead = httpMethod === "GET";
@@ -92,9 +119,17 @@ function commandResource(endpoint: Endpoint, httpMethod: "GET" | "POST", templat
     run: async (request, context) => {
       assertVersion(versionOf(request));
       const params = isRead
-        ? restOperation(name).decodeParams({}, { query: valuesInQuery(request), body: {} })
+        ? restOperation(name).decodeParams(
+            {},
+            { query: valuesInQuery(request), body: {} },
+          )
         : await readJson(request, endpoint.maxRequestBytes);
-      return runCommand(endpoint, { method: name, params, context, takesStream: !isRead && takesStream(request) });
+      return runCommand(endpoint, {
+        method: name,
+        params,
+        context,
+        takesStream: !isRead && takesStream(request),
+      });
     },
   };
 }
@@ -105,14 +140,26 @@ async function answerResource(
   endpoint: Endpoint,
   { method, run }: Resource,
 ): Promise<void> {
-  // A2A's own media type is for clients that name it. Older ones know plain JSON only.
-  const named = [headerOf(request, "accept"), headerOf(request, "content-type")];
-  const contentType = named.some((header) => header.toLowerCase().includes(A2A_JSON)) ? A2A_JSON : "application/json";
-  const httpError = (reason: unknown) => httpErrorFrom(reportError(reason, endpoint), endpoint.errorTable);
+  // A2A's own media type is for clients that name it. Older ones know plain
+  // JSON only.
+  const named = [
+    headerOf(request, "accept"),
+    headerOf(request, "content-type"),
+  ];
+  const contentType = named.some((header) =>
+    header.toLowerCase().includes(A2A_JSON),
+  )
+    ? A2A_JSON
+    : "application/json";
+  const httpError = (reason: unknown) =>
+    httpErrorFrom(reportError(reason, endpoint), endpoint.errorTable);
   using gone = new ClientGone(response, endpoint.shutdown);
   try {
     const context = createContext(request, method, gone.signal);
-    const answered = { answer: await run(request, context), headers: () => context.answerHeaders };
+    const answered = {
+      answer: await run(request, context),
+      headers: () => context.answerHeaders,
+    };
     await writeAnswer(response, answered, {
       endpoint,
       contentType,
@@ -131,8 +178,14 @@ async function answerResource(
   }
 }
 
-/** Reads the body of a request as JSON; undefined when it is empty, as that of a cancellation may be. */
-async function readJson(request: HttpRequest, maxRequestBytes: number): Promise<JsonValue | undefined> {
+/**
+ * Reads the body of a request as JSON; undefined when it is empty, as that of a
+ * cancellation may be.
+ */
+async function readJson(
+  request: HttpRequest,
+  maxRequestBytes: number,
+): Promise<JsonValue | undefined> {
   const text = await readBody(request, maxRequestBytes);
   if (text.trim() === "") return undefined;
   if (hasJsonType(request)) return parseJson(text);

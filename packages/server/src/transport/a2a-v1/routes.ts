@@ -29,7 +29,19 @@ export interface A2aV1 {
 export function createA2aV1(options: A2aV1Options): A2aV1 {
   const service = createA2aService(options);
   const queue = createQueueService(options);
-  const operations = new Map([...operationsOf(A2AService, service), ...operationsOf(MessageQueueService, queue)]);
-  const endpoint: Endpoint = { ...options, operations, errorTable: options.errorTable ?? ERROR_TABLE };
-  return { routes: restRoutes(endpoint), dialect: jsonRpcDialect(endpoint), service, queue };
+  const operations = new Map([
+    ...operationsOf(A2AService, service),
+    ...operationsOf(MessageQueueService, queue),
+  ]);
+  const endpoint: Endpoint = {
+    ...options,
+    operations,
+    errorTable: options.errorTable ?? ERROR_TABLE,
+  };
+  return {
+    routes: restRoutes(endpoint),
+    dialect: jsonRpcDialect(endpoint),
+    service,
+    queue,
+  };
 }

@@ -1,5 +1,15 @@
-import { confirmationsOf, emptyTask, isTerminal, type SendMessageRequest, type Task, takesMode } from "@devtool/schema";
-import { type A2aSendMessageRequest, sendRequestFromA2a } from "@devtool/schema/a2a-v1";
+import {
+  confirmationsOf,
+  emptyTask,
+  isTerminal,
+  type SendMessageRequest,
+  type Task,
+  takesMode,
+} from "@devtool/schema";
+import {
+  type A2aSendMessageRequest,
+  sendRequestFromA2a,
+} from "@devtool/schema/a2a-v1";
 import { invalid } from "../../errors.ts";
 import { addressedAgent } from "../../handler/addressed-agent.ts";
 import { findTask } from "../../handler/request-handler.ts";
@@ -13,7 +23,10 @@ import { configFromA2a } from "./push-configs.ts";
 /** A message that may be sent, in terms of our own services. */
 export interface Sending {
   readonly request: SendMessageRequest;
-  /** The task that the message goes to, before the message is sent; empty for a new task. */
+  /**
+   * The task that the message goes to, before the message is sent; empty for a
+   * new task.
+   */
   readonly before: Task;
   /**
    * Maximum number of messages in the history of the answer.
@@ -24,7 +37,10 @@ export interface Sending {
 }
 
 /** Throws for a negative limit of the history. */
-export function assertHistoryLength(historyLength: number | undefined, field: string): void {
+export function assertHistoryLength(
+  historyLength: number | undefined,
+  field: string,
+): void {
   if (historyLength === undefined || historyLength >= 0) return;
   throw invalid(field, String(historyLength), "must be 0 or more");
 }
@@ -35,41 +51,68 @@ export async function readSending(
   asked: A2aSendMessageRequest,
   call: Call,
 ): Promise<Sending> {
-  const { historyLength, acceptedOutputModes = [], taskPushNotificationConfig } = asked.configuration ?? {};
+  const {
+    historyLength,
+    acceptedOutputModes = [],
+    taskPushNotificationConfig,
+  } = asked.configuration ?? {};
   assertHistoryLength(historyLength, "configuration.historyLength");
   const agent = options.agents?.get(addressedAgent(call.context)) ?? options;
   const refusal = outputRefusal(acceptedOutputModes, agent.outputModes);
   if (refusal !== undefined) {
     const accepted = acceptedOutputModes.join(", ");
-    throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted });
+    throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", {
+      acceptedOutputModes: accepted,
+    });
   }
-  const mediaTypes = (asked.message?.parts ?? []).map(({ mediaType, metadata }) => {
-    // Some clients write the media type of data into its metadata.
-    const { contentType } = metadata ?? {};
-    return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
-  });
-  // Each part must have an accepted media type (section 3.1.1). No input modes accept all types.
+  const mediaTypes = (asked.message?.parts ?? []).map(
+    ({ mediaType, metadata }) => {
+      // Some clients write the media type of data into its metadata.
+      const { contentType } = metadata ?? {};
+      return mediaType !== "" || typeof contentType !== "string"
+        ? mediaType
+        : contentType;
+    },
+  );
+  // Each part must have an accepted media type (section 3.1.1). No input modes
+  // accept all types.
   const inputModes = options.inputModes ?? [];
-  const unaccepted = mediaTypes.find((type) => type !== "" && !takesMode(inputModes, type))?.slice(0, 80);
+  const unaccepted = mediaTypes
+    .find((type) => type !== "" && !takesMode(inputModes, type))
+    ?.slice(0, 80);
   if (unaccepted !== undefined) {
     const message = `media type ${JSON.stringify(unaccepted)} is not supported: send ${inputModes.join(" or ")}`;
-    throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: unaccepted });
+    throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", {
+      mediaType: unaccepted,
+    });
   }
-  const request: SendMessageRequest = { ...sendRequestFromA2a(asked), activateExtension: call.activates };
-  if (taskPushNotificationConfig) request.pushConfig = configFromA2a(taskPushNotificationConfig, call);
-  if (request.taskId === "") return { request, before: emptyTask(), historyLength };
+  const request: SendMessageRequest = {
+    ...sendRequestFromA2a(asked),
+    activateExtension: call.activates,
+  };
+  if (taskPushNotificationConfig)
+    request.pushConfig = configFromA2a(taskPushNotificationConfig, call);
+  if (request.taskId === "")
+    return { request, before: emptyTask(), historyLength };
   const before = await findTask(options.handler, call, request.taskId);
-  if (isTerminal(before.state)) return continueEnded(request, before, historyLength, options);
-  if (call.view === "extension" || !request.message) return { request, before, historyLength };
-  return { request: { ...request, message: withPlainAnswer(request.message, before) }, before, historyLength };
+  if (isTerminal(before.state))
+    return continueEnded(request, before, historyLength, options);
+  if (call.view === "extension" || !request.message)
+    return { request, before, historyLength };
+  return {
+    request: { ...request, message: withPlainAnswer(request.message, before) },
+    before,
+    historyLength,
+  };
 }
 
 /**
  * Returns the request for a message to a task that has ended.
  *
- * Such a task is closed in A2A 1.0 (section 3.4): the message begins a new task in the same
- * context, which refers to the ended one (STREAM-5). A message that the ended task has already is a
- * retry, for which the handler finds the exchange.
+ * Such a task is closed in A2A 1.0 (section 3.4): the message begins a new task
+ * in the same context, which refers to the ended one (STREAM-5). A message that
+ * the ended task has already is a retry, for which the handler finds the
+ * exchange.
  */
 function continueEnded(
   request: SendMessageRequest,
@@ -80,17 +123,36 @@ function continueEnded(
   const { message, contextId } = request;
   if (contextId !== "" && contextId !== before.contextId) {
     const problem = `is not the context of task ${JSON.stringify(before.id)}`;
-    throw invalid("message.contextId", contextId, problem, "send its own, or none");
+    throw invalid(
+      "message.contextId",
+      contextId,
+      problem,
+      "send its own, or none",
+    );
   }
   if (endedTask === "refuse") {
-    throw endedError(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
+    throw endedError(
+      before,
+      "send the message with its contextId, with its id in referenceTaskIds and without taskId",
+    );
   }
-  const isRetry = !message || before.history.some(({ messageId }) => messageId === message.messageId);
-  // An answer to an approval belongs to the ended task, whose handler reports what became of the approval (TOOL-5).
-  if (isRetry || confirmationsOf(message).length > 0) return { request, before, historyLength };
-  const referenceTaskIds = [...new Set([...message.referenceTaskIds, before.id])];
+  const isRetry =
+    !message ||
+    before.history.some(({ messageId }) => messageId === message.messageId);
+  // An answer to an approval belongs to the ended task, whose handler reports
+  // what became of the approval (TOOL-5).
+  if (isRetry || confirmationsOf(message).length > 0)
+    return { request, before, historyLength };
+  const referenceTaskIds = [
+    ...new Set([...message.referenceTaskIds, before.id]),
+  ];
   return {
-    request: { ...request, taskId: "", contextId: before.contextId, message: { ...message, referenceTaskIds } },
+    request: {
+      ...request,
+      taskId: "",
+      contextId: before.contextId,
+      message: { ...message, referenceTaskIds },
+    },
     before: emptyTask(),
     historyLength,
   };

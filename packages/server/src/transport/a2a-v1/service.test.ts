@@ -1,6 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
+import {
+  type ConnectError,
+  createClient,
+  createRouterTransport,
+  type Interceptor,
+} from "@connectrpc/connect";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
@@ -11,7 +16,10 @@ import { OPERATOR } from "../../handler/caller.ts";
 import { createCommandHandler } from "../../handler/command-handler.ts";
 import { Exchanges } from "../../handler/exchange.ts";
 import { createPushHandler } from "../../handler/push-handler.ts";
-import { principalKey, type RequestHandler } from "../../handler/request-handler.ts";
+import {
+  principalKey,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import { StreamLimit } from "../../handler/stream-limit.ts";
 import { createTaskHandler } from "../../handler/task-handler.ts";
 import { createWorkspaceHandler } from "../../handler/workspace-handler.ts";
@@ -19,38 +27,66 @@ import { MemoryTaskStore } from "../../store/memory-task-store.ts";
 import { RecordedMessages } from "../../task/recorded-messages.ts";
 import { SessionRegistry } from "../../task/session-registry.ts";
 import { ERROR_TABLE, ERROR_TABLE_1_0_0 } from "./error-table.ts";
-import { connectErrorFrom, httpErrorFrom, InvalidRequest, rpcErrorFrom } from "./errors.ts";
+import {
+  connectErrorFrom,
+  httpErrorFrom,
+  InvalidRequest,
+  rpcErrorFrom,
+} from "./errors.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { createA2aService } from "./service.ts";
 
 describe("the service of A2A 1.0", () => {
   it("refuses a message to a task that has ended where the operator chose that, and changes nothing", async () => {
     const { client, store } = await serving({ endedTask: "refuse" });
-    const message = { messageId: "m2", taskId: "t1", role: A2aRole.USER, parts: [text("more")] };
+    const message = {
+      messageId: "m2",
+      taskId: "t1",
+      role: A2aRole.USER,
+      parts: [text("more")],
+    };
     const reason = await failure(client.sendMessage({ message }));
-    expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "UNSUPPORTED_OPERATION" }]);
+    expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([
+      { reason: "UNSUPPORTED_OPERATION" },
+    ]);
     expect((await store.list({ limit: 10 })).tasks).toHaveLength(1);
   });
 
   it("refuses a message that names a task of another context, also when the task has ended", async () => {
     const { client } = await serving({});
-    const message = { messageId: "m2", taskId: "t1", contextId: "other", role: A2aRole.USER, parts: [text("more")] };
-    expect((await failure(client.sendMessage({ message }))).rawMessage).toContain("is not the context of task");
+    const message = {
+      messageId: "m2",
+      taskId: "t1",
+      contextId: "other",
+      role: A2aRole.USER,
+      parts: [text("more")],
+    };
+    expect(
+      (await failure(client.sendMessage({ message }))).rawMessage,
+    ).toContain("is not the context of task");
   });
 
   it("reports a missing extended card, and refuses callers without the extension where it is required", async () => {
     const { client } = await serving({});
     const none = await failure(client.getExtendedAgentCard({}));
-    expect(none.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "UNSUPPORTED_OPERATION" }]);
+    expect(none.findDetails(ErrorInfoSchema)).toMatchObject([
+      { reason: "UNSUPPORTED_OPERATION" },
+    ]);
     const strict = await serving({ extensionRequired: true });
     const needed = await failure(strict.client.getTask({ id: "t1" }));
-    expect(needed.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "EXTENSION_SUPPORT_REQUIRED" }]);
+    expect(needed.findDetails(ErrorInfoSchema)).toMatchObject([
+      { reason: "EXTENSION_SUPPORT_REQUIRED" },
+    ]);
   });
 
   it("refuses every way to ask for notifications where there are none, and starts nothing (PUSH-1)", async () => {
     const { client, store } = await serving({});
     const config = { taskId: "t1", url: "https://example.com/hook" };
-    const message = { messageId: "m2", role: A2aRole.USER, parts: [text("more")] };
+    const message = {
+      messageId: "m2",
+      role: A2aRole.USER,
+      parts: [text("more")],
+    };
     const configuration = { taskPushNotificationConfig: config };
     const refused = [
       client.createTaskPushNotificationConfig(config),
@@ -59,7 +95,9 @@ describe("the service of A2A 1.0", () => {
       drained(client.sendStreamingMessage({ message, configuration })),
     ];
     for (const reason of await Promise.all(refused.map(failure))) {
-      expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "PUSH_NOTIFICATION_NOT_SUPPORTED" }]);
+      expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([
+        { reason: "PUSH_NOTIFICATION_NOT_SUPPORTED" },
+      ]);
     }
     expect((await store.list({ limit: 10 })).tasks).toHaveLength(1);
   });
@@ -76,37 +114,65 @@ describe("the service of A2A 1.0", () => {
 describe("an error", () => {
   it("hides the message of an unexpected error", () => {
     const error = connectErrorFrom(new Error("secret"), ERROR_TABLE);
-    expect(JSON.stringify([httpErrorFrom(error, ERROR_TABLE), rpcErrorFrom(error, ERROR_TABLE)])).not.toContain(
-      "secret",
-    );
+    expect(
+      JSON.stringify([
+        httpErrorFrom(error, ERROR_TABLE),
+        rpcErrorFrom(error, ERROR_TABLE),
+      ]),
+    ).not.toContain("secret");
     expect(httpErrorFrom(error, ERROR_TABLE).status).toBe(500);
   });
 
   it("names all invalid fields of a request", () => {
-    const violations = ["a", "b"].map((field) => ({ field, description: "is missing" }));
-    const { body } = httpErrorFrom(connectErrorFrom(new InvalidRequest(violations), ERROR_TABLE), ERROR_TABLE);
-    expect(body).toMatchObject({ error: { status: "INVALID_ARGUMENT", message: "a is missing; b is missing" } });
+    const violations = ["a", "b"].map((field) => ({
+      field,
+      description: "is missing",
+    }));
+    const { body } = httpErrorFrom(
+      connectErrorFrom(new InvalidRequest(violations), ERROR_TABLE),
+      ERROR_TABLE,
+    );
+    expect(body).toMatchObject({
+      error: {
+        status: "INVALID_ARGUMENT",
+        message: "a is missing; b is missing",
+      },
+    });
   });
 });
 
 /** Serves a store that holds one task, which has ended. */
 async function serving(more: Partial<A2aServiceOptions>) {
   const store = new MemoryTaskStore();
-  await store.append([event(1n, TaskState.SUBMITTED), event(2n, TaskState.COMPLETED)]);
+  await store.append([
+    event(1n, TaskState.SUBMITTED),
+    event(2n, TaskState.COMPLETED),
+  ]);
   const handler = handlerOf(store);
-  const service = createA2aService({ handler, extensionRequired: false, ...more });
+  const service = createA2aService({
+    handler,
+    extensionRequired: false,
+    ...more,
+  });
   const asOperator: Interceptor = (next) => (request) => {
     request.contextValues.set(principalKey, OPERATOR.principal);
     return next(request);
   };
   const router = { interceptors: [asOperator] };
-  const transport = createRouterTransport(({ service: serve }) => serve(A2AService, service), { router });
+  const transport = createRouterTransport(
+    ({ service: serve }) => serve(A2AService, service),
+    { router },
+  );
   return { client: createClient(A2AService, transport), store };
 }
 
 function handlerOf(store: MemoryTaskStore): RequestHandler {
   const now = (): Date => new Date(0);
-  const registry = new SessionRegistry({ store, createExecutor: () => idle, now });
+  const registry = new SessionRegistry({
+    store,
+    createExecutor: () => idle,
+    now,
+  });
   const exchanges = new Exchanges({
     registry,
     store,
@@ -152,8 +218,12 @@ const idle: AgentExecutor = {
 
 function event(sequence: bigint, state: TaskState): TaskEvent {
   const message = { messageId: "m1", parts: [text("first")] };
-  const opening = { case: "created" as const, value: { principal: "local", message } };
-  const payload = sequence === 1n ? opening : { case: "stateChange" as const, value: {} };
+  const opening = {
+    case: "created" as const,
+    value: { principal: "local", message },
+  };
+  const payload =
+    sequence === 1n ? opening : { case: "stateChange" as const, value: {} };
   return create(TaskEventSchema, {
     sequence,
     taskId: "t1",

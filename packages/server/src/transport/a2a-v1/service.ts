@@ -9,11 +9,27 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import type { ConnectError, HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { CancelTaskRequestSchema, TaskSchema, WithdrawMessageRequestSchema } from "@devtool/schema";
-import { A2AService, A2aSendMessageRequestSchema, type A2aTask, MessageQueueService } from "@devtool/schema/a2a-v1";
+import type {
+  ConnectError,
+  HandlerContext,
+  ServiceImpl,
+} from "@connectrpc/connect";
+import {
+  CancelTaskRequestSchema,
+  TaskSchema,
+  WithdrawMessageRequestSchema,
+} from "@devtool/schema";
+import {
+  A2AService,
+  A2aSendMessageRequestSchema,
+  type A2aTask,
+  MessageQueueService,
+} from "@devtool/schema/a2a-v1";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
-import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import {
+  findTask,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import { oncePerEvent } from "../a2a/once-per-event.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
 import { assertExtension, type Call, openCall } from "./call.ts";
@@ -23,7 +39,12 @@ import { streamResponseFor, withSequence } from "./frames.ts";
 import { sendMessage, streamMessage, subscribe, taskFor } from "./messages.ts";
 import { JSON_PROTOCOL } from "./operation.ts";
 import type { A2aServiceOptions } from "./options.ts";
-import { createConfig, deleteConfig, getConfig, listConfigs } from "./push-configs.ts";
+import {
+  createConfig,
+  deleteConfig,
+  getConfig,
+  listConfigs,
+} from "./push-configs.ts";
 import { assertHistoryLength } from "./sending.ts";
 import { listTasks } from "./task-list.ts";
 
@@ -32,51 +53,85 @@ import { listTasks } from "./task-list.ts";
  *
  * Its methods throw `ConnectError`s.
  */
-export function createA2aService(options: A2aServiceOptions): ServiceImpl<typeof A2AService> {
+export function createA2aService(
+  options: A2aServiceOptions,
+): ServiceImpl<typeof A2AService> {
   const { handler } = options;
   const { method } = A2AService;
   const { unary, streaming } = wrappers(options);
   return {
-    sendMessage: unary(method.sendMessage, (request, call) => sendMessage(options, request, call)),
-    sendStreamingMessage: streaming(method.sendStreamingMessage, (request, call) =>
-      streamMessage(options, request, call),
+    sendMessage: unary(method.sendMessage, (request, call) =>
+      sendMessage(options, request, call),
+    ),
+    sendStreamingMessage: streaming(
+      method.sendStreamingMessage,
+      (request, call) => streamMessage(options, request, call),
     ),
     getTask: unary(method.getTask, async ({ id, historyLength }, call) => {
       assertHistoryLength(historyLength, "historyLength");
       return taskFor(call, await findTask(handler, call, id), historyLength);
     }),
-    listTasks: unary(method.listTasks, (request, call) => listTasks(handler, request, call)),
-    cancelTask: unary(method.cancelTask, ({ id }, call) => cancelTask(handler, id, call)),
-    subscribeToTask: streaming(method.subscribeToTask, ({ id }, call) => subscribe(handler, id, call)),
-    createTaskPushNotificationConfig: unary(method.createTaskPushNotificationConfig, (request, call) =>
-      createConfig(handler, request, call),
+    listTasks: unary(method.listTasks, (request, call) =>
+      listTasks(handler, request, call),
     ),
-    getTaskPushNotificationConfig: unary(method.getTaskPushNotificationConfig, (request, call) =>
-      getConfig(handler, request, call),
+    cancelTask: unary(method.cancelTask, ({ id }, call) =>
+      cancelTask(handler, id, call),
     ),
-    listTaskPushNotificationConfigs: unary(method.listTaskPushNotificationConfigs, (request, call) =>
-      listConfigs(handler, request, call),
+    subscribeToTask: streaming(method.subscribeToTask, ({ id }, call) =>
+      subscribe(handler, id, call),
     ),
-    deleteTaskPushNotificationConfig: unary(method.deleteTaskPushNotificationConfig, async (request, call) => {
-      await deleteConfig(handler, request, call);
-      return {};
-    }),
-    getExtendedAgentCard: unary(method.getExtendedAgentCard, async (_request, { context }) => {
-      if (options.extendedCard) return options.extendedCard(context);
-      throw new A2aFailure("there is no extended card: the public one says everything", "UNSUPPORTED_OPERATION");
-    }),
+    createTaskPushNotificationConfig: unary(
+      method.createTaskPushNotificationConfig,
+      (request, call) => createConfig(handler, request, call),
+    ),
+    getTaskPushNotificationConfig: unary(
+      method.getTaskPushNotificationConfig,
+      (request, call) => getConfig(handler, request, call),
+    ),
+    listTaskPushNotificationConfigs: unary(
+      method.listTaskPushNotificationConfigs,
+      (request, call) => listConfigs(handler, request, call),
+    ),
+    deleteTaskPushNotificationConfig: unary(
+      method.deleteTaskPushNotificationConfig,
+      async (request, call) => {
+        await deleteConfig(handler, request, call);
+        return {};
+      },
+    ),
+    getExtendedAgentCard: unary(
+      method.getExtendedAgentCard,
+      async (_request, { context }) => {
+        if (options.extendedCard) return options.extendedCard(context);
+        throw new A2aFailure(
+          "there is no extended card: the public one says everything",
+          "UNSUPPORTED_OPERATION",
+        );
+      },
+    ),
   };
 }
 
 /** Implements our addition to A2A 1.0 for queued messages (STREAM-8). */
-export function createQueueService(options: A2aServiceOptions): ServiceImpl<typeof MessageQueueService> {
+export function createQueueService(
+  options: A2aServiceOptions,
+): ServiceImpl<typeof MessageQueueService> {
   const { unary } = wrappers(options);
   return {
-    withdrawMessage: unary(MessageQueueService.method.withdrawMessage, async ({ taskId, messageId }, call) => {
-      const request = create(WithdrawMessageRequestSchema, { taskId, messageId });
-      const { task } = await options.handler.tasks.withdrawMessage(request, call.context);
-      return { task: taskFor(call, create(TaskSchema, task)) };
-    }),
+    withdrawMessage: unary(
+      MessageQueueService.method.withdrawMessage,
+      async ({ taskId, messageId }, call) => {
+        const request = create(WithdrawMessageRequestSchema, {
+          taskId,
+          messageId,
+        });
+        const { task } = await options.handler.tasks.withdrawMessage(
+          request,
+          call.context,
+        );
+        return { task: taskFor(call, create(TaskSchema, task)) };
+      },
+    ),
   };
 }
 
@@ -93,24 +148,46 @@ type Streaming<I extends DescMessage, O extends DescMessage> = (
 /**
  * Returns the wrappers of all methods.
  *
- * Each opens the call before the method runs, and turns what the method throws into an error of
- * gRPC.
+ * Each opens the call before the method runs, and turns what the method throws
+ * into an error of gRPC.
  */
 function wrappers(options: A2aServiceOptions) {
-  const { handler, extensionRequired, agents, nextMessageId, errorTable = ERROR_TABLE } = options;
+  const {
+    handler,
+    extensionRequired,
+    agents,
+    nextMessageId,
+    errorTable = ERROR_TABLE,
+  } = options;
   const responseFor = oncePerEvent(streamResponseFor);
-  const open = async (method: DescMethod, request: Message, context: HandlerContext): Promise<Call> => {
-    const call = openCall(method.input, request, { context, agents, responseFor });
-    // The card needs no extension: from it, clients learn that the extension is required.
+  const open = async (
+    method: DescMethod,
+    request: Message,
+    context: HandlerContext,
+  ): Promise<Call> => {
+    const call = openCall(method.input, request, {
+      context,
+      agents,
+      responseFor,
+    });
+    // The card needs no extension: from it, clients learn that the extension is
+    // required.
     const isCard = method === A2AService.method.getExtendedAgentCard;
-    if (extensionRequired && !isCard) await assertExtension(handler, request, call);
+    if (extensionRequired && !isCard)
+      await assertExtension(handler, request, call);
     return call;
   };
   const translate = (reason: unknown, { input }: DescMethod): ConnectError =>
     connectErrorFrom(withFieldNames(reason, fieldNamesOf(input)), errorTable);
   const unary =
-    <I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, run: Unary<I, O>) =>
-    async (request: MessageShape<I>, context: HandlerContext): Promise<MessageInitShape<O>> => {
+    <I extends DescMessage, O extends DescMessage>(
+      method: DescMethodUnary<I, O>,
+      run: Unary<I, O>,
+    ) =>
+    async (
+      request: MessageShape<I>,
+      context: HandlerContext,
+    ): Promise<MessageInitShape<O>> => {
       try {
         const asked = withMessageId(request, nextMessageId);
         return await run(asked, await open(method, asked, context));
@@ -122,13 +199,18 @@ function wrappers(options: A2aServiceOptions) {
     method: DescMethodServerStreaming<I, O>,
     run: Streaming<I, O>,
   ) =>
-    async function* (request: MessageShape<I>, context: HandlerContext): AsyncIterable<MessageInitShape<O>> {
+    async function* (
+      request: MessageShape<I>,
+      context: HandlerContext,
+    ): AsyncIterable<MessageInitShape<O>> {
       try {
         const asked = withMessageId(request, nextMessageId);
         const responses = run(asked, await open(method, asked, context));
-        // JSON bindings write the sequence as the id of a server-sent event. gRPC has no such place, so it is in the metadata.
+        // JSON bindings write the sequence as the id of a server-sent event.
+        // gRPC has no such place, so it is in the metadata.
         if (context.protocolName === JSON_PROTOCOL) yield* responses;
-        else for await (const response of responses) yield withSequence(response);
+        else
+          for await (const response of responses) yield withSequence(response);
       } catch (reason) {
         throw translate(reason, method);
       }
@@ -137,14 +219,21 @@ function wrappers(options: A2aServiceOptions) {
 }
 
 /**
- * Maps the field names of our own requests to those of a request of A2A, for errors about a field.
+ * Maps the field names of our own requests to those of a request of A2A, for
+ * errors about a field.
  *
  * In a request with both `task_id` and `id`, `id` is the config.
  */
-function fieldNamesOf({ field, typeName }: DescMessage): Readonly<Record<string, string>> {
+function fieldNamesOf({
+  field,
+  typeName,
+}: DescMessage): Readonly<Record<string, string>> {
   switch (typeName) {
     case A2aSendMessageRequestSchema.typeName:
-      return pushFieldNames("push_config", "configuration.taskPushNotificationConfig");
+      return pushFieldNames(
+        "push_config",
+        "configuration.taskPushNotificationConfig",
+      );
     case A2AService.method.createTaskPushNotificationConfig.input.typeName:
       return { ...pushFieldNames("config", ""), config_id: "id" };
     default:
@@ -153,23 +242,39 @@ function fieldNamesOf({ field, typeName }: DescMessage): Readonly<Record<string,
 }
 
 /**
- * Returns a request whose message has an id: a new one if it has none and the server may choose.
+ * Returns a request whose message has an id: a new one if it has none and the
+ * server may choose.
  *
  * Returns any other request unchanged.
  */
-function withMessageId<T extends Message>(request: T, nextMessageId: A2aServiceOptions["nextMessageId"]): T {
-  if (!nextMessageId || !isMessage(request, A2aSendMessageRequestSchema)) return request;
+function withMessageId<T extends Message>(
+  request: T,
+  nextMessageId: A2aServiceOptions["nextMessageId"],
+): T {
+  if (!nextMessageId || !isMessage(request, A2aSendMessageRequestSchema))
+    return request;
   const { message } = request;
   if (message?.messageId !== "") return request;
   return { ...request, message: { ...message, messageId: nextMessageId() } };
 }
 
-async function cancelTask(handler: RequestHandler, taskId: string, call: Call): Promise<A2aTask> {
+async function cancelTask(
+  handler: RequestHandler,
+  taskId: string,
+  call: Call,
+): Promise<A2aTask> {
   try {
-    const { task } = await handler.tasks.cancelTask(create(CancelTaskRequestSchema, { taskId }), call.context);
+    const { task } = await handler.tasks.cancelTask(
+      create(CancelTaskRequestSchema, { taskId }),
+      call.context,
+    );
     return taskFor(call, create(TaskSchema, task));
   } catch (reason) {
-    if (!(reason instanceof DevtoolError) || reason.code !== Code.FailedPrecondition) throw reason;
+    if (
+      !(reason instanceof DevtoolError) ||
+      reason.code !== Code.FailedPrecondition
+    )
+      throw reason;
     throw new A2aFailure(reason.message, "TASK_NOT_CANCELABLE", { taskId });
   }
 }

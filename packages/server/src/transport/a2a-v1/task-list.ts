@@ -24,29 +24,53 @@ const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 100;
 
 /**
- * Lists the caller's tasks, those changed last first, without history and artifacts unless the
- * request asks for them.
+ * Lists the caller's tasks, those changed last first, without history and
+ * artifacts unless the request asks for them.
  */
 export async function listTasks(
   handler: RequestHandler,
   request: ListTasksRequest,
   call: Call,
 ): Promise<ListTasksResponse> {
-  const { pageSize = DEFAULT_PAGE, historyLength = 0, includeArtifacts = false } = request;
-  if (pageSize < 1 || pageSize > LARGEST_PAGE) throw invalid("pageSize", String(pageSize), "must be 1 to 100");
+  const {
+    pageSize = DEFAULT_PAGE,
+    historyLength = 0,
+    includeArtifacts = false,
+  } = request;
+  if (pageSize < 1 || pageSize > LARGEST_PAGE)
+    throw invalid("pageSize", String(pageSize), "must be 1 to 100");
   assertHistoryLength(historyLength, "historyLength");
-  const { summaries, nextPageToken } = await readPage(handler, { ...request, pageSize }, call);
+  const { summaries, nextPageToken } = await readPage(
+    handler,
+    { ...request, pageSize },
+    call,
+  );
   const isFull = historyLength > 0 || includeArtifacts;
   const tasks = await Promise.all(
     summaries.map(async (summary): Promise<A2aTask> => {
-      if (!isFull) return taskToA2a(summaryTask(summary), { view: "plain", historyLength: 0 });
-      const task = taskFor(call, await listedTask(handler, call, summary), historyLength);
+      if (!isFull)
+        return taskToA2a(summaryTask(summary), {
+          view: "plain",
+          historyLength: 0,
+        });
+      const task = taskFor(
+        call,
+        await listedTask(handler, call, summary),
+        historyLength,
+      );
       return includeArtifacts ? task : { ...task, artifacts: [] };
     }),
   );
   const isWhole = request.pageToken === "" && nextPageToken === "";
-  const totalSize = isWhole ? tasks.length : await countTasks(handler, request, call);
-  return create(ListTasksResponseSchema, { tasks, nextPageToken, pageSize, totalSize });
+  const totalSize = isWhole
+    ? tasks.length
+    : await countTasks(handler, request, call);
+  return create(ListTasksResponseSchema, {
+    tasks,
+    nextPageToken,
+    pageSize,
+    totalSize,
+  });
 }
 
 /** A page of the tasks that a request asks for. */
@@ -59,27 +83,57 @@ interface Page {
 /**
  * Reads a page of tasks.
  *
- * The list is sorted by time, so the first task that is too old for the request ends it.
+ * The list is sorted by time, so the first task that is too old for the request
+ * ends it.
  */
 async function readPage(
   { tasks }: RequestHandler,
-  { contextId, status, pageSize = DEFAULT_PAGE, pageToken, statusTimestampAfter: after }: ListTasksRequest,
+  {
+    contextId,
+    status,
+    pageSize = DEFAULT_PAGE,
+    pageToken,
+    statusTimestampAfter: after,
+  }: ListTasksRequest,
   { context }: Call,
 ): Promise<Page> {
-  const request = create(OwnRequestSchema, { contextId, state: stateFromA2a(status), pageSize, pageToken });
-  const page = create(OwnResponseSchema, await tasks.listTasks(request, context));
+  const request = create(OwnRequestSchema, {
+    contextId,
+    state: stateFromA2a(status),
+    pageSize,
+    pageToken,
+  });
+  const page = create(
+    OwnResponseSchema,
+    await tasks.listTasks(request, context),
+  );
   const summaries = page.tasks.filter(({ lastEvent }) => {
     if (after === undefined) return true;
-    return lastEvent?.time !== undefined && timestampMs(lastEvent.time) >= timestampMs(after);
+    return (
+      lastEvent?.time !== undefined &&
+      timestampMs(lastEvent.time) >= timestampMs(after)
+    );
   });
-  return { summaries, nextPageToken: summaries.length === page.tasks.length ? page.nextPageToken : "" };
+  return {
+    summaries,
+    nextPageToken:
+      summaries.length === page.tasks.length ? page.nextPageToken : "",
+  };
 }
 
-async function countTasks(handler: RequestHandler, request: ListTasksRequest, call: Call): Promise<number> {
+async function countTasks(
+  handler: RequestHandler,
+  request: ListTasksRequest,
+  call: Call,
+): Promise<number> {
   let total = 0;
   let pageToken = "";
   do {
-    const page = await readPage(handler, { ...request, pageSize: LARGEST_PAGE, pageToken }, call);
+    const page = await readPage(
+      handler,
+      { ...request, pageSize: LARGEST_PAGE, pageToken },
+      call,
+    );
     total += page.summaries.length;
     pageToken = page.nextPageToken;
   } while (pageToken !== "");

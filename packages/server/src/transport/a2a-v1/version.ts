@@ -4,11 +4,16 @@ import { A2aFailure } from "./errors.ts";
 /** The versions of A2A that are served, as an error lists them. */
 const VERSIONS = "0.3, 1.0";
 
-/** Returns the version of A2A that a request names in its header or its query; empty when it names none. */
+/**
+ * Returns the version of A2A that a request names in its header or its query;
+ * empty when it names none.
+ */
 export function versionOf(request: HttpRequest): string {
   const header = request.headers["a2a-version"];
   if (typeof header === "string" && header.trim() !== "") return header.trim();
-  const named = [...queryOf(request)].find(([name]) => name.toLowerCase() === "a2a-version");
+  const named = [...queryOf(request)].find(
+    ([name]) => name.toLowerCase() === "a2a-version",
+  );
   return named?.[1].trim() ?? "";
 }
 
@@ -29,5 +34,7 @@ export function isVersion1(version: string): boolean {
 export function assertVersion(version: string): void {
   if (version.trim() === "" || isVersion1(version)) return;
   const message = `A2A version ${JSON.stringify(version.slice(0, 40))} is not supported here: choose one of ${VERSIONS}`;
-  throw new A2aFailure(message, "VERSION_NOT_SUPPORTED", { supportedVersions: VERSIONS });
+  throw new A2aFailure(message, "VERSION_NOT_SUPPORTED", {
+    supportedVersions: VERSIONS,
+  });
 }

@@ -42,25 +42,40 @@ const CODES: Readonly<Record<Code, number>> = {
 /**
  * Returns the JSON-RPC error of A2A 0.3 for anything that a call throws.
  *
- * Its `data` names the field or id in the request that the error is about (ERR-1).
+ * Its `data` names the field or id in the request that the error is about
+ * (ERR-1).
  */
 export function jsonRpcErrorFrom(reason: unknown): JsonRpcError {
-  if (reason instanceof JsonRpcFailure) return jsonRpcError(reason.code, reason.message);
-  if (reason instanceof BodyTooLarge || reason instanceof UnsupportedMediaType) {
+  if (reason instanceof JsonRpcFailure)
+    return jsonRpcError(reason.code, reason.message);
+  if (
+    reason instanceof BodyTooLarge ||
+    reason instanceof UnsupportedMediaType
+  ) {
     return jsonRpcError(JsonRpcCode.INVALID_REQUEST, reason.message);
   }
-  if (reason instanceof WireError) return jsonRpcError(JsonRpcCode.INVALID_PARAMS, reason.message, reason);
+  if (reason instanceof WireError)
+    return jsonRpcError(JsonRpcCode.INVALID_PARAMS, reason.message, reason);
   const error = DevtoolError.from(reason);
   const { message, details } = error;
   if (!details) return jsonRpcError(CODES[error.code], message);
-  // With details it is a limit that the client can keep to. Without, the server is out of resources, for instance of disk space.
-  const code = error.code === Code.ResourceExhausted ? JsonRpcCode.UNSUPPORTED_OPERATION : CODES[error.code];
+  // With details it is a limit that the client can keep to. Without, the server
+  // is out of resources, for instance of disk space.
+  const code =
+    error.code === Code.ResourceExhausted
+      ? JsonRpcCode.UNSUPPORTED_OPERATION
+      : CODES[error.code];
   const subject = { field: a2aFieldName(details.field), value: details.value };
   return jsonRpcError(code, a2aErrorText(message, details.field), subject);
 }
 
-function jsonRpcError(code: number, message: string, subject?: Subject): JsonRpcError {
+function jsonRpcError(
+  code: number,
+  message: string,
+  subject?: Subject,
+): JsonRpcError {
   const { field = "", value = "" } = subject ?? {};
-  const data = field === "" ? undefined : fromJson(ValueSchema, { field, value });
+  const data =
+    field === "" ? undefined : fromJson(ValueSchema, { field, value });
   return create(JsonRpcErrorSchema, defined({ code, message, data }));
 }

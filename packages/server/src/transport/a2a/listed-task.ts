@@ -1,18 +1,39 @@
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, MessageSchema, Role, type Task, type TaskSummary } from "@devtool/schema";
+import {
+  emptyTask,
+  MessageSchema,
+  Role,
+  type Task,
+  type TaskSummary,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { DevtoolError, isDataLoss } from "../../errors.ts";
-import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import {
+  findTask,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import type { MethodCall } from "./method.ts";
 
-/** Returns a task of a list with what the list has of it: no history and no artifacts. */
+/**
+ * Returns a task of a list with what the list has of it: no history and no
+ * artifacts.
+ */
 export function summaryTask({ id, contextId, lastEvent }: TaskSummary): Task {
-  return { ...emptyTask(), ...defined({ id, contextId, state: lastEvent?.state, updateTime: lastEvent?.time }) };
+  return {
+    ...emptyTask(),
+    ...defined({
+      id,
+      contextId,
+      state: lastEvent?.state,
+      updateTime: lastEvent?.time,
+    }),
+  };
 }
 
 /**
- * Returns a whole task of a list. For a task whose log is damaged, returns what the list has, with a message that says so:
- * one damaged task must not make the list fail.
+ * Returns a whole task of a list. For a task whose log is damaged, returns what
+ * the list has, with a message that says so: one damaged task must not make the
+ * list fail.
  */
 export async function listedTask(
   handler: RequestHandler,
@@ -23,9 +44,16 @@ export async function listedTask(
     return await findTask(handler, call, summary.id);
   } catch (reason) {
     if (!isDataLoss(reason)) throw reason;
-    const content = { case: "text", value: DevtoolError.from(reason).message } as const;
+    const content = {
+      case: "text",
+      value: DevtoolError.from(reason).message,
+    } as const;
     const messageId = `${summary.id}:damaged`;
-    const message = create(MessageSchema, { messageId, role: Role.AGENT, parts: [{ content }] });
+    const message = create(MessageSchema, {
+      messageId,
+      role: Role.AGENT,
+      parts: [{ content }],
+    });
     return { ...summaryTask(summary), history: [message] };
   }
 }

@@ -1,6 +1,11 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { CancelTaskRequestSchema, type Task, type TaskEvent, TaskSchema } from "@devtool/schema";
+import {
+  CancelTaskRequestSchema,
+  type Task,
+  type TaskEvent,
+  TaskSchema,
+} from "@devtool/schema";
 import { JsonRpcCode, type StreamView } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
@@ -29,14 +34,17 @@ export interface MethodCall {
   readonly nameExtension: () => void;
 
   /**
-   * Returns an event as JSON text of A2A 0.3 in a view, encoded once for all its readers; undefined
-   * for an event that the view does not show.
+   * Returns an event as JSON text of A2A 0.3 in a view, encoded once for all
+   * its readers; undefined for an event that the view does not show.
    */
-  readonly encodeEvent: (event: TaskEvent, view: StreamView) => string | undefined;
+  readonly encodeEvent: (
+    event: TaskEvent,
+    view: StreamView,
+  ) => string | undefined;
 
   /**
-   * The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it
-   * sent none.
+   * The sequence of the last event that the client has, from `Last-Event-ID`;
+   * undefined when it sent none.
    */
   readonly lastEventId: bigint | undefined;
 
@@ -51,7 +59,10 @@ export interface MethodCall {
 /** A method of A2A 0.3, or of the extension. */
 export type Method = (call: MethodCall) => Promise<Answer>;
 
-/** A dialect of A2A 0.3: the same methods and bindings with messages of another form. */
+/**
+ * A dialect of A2A 0.3: the same methods and bindings with messages of another
+ * form.
+ */
 export interface MethodDialect {
   /** Whether a call is made in the dialect. */
   takes(call: MethodCall): boolean;
@@ -64,23 +75,37 @@ export interface MethodDialect {
   answer(name: string, call: MethodCall, method: Method): Promise<Answer>;
 }
 
-/** Cancels a task of the caller. Throws A2A's own error for a task that cannot be canceled. */
+/**
+ * Cancels a task of the caller. Throws A2A's own error for a task that cannot
+ * be canceled.
+ */
 export async function cancelTask(
   { tasks }: RequestHandler,
   { context }: Pick<MethodCall, "context">,
   taskId: string,
 ): Promise<Task> {
   try {
-    const { task } = await tasks.cancelTask(create(CancelTaskRequestSchema, { taskId }), context);
+    const { task } = await tasks.cancelTask(
+      create(CancelTaskRequestSchema, { taskId }),
+      context,
+    );
     return create(TaskSchema, task);
   } catch (reason) {
-    if (!(reason instanceof DevtoolError) || reason.code !== Code.FailedPrecondition) throw reason;
+    if (
+      !(reason instanceof DevtoolError) ||
+      reason.code !== Code.FailedPrecondition
+    )
+      throw reason;
     throw new JsonRpcFailure(reason.message, JsonRpcCode.TASK_NOT_CANCELABLE);
   }
 }
 
 /** Throws when a client accepts none of the agent's output media types. */
-export function assertTakesOutput(accepted: readonly string[], outputModes: readonly string[] | undefined): void {
+export function assertTakesOutput(
+  accepted: readonly string[],
+  outputModes: readonly string[] | undefined,
+): void {
   const refusal = outputRefusal(accepted, outputModes);
-  if (refusal !== undefined) throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
+  if (refusal !== undefined)
+    throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
 }

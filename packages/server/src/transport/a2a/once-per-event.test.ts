@@ -12,12 +12,16 @@ describe("oncePerEvent", () => {
     event.payload = textEvent("after").payload;
     expect(encode(event, "extension")).toContain("before");
     expect(encode(event, "plain")).toContain("after");
-    expect(oncePerEvent(encodeStreamFrame)(event, "extension")).toContain("after");
+    expect(oncePerEvent(encodeStreamFrame)(event, "extension")).toContain(
+      "after",
+    );
   });
 
   it("remembers that a view does not show an event", () => {
     const encode = oncePerEvent(encodeStreamFrame);
-    const event = create(TaskEventSchema, { payload: { case: "usage", value: {} } });
+    const event = create(TaskEventSchema, {
+      payload: { case: "usage", value: {} },
+    });
     expect(encode(event, "plain")).toBeUndefined();
     event.payload = textEvent("after").payload;
     expect(encode(event, "plain")).toBeUndefined();
@@ -25,5 +29,8 @@ describe("oncePerEvent", () => {
 });
 
 function textEvent(text: string) {
-  return create(TaskEventSchema, { taskId: "t1", payload: { case: "text", value: { text } } });
+  return create(TaskEventSchema, {
+    taskId: "t1",
+    payload: { case: "text", value: { text } },
+  });
 }

@@ -2,14 +2,18 @@ import type { TaskEvent } from "@devtool/schema";
 import type { StreamView } from "@devtool/schema/a2a-v03";
 
 /**
- * Wraps a function of an event and a view so that it runs once for all readers of the event.
+ * Wraps a function of an event and a view so that it runs once for all readers
+ * of the event.
  *
- * The result, `undefined` included, is kept as long as the event itself is in memory.
+ * The result, `undefined` included, is kept as long as the event itself is in
+ * memory.
  */
 export function oncePerEvent<T>(
   make: (event: TaskEvent, view: StreamView) => T,
 ): (event: TaskEvent, view: StreamView) => T {
-  const made: Readonly<Record<StreamView, WeakMap<TaskEvent, { readonly value: T }>>> = {
+  const made: Readonly<
+    Record<StreamView, WeakMap<TaskEvent, { readonly value: T }>>
+  > = {
     extension: new WeakMap(),
     plain: new WeakMap(),
   };

@@ -1,6 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { EXTENSION_URI, GetTaskRequestSchema, ListTasksRequestSchema } from "@devtool/schema";
+import {
+  EXTENSION_URI,
+  GetTaskRequestSchema,
+  ListTasksRequestSchema,
+} from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { AskedView } from "./activation.ts";
 
@@ -10,7 +14,10 @@ export interface CallPlace {
   readonly taskId: string;
   /** The context that a message names; empty when it names none. */
   readonly contextId: string;
-  /** Whether the call is a message, which begins a conversation where it names none. */
+  /**
+   * Whether the call is a message, which begins a conversation where it names
+   * none.
+   */
   readonly isMessage: boolean;
 }
 
@@ -24,10 +31,14 @@ export interface RequiringCall {
 /**
  * Whether a server that requires the extension accepts a call (CARD-1).
  *
- * It does when the call uses the extension, or belongs to a conversation in which the extension is
- * active. Throws `Code.NotFound` for a task that does not exist.
+ * It does when the call uses the extension, or belongs to a conversation in
+ * which the extension is active. Throws `Code.NotFound` for a task that does
+ * not exist.
  */
-export async function meetsRequirement({ tasks }: RequestHandler, call: RequiringCall): Promise<boolean> {
+export async function meetsRequirement(
+  { tasks }: RequestHandler,
+  call: RequiringCall,
+): Promise<boolean> {
   const { view, place, context } = call;
   if (view !== "inherited") return view === "extension";
   if (place.taskId !== "") {
@@ -37,7 +48,10 @@ export async function meetsRequirement({ tasks }: RequestHandler, call: Requirin
   }
   if (!place.isMessage) return true;
   if (place.contextId === "") return false;
-  const request = create(ListTasksRequestSchema, { contextId: place.contextId, pageSize: 1 });
+  const request = create(ListTasksRequestSchema, {
+    contextId: place.contextId,
+    pageSize: 1,
+  });
   const { tasks: [latest] = [] } = await tasks.listTasks(request, context);
   return latest?.lastEvent?.extensionActive ?? false;
 }

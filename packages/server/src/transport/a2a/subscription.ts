@@ -1,5 +1,11 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import { isAtRest, SubscribeTaskRequestSchema, type Task, type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import {
+  isAtRest,
+  SubscribeTaskRequestSchema,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+} from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Frame } from "../http/answer.ts";
 import type { MethodCall } from "./method.ts";
@@ -8,11 +14,17 @@ import { frameAt, restEvent, standingOf } from "./until-rest.ts";
 /** Encodes a task and its events for one client. */
 export interface TaskEncoder {
   task(task: Task): JsonValue;
-  /** Returns the frame of an event; undefined for an event that the client does not see. */
+  /**
+   * Returns the frame of an event; undefined for an event that the client does
+   * not see.
+   */
   event(event: TaskEvent): Frame | undefined;
 }
 
-/** The task of a subscription, and the position at which the subscription begins. */
+/**
+ * The task of a subscription, and the position at which the subscription
+ * begins.
+ */
 export interface SubscriptionStart {
   readonly task: Task;
   /**
@@ -24,10 +36,11 @@ export interface SubscriptionStart {
 }
 
 /**
- * Yields the frames of a task until the task rests: it has ended, or waits for somebody.
+ * Yields the frames of a task until the task rests: it has ended, or waits for
+ * somebody.
  *
- * A single generator on purpose: each generator in a chain would cost an idle stream most of a
- * kilobyte.
+ * A single generator on purpose: each generator in a chain would cost an idle
+ * stream most of a kilobyte.
  */
 export async function* subscriptionFrames(
   { tasks }: RequestHandler,
@@ -39,12 +52,16 @@ export async function* subscriptionFrames(
     yield snapshotFrame(task, encoder);
     return yield* restFrames(task, encoder);
   }
-  const from = create(SubscribeTaskRequestSchema, { taskId: task.id, afterSequence: after ?? task.sequence });
+  const from = create(SubscribeTaskRequestSchema, {
+    taskId: task.id,
+    afterSequence: after ?? task.sequence,
+  });
   const events = tasks.subscribeTask(from, context);
   if (after === undefined) yield snapshotFrame(task, encoder);
   for await (const { event: init } of events) {
     if (!init) continue;
-    // The event stays the same object as in the log, so that it is encoded only once.
+    // The event stays the same object as in the log, so that it is encoded only
+    // once.
     const event = create(TaskEventSchema, init);
     const standing = standingOf(event, task);
     const frame = encoder.event(event);
@@ -57,7 +74,8 @@ export async function* subscriptionFrames(
 /**
  * Returns the frame of a whole task.
  *
- * Call it within `yield`: a local variable would keep the frame as long as the stream lasts.
+ * Call it within `yield`: a local variable would keep the frame as long as the
+ * stream lasts.
  */
 function snapshotFrame(task: Task, encoder: TaskEncoder): Frame {
   const result = JSON.stringify(encoder.task(task));

@@ -1,5 +1,11 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { emptyTask, reduceTask, type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { standingOf } from "./until-rest.ts";
 
@@ -10,9 +16,17 @@ const change: Payload = { case: "stateChange", value: {} };
 const says: Payload = { case: "text", value: { text: "Hi." } };
 const summary: Payload = { case: "summary", value: { text: "All." } };
 
-function logOf(...steps: readonly (readonly [TaskState, Payload])[]): TaskEvent[] {
+function logOf(
+  ...steps: readonly (readonly [TaskState, Payload])[]
+): TaskEvent[] {
   return steps.map(([state, payload], index) =>
-    create(TaskEventSchema, { sequence: BigInt(index + 1), taskId: "t", contextId: "c", state, payload }),
+    create(TaskEventSchema, {
+      sequence: BigInt(index + 1),
+      taskId: "t",
+      contextId: "c",
+      state,
+      payload,
+    }),
   );
 }
 
@@ -23,7 +37,10 @@ const twoExchanges = logOf(
   [COMPLETED, change],
 );
 
-/** Returns the standing of each event of a log in a subscription that began when the log had `head` events. */
+/**
+ * Returns the standing of each event of a log in a subscription that began when
+ * the log had `head` events.
+ */
 function standings(log: readonly TaskEvent[], head: number): string[] {
   const task = log.slice(0, head).reduce(reduceTask, emptyTask());
   return log.map((event) => standingOf(event, task));
@@ -43,7 +60,13 @@ describe("a subscription of A2A 0.3 (STREAM-1)", () => {
   });
 
   it("ends with the last event of a task at rest, also when that came after the end of its last exchange", () => {
-    const log = [...twoExchanges, ...logOf([COMPLETED, summary]).map((event) => ({ ...event, sequence: 5n }))];
+    const log = [
+      ...twoExchanges,
+      ...logOf([COMPLETED, summary]).map((event) => ({
+        ...event,
+        sequence: 5n,
+      })),
+    ];
     expect(standings(log, 5)).toEqual(["live", "past", "live", "past", "rest"]);
   });
 });

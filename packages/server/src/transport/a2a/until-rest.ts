@@ -14,13 +14,14 @@ import type { Frame } from "../http/answer.ts";
 /**
  * The standing of an event in a subscription.
  *
- * A subscription lasts until its task waits or has ended, since `final` ends a stream in A2A 0.3
- * (STREAM-1):
+ * A subscription lasts until its task waits or has ended, since `final` ends a
+ * stream in A2A 0.3 (STREAM-1):
  *
- * - `past`: the end of an exchange that others followed, and therefore not final
+ * - `past`: the end of an exchange that others followed, and therefore not
+ *   final
  * - `end`: the end of the subscription
- * - `rest`: the last event of a task at rest. Its `restEvent` follows with the same sequence, which
- *   only the last frame has as its id (STREAM-3)
+ * - `rest`: the last event of a task at rest. Its `restEvent` follows with the
+ *   same sequence, which only the last frame has as its id (STREAM-3)
  * - `live`: any other event
  */
 export type Standing = "past" | "end" | "rest" | "live";
@@ -28,20 +29,30 @@ export type Standing = "past" | "end" | "rest" | "live";
 /**
  * Returns the standing of an event.
  *
- * @param head - The task when the subscription began: a subscription replays everything up to
- *   there, ends of exchanges included.
+ * @param head - The task when the subscription began: a subscription replays
+ *   everything up to there, ends of exchanges included.
  */
 export function standingOf(event: TaskEvent, head: Task): Standing {
-  if (endsExchange(event)) return event.sequence < head.sequence ? "past" : "end";
-  // An event after the end of the last exchange, for instance a summary, does not start the task again.
-  return event.sequence === head.sequence && isAtRest(head.state) ? "rest" : "live";
+  if (endsExchange(event))
+    return event.sequence < head.sequence ? "past" : "end";
+  // An event after the end of the last exchange, for instance a summary, does
+  // not start the task again.
+  return event.sequence === head.sequence && isAtRest(head.state)
+    ? "rest"
+    : "live";
 }
 
-/** Returns the frame of an event with the `final` and the id that its standing demands. */
+/**
+ * Returns the frame of an event with the `final` and the id that its standing
+ * demands.
+ */
 export function frameAt(standing: Standing, frame: Frame): Frame {
   switch (standing) {
     case "past":
-      return { ...frame, result: JSON.stringify({ ...JSON.parse(frame.result), final: false }) };
+      return {
+        ...frame,
+        result: JSON.stringify({ ...JSON.parse(frame.result), final: false }),
+      };
     case "rest":
       return { result: frame.result };
     default:
@@ -49,15 +60,29 @@ export function frameAt(standing: Standing, frame: Frame): Frame {
   }
 }
 
-/** Returns the change to the state in which a task rests, as the last event of a subscription. */
+/**
+ * Returns the change to the state in which a task rests, as the last event of a
+ * subscription.
+ */
 export function restEvent(task: Task): TaskEvent {
-  const { id: taskId, contextId, state, sequence, model, updateTime: time, extensionActive } = task;
+  const {
+    id: taskId,
+    contextId,
+    state,
+    sequence,
+    model,
+    updateTime: time,
+    extensionActive,
+  } = task;
   const openCalls = isInterrupted(state) ? awaitedToolCalls(task) : [];
   return create(
     TaskEventSchema,
     defined({
       ...{ taskId, contextId, state, sequence, model, extensionActive, time },
-      payload: { case: "stateChange" as const, value: { text: task.stateText, error: task.error, openCalls } },
+      payload: {
+        case: "stateChange" as const,
+        value: { text: task.stateText, error: task.error, openCalls },
+      },
     }),
   );
 }

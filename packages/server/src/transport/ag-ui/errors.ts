@@ -30,25 +30,47 @@ const FIELDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the event that ends a run with an error, in the words of AG-UI. An error that is not the client's fault goes to
- * `onError` too.
+ * Returns the event that ends a run with an error, in the words of AG-UI. An
+ * error that is not the client's fault goes to `onError` too.
  */
-export function errorEvent(reason: unknown, onError: (reason: unknown) => void): JsonObject {
-  if (reason instanceof WireError) return encodeRunError(reason.message, "invalid_argument");
-  const { field = "" } = (reason instanceof DevtoolError && reason.details) || {};
+export function errorEvent(
+  reason: unknown,
+  onError: (reason: unknown) => void,
+): JsonObject {
+  if (reason instanceof WireError)
+    return encodeRunError(reason.message, "invalid_argument");
+  const { field = "" } =
+    (reason instanceof DevtoolError && reason.details) || {};
   // A field that is inside of one with another name in runs.
-  const above = Object.keys(FIELDS).find((name) => field.startsWith(`${name}.`) || field.startsWith(`${name}[`)) ?? "";
-  const below = above === "" ? {} : { [field]: `${FIELDS[above]}${field.slice(above.length)}` };
-  const { code, message } = DevtoolError.from(withFieldNames(reason, { ...FIELDS, ...below }));
+  const above =
+    Object.keys(FIELDS).find(
+      (name) => field.startsWith(`${name}.`) || field.startsWith(`${name}[`),
+    ) ?? "";
+  const below =
+    above === ""
+      ? {}
+      : { [field]: `${FIELDS[above]}${field.slice(above.length)}` };
+  const { code, message } = DevtoolError.from(
+    withFieldNames(reason, { ...FIELDS, ...below }),
+  );
   if (code === Code.Internal) onError(reason);
   // As Connect writes codes: `invalid_argument`.
-  return encodeRunError(message, ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase());
+  return encodeRunError(
+    message,
+    ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase(),
+  );
 }
 
-/** An error with an HTTP status that no `Code` maps to: the request begins no run. */
+/**
+ * An error with an HTTP status that no `Code` maps to: the request begins no
+ * run.
+ */
 export class NotAcceptable extends DevtoolError {}
 
-/** Answers a request that begins no run, with a status of HTTP. Rethrows errors that are not the client's fault. */
+/**
+ * Answers a request that begins no run, with a status of HTTP. Rethrows errors
+ * that are not the client's fault.
+ */
 export function sendRefusal(response: HttpResponse, reason: unknown): void {
   if (response.destroyed || response.headersSent) return;
   const found = REFUSALS.find(([kind]) => reason instanceof kind);

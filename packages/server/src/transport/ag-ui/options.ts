@@ -6,7 +6,10 @@ import type { ThreadTurns } from "./thread-turns.ts";
 export interface AgUiRoutesOptions {
   readonly handler: RequestHandler;
 
-  /** The agent that the routes belong to. Default: the one that a thread has, or that a run names. */
+  /**
+   * The agent that the routes belong to. Default: the one that a thread has, or
+   * that a run names.
+   */
   readonly agent?: string | undefined;
 
   /** The turns in the threads of all such routes of a server. */

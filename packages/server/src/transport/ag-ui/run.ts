@@ -34,14 +34,19 @@ import { earlierTasks, findThread, firstTaskId } from "./thread.ts";
 export interface RequestedRun extends AgUiRoutesOptions {
   readonly input: RunAgentInput;
 
-  /** The context of all calls that the run makes, so that they count as one stream. */
+  /**
+   * The context of all calls that the run makes, so that they count as one
+   * stream.
+   */
   readonly context: HandlerContext;
 }
 
 /**
- * Yields the events of a run: from its beginning to the moment when its thread rests.
+ * Yields the events of a run: from its beginning to the moment when its thread
+ * rests.
  *
- * A failure ends it with an event that says so, unless the client is gone or the server stops.
+ * A failure ends it with an event that says so, unless the client is gone or
+ * the server stops.
  */
 export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
   const { input, context, onError } = run;
@@ -50,7 +55,12 @@ export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
     using _stream = run.handler.streams.enter(context);
     const { before, saying, taskId } = await say(run);
     yield* showThread(run, before, saying);
-    yield* follow(run, taskId === before.id ? before : emptyTask(), taskId, saying);
+    yield* follow(
+      run,
+      taskId === before.id ? before : emptyTask(),
+      taskId,
+      saying,
+    );
   } catch (reason) {
     context.signal.throwIfAborted();
     yield frameOf(errorEvent(reason, onError));
@@ -59,7 +69,9 @@ export async function* runFrames(run: RequestedRun): AsyncIterable<Frame> {
 
 /** A thread before a run, and what the run sends to it. */
 interface Said {
-  /** The last task of the thread before the run; an empty one for a new thread. */
+  /**
+   * The last task of the thread before the run; an empty one for a new thread.
+   */
   readonly before: Task;
   readonly saying: Saying;
   /** The task that takes it. */
@@ -67,8 +79,9 @@ interface Said {
 }
 
 /**
- * Sends to the thread of a run what it asks for: a message, answers or a cancellation. Of several servers that do so for a new
- * thread at the same moment, one begins its task, and the others go on with that one.
+ * Sends to the thread of a run what it asks for: a message, answers or a
+ * cancellation. Of several servers that do so for a new thread at the same
+ * moment, one begins its task, and the others go on with that one.
  */
 async function say(run: RequestedRun): Promise<Said> {
   const { input, handler, context, turns } = run;
@@ -80,7 +93,8 @@ async function say(run: RequestedRun): Promise<Said> {
   try {
     return await sayAfter(run, before);
   } catch (reason) {
-    // Another server may have begun the thread meanwhile, and the task of this one was refused for that.
+    // Another server may have begun the thread meanwhile, and the task of this
+    // one was refused for that.
     const begun = await findThread(handler, input.threadId, context);
     if (begun.id === "") throw reason;
     context.values.set(newTaskIdKey, "");
@@ -88,7 +102,10 @@ async function say(run: RequestedRun): Promise<Said> {
   }
 }
 
-async function sayAfter({ input, handler, context }: RequestedRun, before: Task): Promise<Said> {
+async function sayAfter(
+  { input, handler, context }: RequestedRun,
+  before: Task,
+): Promise<Said> {
   const saying = readSaying(input, readForwardedProps(input), before);
   switch (saying.case) {
     case "send": {
@@ -96,7 +113,10 @@ async function sayAfter({ input, handler, context }: RequestedRun, before: Task)
       return { before, saying, taskId: task?.id ?? "" };
     }
     case "cancel":
-      await handler.tasks.cancelTask(create(CancelTaskRequestSchema, { taskId: before.id }), context);
+      await handler.tasks.cancelTask(
+        create(CancelTaskRequestSchema, { taskId: before.id }),
+        context,
+      );
       return { before, saying, taskId: before.id };
     case "show":
       return { before, saying, taskId: before.id };
@@ -105,7 +125,10 @@ async function sayAfter({ input, handler, context }: RequestedRun, before: Task)
   }
 }
 
-/** Yields all messages of a thread up to its last task, and those of the run, if the client does not have those of the last task. */
+/**
+ * Yields all messages of a thread up to its last task, and those of the run, if
+ * the client does not have those of the last task.
+ */
 async function* showThread(
   { input, handler, context }: RequestedRun,
   last: Task,
@@ -114,41 +137,93 @@ async function* showThread(
   const known = threadMessagesOf(last);
   if (hasMessages(input.messages, known)) return;
   const earlier = await earlierTasks(handler, last, context);
-  const own = saying.case === "send" ? input.messages.filter(({ id }) => id === saying.request.message?.messageId) : [];
+  const own =
+    saying.case === "send"
+      ? input.messages.filter(
+          ({ id }) => id === saying.request.message?.messageId,
+        )
+      : [];
   const thread = [...earlier.flatMap(threadMessagesOf), ...known, ...own];
   for (const shown of encodeMessagesSnapshot(thread)) yield frameOf(shown);
 }
 
-/** Yields what happens in a task after a moment until it rests, and the end of the run. */
-async function* follow(run: RequestedRun, before: Task, taskId: string, saying: Saying): AsyncIterable<Frame> {
-  if (taskId === "") throw invalid("messages", "", "say nothing new: end them with a message of the user");
-  const ownMessageId = saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
+/**
+ * Yields what happens in a task after a moment until it rests, and the end of
+ * the run.
+ */
+async function* follow(
+  run: RequestedRun,
+  before: Task,
+  taskId: string,
+  saying: Saying,
+): AsyncIterable<Frame> {
+  if (taskId === "")
+    throw invalid(
+      "messages",
+      "",
+      "say nothing new: end them with a message of the user",
+    );
+  const ownMessageId =
+    saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
   const events = new RunEvents(before, ownMessageId);
   if (saying.case !== "show" || !isAtRest(before.state)) {
-    const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence: before.sequence });
-    for await (const { event: init } of run.handler.tasks.subscribeTask(request, run.context)) {
+    const request = create(SubscribeTaskRequestSchema, {
+      taskId,
+      afterSequence: before.sequence,
+    });
+    for await (const { event: init } of run.handler.tasks.subscribeTask(
+      request,
+      run.context,
+    )) {
       if (!init) continue;
       const event = create(TaskEventSchema, init);
       for (const shown of events.receive(event)) yield frameOf(shown);
-      const isEnd = saying.case === "cancel" ? isTerminal(event.state) : endsExchange(event);
+      const isEnd =
+        saying.case === "cancel"
+          ? isTerminal(event.state)
+          : endsExchange(event);
       if (!isEnd) continue;
       const { history, queuedMessages } = events.task;
-      const messages = [...history, ...queuedMessages.flatMap(({ message }) => message ?? [])];
-      // What ended before the task has the message of the run belongs to others.
-      if (ownMessageId === "" || messages.some(({ messageId }) => messageId === ownMessageId)) break;
+      const messages = [
+        ...history,
+        ...queuedMessages.flatMap(({ message }) => message ?? []),
+      ];
+      // What ended before the task has the message of the run belongs to
+      // others.
+      if (
+        ownMessageId === "" ||
+        messages.some(({ messageId }) => messageId === ownMessageId)
+      )
+        break;
     }
   }
   const parameters = await parametersOf(run, events.task);
-  for (const shown of encodeRunEnd(run.input, events, (tool) => parameters.get(tool))) yield frameOf(shown);
+  for (const shown of encodeRunEnd(run.input, events, (tool) =>
+    parameters.get(tool),
+  ))
+    yield frameOf(shown);
 }
 
-/** Returns the schemas of the arguments of tools, by their names, if a question takes changed arguments. */
-async function parametersOf({ handler, context, onError }: RequestedRun, task: Task): Promise<Map<string, JsonObject>> {
-  const isEditable = task.history.some(({ parts }) => parts.some((part) => part.toolCallDetail?.argumentsEditable));
+/**
+ * Returns the schemas of the arguments of tools, by their names, if a question
+ * takes changed arguments.
+ */
+async function parametersOf(
+  { handler, context, onError }: RequestedRun,
+  task: Task,
+): Promise<Map<string, JsonObject>> {
+  const isEditable = task.history.some(({ parts }) =>
+    parts.some((part) => part.toolCallDetail?.argumentsEditable),
+  );
   if (!isInterrupted(task.state) || !isEditable) return new Map();
   try {
     const { tools } = await handler.offers(task.id, context);
-    return new Map(tools.map(({ name, parameters = { type: "object" } }) => [name, parameters]));
+    return new Map(
+      tools.map(({ name, parameters = { type: "object" } }) => [
+        name,
+        parameters,
+      ]),
+    );
   } catch (reason) {
     // The question can be answered without them.
     onError(reason);

@@ -6,7 +6,12 @@ import {
   SendMessageRequestSchema,
   type Task,
 } from "@devtool/schema";
-import { type ForwardedProps, newMessageOf, type RunAgentInput, readResume } from "@devtool/schema/ag-ui";
+import {
+  type ForwardedProps,
+  newMessageOf,
+  type RunAgentInput,
+  readResume,
+} from "@devtool/schema/ag-ui";
 import { Code, DevtoolError, invalid, quoted } from "../../errors.ts";
 
 /** What a run says to its thread. */
@@ -19,16 +24,27 @@ export type Saying =
   | { readonly case: "show" };
 
 /**
- * Returns what a run sends to its thread. `task` is the task of the thread; an empty one for a new thread.
+ * Returns what a run sends to its thread. `task` is the task of the thread; an
+ * empty one for a new thread.
  *
- * Throws a `WireError` or a `DevtoolError` for malformed input, and for a new message while calls wait for answers.
+ * Throws a `WireError` or a `DevtoolError` for malformed input, and for a new
+ * message while calls wait for answers.
  */
-export function readSaying(input: RunAgentInput, props: ForwardedProps, task: Task): Saying {
+export function readSaying(
+  input: RunAgentInput,
+  props: ForwardedProps,
+  task: Task,
+): Saying {
   const { threadId, runId, resume } = input;
   const said = newMessageOf(input, task);
   if (props.cancel) {
     if (said || resume.length > 0) {
-      throw invalid("forwardedProps.devtool.cancel", "", "does not go with a message or answers", "send it alone");
+      throw invalid(
+        "forwardedProps.devtool.cancel",
+        "",
+        "does not go with a message or answers",
+        "send it alone",
+      );
     }
     if (task.id === "") throw noThread(threadId);
     return { case: "cancel" };
@@ -36,24 +52,34 @@ export function readSaying(input: RunAgentInput, props: ForwardedProps, task: Ta
   if (resume.length === 0) {
     if (!said) return { case: "show" };
     // AG-UI requires the answers first.
-    const asking = awaitedToolCalls(task).map(({ toolCallId }) => quoted(toolCallId));
+    const asking = awaitedToolCalls(task).map(({ toolCallId }) =>
+      quoted(toolCallId),
+    );
     if (asking.length > 0) {
       const problem = `thread ${quoted(threadId)} waits for answers about tool call ${asking.join(", ")}`;
-      const remedy = "answer its interrupts in resume, or send a run without a new message to see them";
+      const remedy =
+        "answer its interrupts in resume, or send a run without a new message to see them";
       throw new DevtoolError(problem, Code.FailedPrecondition, { remedy });
     }
     return { case: "send", request: requestOf(input, props, task, said) };
   }
   if (task.id === "") throw noThread(threadId);
   // The same request again: its answers were recorded under the id of the run.
-  if (task.history.some(({ messageId }) => messageId === runId)) return { case: "show" };
+  if (task.history.some(({ messageId }) => messageId === runId))
+    return { case: "show" };
   const resumption = readResume(resume, task);
   if (resumption.case === "answers") {
     const { messageId, parts } = said ?? { messageId: runId, parts: [] };
     const answers = { messageId, parts: [...resumption.parts, ...parts] };
     return { case: "send", request: requestOf(input, props, task, answers) };
   }
-  if (said) throw invalid("messages", "", "have a message that goes with no answer", "send it in a run of its own");
+  if (said)
+    throw invalid(
+      "messages",
+      "",
+      "have a message that goes with no answer",
+      "send it in a run of its own",
+    );
   return { case: resumption.case === "cancel" ? "cancel" : "show" };
 }
 
@@ -61,12 +87,20 @@ function requestOf(
   { threadId }: RunAgentInput,
   { settings, sessionSettings, messageSettings }: ForwardedProps,
   task: Task,
-  { messageId, parts }: { readonly messageId: string; readonly parts: readonly Part[] },
+  {
+    messageId,
+    parts,
+  }: { readonly messageId: string; readonly parts: readonly Part[] },
 ): SendMessageRequest {
-  // A slash command, or an agent that answers with a message alone, takes no other message.
+  // A slash command, or an agent that answers with a message alone, takes no
+  // other message.
   const takesMessages = task.id !== "" && !task.command && !task.replyOnly;
   return create(SendMessageRequestSchema, {
-    message: { messageId, parts: [...parts], referenceTaskIds: takesMessages || task.id === "" ? [] : [task.id] },
+    message: {
+      messageId,
+      parts: [...parts],
+      referenceTaskIds: takesMessages || task.id === "" ? [] : [task.id],
+    },
     taskId: takesMessages ? task.id : "",
     contextId: threadId,
     settings,
@@ -78,5 +112,9 @@ function requestOf(
 
 function noThread(threadId: string): DevtoolError {
   const remedy = "begin it with a message of the user";
-  return new DevtoolError(`thread ${quoted(threadId)} does not exist`, Code.NotFound, { remedy });
+  return new DevtoolError(
+    `thread ${quoted(threadId)} does not exist`,
+    Code.NotFound,
+    { remedy },
+  );
 }

@@ -12,10 +12,14 @@ export function admit(request: HttpRequest, caller: Caller): void {
 /**
  * Returns the caller of a request.
  *
- * Throws for a request that the guard has not authenticated: its route must not be public.
+ * Throws for a request that the guard has not authenticated: its route must not
+ * be public.
  */
 export function callerOf(request: HttpRequest): Caller {
   const caller = admitted.get(request);
   if (caller) return caller;
-  throw new DevtoolError("caller: the request was admitted without credentials: this is a bug", Code.Internal);
+  throw new DevtoolError(
+    "caller: the request was admitted without credentials: this is a bug",
+    Code.Internal,
+  );
 }

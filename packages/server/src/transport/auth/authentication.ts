@@ -10,7 +10,9 @@ import {
 import { sourceOf } from "./credential-source.ts";
 import type { JwtOptions } from "./jwt-authenticator.ts";
 
-/** The callers that a server accepts besides the holder of the operator's token. */
+/**
+ * The callers that a server accepts besides the holder of the operator's token.
+ */
 export interface AuthenticationOptions {
   /**
    * Accepts the signed tokens of an issuer.
@@ -44,9 +46,9 @@ export interface AuthenticationOptions {
 /**
  * Creates the authenticator of a server.
  *
- * It looks for the operator's token first, then for signed tokens, then for certificates, and last
- * admits requests without credentials where that is allowed. Throws a `DevtoolError` for options
- * that cannot be used.
+ * It looks for the operator's token first, then for signed tokens, then for
+ * certificates, and last admits requests without credentials where that is
+ * allowed. Throws a `DevtoolError` for options that cannot be used.
  */
 export async function createAuthenticator(
   token: string,
@@ -55,20 +57,29 @@ export async function createAuthenticator(
 ): Promise<Authenticator> {
   const authenticators = [tokenAuthenticator(token)];
   if (browsers) authenticators.push(browserAuthenticator(browsers));
-  // A token identifies the caller, a certificate often only the machine: tokens come first.
-  if (jwt) authenticators.push((await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now));
-  if (certificates) authenticators.push(createCertificateAuthenticator(certificates));
+  // A token identifies the caller, a certificate often only the machine: tokens
+  // come first.
+  if (jwt)
+    authenticators.push(
+      (await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now),
+    );
+  if (certificates)
+    authenticators.push(createCertificateAuthenticator(certificates));
   if (anonymous === "admit") authenticators.push(anonymousAuthenticator);
   return firstOf(authenticators);
 }
 
-/** Returns the sources of the credentials that a server with these options accepts (`Caller.source`). No browser session outlasts its source. */
+/**
+ * Returns the sources of the credentials that a server with these options
+ * accepts (`Caller.source`). No browser session outlasts its source.
+ */
 export async function credentialSources(
   token: string,
   { jwt, certificates }: Pick<AuthenticationOptions, "jwt" | "certificates">,
 ): Promise<ReadonlySet<string>> {
   const sources = [sourceOf("token", token)];
-  if (jwt) sources.push((await import("./jwt-authenticator.ts")).issuerSource(jwt));
+  if (jwt)
+    sources.push((await import("./jwt-authenticator.ts")).issuerSource(jwt));
   if (certificates) sources.push(certificateSource(certificates));
   return new Set(sources);
 }
@@ -80,26 +91,39 @@ function tokenAuthenticator(token: string): Authenticator {
   return {
     authenticate(request) {
       const given = hash("sha256", bearerOf(request), "buffer");
-      return timingSafeEqual(given, expected) ? { case: "caller", value: caller } : { case: "none" };
+      return timingSafeEqual(given, expected)
+        ? { case: "caller", value: caller }
+        : { case: "none" };
     },
   };
 }
 
-/** Identifies callers by the tokens of browser sessions, and ends their connections with the session. */
+/**
+ * Identifies callers by the tokens of browser sessions, and ends their
+ * connections with the session.
+ */
 function browserAuthenticator(sessions: BrowserSessions): Authenticator {
   return {
     authenticate(request) {
       const token = bearerOf(request);
       const caller = token === "" ? undefined : sessions.callerOf(token);
       if (!caller) return { case: "none" };
-      sessions.hold(token, "stream" in request ? request.stream : request.socket);
+      sessions.hold(
+        token,
+        "stream" in request ? request.stream : request.socket,
+      );
       return { case: "caller", value: caller };
     },
   };
 }
 
-/** Admits requests without credentials. Requests with wrong credentials stay refused. */
+/**
+ * Admits requests without credentials. Requests with wrong credentials stay
+ * refused.
+ */
 const anonymousAuthenticator: Authenticator = {
   authenticate: ({ headers }) =>
-    headers.authorization === undefined ? { case: "caller", value: ANONYMOUS } : { case: "none" },
+    headers.authorization === undefined
+      ? { case: "caller", value: ANONYMOUS }
+      : { case: "none" },
 };

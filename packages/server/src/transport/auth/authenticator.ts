@@ -11,7 +11,10 @@ export type Verdict =
    * The message goes to the client and reveals no secret.
    */
   | { readonly case: "wrong"; readonly message: string }
-  /** The request has credentials of this kind, but they cannot be checked at the moment. */
+  /**
+   * The request has credentials of this kind, but they cannot be checked at the
+   * moment.
+   */
   | { readonly case: "unavailable"; readonly message: string }
   /** The request has no credentials of this kind. */
   | { readonly case: "none" };
@@ -22,8 +25,13 @@ export interface Authenticator {
   authenticate(request: HttpRequest): Verdict | Promise<Verdict>;
 }
 
-/** Combines authenticators: the first one that finds credentials of its kind decides. */
-export function firstOf(authenticators: readonly Authenticator[]): Authenticator {
+/**
+ * Combines authenticators: the first one that finds credentials of its kind
+ * decides.
+ */
+export function firstOf(
+  authenticators: readonly Authenticator[],
+): Authenticator {
   return {
     async authenticate(request) {
       for (const authenticator of authenticators) {
@@ -35,8 +43,16 @@ export function firstOf(authenticators: readonly Authenticator[]): Authenticator
   };
 }
 
-/** Returns the bearer token of a request; empty when it has none, or when the header is malformed. */
+/**
+ * Returns the bearer token of a request; empty when it has none, or when the
+ * header is malformed.
+ */
 export function bearerOf(request: HttpRequest): string {
-  const [scheme = "", credentials = "", ...rest] = headerOf(request, "authorization").split(" ");
-  return scheme.toLowerCase() === "bearer" && rest.length === 0 ? credentials : "";
+  const [scheme = "", credentials = "", ...rest] = headerOf(
+    request,
+    "authorization",
+  ).split(" ");
+  return scheme.toLowerCase() === "bearer" && rest.length === 0
+    ? credentials
+    : "";
 }

@@ -13,13 +13,21 @@ export interface CardKey {
   readonly jwksUrl: string;
 }
 
-/** Signs a card of A2A 1.0 (section 8.4): adds a detached JWS over the canonical text of the card. */
+/**
+ * Signs a card of A2A 1.0 (section 8.4): adds a detached JWS over the canonical
+ * text of the card.
+ */
 export async function signCard(
   card: JsonObject,
   { keyId, algorithm, privateKey, jwksUrl }: CardKey,
 ): Promise<JsonObject> {
   const header = { alg: algorithm, typ: "JOSE", kid: keyId, jku: jwksUrl };
   const payload = new TextEncoder().encode(canonicalCard(card));
-  const jws = await new FlattenedSign(payload).setProtectedHeader(header).sign(privateKey);
-  return { ...card, signatures: [{ protected: jws.protected ?? "", signature: jws.signature }] };
+  const jws = await new FlattenedSign(payload)
+    .setProtectedHeader(header)
+    .sign(privateKey);
+  return {
+    ...card,
+    signatures: [{ protected: jws.protected ?? "", signature: jws.signature }],
+  };
 }

@@ -7,46 +7,81 @@ import { sourceOf } from "./credential-source.ts";
 export interface CertificateOptions {
   /** The rights of callers with a certificate that TLS has verified. */
   readonly rights: readonly Right[];
-  /** The certificates of the authorities, in PEM: those of `tls.clientAuthorities`. */
+  /**
+   * The certificates of the authorities, in PEM: those of
+   * `tls.clientAuthorities`.
+   */
   readonly authorities: string;
 }
 
 /**
- * Creates an authenticator that identifies callers by their client certificate, after TLS has
- * verified it against the operator's authorities.
+ * Creates an authenticator that identifies callers by their client certificate,
+ * after TLS has verified it against the operator's authorities.
  *
- * The principal is made of issuer and subject, so that a renewed certificate is the same caller.
+ * The principal is made of issuer and subject, so that a renewed certificate is
+ * the same caller.
  */
-export function createCertificateAuthenticator(options: CertificateOptions): Authenticator {
+export function createCertificateAuthenticator(
+  options: CertificateOptions,
+): Authenticator {
   const rights = new Set(options.rights);
   const source = certificateSource(options);
   return {
     authenticate(request) {
-      // Other authenticators have found these credentials wrong. A certificate does not make them right.
+      // Other authenticators have found these credentials wrong. A certificate
+      // does not make them right.
       if (request.headers.authorization !== undefined) return { case: "none" };
-      // The socket of an HTTP/2 request is a proxy that hides the class of the real one. That of its session is not.
-      const socket = "stream" in request ? request.stream.session?.socket : request.socket;
+      // The socket of an HTTP/2 request is a proxy that hides the class of the
+      // real one. That of its session is not.
+      const socket =
+        "stream" in request ? request.stream.session?.socket : request.socket;
       if (!(socket instanceof TLSSocket)) return { case: "none" };
       const certificate = socket.getPeerX509Certificate();
       if (!certificate) return { case: "none" };
       if (!socket.authorized) {
-        return { case: "wrong", message: "the client certificate is not issued by an accepted authority" };
+        return {
+          case: "wrong",
+          message:
+            "the client certificate is not issued by an accepted authority",
+        };
       }
       const { issuer, subject } = certificate;
-      // Node has no name for an empty one. All callers without a subject would be the same principal.
-      if (!issuer || !subject) return { case: "wrong", message: "the client certificate names no subject" };
+      // Node has no name for an empty one. All callers without a subject would
+      // be the same principal.
+      if (!issuer || !subject)
+        return {
+          case: "wrong",
+          message: "the client certificate names no subject",
+        };
       const principal = `x509:${encodeName(issuer)}#${encodeName(subject)}`;
-      return { case: "caller", value: { principal, rights, source, expireMs: Date.parse(certificate.validTo) } };
+      return {
+        case: "caller",
+        value: {
+          principal,
+          rights,
+          source,
+          expireMs: Date.parse(certificate.validTo),
+        },
+      };
     },
   };
 }
 
-/** Identifies the authorities and what their certificates may do (`Caller.source`). */
-export function certificateSource({ rights, authorities }: CertificateOptions): string {
+/**
+ * Identifies the authorities and what their certificates may do
+ * (`Caller.source`).
+ */
+export function certificateSource({
+  rights,
+  authorities,
+}: CertificateOptions): string {
   return sourceOf("certificate", [...rights].sort(), authorities);
 }
 
-/** Encodes a distinguished name, which Node gives with an attribute per line, on a single line. */
+/**
+ * Encodes a distinguished name, which Node gives with an attribute per line, on
+ * a single line.
+ */
 function encodeName(name: string): string {
   return name.split("\n").map(encodeURIComponent).join(",");
 }

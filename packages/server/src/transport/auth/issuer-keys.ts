@@ -1,5 +1,10 @@
 import { isObject } from "@devtool/schema/json";
-import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  type JSONWebKeySet,
+  type JWTVerifyGetKey,
+} from "jose";
 import { Code, DevtoolError, invalid } from "../../errors.ts";
 import { discoveryUrl } from "./security-schemes.ts";
 
@@ -14,7 +19,8 @@ export interface IssuerKeys {
   /**
    * The URL of the key set.
    *
-   * Default: the one in the issuer's discovery document (OpenID Connect Discovery, section 4).
+   * Default: the one in the issuer's discovery document (OpenID Connect
+   * Discovery, section 4).
    */
   readonly jwksUri?: string;
 }
@@ -23,8 +29,8 @@ export interface IssuerKeys {
 const TIMEOUT_MS = 5_000;
 
 /**
- * Minimum time between two fetches for unknown key ids, in milliseconds: tokens with invented ids
- * must not flood the issuer.
+ * Minimum time between two fetches for unknown key ids, in milliseconds: tokens
+ * with invented ids must not flood the issuer.
  */
 const COOLDOWN_MS = 30_000;
 
@@ -36,7 +42,11 @@ const MAX_AGE_MS = 10 * 60_000;
  *
  * Remote keys are fetched for the first token.
  */
-export function issuerKeys({ issuer, keys, jwksUri }: IssuerKeys): JWTVerifyGetKey {
+export function issuerKeys({
+  issuer,
+  keys,
+  jwksUri,
+}: IssuerKeys): JWTVerifyGetKey {
   if (keys) return createLocalJWKSet(keys);
   if (jwksUri !== undefined) return remoteKeys(jwksUri);
   assertSafe("issuer", issuer);
@@ -59,20 +69,45 @@ function remoteKeys(uri: string): JWTVerifyGetKey {
 }
 
 async function discoverJwksUri(issuer: string): Promise<string> {
-  const response = await fetch(discoveryUrl(issuer), { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const response = await fetch(discoveryUrl(issuer), {
+    redirect: "error",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
   const document: unknown = response.ok ? await response.json() : undefined;
-  if (isObject(document) && document.issuer === issuer && typeof document.jwks_uri === "string") {
+  if (
+    isObject(document) &&
+    document.issuer === issuer &&
+    typeof document.jwks_uri === "string"
+  ) {
     return document.jwks_uri;
   }
-  throw new DevtoolError(`issuer ${JSON.stringify(issuer)} has no valid discovery document`, Code.FailedPrecondition, {
-    remedy: "set jwks_uri, or correct the issuer",
-  });
+  throw new DevtoolError(
+    `issuer ${JSON.stringify(issuer)} has no valid discovery document`,
+    Code.FailedPrecondition,
+    {
+      remedy: "set jwks_uri, or correct the issuer",
+    },
+  );
 }
 
-/** Parses a URL that keys are fetched from. Throws unless it is https, or http on loopback. */
+/**
+ * Parses a URL that keys are fetched from. Throws unless it is https, or http
+ * on loopback.
+ */
 function assertSafe(field: string, text: string): URL {
   const url = URL.parse(text);
-  const isLoopback = url?.hostname === "localhost" || url?.hostname === "[::1]" || /^127\./.test(url?.hostname ?? "");
-  if (url && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback))) return url;
-  throw invalid(field, text, "must be an https URL: keys fetched without TLS can be anybody's");
+  const isLoopback =
+    url?.hostname === "localhost" ||
+    url?.hostname === "[::1]" ||
+    /^127\./.test(url?.hostname ?? "");
+  if (
+    url &&
+    (url.protocol === "https:" || (url.protocol === "http:" && isLoopback))
+  )
+    return url;
+  throw invalid(
+    field,
+    text,
+    "must be an https URL: keys fetched without TLS can be anybody's",
+  );
 }

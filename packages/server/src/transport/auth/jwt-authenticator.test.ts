@@ -13,7 +13,10 @@ import {
 } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Authenticator, Verdict } from "./authenticator.ts";
-import { createJwtAuthenticator, type JwtOptions } from "./jwt-authenticator.ts";
+import {
+  createJwtAuthenticator,
+  type JwtOptions,
+} from "./jwt-authenticator.ts";
 
 const NOW = new Date("2026-11-21T10:00:00Z");
 const NOW_S = NOW.getTime() / 1000;
@@ -35,7 +38,12 @@ interface Claims {
   readonly scp?: readonly string[];
 }
 
-const GOOD: Claims = { iss: ISSUER, aud: AUDIENCE, sub: "alice", exp: NOW_S + 600 };
+const GOOD: Claims = {
+  iss: ISSUER,
+  aud: AUDIENCE,
+  sub: "alice",
+  exp: NOW_S + 600,
+};
 
 describe("an authenticator of signed tokens", () => {
   let key: Keys;
@@ -44,23 +52,74 @@ describe("an authenticator of signed tokens", () => {
   let authenticator: Authenticator;
 
   beforeAll(async () => {
-    [key, stranger] = await Promise.all([generateKeyPair("ES256"), generateKeyPair("ES256")]);
-    keys = { keys: [{ ...(await exportJWK(key.publicKey)), kid: "one", alg: "ES256", use: "sig" }] };
-    authenticator = createJwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, keys }, () => NOW);
+    [key, stranger] = await Promise.all([
+      generateKeyPair("ES256"),
+      generateKeyPair("ES256"),
+    ]);
+    keys = {
+      keys: [
+        {
+          ...(await exportJWK(key.publicKey)),
+          kid: "one",
+          alg: "ES256",
+          use: "sig",
+        },
+      ],
+    };
+    authenticator = createJwtAuthenticator(
+      { issuer: ISSUER, audience: AUDIENCE, keys },
+      () => NOW,
+    );
   });
 
   it("identifies a caller by issuer and subject", async () => {
-    // A session in a browser ends with the token, and with the minute by which clocks may differ.
+    // A session in a browser ends with the token, and with the minute by which
+    // clocks may differ.
     const expireMs = ((GOOD.exp ?? 0) + 60) * 1000;
-    const value = { principal: "https://login.example#alice", rights: new Set(["approve"]), expireMs };
-    expect(await tell(authenticator, await signed(key, GOOD))).toMatchObject({ case: "caller", value });
+    const value = {
+      principal: "https://login.example#alice",
+      rights: new Set(["approve"]),
+      expireMs,
+    };
+    expect(await tell(authenticator, await signed(key, GOOD))).toMatchObject({
+      case: "caller",
+      value,
+    });
   });
 
   it("accepts clocks that differ by up to a minute", async () => {
-    expect((await tell(authenticator, await signed(key, { ...GOOD, exp: NOW_S - 59 }))).case).toBe("caller");
-    expect((await tell(authenticator, await signed(key, { ...GOOD, nbf: NOW_S + 59 }))).case).toBe("caller");
-    expect((await tell(authenticator, await signed(key, { ...GOOD, exp: NOW_S - 61 }))).case).toBe("wrong");
-    expect((await tell(authenticator, await signed(key, { ...GOOD, nbf: NOW_S + 61 }))).case).toBe("wrong");
+    expect(
+      (
+        await tell(
+          authenticator,
+          await signed(key, { ...GOOD, exp: NOW_S - 59 }),
+        )
+      ).case,
+    ).toBe("caller");
+    expect(
+      (
+        await tell(
+          authenticator,
+          await signed(key, { ...GOOD, nbf: NOW_S + 59 }),
+        )
+      ).case,
+    ).toBe("caller");
+    expect(
+      (
+        await tell(
+          authenticator,
+          await signed(key, { ...GOOD, exp: NOW_S - 61 }),
+        )
+      ).case,
+    ).toBe("wrong");
+    expect(
+      (
+        await tell(
+          authenticator,
+          await signed(key, { ...GOOD, nbf: NOW_S + 61 }),
+        )
+      ).case,
+    ).toBe("wrong");
   });
 
   it("accepts no forged token", async () => {
@@ -71,9 +130,13 @@ describe("an authenticator of signed tokens", () => {
 
   it("would accept them if it did not verify them (sabotage)", async () => {
     const credulous: Authenticator = {
-      authenticate: () => ({ case: "caller", value: { principal: "x", rights: new Set() } }),
+      authenticate: () => ({
+        case: "caller",
+        value: { principal: "x", rights: new Set() },
+      }),
     };
-    for (const [, token] of await forged()) expect((await tell(credulous, token)).case).toBe("caller");
+    for (const [, token] of await forged())
+      expect((await tell(credulous, token)).case).toBe("caller");
   });
 
   it.each([
@@ -87,7 +150,9 @@ describe("an authenticator of signed tokens", () => {
     ["without end", "b".repeat(1001)],
   ])("accepts no ambiguous subject: %s", async (_what, sub) => {
     const claims = new TextEncoder().encode(JSON.stringify({ ...GOOD, sub }));
-    const token = await new CompactSign(claims).setProtectedHeader({ alg: "ES256", kid: "one" }).sign(key.privateKey);
+    const token = await new CompactSign(claims)
+      .setProtectedHeader({ alg: "ES256", kid: "one" })
+      .sign(key.privateKey);
     expect(await tell(authenticator, token)).toMatchObject({
       case: "wrong",
       message: expect.stringContaining("subject"),
@@ -95,37 +160,79 @@ describe("an authenticator of signed tokens", () => {
   });
 
   it("names the wrong claim, and nothing about the others", async () => {
-    const verdict = await tell(authenticator, await signed(key, { ...GOOD, aud: "another" }));
-    expect(verdict).toEqual({ case: "wrong", message: 'the token is not accepted: its claim "aud" is wrong' });
+    const verdict = await tell(
+      authenticator,
+      await signed(key, { ...GOOD, aud: "another" }),
+    );
+    expect(verdict).toEqual({
+      case: "wrong",
+      message: 'the token is not accepted: its claim "aud" is wrong',
+    });
   });
 
   it("ignores tokens that are not signed", async () => {
-    for (const header of ["", "Bearer x", "Bearer a.b", "Basic a.b.c", "Bearer a.b.c d"]) {
-      expect(await authenticator.authenticate(requestWith(header)), header).toEqual({ case: "none" });
+    for (const header of [
+      "",
+      "Bearer x",
+      "Bearer a.b",
+      "Basic a.b.c",
+      "Bearer a.b.c d",
+    ]) {
+      expect(
+        await authenticator.authenticate(requestWith(header)),
+        header,
+      ).toEqual({ case: "none" });
     }
   });
 
   it("gives the rights of the scopes, in both spellings of scopes", async () => {
     const scoped = createJwtAuthenticator(
-      { issuer: ISSUER, audience: AUDIENCE, keys, approveScope: "devtool.approve", auditScope: "devtool.audit" },
+      {
+        issuer: ISSUER,
+        audience: AUDIENCE,
+        keys,
+        approveScope: "devtool.approve",
+        auditScope: "devtool.audit",
+      },
       () => NOW,
     );
     const rightsOf = async (claims: Claims) => {
-      const verdict = await tell(scoped, await signed(key, { ...GOOD, ...claims }));
+      const verdict = await tell(
+        scoped,
+        await signed(key, { ...GOOD, ...claims }),
+      );
       return verdict.case === "caller" ? [...verdict.value.rights] : verdict;
     };
     expect(await rightsOf({})).toEqual([]);
-    expect(await rightsOf({ scope: "devtool.approved xdevtool.approve" })).toEqual([]);
-    expect(await rightsOf({ scope: "openid devtool.approve" })).toEqual(["approve"]);
-    expect(await rightsOf({ scp: ["devtool.audit", "devtool.approve"] })).toEqual(["approve", "audit"]);
+    expect(
+      await rightsOf({ scope: "devtool.approved xdevtool.approve" }),
+    ).toEqual([]);
+    expect(await rightsOf({ scope: "openid devtool.approve" })).toEqual([
+      "approve",
+    ]);
+    expect(
+      await rightsOf({ scp: ["devtool.audit", "devtool.approve"] }),
+    ).toEqual(["approve", "audit"]);
   });
 
   it("tries each matching key for a token without a key id", async () => {
-    const both = { keys: [await exportJWK(stranger.publicKey), await exportJWK(key.publicKey)] };
-    const trying = createJwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, keys: both }, () => NOW);
-    expect((await tell(trying, await signed(key, GOOD, { alg: "ES256" }))).case).toBe("caller");
+    const both = {
+      keys: [
+        await exportJWK(stranger.publicKey),
+        await exportJWK(key.publicKey),
+      ],
+    };
+    const trying = createJwtAuthenticator(
+      { issuer: ISSUER, audience: AUDIENCE, keys: both },
+      () => NOW,
+    );
+    expect(
+      (await tell(trying, await signed(key, GOOD, { alg: "ES256" }))).case,
+    ).toBe("caller");
     const third = await generateKeyPair("ES256");
-    expect((await tell(trying, await signed(third, GOOD, { alg: "ES256" }))).case).toBe("wrong");
+    expect(
+      (await tell(trying, await signed(third, GOOD, { alg: "ES256" }))).case,
+    ).toBe("wrong");
   });
 
   it.each<[string, Partial<JwtOptions>]>([
@@ -141,31 +248,54 @@ describe("an authenticator of signed tokens", () => {
   });
 
   it("fetches no keys over the open network without TLS", () => {
-    const options = { issuer: ISSUER, audience: AUDIENCE, jwksUri: "http://login.example/keys" };
-    expect(() => createJwtAuthenticator(options, () => NOW)).toThrow('jwks_uri "http://login.example/keys" must be');
+    const options = {
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      jwksUri: "http://login.example/keys",
+    };
+    expect(() => createJwtAuthenticator(options, () => NOW)).toThrow(
+      'jwks_uri "http://login.example/keys" must be',
+    );
   });
 
   async function forged(): Promise<readonly (readonly [string, string])[]> {
     const good = await signed(key, GOOD);
     const [header = "", , signature = ""] = good.split(".");
-    const mallory = Buffer.from(JSON.stringify({ ...GOOD, sub: "mallory" })).toString("base64url");
+    const mallory = Buffer.from(
+      JSON.stringify({ ...GOOD, sub: "mallory" }),
+    ).toString("base64url");
     const shared = new TextEncoder().encode(await exportSPKI(key.publicKey));
     return [
-      ["another subject under the signature", `${header}.${mallory}.${signature}`],
+      [
+        "another subject under the signature",
+        `${header}.${mallory}.${signature}`,
+      ],
       ["no signature", `${header}.${good.split(".")[1]}.`],
       ["the algorithm none", `${new UnsecuredJWT({ ...GOOD }).encode()}x`],
-      ["the public key as shared secret", await sign(shared, GOOD, { alg: "HS256", kid: "one" })],
+      [
+        "the public key as shared secret",
+        await sign(shared, GOOD, { alg: "HS256", kid: "one" }),
+      ],
       ["a stranger's key under our key id", await signed(stranger, GOOD)],
-      ["an unknown key id", await signed(key, GOOD, { alg: "ES256", kid: "two" })],
+      [
+        "an unknown key id",
+        await signed(key, GOOD, { alg: "ES256", kid: "two" }),
+      ],
       ["a critical header nobody knows", await signCritical(key, GOOD)],
-      ["another issuer", await signed(key, { ...GOOD, iss: "https://login.example/" })],
+      [
+        "another issuer",
+        await signed(key, { ...GOOD, iss: "https://login.example/" }),
+      ],
       ["another audience", await signed(key, { ...GOOD, aud: "devtool2" })],
       ["no audience", await signed(key, without("aud"))],
       ["no issuer", await signed(key, without("iss"))],
       ["no subject", await signed(key, without("sub"))],
       ["an empty subject", await signed(key, { ...GOOD, sub: "" })],
       ["no end", await signed(key, without("exp"))],
-      ["no JSON", `${Buffer.from("{").toString("base64url")}.${mallory}.${signature}`],
+      [
+        "no JSON",
+        `${Buffer.from("{").toString("base64url")}.${mallory}.${signature}`,
+      ],
       ["nothing at all", ".."],
     ];
   }
@@ -184,38 +314,58 @@ describe("the keys of an issuer", () => {
     server = createServer((request, response) => {
       fetched.push(request.url ?? "");
       const body = answer(request.url ?? "");
-      response.writeHead(body === undefined ? 500 : 200, { "content-type": "application/json" });
+      response.writeHead(body === undefined ? 500 : 200, {
+        "content-type": "application/json",
+      });
       response.end(JSON.stringify(body ?? {}));
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     issuer = `http://127.0.0.1:${portOf(server)}`;
     fetched = [];
-    answer = (url) => (url === "/keys" ? { keys: [jwk] } : { issuer, jwks_uri: `${issuer}/keys` });
+    answer = (url) =>
+      url === "/keys"
+        ? { keys: [jwk] }
+        : { issuer, jwks_uri: `${issuer}/keys` };
   });
   afterAll(() => server.close());
 
   it("are found by discovery and fetched once for many tokens", async () => {
     fetched = [];
-    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);
+    const found = createJwtAuthenticator(
+      { issuer, audience: AUDIENCE },
+      () => NOW,
+    );
     const token = await signed(key, { ...GOOD, iss: issuer });
-    const verdicts = await Promise.all(Array.from({ length: 20 }, () => tell(found, token)));
+    const verdicts = await Promise.all(
+      Array.from({ length: 20 }, () => tell(found, token)),
+    );
     expect(verdicts.every((verdict) => verdict.case === "caller")).toBe(true);
     expect(fetched).toEqual(["/.well-known/openid-configuration", "/keys"]);
   });
 
   it("are not fetched again for each token with an invented key id", async () => {
     fetched = [];
-    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE, jwksUri: `${issuer}/keys` }, () => NOW);
+    const found = createJwtAuthenticator(
+      { issuer, audience: AUDIENCE, jwksUri: `${issuer}/keys` },
+      () => NOW,
+    );
     for (let index = 0; index < 50; index++) {
-      const token = await signed(key, { ...GOOD, iss: issuer }, { alg: "ES256", kid: `invented-${index}` });
+      const token = await signed(
+        key,
+        { ...GOOD, iss: issuer },
+        { alg: "ES256", kid: `invented-${index}` },
+      );
       expect((await tell(found, token)).case).toBe("wrong");
     }
     expect(fetched).toEqual(["/keys"]);
   });
 
   it("that are not available do not make a token wrong, and are fetched later", async () => {
-    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);
+    const found = createJwtAuthenticator(
+      { issuer, audience: AUDIENCE },
+      () => NOW,
+    );
     const token = await signed(key, { ...GOOD, iss: issuer });
     const working = answer;
     answer = () => undefined;
@@ -226,9 +376,17 @@ describe("the keys of an issuer", () => {
 
   it("are not accepted from the discovery document of another issuer", async () => {
     const working = answer;
-    answer = (url) => (url === "/keys" ? working(url) : { issuer: "https://evil.example", jwks_uri: `${issuer}/keys` });
-    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);
-    expect((await tell(found, await signed(key, { ...GOOD, iss: issuer }))).case).toBe("unavailable");
+    answer = (url) =>
+      url === "/keys"
+        ? working(url)
+        : { issuer: "https://evil.example", jwks_uri: `${issuer}/keys` };
+    const found = createJwtAuthenticator(
+      { issuer, audience: AUDIENCE },
+      () => NOW,
+    );
+    expect(
+      (await tell(found, await signed(key, { ...GOOD, iss: issuer }))).case,
+    ).toBe("unavailable");
     answer = working;
   });
 });
@@ -238,17 +396,27 @@ interface Header {
   readonly kid?: string;
 }
 
-function signed({ privateKey }: Keys, claims: Claims, header: Header = { alg: "ES256", kid: "one" }): Promise<string> {
+function signed(
+  { privateKey }: Keys,
+  claims: Claims,
+  header: Header = { alg: "ES256", kid: "one" },
+): Promise<string> {
   return sign(privateKey, claims, header);
 }
 
-function sign(key: CryptoKey | Uint8Array, claims: Claims, header: Header): Promise<string> {
+function sign(
+  key: CryptoKey | Uint8Array,
+  claims: Claims,
+  header: Header,
+): Promise<string> {
   return new SignJWT({ ...claims }).setProtectedHeader({ ...header }).sign(key);
 }
 
 function signCritical({ privateKey }: Keys, claims: Claims): Promise<string> {
   const header = { alg: "ES256", kid: "one", "urn:x": 1, crit: ["urn:x"] };
-  return new SignJWT({ ...claims }).setProtectedHeader(header).sign(privateKey, { crit: { "urn:x": true } });
+  return new SignJWT({ ...claims })
+    .setProtectedHeader(header)
+    .sign(privateKey, { crit: { "urn:x": true } });
 }
 
 function without(claim: keyof Claims): Claims {
@@ -256,7 +424,10 @@ function without(claim: keyof Claims): Claims {
   return rest;
 }
 
-async function tell(authenticator: Authenticator, token: string): Promise<Verdict> {
+async function tell(
+  authenticator: Authenticator,
+  token: string,
+): Promise<Verdict> {
   return authenticator.authenticate(requestWith(`Bearer ${token}`));
 }
 

@@ -1,4 +1,10 @@
-import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
+import {
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from "jose";
 import { invalid } from "../../errors.ts";
 import type { Right } from "../../handler/caller.ts";
 import { type Authenticator, bearerOf, type Verdict } from "./authenticator.ts";
@@ -7,7 +13,9 @@ import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 
 /** The signed tokens that a server accepts, and the rights that they give. */
 export interface JwtOptions extends IssuerKeys {
-  /** The audience that tokens must name: this server, as its issuer knows it. */
+  /**
+   * The audience that tokens must name: this server, as its issuer knows it.
+   */
   readonly audience: string;
 
   /**
@@ -17,7 +25,10 @@ export interface JwtOptions extends IssuerKeys {
    */
   readonly algorithms?: readonly string[];
 
-  /** The scope that gives the right to approve tool calls. Default: every token gives it. */
+  /**
+   * The scope that gives the right to approve tool calls. Default: every token
+   * gives it.
+   */
   readonly approveScope?: string;
 
   /**
@@ -40,13 +51,17 @@ const PARTS_OF_JWT = 3;
 const MAX_SUBJECT_LENGTH = 1000;
 
 /**
- * Creates an authenticator for the signed tokens of one issuer (OpenID Connect, RFC 9068).
+ * Creates an authenticator for the signed tokens of one issuer (OpenID Connect,
+ * RFC 9068).
  *
- * It verifies signature, algorithm, issuer, audience and times; clocks may differ by a minute. The
- * principal is made of issuer and subject. Throws a `DevtoolError` for options that would accept
- * anybody's tokens.
+ * It verifies signature, algorithm, issuer, audience and times; clocks may
+ * differ by a minute. The principal is made of issuer and subject. Throws a
+ * `DevtoolError` for options that would accept anybody's tokens.
  */
-export function createJwtAuthenticator(options: JwtOptions, now: () => Date): Authenticator {
+export function createJwtAuthenticator(
+  options: JwtOptions,
+  now: () => Date,
+): Authenticator {
   const { issuer, audience, algorithms = ALGORITHMS } = options;
   assertSafeOptions(options);
   const getKey = issuerKeys(options);
@@ -72,20 +87,49 @@ export function createJwtAuthenticator(options: JwtOptions, now: () => Date): Au
   };
 }
 
-function assertSafeOptions({ issuer, audience, algorithms = ALGORITHMS }: JwtOptions): void {
+function assertSafeOptions({
+  issuer,
+  audience,
+  algorithms = ALGORITHMS,
+}: JwtOptions): void {
   const url = URL.parse(issuer);
   if (url?.hash !== "") {
-    throw invalid("issuer", issuer, "is not a URL without a fragment", "write it as it stands in its tokens");
+    throw invalid(
+      "issuer",
+      issuer,
+      "is not a URL without a fragment",
+      "write it as it stands in its tokens",
+    );
   }
-  if (audience === "") throw invalid("audience", audience, "is empty: tokens for other services would be accepted");
-  if (algorithms.length === 0) throw invalid("algorithms", "", "is empty", "name at least one");
-  const odd = algorithms.find((algorithm) => !PUBLIC_KEY_ALGORITHMS.test(algorithm));
+  if (audience === "")
+    throw invalid(
+      "audience",
+      audience,
+      "is empty: tokens for other services would be accepted",
+    );
+  if (algorithms.length === 0)
+    throw invalid("algorithms", "", "is empty", "name at least one");
+  const odd = algorithms.find(
+    (algorithm) => !PUBLIC_KEY_ALGORITHMS.test(algorithm),
+  );
   if (odd === undefined) return;
-  throw invalid("algorithms", odd, "is not a public-key signature algorithm", "choose ES256 or another");
+  throw invalid(
+    "algorithms",
+    odd,
+    "is not a public-key signature algorithm",
+    "choose ES256 or another",
+  );
 }
 
-/** Verifies a token. One without a key id is tried with every key that it may be signed with. */
-async function verify(token: string, getKey: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+/**
+ * Verifies a token. One without a key id is tried with every key that it may be
+ * signed with.
+ */
+async function verify(
+  token: string,
+  getKey: JWTVerifyGetKey,
+  options: JWTVerifyOptions,
+): Promise<JWTPayload> {
   try {
     return (await jwtVerify(token, getKey, options)).payload;
   } catch (reason) {
@@ -94,17 +138,38 @@ async function verify(token: string, getKey: JWTVerifyGetKey, options: JWTVerify
       try {
         return (await jwtVerify(token, key, options)).payload;
       } catch (failure) {
-        if (!(failure instanceof errors.JWSSignatureVerificationFailed)) throw failure;
+        if (!(failure instanceof errors.JWSSignatureVerificationFailed))
+          throw failure;
       }
     }
     throw new errors.JWSSignatureVerificationFailed();
   }
 }
 
-/** Identifies an issuer, and which of its tokens are accepted for what (`Caller.source`). */
+/**
+ * Identifies an issuer, and which of its tokens are accepted for what
+ * (`Caller.source`).
+ */
 export function issuerSource(options: JwtOptions): string {
-  const { issuer, audience, keys, jwksUri, algorithms = ALGORITHMS, approveScope, auditScope } = options;
-  return sourceOf("issuer", issuer, audience, keys, jwksUri, algorithms, approveScope, auditScope);
+  const {
+    issuer,
+    audience,
+    keys,
+    jwksUri,
+    algorithms = ALGORITHMS,
+    approveScope,
+    auditScope,
+  } = options;
+  return sourceOf(
+    "issuer",
+    issuer,
+    audience,
+    keys,
+    jwksUri,
+    algorithms,
+    approveScope,
+    auditScope,
+  );
 }
 
 function identifyCaller(
@@ -112,7 +177,8 @@ function identifyCaller(
   { issuer, approveScope, auditScope }: JwtOptions,
   source: string,
 ): Verdict {
-  // Two callers could share a subject that is not a text (`["bob"]` becomes `bob`), or has lone surrogates, which are all stored alike.
+  // Two callers could share a subject that is not a text (`["bob"]` becomes
+  // `bob`), or has lone surrogates, which are all stored alike.
   const subject: unknown = payload.sub;
   if (
     typeof subject !== "string" ||
@@ -124,27 +190,36 @@ function identifyCaller(
     return { case: "wrong", message: "the token has no unambiguous subject" };
   const scopes = scopesOf(payload);
   const rights = new Set<Right>();
-  if (approveScope === undefined || scopes.has(approveScope)) rights.add("approve");
+  if (approveScope === undefined || scopes.has(approveScope))
+    rights.add("approve");
   if (auditScope !== undefined && scopes.has(auditScope)) rights.add("audit");
   const caller = { principal: `${issuer}#${subject}`, rights, source };
   if (payload.exp === undefined) return { case: "caller", value: caller };
   // Also for a clock that is behind.
-  return { case: "caller", value: { ...caller, expireMs: (payload.exp + CLOCK_TOLERANCE_S) * 1000 } };
+  return {
+    case: "caller",
+    value: { ...caller, expireMs: (payload.exp + CLOCK_TOLERANCE_S) * 1000 },
+  };
 }
 
 /**
- * Returns the scopes of a token: a text separated by spaces (RFC 8693), or a list, as some issuers
- * write them.
+ * Returns the scopes of a token: a text separated by spaces (RFC 8693), or a
+ * list, as some issuers write them.
  */
 function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
   const listed: unknown = scope ?? scp;
-  if (typeof listed === "string") return new Set(listed.split(" ").filter((each) => each !== ""));
-  return new Set(Array.isArray(listed) ? listed.filter((each) => typeof each === "string") : []);
+  if (typeof listed === "string")
+    return new Set(listed.split(" ").filter((each) => each !== ""));
+  return new Set(
+    Array.isArray(listed)
+      ? listed.filter((each) => typeof each === "string")
+      : [],
+  );
 }
 
 /**
- * Returns the verdict for an error of verification. Where the keys could not be had, the token is
- * not called wrong: a new login would not help.
+ * Returns the verdict for an error of verification. Where the keys could not be
+ * had, the token is not called wrong: a new login would not help.
  */
 function refuseToken(reason: unknown, issuer: string): Verdict {
   const flaw = TOKEN_FLAWS.find(([kind]) => reason instanceof kind);
@@ -152,11 +227,17 @@ function refuseToken(reason: unknown, issuer: string): Verdict {
     const message = `the keys of issuer ${JSON.stringify(issuer)} are not available: try again later`;
     return { case: "unavailable", message };
   }
-  const claim = reason instanceof errors.JWTClaimValidationFailed ? `its claim "${reason.claim}" is wrong` : flaw[1];
+  const claim =
+    reason instanceof errors.JWTClaimValidationFailed
+      ? `its claim "${reason.claim}" is wrong`
+      : flaw[1];
   return { case: "wrong", message: `the token is not accepted: ${claim}` };
 }
 
-/** The errors of verification that are the token's fault, with the reason that its sender is given. */
+/**
+ * The errors of verification that are the token's fault, with the reason that
+ * its sender is given.
+ */
 const TOKEN_FLAWS = [
   [errors.JWTExpired, "it has expired"],
   [errors.JWTClaimValidationFailed, "a claim is wrong"],

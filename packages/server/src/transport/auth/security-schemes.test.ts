@@ -6,15 +6,27 @@ const ALL = { issuer: "https://login.example/", certificates: true };
 describe("the security schemes of a card", () => {
   it("are only the operator's token by default", () => {
     expect(securitySchemesOf({ certificates: false })).toEqual({
-      bearer: { type: "http", scheme: "bearer", description: "The operator's token." },
+      bearer: {
+        type: "http",
+        scheme: "bearer",
+        description: "The operator's token.",
+      },
     });
   });
 
   it("are all configured ones, each of them enough", () => {
     expect(securitySchemesOf(ALL)).toMatchObject({
-      oidc: { type: "openIdConnect", openIdConnectUrl: "https://login.example/.well-known/openid-configuration" },
+      oidc: {
+        type: "openIdConnect",
+        openIdConnectUrl:
+          "https://login.example/.well-known/openid-configuration",
+      },
       mtls: { type: "mutualTLS" },
     });
-    expect(securityOf(ALL)).toEqual([{ bearer: [] }, { oidc: [] }, { mtls: [] }]);
+    expect(securityOf(ALL)).toEqual([
+      { bearer: [] },
+      { oidc: [] },
+      { mtls: [] },
+    ]);
   });
 });

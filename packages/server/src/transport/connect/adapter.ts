@@ -8,7 +8,10 @@ import {
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
-import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
+import {
+  universalRequestFromNodeRequest,
+  universalResponseToNodeResponse,
+} from "@connectrpc/connect-node";
 import {
   AgentListService,
   AuditService,
@@ -22,7 +25,11 @@ import {
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { SessionService } from "@devtool/schema/codex";
 import { DevtoolError } from "../../errors.ts";
-import { type Caller, contextValuesFor, rightsKey } from "../../handler/caller.ts";
+import {
+  type Caller,
+  contextValuesFor,
+  rightsKey,
+} from "../../handler/caller.ts";
 import { principalKey } from "../../handler/request-handler.ts";
 import { callerOf } from "../auth/admitted.ts";
 import { isDisconnection } from "../http/client-gone.ts";
@@ -33,35 +40,52 @@ import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
 /**
- * Refuses JSON requests with unknown fields: one could be a restriction, or a condition of an approval
- * (JSON-2).
+ * Refuses JSON requests with unknown fields: one could be a restriction, or a
+ * condition of an approval (JSON-2).
  */
 const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
 
-/** Maximum size in bytes of a request without credentials. It holds a code; a larger limit would let anybody take memory. */
+/**
+ * Maximum size in bytes of a request without credentials. It holds a code; a
+ * larger limit would let anybody take memory.
+ */
 const MAX_ANONYMOUS_BYTES = 4096;
 
 /**
  * Creates the request handler for Connect, gRPC and gRPC-Web.
  *
- * The library's own adapter prints an error for each client that drops its connection.
+ * The library's own adapter prints an error for each client that drops its
+ * connection.
  */
 export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
   const { maxRequestBytes, onError } = options;
   const handlers = new Map(
     createRouter(options).handlers.map((each) => {
-      const maxBytes = each.requestPath === REDEEM_PATH ? MAX_ANONYMOUS_BYTES : maxRequestBytes;
+      const maxBytes =
+        each.requestPath === REDEEM_PATH
+          ? MAX_ANONYMOUS_BYTES
+          : maxRequestBytes;
       return [each.requestPath, boundedHandler(each, maxBytes)];
     }),
   );
   return (request, response) => {
     const handle = handlers.get(pathOf(request));
     if (!handle) return nothingServed(request, response);
-    const values = contextValuesFor(callerOf(request)).set(httpRequestKey, request);
-    const call = universalRequestFromNodeRequest(request, response, undefined, values);
-    // The library would answer a stream in both directions over HTTP/1.1 with the bare status 505. With this version it does not
-    // check, and `refuseHttp1` says what is wrong, in the protocol of the client.
-    // Not awaited: with HTTP/1.1, the promise of a response that was written never resolves.
+    const values = contextValuesFor(callerOf(request)).set(
+      httpRequestKey,
+      request,
+    );
+    const call = universalRequestFromNodeRequest(
+      request,
+      response,
+      undefined,
+      values,
+    );
+    // The library would answer a stream in both directions over HTTP/1.1 with
+    // the bare status 505. With this version it does not check, and
+    // `refuseHttp1` says what is wrong, in the protocol of the client. Not
+    // awaited: with HTTP/1.1, the promise of a response that was written never
+    // resolves.
     handle({ ...call, httpVersion: "2.0" })
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((reason: unknown) => {
@@ -76,30 +100,47 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
  *
  * @param caller who makes the calls
  */
-export function inProcessTransport(options: ConnectRoutesOptions, caller: Caller): Transport {
+export function inProcessTransport(
+  options: ConnectRoutesOptions,
+  caller: Caller,
+): Transport {
   const { onError, shutdown } = options;
   const interceptors: Interceptor[] = [
     (next) => (call) => {
-      call.contextValues.set(principalKey, caller.principal).set(rightsKey, caller.rights);
+      call.contextValues
+        .set(principalKey, caller.principal)
+        .set(rightsKey, caller.rights);
       return next(call);
     },
     errorInterceptor(onError),
   ];
   const router = { interceptors, shutdownSignal: shutdown };
-  return createRouterTransport((routes) => void registerServices(routes, options), { router });
+  return createRouterTransport(
+    (routes) => void registerServices(routes, options),
+    { router },
+  );
 }
 
-/** Refuses calls that stream in both directions and came over HTTP/1.1, and closes their connection. */
+/**
+ * Refuses calls that stream in both directions and came over HTTP/1.1, and
+ * closes their connection.
+ */
 const refuseHttp1: Interceptor = (next) => async (call) => {
   const request = call.contextValues.get(httpRequestKey);
-  if (call.method.methodKind !== "bidi_streaming" || request?.httpVersionMajor !== 1) return next(call);
+  if (
+    call.method.methodKind !== "bidi_streaming" ||
+    request?.httpVersionMajor !== 1
+  )
+    return next(call);
   const problem = `${call.method.name} needs HTTP/2, and this request came over HTTP/1.1`;
-  const remedy = 'use gRPC, or Connect over HTTP/2 (in Node createConnectTransport({ httpVersion: "2" }))';
+  const remedy =
+    'use gRPC, or Connect over HTTP/2 (in Node createConnectTransport({ httpVersion: "2" }))';
   throw new DevtoolError(problem, Code.FailedPrecondition, { remedy });
 };
 
 /**
- * Refuses requests with values that only binary messages can hold: they would be recorded, and most dialects are JSON.
+ * Refuses requests with values that only binary messages can hold: they would
+ * be recorded, and most dialects are JSON.
  */
 const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
   const { input } = call.method;
@@ -107,7 +148,9 @@ const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
     assertJsonEncodable(input, call.message);
     return next(call);
   }
-  const checkEach = async function* <T extends Message>(messages: AsyncIterable<T>): AsyncIterable<T> {
+  const checkEach = async function* <T extends Message>(
+    messages: AsyncIterable<T>,
+  ): AsyncIterable<T> {
     for await (const message of messages) {
       assertJsonEncodable(input, message);
       yield message;
@@ -119,7 +162,11 @@ const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
 function createRouter(options: ConnectRoutesOptions): ConnectRouter {
   const { a2a, queue, browsers, maxRequestBytes, onError, shutdown } = options;
   const router = createConnectRouter({
-    interceptors: [errorInterceptor(onError), refuseHttp1, refuseValuesWithoutJson],
+    interceptors: [
+      errorInterceptor(onError),
+      refuseHttp1,
+      refuseValuesWithoutJson,
+    ],
     requestGate: blameClient,
     acceptCompression: COMPRESSIONS,
     readMaxBytes: maxRequestBytes,
@@ -143,7 +190,10 @@ function createRouter(options: ConnectRoutesOptions): ConnectRouter {
 }
 
 /** Registers our own services. Returns their descriptions. */
-function registerServices(router: ConnectRouter, { handler, sessions }: ConnectRoutesOptions): DescService[] {
+function registerServices(
+  router: ConnectRouter,
+  { handler, sessions }: ConnectRoutesOptions,
+): DescService[] {
   const services: DescService[] = [
     TaskService,
     SlashCommandService,

@@ -31,34 +31,50 @@ export const COMPRESSIONS: Compression[] = [compressionGzip, compressionBrotli];
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The units of `grpc-timeout` in milliseconds. */
-const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+const UNIT_MS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
 
 /**
- * Wraps a handler so that each request message is checked before it is decoded: few bytes on the
- * wire can take hundreds of times as many in memory.
+ * Wraps a handler so that each request message is checked before it is decoded:
+ * few bytes on the wire can take hundreds of times as many in memory.
  *
- * It also ignores deadlines that are too far away for a timer, and answers unreadable GET queries
- * with an error of the client.
+ * It also ignores deadlines that are too far away for a timer, and answers
+ * unreadable GET queries with an error of the client.
  */
-export function boundedHandler(handler: UniversalHandler, maxBytes: number): UniversalHandler {
+export function boundedHandler(
+  handler: UniversalHandler,
+  maxBytes: number,
+): UniversalHandler {
   const { input } = handler.method;
-  const handle = async (request: UniversalServerRequest): Promise<UniversalServerResponse> => {
-    const refusal = request.method === "GET" ? refuseUnreadableQuery(request.url) : undefined;
+  const handle = async (
+    request: UniversalServerRequest,
+  ): Promise<UniversalServerResponse> => {
+    const refusal =
+      request.method === "GET" ? refuseUnreadableQuery(request.url) : undefined;
     if (refusal) return refusal;
     assertByteStreamRequest(request);
     const body = boundedBody(request.body, request.header, input, maxBytes);
     const header = new Headers(request.header);
-    const [, count, unit = ""] = /^(\d+)([HMSmun])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
-    if (Number(count) * (UNIT_MS[unit] ?? 0) > MAX_TIMEOUT_MS) header.delete("grpc-timeout");
-    if (Number(header.get("connect-timeout-ms")) > MAX_TIMEOUT_MS) header.delete("connect-timeout-ms");
+    const [, count, unit = ""] =
+      /^(\d+)([HMSmun])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
+    if (Number(count) * (UNIT_MS[unit] ?? 0) > MAX_TIMEOUT_MS)
+      header.delete("grpc-timeout");
+    if (Number(header.get("connect-timeout-ms")) > MAX_TIMEOUT_MS)
+      header.delete("connect-timeout-ms");
     return handler({ ...request, header, body });
   };
   return Object.assign(handle, handler);
 }
 
 /**
- * Yields the body of a request unchanged. Throws where a message is too large or would take too
- * much memory.
+ * Yields the body of a request unchanged. Throws where a message is too large
+ * or would take too much memory.
  *
  * Bytes that are not valid frames pass: the library refuses them.
  */
@@ -68,13 +84,21 @@ async function* boundedBody(
   input: DescMessage,
   maxBytes: number,
 ): AsyncIterable<Uint8Array> {
-  const [type = ""] = (header.get("content-type") ?? "").toLowerCase().split(";");
+  const [type = ""] = (header.get("content-type") ?? "")
+    .toLowerCase()
+    .split(";");
   const mediaType = type.trim();
-  const assertBudget = async (bytes: Uint8Array, encoding: string | null): Promise<void> => {
+  const assertBudget = async (
+    bytes: Uint8Array,
+    encoding: string | null,
+  ): Promise<void> => {
     const compression = COMPRESSIONS.find(({ name }) => name === encoding);
-    const message = compression ? await compression.decompress(bytes, maxBytes) : bytes;
+    const message = compression
+      ? await compression.decompress(bytes, maxBytes)
+      : bytes;
     try {
-      if (mediaType.endsWith("json")) assertJsonBudget(new TextDecoder().decode(message));
+      if (mediaType.endsWith("json"))
+        assertJsonBudget(new TextDecoder().decode(message));
       else assertBinaryBudget(input, message);
     } catch (reason) {
       throw connectErrorFrom(reason);
@@ -82,36 +106,56 @@ async function* boundedBody(
   };
   const isGrpc = mediaType.startsWith("application/grpc");
   if (!isGrpc && !mediaType.startsWith("application/connect+")) {
-    // A unary call of Connect: the body is a single message without an envelope.
+    // A unary call of Connect: the body is a single message without an
+    // envelope.
     const bytes = await readAllBytes(body, maxBytes);
     await assertBudget(bytes, header.get("content-encoding"));
     return yield bytes;
   }
-  const encoding = header.get(isGrpc ? "grpc-encoding" : "connect-content-encoding");
-  const checkEach = async function* (envelopes: AsyncIterable<EnvelopedMessage>): AsyncIterable<EnvelopedMessage> {
+  const encoding = header.get(
+    isGrpc ? "grpc-encoding" : "connect-content-encoding",
+  );
+  const checkEach = async function* (
+    envelopes: AsyncIterable<EnvelopedMessage>,
+  ): AsyncIterable<EnvelopedMessage> {
     for await (const envelope of envelopes) {
       const isCompressed = (envelope.flags & compressedFlag) === compressedFlag;
       await assertBudget(envelope.data, isCompressed ? encoding : null);
       yield envelope;
     }
   };
-  yield* pipe(body, transformSplitEnvelope(maxBytes), checkEach, transformJoinEnvelopes());
+  yield* pipe(
+    body,
+    transformSplitEnvelope(maxBytes),
+    checkEach,
+    transformJoinEnvelopes(),
+  );
 }
 
 /**
- * Returns the answer to a query that claims to be base64 and is not; undefined for any other query.
+ * Returns the answer to a query that claims to be base64 and is not; undefined
+ * for any other query.
  *
  * The library itself would report an error of the server (ERR-1).
  */
-function refuseUnreadableQuery(url: string): UniversalServerResponse | undefined {
+function refuseUnreadableQuery(
+  url: string,
+): UniversalServerResponse | undefined {
   const query = new URL(url).searchParams;
   if (query.get("base64") !== "1") return undefined;
   try {
     base64Decode(query.get("message") ?? "");
     return undefined;
   } catch {
-    const error = new ConnectError('parameter "message" is not valid base64', Code.InvalidArgument);
+    const error = new ConnectError(
+      'parameter "message" is not valid base64',
+      Code.InvalidArgument,
+    );
     const header = new Headers({ "content-type": "application/json" });
-    return { status: 400, header, body: createAsyncIterable([errorToJsonBytes(error, undefined)]) };
+    return {
+      status: 400,
+      header,
+      body: createAsyncIterable([errorToJsonBytes(error, undefined)]),
+    };
   }
 }

@@ -11,37 +11,54 @@ import { isDisconnection } from "../http/client-gone.ts";
 import type { HttpRequest } from "../http/route.ts";
 
 /**
- * The messages of the library for a request with malformed bytes: the message, the frame, or the
- * compression.
+ * The messages of the library for a request with malformed bytes: the message,
+ * the frame, or the compression.
  */
-const MALFORMED_REQUEST = /^(parse binary: |invalid envelope|received compressed envelope|decompression failed)/;
+const MALFORMED_REQUEST =
+  /^(parse binary: |invalid envelope|received compressed envelope|decompression failed)/;
 
 /** The context value for the HTTP request of a call. */
-export const httpRequestKey: ContextKey<HttpRequest | undefined> = createContextKey<HttpRequest | undefined>(undefined);
+export const httpRequestKey: ContextKey<HttpRequest | undefined> =
+  createContextKey<HttpRequest | undefined>(undefined);
 
 /**
- * Returns the error that Connect, gRPC and gRPC-Web send for anything a handler throws, with its
- * context as a detail.
+ * Returns the error that Connect, gRPC and gRPC-Web send for anything a handler
+ * throws, with its context as a detail.
  */
 export function connectErrorFrom(reason: unknown): ConnectError {
   if (reason instanceof ConnectError) return reason;
   const error =
-    reason instanceof WireError ? new DevtoolError(reason.message, Code.InvalidArgument) : DevtoolError.from(reason);
+    reason instanceof WireError
+      ? new DevtoolError(reason.message, Code.InvalidArgument)
+      : DevtoolError.from(reason);
   const { message, code, details, remedy, cause } = error;
-  const context = details || remedy !== "" ? [{ desc: ErrorContextSchema, value: { ...details, remedy } }] : [];
+  const context =
+    details || remedy !== ""
+      ? [{ desc: ErrorContextSchema, value: { ...details, remedy } }]
+      : [];
   return new ConnectError(message, code, undefined, context, cause);
 }
 
 /**
  * Applies `connectErrorFrom` to every call, and to what streams throw later.
  *
- * Internal errors also go to `onError`, unless the client has closed the connection.
+ * Internal errors also go to `onError`, unless the client has closed the
+ * connection.
  */
-export function errorInterceptor(onError: (reason: unknown) => void): Interceptor {
-  const translate = (reason: unknown, request: HttpRequest | undefined): ConnectError => {
+export function errorInterceptor(
+  onError: (reason: unknown) => void,
+): Interceptor {
+  const translate = (
+    reason: unknown,
+    request: HttpRequest | undefined,
+  ): ConnectError => {
     correctError(reason);
     const error = connectErrorFrom(reason);
-    if (error.code === Code.Internal && !(request && isDisconnection(request, reason))) onError(reason);
+    if (
+      error.code === Code.Internal &&
+      !(request && isDisconnection(request, reason))
+    )
+      onError(reason);
     return error;
   };
   const translateStream = async function* <T>(
@@ -58,7 +75,9 @@ export function errorInterceptor(onError: (reason: unknown) => void): Intercepto
     const request = call.contextValues.get(httpRequestKey);
     try {
       const response = await next(call);
-      return response.stream ? { ...response, message: translateStream(response.message, request) } : response;
+      return response.stream
+        ? { ...response, message: translateStream(response.message, request) }
+        : response;
     } catch (reason) {
       throw translate(reason, request);
     }
@@ -68,24 +87,33 @@ export function errorInterceptor(onError: (reason: unknown) => void): Intercepto
 /**
  * Makes malformed bytes in a request an error of the client (ERR-1).
  *
- * The library reports them as an internal error of the server, which is HTTP status 500 in Connect.
- * It aborts the context with the error before it writes the error, so the code can still be
- * corrected then. Our own errors have other messages.
+ * The library reports them as an internal error of the server, which is HTTP
+ * status 500 in Connect. It aborts the context with the error before it writes
+ * the error, so the code can still be corrected then. Our own errors have other
+ * messages.
  */
 export function blameClient({ signal }: HandlerContext): void {
-  signal.addEventListener("abort", () => correctError(signal.reason), { once: true });
+  signal.addEventListener("abort", () => correctError(signal.reason), {
+    once: true,
+  });
 }
 
 /**
- * Corrects an error of the library about malformed bytes: its code, and its message, which names
- * our protobuf packages.
+ * Corrects an error of the library about malformed bytes: its code, and its
+ * message, which names our protobuf packages.
  */
 function correctError(reason: unknown): void {
   if (!(reason instanceof ConnectError)) return;
   if (reason.rawMessage.startsWith("cannot decode ")) {
-    const value = reason.rawMessage.replace(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "").slice(0, 300);
+    const value = reason.rawMessage
+      .replace(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "")
+      .slice(0, 300);
     Object.defineProperty(reason, "rawMessage", { value });
   }
-  if (reason.code !== Code.Internal || !MALFORMED_REQUEST.test(reason.rawMessage)) return;
+  if (
+    reason.code !== Code.Internal ||
+    !MALFORMED_REQUEST.test(reason.rawMessage)
+  )
+    return;
   Object.defineProperty(reason, "code", { value: Code.InvalidArgument });
 }

@@ -14,7 +14,10 @@ export interface ConnectRoutesOptions {
   /** Maximum size of a request message in bytes. */
   readonly maxRequestBytes: number;
 
-  /** Aborts when the server stops, and ends the streams that have no end of their own. */
+  /**
+   * Aborts when the server stops, and ends the streams that have no end of
+   * their own.
+   */
   readonly shutdown: AbortSignal;
 
   /** Called with each error that is not the client's fault. */

@@ -17,20 +17,30 @@ import {
 } from "@devtool/schema/reflection";
 import { Code } from "../../errors.ts";
 
-type MessageResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+type MessageResponse = NonNullable<
+  MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
+>;
 
 /**
- * Serves reflection of services, under the name of the standard and under its older name, which
- * tools still use.
+ * Serves reflection of services, under the name of the standard and under its
+ * older name, which tools still use.
  */
-export function registerReflection(router: ConnectRouter, services: readonly DescService[]): void {
+export function registerReflection(
+  router: ConnectRouter,
+  services: readonly DescService[],
+): void {
   const reflection = new Reflection([...services, ServerReflection]);
-  const serverReflectionInfo = async function* (requests: AsyncIterable<ServerReflectionRequest>) {
+  const serverReflectionInfo = async function* (
+    requests: AsyncIterable<ServerReflectionRequest>,
+  ) {
     for await (const request of requests) yield reflection.answer(request);
   };
   router.service(ServerReflection, { serverReflectionInfo });
   router.service(
-    { ...ServerReflection, typeName: "grpc.reflection.v1alpha.ServerReflection" },
+    {
+      ...ServerReflection,
+      typeName: "grpc.reflection.v1alpha.ServerReflection",
+    },
     { serverReflectionInfo },
   );
 }
@@ -57,18 +67,25 @@ class Reflection {
     });
   }
 
-  #response(question: ServerReflectionRequest["messageRequest"]): MessageResponse {
+  #response(
+    question: ServerReflectionRequest["messageRequest"],
+  ): MessageResponse {
     switch (question.case) {
       case "listServices": {
-        const service = this.#services.map(({ typeName }) => ({ name: typeName }));
+        const service = this.#services.map(({ typeName }) => ({
+          name: typeName,
+        }));
         return { case: "listServicesResponse", value: { service } };
       }
       case "fileByFilename":
         return descriptorsOf(this.#files.get(question.value), question.value);
       case "fileContainingSymbol": {
         const symbol = question.value;
-        // A symbol may also be a method: then its service is what the registry knows.
-        const type = this.#registry.get(symbol) ?? this.#registry.getService(symbol.slice(0, symbol.lastIndexOf(".")));
+        // A symbol may also be a method: then its service is what the registry
+        // knows.
+        const type =
+          this.#registry.get(symbol) ??
+          this.#registry.getService(symbol.slice(0, symbol.lastIndexOf(".")));
         return descriptorsOf(type?.file, symbol);
       }
       default:
@@ -81,14 +98,25 @@ function withImports(file: DescFile): DescFile[] {
   return [file, ...file.dependencies.flatMap(withImports)];
 }
 
-/** Returns a file and its imports. `name` is the file or symbol that was asked for. */
-function descriptorsOf(file: DescFile | undefined, name: string): MessageResponse {
+/**
+ * Returns a file and its imports. `name` is the file or symbol that was asked
+ * for.
+ */
+function descriptorsOf(
+  file: DescFile | undefined,
+  name: string,
+): MessageResponse {
   if (!file) return notFound(`${JSON.stringify(name)} is not declared here`);
   const files = new Set(withImports(file));
-  const fileDescriptorProto = [...files].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  const fileDescriptorProto = [...files].map(({ proto }) =>
+    toBinary(FileDescriptorProtoSchema, proto),
+  );
   return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 
 function notFound(errorMessage: string): MessageResponse {
-  return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage } };
+  return {
+    case: "errorResponse",
+    value: { errorCode: Code.NotFound, errorMessage },
+  };
 }

@@ -4,20 +4,30 @@ import { type Route, RPC_PATH } from "../http/route.ts";
 import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 
 /**
- * The route of our services over Connect, gRPC and gRPC-Web, with server reflection.
+ * The route of our services over Connect, gRPC and gRPC-Web, with server
+ * reflection.
  *
- * The first request loads the libraries, which takes about 30 ms: a server that only speaks A2A
- * starts without them.
+ * The first request loads the libraries, which takes about 30 ms: a server that
+ * only speaks A2A starts without them.
  */
 export function connectRoutes(options: ConnectRoutesOptions): Route[] {
   let loading: Promise<Route["handle"]> | undefined;
   const handle: Route["handle"] = async (request, response) => {
-    // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events back until its buffer is full.
-    if (request.httpVersionMajor === 1) response.setHeader("x-accel-buffering", "no");
-    loading ??= import("./adapter.ts").then(({ createAdapter }) => createAdapter(options));
+    // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events
+    // back until its buffer is full.
+    if (request.httpVersionMajor === 1)
+      response.setHeader("x-accel-buffering", "no");
+    loading ??= import("./adapter.ts").then(({ createAdapter }) =>
+      createAdapter(options),
+    );
     return (await loading)(request, response);
   };
-  const rpcs: Route = { name: "connect", access: "token", matches: (_method, path) => RPC_PATH.test(path), handle };
+  const rpcs: Route = {
+    name: "connect",
+    access: "token",
+    matches: (_method, path) => RPC_PATH.test(path),
+    handle,
+  };
   if (!options.browsers) return [rpcs];
   // The one rpc without credentials: the code in the request is the credential.
   const redeem: Route = {

@@ -12,7 +12,10 @@ describe("POST /executeCommand", () => {
     const result = { executionId: "t", status: CommandExecutionStatus.STARTED };
     const handler = {
       ...silentHandler(gone.resolve),
-      commands: { getAllSlashCommands: () => ({}), runSlashCommand: () => ({ result }) },
+      commands: {
+        getAllSlashCommands: () => ({}),
+        runSlashCommand: () => ({ result }),
+      },
       streams: new StreamLimit(1),
     };
     const routes = geminiCliRoutes({
@@ -28,7 +31,10 @@ describe("POST /executeCommand", () => {
     const run = (signal?: AbortSignal): Promise<Response> =>
       fetch(new URL("/executeCommand", server.url), {
         method: "POST",
-        headers: { "content-type": "application/json", accept: "text/event-stream" },
+        headers: {
+          "content-type": "application/json",
+          accept: "text/event-stream",
+        },
         body: JSON.stringify({ command: "about" }),
         signal: signal ?? null,
       });

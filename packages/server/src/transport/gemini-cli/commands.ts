@@ -1,4 +1,10 @@
-import { create, fromJson, type MessageInitShape, type MessageShape, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  fromJson,
+  type MessageInitShape,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
@@ -38,40 +44,62 @@ const { getAllSlashCommands, runSlashCommand } = SlashCommandService.method;
 
 type ExecuteCommandRequest = MessageShape<typeof ExecuteCommandRequestSchema>;
 
-/** The context whose commands are listed, and its settings. Empty for the default workspace. */
+/**
+ * The context whose commands are listed, and its settings. Empty for the
+ * default workspace.
+ */
 type CommandPlace = MessageInitShape<typeof getAllSlashCommands.input>;
 
 /** Answers `GET /listCommands`. */
 export async function listCommands(visit: Visit): Promise<void> {
   const commands = await findCommands(visit, {});
-  send(visit.response, 200, { body: JSON.stringify(encodeCommandList(commands)) });
+  send(visit.response, 200, {
+    body: JSON.stringify(encodeCommandList(commands)),
+  });
 }
 
-async function findCommands(visit: Visit, place: CommandPlace): Promise<GetAllSlashCommandsResponse> {
+async function findCommands(
+  visit: Visit,
+  place: CommandPlace,
+): Promise<GetAllSlashCommandsResponse> {
   const request = create(getAllSlashCommands.input, place);
   const context = contextFor(visit, getAllSlashCommands);
-  const listed = await visit.handler.commands.getAllSlashCommands(request, context);
+  const listed = await visit.handler.commands.getAllSlashCommands(
+    request,
+    context,
+  );
   return create(GetAllSlashCommandsResponseSchema, listed);
 }
 
 /**
- * Answers `POST /executeCommand`: with `{name, data}` once the command has ended or asks something.
+ * Answers `POST /executeCommand`: with `{name, data}` once the command has
+ * ended or asks something.
  *
- * A client that accepts a stream gets the updates of the command as they come; so does every client
- * of `init`. A question of the command is answered by a message to the task that the response
- * names.
+ * A client that accepts a stream gets the updates of the command as they come;
+ * so does every client of `init`. A question of the command is answered by a
+ * message to the task that the response names.
  */
 export async function executeCommand(visit: Visit): Promise<void> {
-  const asked = decodeRfcText(ExecuteCommandRequestSchema, await readBody(visit.request, visit.maxRequestBytes));
-  if (asked.command === "") throw new HttpFailure("command: is missing: name one of GET /listCommands", 400);
-  // Every command is subscribed to, so the stream must fit the limit before the command runs.
+  const asked = decodeRfcText(
+    ExecuteCommandRequestSchema,
+    await readBody(visit.request, visit.maxRequestBytes),
+  );
+  if (asked.command === "")
+    throw new HttpFailure(
+      "command: is missing: name one of GET /listCommands",
+      400,
+    );
+  // Every command is subscribed to, so the stream must fit the limit before the
+  // command runs.
   const context = contextFor(visit, TaskService.method.subscribeTask);
   using _stream = visit.handler.streams.enter(context);
   const taskId = await startCommand(visit, asked);
   visit.geminiCli.note(taskId, visit.principal);
   const events = commandEvents(visit, taskId, context);
-  // Both branches are awaited: the stream counts until its last event is written.
-  if (asked.command === "init" || takesStream(visit.request)) await streamUpdates(visit, taskId, events);
+  // Both branches are awaited: the stream counts until its last event is
+  // written.
+  if (asked.command === "init" || takesStream(visit.request))
+    await streamUpdates(visit, taskId, events);
   else await sendOutcome(visit, asked.command, taskId, events);
 }
 
@@ -84,31 +112,58 @@ async function startCommand(
   visit: Visit,
   { command, args, contextId, agentSettings }: ExecuteCommandRequest,
 ): Promise<string> {
-  const { settings, sessionSettings } = agentSettings ? settingsFromGeminiCli(agentSettings) : {};
+  const { settings, sessionSettings } = agentSettings
+    ? settingsFromGeminiCli(agentSettings)
+    : {};
   const commandPath = command.split(" ").filter((word) => word !== "");
   const request = create(
     RunSlashCommandRequestSchema,
-    defined({ command: { commandPath, args: args.join(" ") }, contextId, settings, sessionSettings }),
+    defined({
+      command: { commandPath, args: args.join(" ") },
+      contextId,
+      settings,
+      sessionSettings,
+    }),
   );
-  const response = await visit.handler.commands.runSlashCommand(request, contextFor(visit, runSlashCommand));
+  const response = await visit.handler.commands.runSlashCommand(
+    request,
+    contextFor(visit, runSlashCommand),
+  );
   const { result } = create(RunSlashCommandResponseSchema, response);
-  if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) return result.executionId;
-  const { commands } = await findCommands(visit, defined({ contextId, settings }));
+  if (result && result.status !== CommandExecutionStatus.FAILED_TO_START)
+    return result.executionId;
+  const { commands } = await findCommands(
+    visit,
+    defined({ contextId, settings }),
+  );
   const message = result?.message ?? "the command did not start";
   throw new HttpFailure(message, isListed(commandPath, commands) ? 400 : 404);
 }
 
 /** Whether a list of commands contains the command with some path. */
-function isListed([word, ...rest]: readonly string[], commands: readonly SlashCommand[]): boolean {
+function isListed(
+  [word, ...rest]: readonly string[],
+  commands: readonly SlashCommand[],
+): boolean {
   if (word === undefined) return true;
   const command = commands.find(({ name }) => name === word);
   return command !== undefined && isListed(rest, command.subCommands);
 }
 
-/** Yields the events of a command's task until the command ends or asks something. */
-async function* commandEvents({ handler }: Visit, taskId: string, context: HandlerContext): AsyncIterable<TaskEvent> {
+/**
+ * Yields the events of a command's task until the command ends or asks
+ * something.
+ */
+async function* commandEvents(
+  { handler }: Visit,
+  taskId: string,
+  context: HandlerContext,
+): AsyncIterable<TaskEvent> {
   const request = create(SubscribeTaskRequestSchema, { taskId });
-  for await (const { event: init } of handler.tasks.subscribeTask(request, context)) {
+  for await (const { event: init } of handler.tasks.subscribeTask(
+    request,
+    context,
+  )) {
     if (!init) continue;
     const event = create(TaskEventSchema, init);
     yield event;
@@ -116,7 +171,11 @@ async function* commandEvents({ handler }: Visit, taskId: string, context: Handl
   }
 }
 
-async function streamUpdates(visit: Visit, taskId: string, events: AsyncIterable<TaskEvent>): Promise<void> {
+async function streamUpdates(
+  visit: Visit,
+  taskId: string,
+  events: AsyncIterable<TaskEvent>,
+): Promise<void> {
   const id = JSON.stringify(taskId);
   const frames = async function* (): AsyncIterable<Frame> {
     for await (const event of events) {
@@ -127,11 +186,14 @@ async function streamUpdates(visit: Visit, taskId: string, events: AsyncIterable
   await streamFrames(visit.response, frames(), () => ({}), {
     endpoint: visit,
     wrap: (result) => resultText(id, result),
-    error: (reason) => errorText(id, toJson(JsonRpcErrorSchema, jsonRpcErrorFrom(reason))),
+    error: (reason) =>
+      errorText(id, toJson(JsonRpcErrorSchema, jsonRpcErrorFrom(reason))),
   });
 }
 
-/** Waits for the end of a command, and sends its output as a single response. */
+/**
+ * Waits for the end of a command, and sends its output as a single response.
+ */
 async function sendOutcome(
   visit: Visit,
   name: string,
@@ -146,8 +208,13 @@ async function sendOutcome(
     state = event.state;
   }
   if (state === TaskState.FAILED) throw new HttpFailure(text, 500);
-  const question = state === TaskState.INPUT_REQUIRED ? "The command waits for your approval." : "";
+  const question =
+    state === TaskState.INPUT_REQUIRED
+      ? "The command waits for your approval."
+      : "";
   const data = fromJson(ValueSchema, text || question);
   const outcome = create(ExecuteCommandResponseSchema, { name, data, taskId });
-  send(visit.response, 200, { body: JSON.stringify(toJson(ExecuteCommandResponseSchema, outcome)) });
+  send(visit.response, 200, {
+    body: JSON.stringify(toJson(ExecuteCommandResponseSchema, outcome)),
+  });
 }

@@ -37,20 +37,34 @@ export class HttpFailure extends Error {
  *
  * Errors that are not the client's fault also go to `onError`.
  */
-export function sendFailure(response: HttpResponse, reason: unknown, onError: (reason: unknown) => void): void {
+export function sendFailure(
+  response: HttpResponse,
+  reason: unknown,
+  onError: (reason: unknown) => void,
+): void {
   if (response.destroyed || response.headersSent) return;
   const { status, message: error } = failureFrom(reason);
   if (status >= 500) onError(reason);
-  const body = toJson(ErrorResponseSchema, create(ErrorResponseSchema, { error }));
+  const body = toJson(
+    ErrorResponseSchema,
+    create(ErrorResponseSchema, { error }),
+  );
   send(response, status, { body: JSON.stringify(body) });
 }
 
-function failureFrom(reason: unknown): { readonly status: number; readonly message: string } {
+function failureFrom(reason: unknown): {
+  readonly status: number;
+  readonly message: string;
+} {
   if (reason instanceof HttpFailure) return reason;
-  if (reason instanceof BodyTooLarge) return { status: 413, message: reason.message };
-  if (reason instanceof WireError) return { status: 400, message: reason.message };
+  if (reason instanceof BodyTooLarge)
+    return { status: 413, message: reason.message };
+  if (reason instanceof WireError)
+    return { status: 400, message: reason.message };
   const { code, message, details } = DevtoolError.from(reason);
-  // With details it is a limit that the client can keep to. Without, the server is out of resources, for instance of disk space.
-  if (code === Code.ResourceExhausted && !details) return { status: 507, message };
+  // With details it is a limit that the client can keep to. Without, the server
+  // is out of resources, for instance of disk space.
+  if (code === Code.ResourceExhausted && !details)
+    return { status: 507, message };
   return { status: STATUSES[code] ?? 500, message };
 }

@@ -4,7 +4,11 @@ import { GeminiCliTasks } from "./gemini-cli-tasks.ts";
 describe("tasks promised by POST /tasks", () => {
   it("are kept when another principal promises many (S12)", () => {
     const tasks = new GeminiCliTasks(() => crypto.randomUUID());
-    const alices = tasks.promise({ principal: "alice", contextId: "", settings: undefined });
+    const alices = tasks.promise({
+      principal: "alice",
+      contextId: "",
+      settings: undefined,
+    });
     for (let count = 0; count < 20_000; count++) promiseTo(tasks, "bob");
     expect(tasks.findPromised(alices.id, "alice")).toEqual(alices);
     expect(tasks.promisedTo("bob")).toHaveLength(100);

@@ -1,7 +1,15 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { PushFormat, type SendMessageRequest, TaskEventSchema, type TaskService } from "@devtool/schema";
+import {
+  PushFormat,
+  type SendMessageRequest,
+  TaskEventSchema,
+  type TaskService,
+} from "@devtool/schema";
 import { decodeMessageSend } from "@devtool/schema/a2a-v03";
-import { rfcSendParams, settingsFromGeminiCli } from "@devtool/schema/gemini-cli";
+import {
+  rfcSendParams,
+  settingsFromGeminiCli,
+} from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
 import { principalOf } from "../../handler/caller.ts";
 import { findTask } from "../../handler/request-handler.ts";
@@ -12,7 +20,9 @@ import type { GeminiCliTasks, PromisedTask } from "./gemini-cli-tasks.ts";
 import type { GeminiCliServiceOptions } from "./options.ts";
 import { withOfferedOutcomes } from "./outcomes.ts";
 
-type StreamResponse = MessageInitShape<typeof TaskService.method.streamMessage.output>;
+type StreamResponse = MessageInitShape<
+  typeof TaskService.method.streamMessage.output
+>;
 
 /** A message that may be sent, in terms of our own services. */
 export interface Sending {
@@ -23,20 +33,29 @@ export interface Sending {
   /** The id by which the client knows the task; empty for a new task. */
   readonly clientId: string;
 
-  /** The promised task that the message begins; undefined for a message that begins none. */
+  /**
+   * The promised task that the message begins; undefined for a message that
+   * begins none.
+   */
   readonly promised: PromisedTask | undefined;
 
   /** Records the id of the task, once it is known. */
   readonly note: (taskId: string) => void;
 }
 
-/** Reads the parameters of a message. Throws a `WireError` that names the field. */
+/**
+ * Reads the parameters of a message. Throws a `WireError` that names the field.
+ */
 export async function readSending(
   { handler, tasks, outputModes }: GeminiCliServiceOptions,
   call: MethodCall,
 ): Promise<Sending> {
   const principal = principalOf(call.context);
-  const { request: asked, historyLength, pushConfig } = decodeMessageSend(rfcSendParams(call.params));
+  const {
+    request: asked,
+    historyLength,
+    pushConfig,
+  } = decodeMessageSend(rfcSendParams(call.params));
   const clientId = asked.taskId;
   const promised = tasks.findPromised(clientId, principal);
   assertTakesOutput(asked.message?.acceptedOutputModes ?? [], outputModes);
@@ -44,15 +63,26 @@ export async function readSending(
   const { settings, sessionSettings, ...rest } = asked;
   const request: SendMessageRequest = {
     ...rest,
-    // The settings with which a task was promised replace those of its first message.
-    ...(promised?.settings ? settingsFromGeminiCli(promised.settings) : defined({ settings, sessionSettings })),
+    // The settings with which a task was promised replace those of its first
+    // message.
+    ...(promised?.settings
+      ? settingsFromGeminiCli(promised.settings)
+      : defined({ settings, sessionSettings })),
     contextId: promised?.contextId ?? asked.contextId,
     taskId,
     activateExtension: call.activates,
   };
-  if (pushConfig) request.pushConfig = { ...pushConfig, taskId, format: PushFormat.A2A_V03_PLAIN };
+  if (pushConfig)
+    request.pushConfig = {
+      ...pushConfig,
+      taskId,
+      format: PushFormat.A2A_V03_PLAIN,
+    };
   if (taskId !== "" && request.message) {
-    request.message = withOfferedOutcomes(request.message, await findTask(handler, call, taskId));
+    request.message = withOfferedOutcomes(
+      request.message,
+      await findTask(handler, call, taskId),
+    );
   }
   const note = (found: string): void => {
     if (promised) tasks.begin(promised, found);
@@ -64,7 +94,8 @@ export async function readSending(
 /**
  * Sends the message that begins a promised task.
  *
- * Meanwhile no other message can begin it, and it stays promised if this one fails.
+ * Meanwhile no other message can begin it, and it stays promised if this one
+ * fails.
  */
 export async function beginPromised<T>(
   tasks: GeminiCliTasks,
@@ -82,8 +113,8 @@ export async function beginPromised<T>(
 }
 
 /**
- * Resolves to the frames of an exchange once its first response is there, so that a refusal of the
- * message rejects here.
+ * Resolves to the frames of an exchange once its first response is there, so
+ * that a refusal of the message rejects here.
  */
 export async function exchangeFrames(
   responses: AsyncIterable<StreamResponse>,

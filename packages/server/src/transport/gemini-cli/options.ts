@@ -8,7 +8,9 @@ export interface GeminiCliServiceOptions {
 
   readonly tasks: GeminiCliTasks;
 
-  /** The media types of the agent's answers. Default: text, Markdown and JSON. */
+  /**
+   * The media types of the agent's answers. Default: text, Markdown and JSON.
+   */
   readonly outputModes?: readonly string[] | undefined;
 }
 

@@ -10,10 +10,15 @@ import type { Visit } from "./visit.ts";
 /**
  * The routes that Gemini CLI's own server has besides A2A.
  *
- * They must come before the routes of A2A 1.0, which has a route for `/tasks/{id}`.
+ * They must come before the routes of A2A 1.0, which has a route for
+ * `/tasks/{id}`.
  */
 export function geminiCliRoutes(options: GeminiCliRoutesOptions): Route[] {
-  const route = (method: string, pattern: RegExp, answer: (visit: Visit, id: string) => Promise<void>): Route => ({
+  const route = (
+    method: string,
+    pattern: RegExp,
+    answer: (visit: Visit, id: string) => Promise<void>,
+  ): Route => ({
     name: `${method} ${pattern.source}`,
     access: "token",
     matches: (requested, path) => requested === method && pattern.test(path),
@@ -22,7 +27,16 @@ export function geminiCliRoutes(options: GeminiCliRoutesOptions): Route[] {
       // The ids of the dialect hold no characters that a path would escape.
       const id = pattern.exec(pathOf(request))?.[1] ?? "";
       try {
-        await answer({ ...options, ...callerOf(request), request, response, signal: gone.signal }, id);
+        await answer(
+          {
+            ...options,
+            ...callerOf(request),
+            request,
+            response,
+            signal: gone.signal,
+          },
+          id,
+        );
       } catch (reason) {
         sendFailure(response, reason, options.onError);
       }

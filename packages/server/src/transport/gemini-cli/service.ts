@@ -1,11 +1,23 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import { StreamMessageRequestSchema, type Task, TaskSchema } from "@devtool/schema";
+import {
+  StreamMessageRequestSchema,
+  type Task,
+  TaskSchema,
+} from "@devtool/schema";
 import { decodeTaskId, decodeTaskQuery } from "@devtool/schema/a2a-v03";
-import { encodeGeminiCliTask, isGeminiCliSend } from "@devtool/schema/gemini-cli";
+import {
+  encodeGeminiCliTask,
+  isGeminiCliSend,
+} from "@devtool/schema/gemini-cli";
 import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { principalOf } from "../../handler/caller.ts";
 import { findTask } from "../../handler/request-handler.ts";
-import { cancelTask, type Method, type MethodCall, type MethodDialect } from "../a2a/method.ts";
+import {
+  cancelTask,
+  type Method,
+  type MethodCall,
+  type MethodDialect,
+} from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
 import type { Answer } from "../http/answer.ts";
 import { eventFrame, withClientId } from "./frames.ts";
@@ -15,8 +27,9 @@ import type { GeminiCliServiceOptions } from "./options.ts";
 /**
  * The methods of A2A 0.3 in the dialect of Gemini CLI's own server.
  *
- * It takes calls of clients that show by a message that they use the dialect, and calls about tasks
- * for which they did. It never takes calls that use our extension.
+ * It takes calls of clients that show by a message that they use the dialect,
+ * and calls about tasks for which they did. It never takes calls that use our
+ * extension.
  */
 export class GeminiCliService implements MethodDialect {
   readonly #options: GeminiCliServiceOptions;
@@ -27,19 +40,31 @@ export class GeminiCliService implements MethodDialect {
 
   readonly takes = ({ view, params, context }: MethodCall): boolean => {
     if (view === "extension") return false;
-    return isGeminiCliSend(params) || this.#options.tasks.usesDialect(taskIdIn(params), principalOf(context));
+    return (
+      isGeminiCliSend(params) ||
+      this.#options.tasks.usesDialect(taskIdIn(params), principalOf(context))
+    );
   };
 
-  async answer(name: string, call: MethodCall, method: Method): Promise<Answer> {
+  async answer(
+    name: string,
+    call: MethodCall,
+    method: Method,
+  ): Promise<Answer> {
     const { handler, tasks } = this.#options;
     switch (name) {
       case "message/send":
         return this.#send(call);
       case "message/stream": {
         const sending = await readSending(this.#options, call);
-        const request = create(StreamMessageRequestSchema, { request: sending.request });
+        const request = create(StreamMessageRequestSchema, {
+          request: sending.request,
+        });
         const value = await beginPromised(tasks, sending, () =>
-          exchangeFrames(handler.tasks.streamMessage(request, call.context), sending),
+          exchangeFrames(
+            handler.tasks.streamMessage(request, call.context),
+            sending,
+          ),
         );
         return { case: "stream", value };
       }
@@ -56,12 +81,21 @@ export class GeminiCliService implements MethodDialect {
       case "tasks/resubscribe":
         return this.#resubscribe(call);
       default: {
-        // The dialect has no form of its own for this method, which takes the real id of the task in place of the client's.
+        // The dialect has no form of its own for this method, which takes the
+        // real id of the task in place of the client's.
         const clientId = taskIdIn(call.params);
         const taskId = tasks.resolve(clientId);
         if (taskId === clientId) return method(call);
-        const answer = await method({ ...call, params: { ...objectOrEmpty(call.params), id: taskId } });
-        if (answer.case === "stream" || !isObject(answer.value) || answer.value.taskId !== taskId) return answer;
+        const answer = await method({
+          ...call,
+          params: { ...objectOrEmpty(call.params), id: taskId },
+        });
+        if (
+          answer.case === "stream" ||
+          !isObject(answer.value) ||
+          answer.value.taskId !== taskId
+        )
+          return answer;
         return { case: "result", value: { ...answer.value, taskId: clientId } };
       }
     }
@@ -71,12 +105,23 @@ export class GeminiCliService implements MethodDialect {
     const { handler, tasks } = this.#options;
     const sending = await readSending(this.#options, call);
     const { clientId, historyLength } = sending;
-    const answer = await beginPromised(tasks, sending, () => handler.tasks.sendMessage(sending.request, call.context));
+    const answer = await beginPromised(tasks, sending, () =>
+      handler.tasks.sendMessage(sending.request, call.context),
+    );
     const task = create(TaskSchema, answer.task);
     sending.note(task.id);
-    // The answer holds the history of its exchange only. A client that limits the length means the whole task.
-    const history = historyLength === undefined ? task.history : (await findTask(handler, call, task.id)).history;
-    return this.#taskAnswer({ ...task, history }, call, clientId, historyLength);
+    // The answer holds the history of its exchange only. A client that limits
+    // the length means the whole task.
+    const history =
+      historyLength === undefined
+        ? task.history
+        : (await findTask(handler, call, task.id)).history;
+    return this.#taskAnswer(
+      { ...task, history },
+      call,
+      clientId,
+      historyLength,
+    );
   }
 
   async #resubscribe(call: MethodCall): Promise<Answer> {
@@ -93,17 +138,27 @@ export class GeminiCliService implements MethodDialect {
   }
 
   /**
-   * Returns a task under the id by which its client knows it; an empty id stands for a task that is
-   * new to the client.
+   * Returns a task under the id by which its client knows it; an empty id
+   * stands for a task that is new to the client.
    */
-  #taskAnswer(task: Task, call: MethodCall, clientId: string, historyLength?: number): Answer {
+  #taskAnswer(
+    task: Task,
+    call: MethodCall,
+    clientId: string,
+    historyLength?: number,
+  ): Answer {
     this.#options.tasks.note(task.id, principalOf(call.context));
-    const value = encodeGeminiCliTask(withClientId(task, clientId || task.id), historyLength);
+    const value = encodeGeminiCliTask(
+      withClientId(task, clientId || task.id),
+      historyLength,
+    );
     return { case: "result", value };
   }
 }
 
-/** Returns the id of the task that parameters name; empty when they name none. */
+/**
+ * Returns the id of the task that parameters name; empty when they name none.
+ */
 function taskIdIn(params: JsonValue | undefined): string {
   const { message, id } = objectOrEmpty(params);
   return stringOrEmpty(objectOrEmpty(message).taskId ?? id);

@@ -26,42 +26,76 @@ import { HttpFailure } from "./errors.ts";
 import type { PromisedTask } from "./gemini-cli-tasks.ts";
 import { contextFor, type Visit } from "./visit.ts";
 
-/** Lists are encoded also when they are empty, since clients of the original server iterate over them. */
+/**
+ * Lists are encoded also when they are empty, since clients of the original
+ * server iterate over them.
+ */
 const WITH_EMPTY_LISTS = { alwaysEmitImplicit: true };
 
 /**
- * Answers `POST /tasks`: checks the settings, promises a task that begins with its first message,
- * and sends its id with 201.
+ * Answers `POST /tasks`: checks the settings, promises a task that begins with
+ * its first message, and sends its id with 201.
  */
 export async function createTask(visit: Visit): Promise<void> {
-  const { request, response, handler, geminiCli, principal, maxRequestBytes } = visit;
-  const { agentSettings, contextId } = decodeRfcText(CreateTaskRequestSchema, await readBody(request, maxRequestBytes));
-  const settings = agentSettings && settingsFromGeminiCli(agentSettings).settings;
-  // Commands belong to a workspace: listing them fails exactly where a task could not work.
+  const { request, response, handler, geminiCli, principal, maxRequestBytes } =
+    visit;
+  const { agentSettings, contextId } = decodeRfcText(
+    CreateTaskRequestSchema,
+    await readBody(request, maxRequestBytes),
+  );
+  const settings =
+    agentSettings && settingsFromGeminiCli(agentSettings).settings;
+  // Commands belong to a workspace: listing them fails exactly where a task
+  // could not work.
   const method = SlashCommandService.method.getAllSlashCommands;
   const listRequest = create(method.input, defined({ contextId, settings }));
-  await handler.commands.getAllSlashCommands(listRequest, contextFor(visit, method));
-  const { id } = geminiCli.promise({ principal, contextId, settings: agentSettings });
+  await handler.commands.getAllSlashCommands(
+    listRequest,
+    contextFor(visit, method),
+  );
+  const { id } = geminiCli.promise({
+    principal,
+    contextId,
+    settings: agentSettings,
+  });
   send(response, 201, { body: JSON.stringify(id) });
 }
 
-/** Answers `GET /tasks/metadata`: with all tasks of the caller, or 204 when there are none. */
+/**
+ * Answers `GET /tasks/metadata`: with all tasks of the caller, or 204 when
+ * there are none.
+ */
 export async function listTasks(visit: Visit): Promise<void> {
   const { geminiCli, principal, response, handler } = visit;
   const infos = geminiCli.promisedTo(principal).map(promisedInfo);
   const context = contextFor(visit, TaskService.method.listTasks);
   let pageToken = "";
   do {
-    const request = create(ListTasksRequestSchema, { pageSize: 100, pageToken });
-    const page = create(ListTasksResponseSchema, await handler.tasks.listTasks(request, context));
+    const request = create(ListTasksRequestSchema, {
+      pageSize: 100,
+      pageToken,
+    });
+    const page = create(
+      ListTasksResponseSchema,
+      await handler.tasks.listTasks(request, context),
+    );
     for (const { id, contextId, lastEvent } of page.tasks) {
       const { state = 0, model = "" } = lastEvent ?? {};
-      infos.push(create(TaskInfoSchema, { id, contextId, taskState: encodeGeminiCliState(state), model }));
+      infos.push(
+        create(TaskInfoSchema, {
+          id,
+          contextId,
+          taskState: encodeGeminiCliState(state),
+          model,
+        }),
+      );
     }
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   if (infos.length === 0) return send(response, 204, { body: "" });
-  const body = infos.map((info) => toJson(TaskInfoSchema, info, WITH_EMPTY_LISTS));
+  const body = infos.map((info) =>
+    toJson(TaskInfoSchema, info, WITH_EMPTY_LISTS),
+  );
   send(response, 200, { body: JSON.stringify(body) });
 }
 
@@ -77,19 +111,29 @@ async function findInfo(visit: Visit, id: string): Promise<TaskInfo> {
   const { handler, geminiCli } = visit;
   const taskId = geminiCli.resolve(id);
   const context = contextFor(visit, TaskService.method.getTask);
-  const { task } = await handler.tasks.getTask(create(GetTaskRequestSchema, { taskId }), context);
-  if (!task) throw new HttpFailure(`task ${quoted(taskId)} does not exist`, 404);
+  const { task } = await handler.tasks.getTask(
+    create(GetTaskRequestSchema, { taskId }),
+    context,
+  );
+  if (!task)
+    throw new HttpFailure(`task ${quoted(taskId)} does not exist`, 404);
   const { contextId, state, model } = create(TaskSchema, task);
   const { tools, mcpServers } = await handler.offers(taskId, context);
   return create(TaskInfoSchema, {
     ...{ id, contextId, taskState: encodeGeminiCliState(state), model },
-    mcpServers: mcpServers.map((server) => ({ ...server, tools: server.tools.map(toolInfo) })),
+    mcpServers: mcpServers.map((server) => ({
+      ...server,
+      tools: server.tools.map(toolInfo),
+    })),
     availableTools: tools.map(toolInfo),
   });
 }
 
 function toolInfo({ name, description, parameters }: OfferedTool): ToolInfo {
-  return create(ToolInfoSchema, defined({ name, description, parameterSchema: parameters }));
+  return create(
+    ToolInfoSchema,
+    defined({ name, description, parameterSchema: parameters }),
+  );
 }
 
 function promisedInfo({ id, contextId }: PromisedTask): TaskInfo {

@@ -16,6 +16,13 @@ export interface Visit extends GeminiCliRoutesOptions, Caller {
 }
 
 /** Returns the context in which a request runs a method of our services. */
-export function contextFor({ request, signal }: Visit, method: DescMethod): HandlerContext {
-  return new RequestContext(request, { method, protocolName: "gemini-cli", signal });
+export function contextFor(
+  { request, signal }: Visit,
+  method: DescMethod,
+): HandlerContext {
+  return new RequestContext(request, {
+    method,
+    protocolName: "gemini-cli",
+    signal,
+  });
 }

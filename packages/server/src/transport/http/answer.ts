@@ -11,8 +11,8 @@ export interface Frame {
   /**
    * The sequence of the event in its task's log, sent as the SSE event id.
    *
-   * Undefined where another frame of the same event follows, so that a client that resumes after
-   * this frame still receives the other one.
+   * Undefined where another frame of the same event follows, so that a client
+   * that resumes after this frame still receives the other one.
    */
   readonly id?: bigint;
 }
@@ -27,8 +27,8 @@ export interface Answered {
   readonly answer: Answer;
 
   /**
-   * Returns the headers. They are complete once the result, or the first frame of the stream,
-   * exists: a method that streams may set headers until then.
+   * Returns the headers. They are complete once the result, or the first frame
+   * of the stream, exists: a method that streams may set headers until then.
    */
   readonly headers: () => ResponseHeaders;
 }
@@ -45,16 +45,25 @@ export interface StreamEndpoint {
 export interface AnswerForm {
   readonly endpoint: StreamEndpoint;
 
-  /** Returns what is sent for the JSON text of a result: a response body, or the data of one SSE event. */
+  /**
+   * Returns what is sent for the JSON text of a result: a response body, or the
+   * data of one SSE event.
+   */
   wrap(result: string): string;
 
-  /** Returns the body of a single result. Default: `wrap` of the JSON text of the result. */
+  /**
+   * Returns the body of a single result. Default: `wrap` of the JSON text of
+   * the result.
+   */
   readonly body?: (value: JsonValue) => string;
 
   /** Returns the data of the SSE event that reports why a stream ends early. */
   error(reason: unknown): string;
 
-  /** The SSE event type of that error. Default: none, so that it looks like any other event. */
+  /**
+   * The SSE event type of that error. Default: none, so that it looks like any
+   * other event.
+   */
   readonly errorEvent?: string;
 
   /** The media type of a single result. Default: `application/json`. */
@@ -62,19 +71,21 @@ export interface AnswerForm {
 }
 
 /**
- * Writes an answer in the form of a binding. The promise, if any, resolves once a whole stream is
- * written.
+ * Writes an answer in the form of a binding. The promise, if any, resolves once
+ * a whole stream is written.
  *
- * Rejects when a stream fails before its first frame: the caller can still answer with an error of
- * its own.
+ * Rejects when a stream fails before its first frame: the caller can still
+ * answer with an error of its own.
  */
 export function writeAnswer(
   response: HttpResponse,
   { answer, headers }: Answered,
   form: AnswerForm,
 ): Promise<void> | undefined {
-  if (answer.case === "stream") return streamFrames(response, answer.value, headers, form);
-  const body = form.body?.(answer.value) ?? form.wrap(JSON.stringify(answer.value));
+  if (answer.case === "stream")
+    return streamFrames(response, answer.value, headers, form);
+  const body =
+    form.body?.(answer.value) ?? form.wrap(JSON.stringify(answer.value));
   send(response, 200, { body, "content-type": form.contentType, ...headers() });
   return undefined;
 }
@@ -82,8 +93,8 @@ export function writeAnswer(
 /**
  * Writes frames as server-sent events until they end or the client disconnects.
  *
- * Rejects when the frames fail before the first one. A later failure is reported to the client as
- * the last event.
+ * Rejects when the frames fail before the first one. A later failure is
+ * reported to the client as the last event.
  */
 export async function streamFrames(
   response: HttpResponse,
@@ -98,14 +109,17 @@ export async function streamFrames(
     while (!next.done && !response.destroyed) {
       const full = sse.send(form.wrap(next.value.result), next.value.id);
       if (full) await full;
-      // Releases the frame while the stream waits: the first frame is a whole task, and there may be thousands of streams.
+      // Releases the frame while the stream waits: the first frame is a whole
+      // task, and there may be thousands of streams.
       next = undefined;
       next = await iterator.next();
     }
   } catch (reason) {
-    // A stream that is cut off makes its client resume. A regular end would tell the client that nothing is missing.
+    // A stream that is cut off makes its client resume. A regular end would
+    // tell the client that nothing is missing.
     if (form.endpoint.shutdown.aborted) return void response.destroy();
-    if (!response.destroyed) await sse.sendError(form.error(reason), form.errorEvent);
+    if (!response.destroyed)
+      await sse.sendError(form.error(reason), form.errorEvent);
   } finally {
     sse[Symbol.dispose]();
     await iterator.return?.();

@@ -10,7 +10,10 @@ import { type HttpRequest, headerOf } from "./route.ts";
  */
 export class BodyTooLarge extends DevtoolError {
   constructor(bytes: number, maxBytes: number) {
-    super(`the body has ${bytes} bytes or more: limit is ${maxBytes}`, Code.InvalidArgument);
+    super(
+      `the body has ${bytes} bytes or more: limit is ${maxBytes}`,
+      Code.InvalidArgument,
+    );
   }
 }
 
@@ -24,10 +27,13 @@ export class UnsupportedMediaType extends DevtoolError {}
 /**
  * Reads the body of a request as UTF-8 text.
  *
- * Throws `BodyTooLarge` as soon as the body, or its declared length, exceeds `maxBytes`, without
- * reading the rest.
+ * Throws `BodyTooLarge` as soon as the body, or its declared length, exceeds
+ * `maxBytes`, without reading the rest.
  */
-export async function readBody(request: HttpRequest, maxBytes: number): Promise<string> {
+export async function readBody(
+  request: HttpRequest,
+  maxBytes: number,
+): Promise<string> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) throw new BodyTooLarge(declared, maxBytes);
   const readable: Readable = request;
@@ -39,22 +45,34 @@ export async function readBody(request: HttpRequest, maxBytes: number): Promise<
     else chunks.push(chunk);
   };
   request.on("data", take);
-  // `for await` would leave its listeners on the request: a kilobyte for as long as the response lasts.
+  // `for await` would leave its listeners on the request: a kilobyte for as
+  // long as the response lasts.
   await finished(readable, { writable: false, cleanup: true });
   request.off("data", take);
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Throws `UnsupportedMediaType` unless the content type of a request is JSON. */
+/**
+ * Throws `UnsupportedMediaType` unless the content type of a request is JSON.
+ */
 export function assertJson(request: HttpRequest): void {
   if (hasJsonType(request)) return;
   const type = headerOf(request, "content-type");
-  throw new UnsupportedMediaType(`content type ${quoted(type)} is not supported`, Code.InvalidArgument, {
-    remedy: "send application/json",
-  });
+  throw new UnsupportedMediaType(
+    `content type ${quoted(type)} is not supported`,
+    Code.InvalidArgument,
+    {
+      remedy: "send application/json",
+    },
+  );
 }
 
-/** Whether the content type of a request is `application/json` or `application/a2a+json`. */
+/**
+ * Whether the content type of a request is `application/json` or
+ * `application/a2a+json`.
+ */
 export function hasJsonType(request: HttpRequest): boolean {
-  return /^application\/(json|a2a\+json)\s*(;|$)/i.test(headerOf(request, "content-type"));
+  return /^application\/(json|a2a\+json)\s*(;|$)/i.test(
+    headerOf(request, "content-type"),
+  );
 }

@@ -5,7 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readBody } from "./body.ts";
 import { type HttpListener, listen } from "./listener.ts";
 import { type Route, send } from "./route.ts";
-import { CONNECTION_TIMEOUTS, type ConnectionLimits } from "./sniffing-server.ts";
+import {
+  CONNECTION_TIMEOUTS,
+  type ConnectionLimits,
+} from "./sniffing-server.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
@@ -25,12 +28,15 @@ describe("the connections of a server", () => {
     ["only says PRI", ["PRI"]],
     ["says the preface of HTTP/2", [PREFACE]],
     ["says the preface and its settings", [PREFACE, SETTINGS]],
-  ])("are closed without an authenticated request: one that %s", async (_what, says) => {
-    await serve({ admissionTimeoutMs: 50 });
-    const socket = open().resume();
-    for (const data of says) socket.write(data);
-    await once(socket, "close");
-  });
+  ])(
+    "are closed without an authenticated request: one that %s",
+    async (_what, says) => {
+      await serve({ admissionTimeoutMs: 50 });
+      const socket = open().resume();
+      for (const data of says) socket.write(data);
+      await once(socket, "close");
+    },
+  );
 
   it("are closed after requests without credentials only", async () => {
     await serve({ admissionTimeoutMs: 1_000 });
@@ -49,12 +55,20 @@ describe("the connections of a server", () => {
   });
 
   it("are closed at their timeout when a thousand send headers byte by byte, and others are served meanwhile (S3)", async () => {
-    await serve({ headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxConnections: 2_000 });
+    await serve({
+      headersTimeoutMs: 1_000,
+      requestTimeoutMs: 1_000,
+      maxConnections: 2_000,
+    });
     const since = performance.now();
     const slow = Array.from({ length: 1_000 }, () => open().resume());
-    // On a busy machine, some close before the request below is answered, so their ends are awaited from here.
+    // On a busy machine, some close before the request below is answered, so
+    // their ends are awaited from here.
     const ends = slow.map(
-      (socket) => new Promise<number>((resolve) => socket.once("close", () => resolve(performance.now() - since))),
+      (socket) =>
+        new Promise<number>((resolve) =>
+          socket.once("close", () => resolve(performance.now() - since)),
+        ),
     );
     let bytes = 0;
     const drip = setInterval(() => {
@@ -62,12 +76,17 @@ describe("the connections of a server", () => {
       for (const socket of slow) if (socket.writable) socket.write("y");
     }, 800);
     for (const socket of slow) {
-      socket.on("error", () => undefined).write("POST / HTTP/1.1\r\nhost: a\r\nx-slow: ");
+      socket
+        .on("error", () => undefined)
+        .write("POST / HTTP/1.1\r\nhost: a\r\nx-slow: ");
     }
     expect(await statusOf(openHttp2(), { authorization: "right" })).toBe(404);
-    const lifetimes = await Promise.all(ends).finally(() => clearInterval(drip));
+    const lifetimes = await Promise.all(ends).finally(() =>
+      clearInterval(drip),
+    );
     expect(Math.min(...lifetimes)).toBeGreaterThan(900);
-    // By itself, Node checks its connections every 30 seconds, in which 37 bytes are sent. Counted, since a busy machine is slow.
+    // By itself, Node checks its connections every 30 seconds, in which 37
+    // bytes are sent. Counted, since a busy machine is slow.
     expect(bytes).toBeLessThan(30);
   });
 
@@ -98,17 +117,25 @@ describe("the connections of a server", () => {
   describe.each([
     ["nothing was sent", ""],
     ["half of a request's headers was sent", "POST /read HTTP/1.1\r\nhost: "],
-    ["half of a request's body was sent", "POST /read HTTP/1.1\r\nhost: HOST\r\ncontent-length: 10\r\n\r\nabc"],
+    [
+      "half of a request's body was sent",
+      "POST /read HTTP/1.1\r\nhost: HOST\r\ncontent-length: 10\r\n\r\nabc",
+    ],
     ["a response is not read", "GET /much HTTP/1.1\r\nhost: HOST\r\n\r\n"],
     ["half of a session of HTTP/2 was opened", PREFACE],
   ])("where %s", (_what, sent) => {
     it("do not delay the close of a server", async () => {
-      await serve({ headersTimeoutMs: 120_000, requestTimeoutMs: 120_000 }, ROUTES);
+      await serve(
+        { headersTimeoutMs: 120_000, requestTimeoutMs: 120_000 },
+        ROUTES,
+      );
       const socket = open().pause();
       socket.on("error", () => undefined);
       socket.write(sent.replace("HOST", new URL(listener?.url ?? "").host));
-      // Once the server answers later connections, it has read the data of this one.
-      for (let turn = 0; turn < 3; turn++) expect(await statusOf(openHttp2(), RIGHT)).toBe(404);
+      // Once the server answers later connections, it has read the data of this
+      // one.
+      for (let turn = 0; turn < 3; turn++)
+        expect(await statusOf(openHttp2(), RIGHT)).toBe(404);
       await listener?.close(120_000);
     });
   });
@@ -116,7 +143,9 @@ describe("the connections of a server", () => {
   it("of HTTP/2 whose client does not read do not delay the close of a server", async () => {
     await serve({ admissionTimeoutMs: 120_000 }, ROUTES);
     const session = openHttp2().on("error", () => undefined);
-    const stream = session.request({ ":path": "/much" }).on("error", () => undefined);
+    const stream = session
+      .request({ ":path": "/much" })
+      .on("error", () => undefined);
     await once(stream, "response");
     await listener?.close(120_000);
   });
@@ -146,14 +175,22 @@ describe("the connections of a server", () => {
     },
   );
 
-  async function serve(limits: Partial<ConnectionLimits>, routes: readonly Route[] = []): Promise<void> {
+  async function serve(
+    limits: Partial<ConnectionLimits>,
+    routes: readonly Route[] = [],
+  ): Promise<void> {
     listener = await listen({
       host: "127.0.0.1",
       port: 0,
       allowedHosts: [],
       allowedOrigins: [],
       ownPages: false,
-      limits: { ...CONNECTION_TIMEOUTS, maxConnections: 100, maxConcurrentStreams: 10, ...limits },
+      limits: {
+        ...CONNECTION_TIMEOUTS,
+        maxConnections: 100,
+        maxConcurrentStreams: 10,
+        ...limits,
+      },
       onError: () => undefined,
     });
     listener.serve({
@@ -168,7 +205,10 @@ describe("the connections of a server", () => {
   }
 
   function open(): Socket {
-    const socket = connect(Number(new URL(listener?.url ?? "").port), "127.0.0.1");
+    const socket = connect(
+      Number(new URL(listener?.url ?? "").port),
+      "127.0.0.1",
+    );
     opened.push(socket);
     return socket;
   }
@@ -181,18 +221,33 @@ describe("the connections of a server", () => {
 });
 
 function routeOf(path: string, handle: Route["handle"]): Route {
-  return { name: path, access: "public", matches: (_method, asked) => asked === path, handle };
+  return {
+    name: path,
+    access: "public",
+    matches: (_method, asked) => asked === path,
+    handle,
+  };
 }
 
-/** A route that reads its request, and one whose response is larger than the buffers of a connection. */
+/**
+ * A route that reads its request, and one whose response is larger than the
+ * buffers of a connection.
+ */
 const ROUTES: readonly Route[] = [
-  routeOf("/read", async (request, response) => send(response, 200, { body: await readBody(request, 100) })),
-  routeOf("/much", (_request, response) => send(response, 200, { body: "x".repeat(32 * 1024 * 1024) })),
+  routeOf("/read", async (request, response) =>
+    send(response, 200, { body: await readBody(request, 100) }),
+  ),
+  routeOf("/much", (_request, response) =>
+    send(response, 200, { body: "x".repeat(32 * 1024 * 1024) }),
+  ),
 ];
 
 const RIGHT = { authorization: "right" };
 
-async function statusOf(session: ClientHttp2Session, headers: Record<string, string>): Promise<unknown> {
+async function statusOf(
+  session: ClientHttp2Session,
+  headers: Record<string, string>,
+): Promise<unknown> {
   const stream = session.request({ ":path": "/nothing", ...headers });
   stream.resume();
   const [answer] = await once(stream, "response");

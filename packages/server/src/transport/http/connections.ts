@@ -3,13 +3,22 @@ import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
-/** Limits on the number of connections, and on how long one may stay open without work. */
+/**
+ * Limits on the number of connections, and on how long one may stay open
+ * without work.
+ */
 export interface ConnectionBounds {
   /** Maximum number of open sockets. */
   readonly maxConnections: number;
-  /** Time until an HTTP/2 session without an authenticated request is closed, in milliseconds. */
+  /**
+   * Time until an HTTP/2 session without an authenticated request is closed, in
+   * milliseconds.
+   */
   readonly admissionTimeoutMs: number;
-  /** Time until an authenticated HTTP/2 session without open streams is closed, in milliseconds. */
+  /**
+   * Time until an authenticated HTTP/2 session without open streams is closed,
+   * in milliseconds.
+   */
   readonly idleTimeoutMs: number;
 }
 
@@ -19,14 +28,18 @@ export interface OpenRequest {
   readonly response: HttpResponse;
 }
 
-/** Time in milliseconds for a client to send or read the rest after it was asked to disconnect. */
+/**
+ * Time in milliseconds for a client to send or read the rest after it was asked
+ * to disconnect.
+ */
 export const GOODBYE_MS = 1_000;
 
 /**
  * The open connections of a server.
  *
- * Above the limit, the oldest connection without an authenticated request is closed, so that
- * clients without credentials cannot lock out those with credentials.
+ * Above the limit, the oldest connection without an authenticated request is
+ * closed, so that clients without credentials cannot lock out those with
+ * credentials.
  */
 export class Connections {
   readonly sockets: Set<Socket> = new Set();
@@ -47,7 +60,8 @@ export class Connections {
   /**
    * Adds a new connection.
    *
-   * Above the limit, closes the oldest unauthenticated connection, or else the new one.
+   * Above the limit, closes the oldest unauthenticated connection, or else the
+   * new one.
    */
   add(socket: Socket): void {
     const peer = peerOf(socket);
@@ -57,13 +71,15 @@ export class Connections {
       this.#admitted.delete(peer);
     });
     if (this.sockets.size <= this.#bounds.maxConnections) return;
-    const unauthenticated = this.sockets.values().find((other) => !this.#admitted.has(peerOf(other)));
+    const unauthenticated = this.sockets
+      .values()
+      .find((other) => !this.#admitted.has(peerOf(other)));
     (unauthenticated ?? socket).destroy();
   }
 
   /**
-   * Adds an HTTP/2 session, and closes it when it is not admitted or idle for too long: Node has no
-   * such timeouts.
+   * Adds an HTTP/2 session, and closes it when it is not admitted or idle for
+   * too long: Node has no such timeouts.
    */
   addSession(session: ServerHttp2Session): void {
     const { admissionTimeoutMs, idleTimeoutMs } = this.#bounds;
@@ -74,7 +90,8 @@ export class Connections {
       clearTimeout(timer);
       if (!isAdmitted || streams > 0) return;
       timer = setTimeout(() => {
-        // GOAWAY tells the client which of its last requests were taken. A client that does not read it is cut off.
+        // GOAWAY tells the client which of its last requests were taken. A
+        // client that does not read it is cut off.
         session.close();
         setTimeout(() => session.destroy(), GOODBYE_MS).unref();
       }, idleTimeoutMs).unref();
@@ -101,7 +118,10 @@ export class Connections {
     });
   }
 
-  /** Records that the credentials of a request were accepted: its connection may stay. */
+  /**
+   * Records that the credentials of a request were accepted: its connection may
+   * stay.
+   */
   admit(request: HttpRequest): void {
     this.#admitted.add(peerOf(request.socket));
     if (!("stream" in request)) return;
@@ -137,6 +157,9 @@ export class Connections {
  *
  * With TLS, both its sockets have the same.
  */
-function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
+function peerOf({
+  remoteAddress,
+  remotePort,
+}: Pick<Socket, "remoteAddress" | "remotePort">): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -1,8 +1,20 @@
 import { isDisconnection } from "./client-gone.ts";
 import { answerPreflight, isPreflight, shareWithOrigin } from "./cors.ts";
-import { type GuardOptions, misdirectionOf, type Refusal, refusalOf } from "./guard.ts";
+import {
+  type GuardOptions,
+  misdirectionOf,
+  type Refusal,
+  refusalOf,
+} from "./guard.ts";
 import { refuse } from "./refusal.ts";
-import { type HttpRequest, type HttpResponse, nothingServed, type Route, routeOf, send } from "./route.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  nothingServed,
+  type Route,
+  routeOf,
+  send,
+} from "./route.ts";
 
 /** Dependencies of `answerRequest`. */
 export interface Dispatch {
@@ -16,23 +28,32 @@ export interface Dispatch {
 }
 
 /** The refusal of every request that arrives while the server stops. */
-export const STOPPING: Refusal = { status: 503, message: "the server is stopping: try again when it runs" };
+export const STOPPING: Refusal = {
+  status: 503,
+  message: "the server is stopping: try again when it runs",
+};
 
 /**
  * Answers a request.
  *
- * Each request passes the guard before a route handles it. A path that no route matches needs a
- * token as well, so that callers without one cannot learn which paths exist. Never rejects: an
- * error ends the response and goes to `onError`.
+ * Each request passes the guard before a route handles it. A path that no route
+ * matches needs a token as well, so that callers without one cannot learn which
+ * paths exist. Never rejects: an error ends the response and goes to `onError`.
  */
-export async function answerRequest(request: HttpRequest, response: HttpResponse, dispatch: Dispatch): Promise<void> {
+export async function answerRequest(
+  request: HttpRequest,
+  response: HttpResponse,
+  dispatch: Dispatch,
+): Promise<void> {
   const { routes, guard, admit, onError } = dispatch;
   try {
-    // Where web pages may call, every response depends on `Origin`, also the responses to requests without one.
+    // Where web pages may call, every response depends on `Origin`, also the
+    // responses to requests without one.
     if (guard.origins.size > 0) response.setHeader("vary", "Origin");
     const misdirection = misdirectionOf(request, guard);
     if (misdirection) return refuse(request, response, misdirection);
-    if (request.headers.origin !== undefined) shareWithOrigin(request, response);
+    if (request.headers.origin !== undefined)
+      shareWithOrigin(request, response);
     if (isPreflight(request)) return answerPreflight(request, response);
     const route = routeOf(routes, request);
     const access = route?.access ?? "token";
@@ -44,7 +65,10 @@ export async function answerRequest(request: HttpRequest, response: HttpResponse
   } catch (reason) {
     if (isDisconnection(request, reason)) return;
     if (response.headersSent) response.destroy();
-    else send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
+    else
+      send(response, 500, {
+        body: JSON.stringify({ error: "internal error" }),
+      });
     onError(reason);
   }
 }

@@ -2,7 +2,10 @@ import type { Socket } from "node:net";
 import { GOODBYE_MS, type OpenRequest } from "./connections.ts";
 import type { SniffingServer } from "./sniffing-server.ts";
 
-/** Interval between two checks of the connections while a server stops, in milliseconds. */
+/**
+ * Interval between two checks of the connections while a server stops, in
+ * milliseconds.
+ */
 const CHECK_MS = 20;
 
 /**
@@ -14,13 +17,16 @@ const HALF_CLOSED_REMOTE = 5;
 /**
  * Shuts a listening server down.
  *
- * It accepts no more connections, and closes those without work: at once where there is no request,
- * and after a second where the server waits for the client to send the rest of a request or to read
- * a response.
+ * It accepts no more connections, and closes those without work: at once where
+ * there is no request, and after a second where the server waits for the client
+ * to send the rest of a request or to read a response.
  */
 export class Drain {
   readonly #server: SniffingServer;
-  /** The time at which each connection began to wait for its client, on the clock of `performance`. */
+  /**
+   * The time at which each connection began to wait for its client, on the
+   * clock of `performance`.
+   */
   readonly #waitingSince = new Map<Socket, number>();
   #closed: Promise<void> | undefined;
 
@@ -43,7 +49,10 @@ export class Drain {
     return this.#closed;
   }
 
-  /** Waits up to `graceMs` milliseconds for the requests in progress, then closes all connections. */
+  /**
+   * Waits up to `graceMs` milliseconds for the requests in progress, then
+   * closes all connections.
+   */
   async finish(graceMs: number): Promise<void> {
     const { sockets } = this.#server.connections;
     const force = setTimeout(() => {
@@ -75,20 +84,26 @@ export class Drain {
       }
       const since = this.#waitingSince.get(socket) ?? now;
       this.#waitingSince.set(socket, since);
-      // An HTTP/2 session ends by itself once its client has read the GOAWAY frame.
-      const graceMs = requests.length > 0 || connections.isSession(socket) ? GOODBYE_MS : 0;
+      // An HTTP/2 session ends by itself once its client has read the GOAWAY
+      // frame.
+      const graceMs =
+        requests.length > 0 || connections.isSession(socket) ? GOODBYE_MS : 0;
       if (now - since >= graceMs) socket.destroy();
     }
   }
 }
 
 /**
- * Whether a request is held up by its client alone, which has yet to send the rest of it or to read
- * the response.
+ * Whether a request is held up by its client alone, which has yet to send the
+ * rest of it or to read the response.
  */
 function waitsForClient({ request, response }: OpenRequest): boolean {
-  if (!("stream" in request)) return !request.complete || response.writableEnded || response.writableLength > 0;
+  if (!("stream" in request))
+    return (
+      !request.complete || response.writableEnded || response.writableLength > 0
+    );
   const { stream } = request;
-  const hasSent = stream.endAfterHeaders || stream.state.state === HALF_CLOSED_REMOTE;
+  const hasSent =
+    stream.endAfterHeaders || stream.state.state === HALF_CLOSED_REMOTE;
   return !hasSent || stream.writableEnded || stream.writableLength > 0;
 }

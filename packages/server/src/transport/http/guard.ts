@@ -7,7 +7,10 @@ import { headerOf } from "./route.ts";
 /** Which requests a server accepts. */
 export interface GuardOptions {
   readonly authenticator: Authenticator;
-  /** The accepted values of `Host` in lower case: `name:port`, or `name`, which is accepted with any port. */
+  /**
+   * The accepted values of `Host` in lower case: `name:port`, or `name`, which
+   * is accepted with any port.
+   */
   readonly hosts: ReadonlySet<string>;
   /** The accepted values of `Origin`, which only web pages send. */
   readonly origins: ReadonlySet<string>;
@@ -26,27 +29,44 @@ export interface Refusal {
 }
 
 /**
- * Returns why a request is not meant for this server; undefined when it is (S5).
+ * Returns why a request is not meant for this server; undefined when it is
+ * (S5).
  *
- * The first check of every request. `Host` must name this server, which stops DNS rebinding;
- * `Origin` must be absent or listed, which stops the pages of other web sites. The message names
- * the flags and fields that would allow the request.
+ * The first check of every request. `Host` must name this server, which stops
+ * DNS rebinding; `Origin` must be absent or listed, which stops the pages of
+ * other web sites. The message names the flags and fields that would allow the
+ * request.
  */
-export function misdirectionOf(request: HttpRequest, { hosts, origins }: GuardOptions): Refusal | undefined {
+export function misdirectionOf(
+  request: HttpRequest,
+  { hosts, origins }: GuardOptions,
+): Refusal | undefined {
   const host = hostOf(request).toLowerCase();
   if (!hosts.has(host) && !hosts.has(host.replace(/:\d*$/, ""))) {
     const known = [...hosts].join(", ");
-    const how = "the operator allows it with --allow-host (allowed_hosts), or --public-url (public_url) behind a proxy";
-    return { status: 403, message: `host ${quoted(host)} is not served: call ${known}, or ${how}` };
+    const how =
+      "the operator allows it with --allow-host (allowed_hosts), or --public-url (public_url) behind a proxy";
+    return {
+      status: 403,
+      message: `host ${quoted(host)} is not served: call ${known}, or ${how}`,
+    };
   }
   const { origin } = request.headers;
-  if (origin === undefined || (typeof origin === "string" && origins.has(origin))) return undefined;
+  if (
+    origin === undefined ||
+    (typeof origin === "string" && origins.has(origin))
+  )
+    return undefined;
   const how = "the operator allows it with --allow-origin (allowed_origins)";
-  return { status: 403, message: `origin ${quoted(origin)} is not allowed: ${how}` };
+  return {
+    status: 403,
+    message: `origin ${quoted(origin)} is not allowed: ${how}`,
+  };
 }
 
 /**
- * Authenticates a request, unless its route is public, and records the caller for the route.
+ * Authenticates a request, unless its route is public, and records the caller
+ * for the route.
  *
  * Returns why the request is refused; undefined when it is accepted.
  */
@@ -61,11 +81,16 @@ export async function refusalOf(
     case "caller":
       return void admit(request, verdict.value);
     case "none": {
-      const message = "the bearer token is missing or wrong: send it in the Authorization header";
+      const message =
+        "the bearer token is missing or wrong: send it in the Authorization header";
       return { status: 401, message, challenge: "Bearer" };
     }
     case "wrong":
-      return { status: 401, message: verdict.message, challenge: 'Bearer error="invalid_token"' };
+      return {
+        status: 401,
+        message: verdict.message,
+        challenge: 'Bearer error="invalid_token"',
+      };
     case "unavailable":
       return { status: 503, message: verdict.message };
     default:
@@ -74,14 +99,19 @@ export async function refusalOf(
 }
 
 /**
- * Returns `Host`, or `:authority` in HTTP/2; empty when a request has both with different values,
- * or `Host` twice.
+ * Returns `Host`, or `:authority` in HTTP/2; empty when a request has both with
+ * different values, or `Host` twice.
  */
 export function hostOf(request: HttpRequest): string {
   const authority = headerOf(request, ":authority");
   const host = headerOf(request, "host");
   if (authority !== "" && host !== "" && authority !== host) return "";
   // `headers` holds the first of two `Host` headers only.
-  if (request.rawHeaders.filter((name, at) => at % 2 === 0 && /^host$/i.test(name)).length > 1) return "";
+  if (
+    request.rawHeaders.filter(
+      (name, at) => at % 2 === 0 && /^host$/i.test(name),
+    ).length > 1
+  )
+    return "";
   return authority || host;
 }

@@ -18,13 +18,26 @@ describe("the health probes", () => {
       { status: 200, body: { status: "ok" } },
       { status: 200, body: { status: "ok" } },
     ]);
-    expect(await answerTo(`/healthz?challenge=${encoded(1)}`)).toEqual({ status: 200, body: { status: "ok" } });
+    expect(await answerTo(`/healthz?challenge=${encoded(1)}`)).toEqual({
+      status: 200,
+      body: { status: "ok" },
+    });
   });
 
   it("prove that the server holds its token and its proof key, as the proto describes it", async () => {
-    const key = Buffer.from(hkdfSync("sha256", server.token, server.proofKey, "devtool server proof v1", 32));
+    const key = Buffer.from(
+      hkdfSync(
+        "sha256",
+        server.token,
+        server.proofKey,
+        "devtool server proof v1",
+        32,
+      ),
+    );
     for (const value of [1, 2]) {
-      const proof = createHmac("sha256", key).update(bytes(value)).digest("base64");
+      const proof = createHmac("sha256", key)
+        .update(bytes(value))
+        .digest("base64");
       expect(await answerTo(`/readyz?challenge=${encoded(value)}`)).toEqual({
         status: 200,
         body: { status: "ok", proof },
@@ -35,7 +48,9 @@ describe("the health probes", () => {
   it("give another proof at each start, also with the same token", async () => {
     await using other = await createServer({ agents, token: server.token });
     const path = `/readyz?challenge=${encoded(1)}`;
-    expect((await answerTo(path, other)).body).not.toEqual((await answerTo(path)).body);
+    expect((await answerTo(path, other)).body).not.toEqual(
+      (await answerTo(path)).body,
+    );
   });
 
   it.each([
@@ -47,7 +62,10 @@ describe("the health probes", () => {
     ["that is sent twice", `?challenge=${encoded(1)}&challenge=${encoded(2)}`],
   ])("refuse a challenge %s", async (_what, query) => {
     const { status, body } = await answerTo(`/readyz${query}`);
-    expect([status, body]).toEqual([400, { error: "challenge cannot be read: send 32 bytes, once, in base64url" }]);
+    expect([status, body]).toEqual([
+      400,
+      { error: "challenge cannot be read: send 32 bytes, once, in base64url" },
+    ]);
   });
 
   async function answerTo(

@@ -9,7 +9,9 @@ describe("the heartbeats of streams (R6)", () => {
     const heartbeats = new Heartbeats(15_000);
     const beats = Array.from({ length: 500 }, () => 0);
     beats.forEach((_, index) => {
-      heartbeats.add({ beat: () => beats.splice(index, 1, (beats[index] ?? 0) + 1) });
+      heartbeats.add({
+        beat: () => beats.splice(index, 1, (beats[index] ?? 0) + 1),
+      });
       vi.advanceTimersByTime(10);
     });
     expect(vi.getTimerCount()).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * Number of groups that the streams are divided into, so that the heartbeats of a period are not
- * all sent at once.
+ * Number of groups that the streams are divided into, so that the heartbeats of
+ * a period are not all sent at once.
  */
 const TICKS = 60;
 
@@ -10,22 +10,29 @@ export interface Beating {
 }
 
 /**
- * Sends the heartbeats of all streams of a server from a single timer, which runs only while there
- * are streams.
+ * Sends the heartbeats of all streams of a server from a single timer, which
+ * runs only while there are streams.
  */
 export class Heartbeats {
   readonly #periodMs: number;
   /** The streams by the tick of the period at which they were added. */
-  readonly #slots: readonly Set<Beating>[] = Array.from({ length: TICKS }, () => new Set());
+  readonly #slots: readonly Set<Beating>[] = Array.from(
+    { length: TICKS },
+    () => new Set(),
+  );
   #tick = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `periodMs` is the time between two heartbeats of a stream, in milliseconds. */
+  /**
+   * `periodMs` is the time between two heartbeats of a stream, in milliseconds.
+   */
   constructor(periodMs: number) {
     this.#periodMs = periodMs;
   }
 
-  /** Sends one heartbeat per period to a stream, the first after a whole period. */
+  /**
+   * Sends one heartbeat per period to a stream, the first after a whole period.
+   */
   add(stream: Beating): void {
     this.#slots[this.#tick]?.add(stream);
     this.#timer ??= setInterval(() => {

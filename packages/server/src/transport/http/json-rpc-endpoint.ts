@@ -1,5 +1,10 @@
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
-import { assertJson, BodyTooLarge, readBody, UnsupportedMediaType } from "./body.ts";
+import {
+  assertJson,
+  BodyTooLarge,
+  readBody,
+  UnsupportedMediaType,
+} from "./body.ts";
 import { ClientGone } from "./client-gone.ts";
 import {
   errorText,
@@ -10,9 +15,16 @@ import {
   type RpcRequest,
   readRequest,
 } from "./json-rpc.ts";
-import { type HttpRequest, type HttpResponse, type Route, send } from "./route.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  type Route,
+  send,
+} from "./route.ts";
 
-/** A JSON-RPC request, before a dialect interprets its method and parameters. */
+/**
+ * A JSON-RPC request, before a dialect interprets its method and parameters.
+ */
 export interface DialectCall extends RpcRequest {
   /** The id of the request as JSON text; `null` when it has none. */
   readonly id: string;
@@ -26,14 +38,23 @@ export interface JsonRpcDialect {
   takes(request: HttpRequest, method: string): boolean;
 
   /** Answers a request, with an error if need be. */
-  answer(request: HttpRequest, response: HttpResponse, call: DialectCall): Promise<void>;
+  answer(
+    request: HttpRequest,
+    response: HttpResponse,
+    call: DialectCall,
+  ): Promise<void>;
 
   /**
-   * Answers a request whose body is not JSON, in the error format of this version.
+   * Answers a request whose body is not JSON, in the error format of this
+   * version.
    *
    * Returns false, without an answer, for a request of another version.
    */
-  refuseMediaType(request: HttpRequest, response: HttpResponse, message: string): boolean;
+  refuseMediaType(
+    request: HttpRequest,
+    response: HttpResponse,
+    message: string,
+  ): boolean;
 }
 
 /** Dependencies of the JSON-RPC endpoint. */
@@ -51,7 +72,11 @@ export interface JsonRpcEndpoint {
 }
 
 /** The JSON-RPC endpoint of all versions of A2A, at `/` and `/a2a`. */
-export function jsonRpcRoute({ dialects, maxRequestBytes, shutdown }: JsonRpcEndpoint): Route {
+export function jsonRpcRoute({
+  dialects,
+  maxRequestBytes,
+  shutdown,
+}: JsonRpcEndpoint): Route {
   return {
     name: "POST /",
     access: "token",
@@ -64,18 +89,25 @@ export function jsonRpcRoute({ dialects, maxRequestBytes, shutdown }: JsonRpcEnd
         const json = parseBody(await readBody(request, maxRequestBytes));
         id = idText(json);
         const call = { ...readRequest(json), id, signal: gone.signal };
-        await dialects.find(({ takes }) => takes(request, call.method))?.answer(request, response, call);
+        await dialects
+          .find(({ takes }) => takes(request, call.method))
+          ?.answer(request, response, call);
       } catch (reason) {
         if (response.destroyed || response.headersSent) return;
         if (reason instanceof UnsupportedMediaType) {
-          dialects.some((dialect) => dialect.refuseMediaType(request, response, reason.message));
+          dialects.some((dialect) =>
+            dialect.refuseMediaType(request, response, reason.message),
+          );
           return;
         }
-        // JSON-RPC sends its errors with status 200. Only a body that is too large has a status of its own.
+        // JSON-RPC sends its errors with status 200. Only a body that is too
+        // large has a status of its own.
         const isTooLarge = reason instanceof BodyTooLarge;
         if (!isTooLarge && !(reason instanceof JsonRpcFailure)) throw reason;
         const code = isTooLarge ? JsonRpcCode.INVALID_REQUEST : reason.code;
-        send(response, isTooLarge ? 413 : 200, { body: errorText(id, { code, message: reason.message }) });
+        send(response, isTooLarge ? 413 : 200, {
+          body: errorText(id, { code, message: reason.message }),
+        });
       }
     },
   };

@@ -4,7 +4,11 @@ import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
 
 /** The paths that serve JSON-RPC. */
-export const JSON_RPC_PATHS: ReadonlySet<string> = new Set(["/", "/a2a", "/a2a/"]);
+export const JSON_RPC_PATHS: ReadonlySet<string> = new Set([
+  "/",
+  "/a2a",
+  "/a2a/",
+]);
 
 /** A failure with an error code of JSON-RPC or A2A that no `Code` maps to. */
 export class JsonRpcFailure extends Error {
@@ -33,26 +37,37 @@ export interface RpcRequest {
 /**
  * Parses a request body.
  *
- * Throws a `JsonRpcFailure`: a parse error for text that is not JSON, an invalid request for JSON
- * beyond a limit.
+ * Throws a `JsonRpcFailure`: a parse error for text that is not JSON, an
+ * invalid request for JSON beyond a limit.
  */
 export function parseBody(text: string): JsonValue {
   try {
     return parseJson(text);
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
-    const code = reason.cause === undefined ? JsonRpcCode.INVALID_REQUEST : JsonRpcCode.PARSE_ERROR;
+    const code =
+      reason.cause === undefined
+        ? JsonRpcCode.INVALID_REQUEST
+        : JsonRpcCode.PARSE_ERROR;
     throw new JsonRpcFailure(reason.message, code);
   }
 }
 
-/** Returns the id of a request as JSON text; `null` for a request without a string or number as id. */
+/**
+ * Returns the id of a request as JSON text; `null` for a request without a
+ * string or number as id.
+ */
 export function idText(json: JsonValue): string {
   const id = isObject(json) ? json.id : undefined;
-  return typeof id === "string" || typeof id === "number" ? JSON.stringify(id) : "null";
+  return typeof id === "string" || typeof id === "number"
+    ? JSON.stringify(id)
+    : "null";
 }
 
-/** Reads a request. Throws a `JsonRpcFailure` for JSON that is not a JSON-RPC request. */
+/**
+ * Reads a request. Throws a `JsonRpcFailure` for JSON that is not a JSON-RPC
+ * request.
+ */
 export function readRequest(json: JsonValue): RpcRequest {
   try {
     const { method } = decodeJsonRpcRequest(json);
@@ -67,17 +82,22 @@ export function readRequest(json: JsonValue): RpcRequest {
 /**
  * Throws for a request without an id, which A2A could not answer.
  *
- * Call it once the method is known to exist: an unknown method is the more helpful error.
+ * Call it once the method is known to exist: an unknown method is the more
+ * helpful error.
  */
 export function assertHasId({ hasId }: Pick<RpcRequest, "hasId">): void {
   if (hasId) return;
-  throw new JsonRpcFailure("id is missing: a request needs one to be answered", JsonRpcCode.INVALID_REQUEST);
+  throw new JsonRpcFailure(
+    "id is missing: a request needs one to be answered",
+    JsonRpcCode.INVALID_REQUEST,
+  );
 }
 
 /**
  * Returns the text of a successful response.
  *
- * `id` and `result` are JSON texts: a result is encoded once for all its readers.
+ * `id` and `result` are JSON texts: a result is encoded once for all its
+ * readers.
  */
 export function resultText(id: string, result: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;

@@ -29,13 +29,20 @@ export interface ListenOptions {
    */
   readonly publicUrl?: string;
 
-  /** Additional accepted values of `Host`: `name:port`, or `name` for any port. */
+  /**
+   * Additional accepted values of `Host`: `name:port`, or `name` for any port.
+   */
   readonly allowedHosts: readonly string[];
 
-  /** The accepted values of `Origin`: the web pages that may call the server. */
+  /**
+   * The accepted values of `Origin`: the web pages that may call the server.
+   */
   readonly allowedOrigins: readonly string[];
 
-  /** Whether the server has pages of its own, which may call it from where it listens and from its public URL. */
+  /**
+   * Whether the server has pages of its own, which may call it from where it
+   * listens and from its public URL.
+   */
   readonly ownPages: boolean;
 
   /** The certificate of the server. Default: the server listens without TLS. */
@@ -50,7 +57,8 @@ export interface ListenOptions {
 /** The URLs of a server, without a trailing slash. */
 export interface Addresses {
   /**
-   * Where the server listens: `http://host:port`, or `https:` with a certificate.
+   * Where the server listens: `http://host:port`, or `https:` with a
+   * certificate.
    *
    * This machine can call it.
    */
@@ -72,15 +80,18 @@ export interface Answering {
 
 /** A server that listens. */
 export interface HttpListener extends Addresses {
-  /** Starts to answer requests, those that have arrived before included. Call it once. */
+  /**
+   * Starts to answer requests, those that have arrived before included. Call it
+   * once.
+   */
   serve(answering: Answering): void;
 
   /** Accepts no more connections and requests. Requests in progress go on. */
   stopTaking(): void;
 
   /**
-   * Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes
-   * all connections.
+   * Accepts no more requests, waits up to `graceMs` milliseconds for those in
+   * progress, then closes all connections.
    */
   close(graceMs: number): Promise<void>;
 }
@@ -88,23 +99,34 @@ export interface HttpListener extends Addresses {
 /**
  * Binds a port and accepts connections. Requests wait until `serve` is called.
  *
- * The two steps make the addresses known before the routes are made, which need them, and make a
- * start fail on a port in use before it has changed anything.
+ * The two steps make the addresses known before the routes are made, which need
+ * them, and make a start fail on a port in use before it has changed anything.
  */
 export async function listen(options: ListenOptions): Promise<HttpListener> {
   const served = Promise.withResolvers<Dispatch>();
-  const answer = async (request: HttpRequest, response: HttpResponse): Promise<void> => {
+  const answer = async (
+    request: HttpRequest,
+    response: HttpResponse,
+  ): Promise<void> => {
     server.connections.addRequest({ request, response });
     const dispatch = await served.promise;
     if (drain.isStopping) return refuse(request, response, STOPPING);
     return answerRequest(request, response, dispatch);
   };
-  const server = createSniffingServer((request, response) => void answer(request, response), options);
+  const server = createSniffingServer(
+    (request, response) => void answer(request, response),
+    options,
+  );
   const drain = new Drain(server);
   const url = await bind(server, options);
   const own = ownAddresses(url, options.publicUrl);
-  const hosts = new Set([...own.hosts, ...options.allowedHosts].map((name) => name.toLowerCase()));
-  const origins = new Set([...(options.ownPages ? own.origins : []), ...options.allowedOrigins]);
+  const hosts = new Set(
+    [...own.hosts, ...options.allowedHosts].map((name) => name.toLowerCase()),
+  );
+  const origins = new Set([
+    ...(options.ownPages ? own.origins : []),
+    ...options.allowedOrigins,
+  ]);
   return {
     url,
     publicUrl: options.publicUrl ?? url,
@@ -121,23 +143,33 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
 }
 
 /** Binds the port of a server, and returns the URL at which it listens. */
-async function bind({ net }: SniffingServer, { host, port, tls, limits }: ListenOptions): Promise<string> {
+async function bind(
+  { net }: SniffingServer,
+  { host, port, tls, limits }: ListenOptions,
+): Promise<string> {
   const bound = Promise.withResolvers<void>();
   const fail = (reason: Error): void => {
     const isTaken = "code" in reason && reason.code === "EADDRINUSE";
     const problem = `port ${port} of ${host} ${isTaken ? "is in use" : `cannot be bound: ${reason.message}`}`;
     const remedy = isTaken ? "choose another, or 0 for a free one" : "";
-    bound.reject(new DevtoolError(problem, Code.FailedPrecondition, { remedy, cause: reason }));
+    bound.reject(
+      new DevtoolError(problem, Code.FailedPrecondition, {
+        remedy,
+        cause: reason,
+      }),
+    );
   };
   net.once("error", fail);
-  // As many may wait as may be open: all clients come back at once after a restart. Node's default is 511; the kernel has a limit too.
+  // As many may wait as may be open: all clients come back at once after a
+  // restart. Node's default is 511; the kernel has a limit too.
   net.listen({ port, host, backlog: limits.maxConnections }, bound.resolve);
   await bound.promise;
   net.off("error", fail);
   const address: AddressInfo | string | null = net.address();
   const boundPort = typeof address === "object" && address ? address.port : 0;
   const loopback = host.includes(":") ? "::1" : "127.0.0.1";
-  // A wildcard binds all addresses, and is not an address to call. Loopback is one of those it binds.
+  // A wildcard binds all addresses, and is not an address to call. Loopback is
+  // one of those it binds.
   const callable = isWildcard(host) ? loopback : host;
   return `${tls ? "https" : "http"}://${callable.includes(":") ? `[${callable}]` : callable}:${boundPort}`;
 }

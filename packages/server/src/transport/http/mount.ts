@@ -7,7 +7,8 @@ import { pathOf, type Route, send, withoutPrefix } from "./route.ts";
 /** Options of a `Mount`. */
 export interface MountOptions {
   /**
-   * The URL at which clients reach the mounted server, without a trailing slash.
+   * The URL at which clients reach the mounted server, without a trailing
+   * slash.
    *
    * Its path is the prefix.
    */
@@ -17,13 +18,19 @@ export interface MountOptions {
 
   readonly authenticator: Authenticator;
 
-  /** Additional accepted values of `Host`: `name:port`, or `name` for any port. */
+  /**
+   * Additional accepted values of `Host`: `name:port`, or `name` for any port.
+   */
   readonly allowedHosts: readonly string[];
 
-  /** The accepted values of `Origin`: the web pages that may call the server. */
+  /**
+   * The accepted values of `Origin`: the web pages that may call the server.
+   */
   readonly allowedOrigins: readonly string[];
 
-  /** Called with the local port of each request: the ports of the application. */
+  /**
+   * Called with the local port of each request: the ports of the application.
+   */
   readonly onPort: (port: number) => void;
 
   /** Called with each error that is not the client's fault. */
@@ -39,11 +46,21 @@ export class Mount {
   #isStopping = false;
   #onIdle: () => void = () => undefined;
 
-  constructor({ publicUrl, routes, authenticator, allowedHosts, allowedOrigins, onPort, onError }: MountOptions) {
+  constructor({
+    publicUrl,
+    routes,
+    authenticator,
+    allowedHosts,
+    allowedOrigins,
+    onPort,
+    onError,
+  }: MountOptions) {
     const { hostname, pathname } = new URL(publicUrl);
     this.#prefix = pathname;
     this.#onPort = onPort;
-    const hosts = new Set([hostname, ...allowedHosts].map((name) => name.toLowerCase()));
+    const hosts = new Set(
+      [hostname, ...allowedHosts].map((name) => name.toLowerCase()),
+    );
     const guard = { authenticator, hosts, origins: new Set(allowedOrigins) };
     this.#dispatch = { routes, guard, onError, admit: () => undefined };
   }
@@ -51,17 +68,23 @@ export class Mount {
   /**
    * Answers a request.
    *
-   * A request whose body was read before gets status 500, and `onError` learns why: the mount must
-   * come before body parsers.
+   * A request whose body was read before gets status 500, and `onError` learns
+   * why: the mount must come before body parsers.
    */
   answer(request: IncomingMessage, response: ServerResponse): void {
-    if (request.socket.localPort !== undefined) this.#onPort(request.socket.localPort);
+    if (request.socket.localPort !== undefined)
+      this.#onPort(request.socket.localPort);
     request.url ??= "/";
     const path = pathOf(request);
     // Express and similar routers have removed the prefix before.
-    const isRemoved = "baseUrl" in request && typeof request.baseUrl === "string" && request.baseUrl !== "";
-    const hasPrefix = path === this.#prefix || path.startsWith(`${this.#prefix}/`);
-    if (hasPrefix && !isRemoved) request.url = withoutPrefix(this.#prefix, request.url);
+    const isRemoved =
+      "baseUrl" in request &&
+      typeof request.baseUrl === "string" &&
+      request.baseUrl !== "";
+    const hasPrefix =
+      path === this.#prefix || path.startsWith(`${this.#prefix}/`);
+    if (hasPrefix && !isRemoved)
+      request.url = withoutPrefix(this.#prefix, request.url);
     this.#open.add(response);
     response.once("close", () => {
       this.#open.delete(response);
@@ -70,8 +93,11 @@ export class Mount {
     if (this.#isStopping) {
       refuse(request, response, STOPPING);
     } else if (request.readableDidRead || request.readableEnded) {
-      send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
-      const problem = "the body of a request was read already: mount the handler before body parsers";
+      send(response, 500, {
+        body: JSON.stringify({ error: "internal error" }),
+      });
+      const problem =
+        "the body of a request was read already: mount the handler before body parsers";
       this.#dispatch.onError(new Error(problem));
     } else {
       void answerRequest(request, response, this.#dispatch);
@@ -84,8 +110,8 @@ export class Mount {
   }
 
   /**
-   * Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes
-   * their connections.
+   * Accepts no more requests, waits up to `graceMs` milliseconds for those in
+   * progress, then closes their connections.
    */
   async close(graceMs: number): Promise<void> {
     this.stopTaking();

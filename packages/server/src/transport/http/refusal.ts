@@ -1,25 +1,55 @@
 import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { create } from "@bufbuild/protobuf";
-import { errorToRest, JsonRpcCode, type JsonRpcError, JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
+import {
+  errorToRest,
+  JsonRpcCode,
+  type JsonRpcError,
+  JsonRpcErrorSchema,
+} from "@devtool/schema/a2a-v03";
 import { Code } from "../../errors.ts";
 import { GOODBYE_MS } from "./connections.ts";
 import type { Refusal } from "./guard.ts";
 import { JSON_RPC_PATHS } from "./json-rpc.ts";
-import { finish, type HttpRequest, type HttpResponse, headerOf, pathOf, RPC_PATH } from "./route.ts";
+import {
+  finish,
+  type HttpRequest,
+  type HttpResponse,
+  headerOf,
+  pathOf,
+  RPC_PATH,
+} from "./route.ts";
 
-/** The paths of Gemini CLI's own server, whose errors are a string under `error`. */
-const GEMINI_CLI_PATH = /^\/(executeCommand|listCommands|tasks|tasks\/metadata|tasks\/[^/]+\/metadata)$/;
+/**
+ * The paths of Gemini CLI's own server, whose errors are a string under
+ * `error`.
+ */
+const GEMINI_CLI_PATH =
+  /^\/(executeCommand|listCommands|tasks|tasks\/metadata|tasks\/[^/]+\/metadata)$/;
 
 /** The flag of the envelope that ends a stream of Connect. */
 const END_OF_STREAM = 2;
 
-/** The gRPC code for each HTTP status of a refusal, and its names in `google.rpc` and in Connect. */
+/**
+ * The gRPC code for each HTTP status of a refusal, and its names in
+ * `google.rpc` and in Connect.
+ */
 const CODES: Readonly<
-  Record<Refusal["status"], { readonly code: Code; readonly name: string; readonly connect: string }>
+  Record<
+    Refusal["status"],
+    { readonly code: Code; readonly name: string; readonly connect: string }
+  >
 > = {
-  401: { code: Code.Unauthenticated, name: "UNAUTHENTICATED", connect: "unauthenticated" },
-  403: { code: Code.PermissionDenied, name: "PERMISSION_DENIED", connect: "permission_denied" },
+  401: {
+    code: Code.Unauthenticated,
+    name: "UNAUTHENTICATED",
+    connect: "unauthenticated",
+  },
+  403: {
+    code: Code.PermissionDenied,
+    name: "PERMISSION_DENIED",
+    connect: "permission_denied",
+  },
   503: { code: Code.Unavailable, name: "UNAVAILABLE", connect: "unavailable" },
 };
 
@@ -32,34 +62,53 @@ interface RefusalForm {
 }
 
 /**
- * Refuses a request before a route handles it, in the error format of the protocol that the request
- * speaks: gRPC, gRPC-Web, Connect, JSON-RPC, or HTTP+JSON of either version of A2A.
+ * Refuses a request before a route handles it, in the error format of the
+ * protocol that the request speaks: gRPC, gRPC-Web, Connect, JSON-RPC, or
+ * HTTP+JSON of either version of A2A.
  *
- * The HTTP status and `WWW-Authenticate` stay wherever the protocol leaves room for them.
+ * The HTTP status and `WWW-Authenticate` stay wherever the protocol leaves room
+ * for them.
  */
-export function refuse(request: HttpRequest, response: HttpResponse, refusal: Refusal): void {
+export function refuse(
+  request: HttpRequest,
+  response: HttpResponse,
+  refusal: Refusal,
+): void {
   const form = formOf(request, refusal);
   response.statusCode = form.status ?? refusal.status;
   response.setHeader("content-type", "application/json");
-  if (refusal.challenge !== undefined) response.setHeader("www-authenticate", refusal.challenge);
-  for (const [name, value] of Object.entries(form.headers ?? {})) response.setHeader(name, value);
-  if (request.httpVersionMajor === 1) void closeAfter(request, response, form.body);
+  if (refusal.challenge !== undefined)
+    response.setHeader("www-authenticate", refusal.challenge);
+  for (const [name, value] of Object.entries(form.headers ?? {}))
+    response.setHeader(name, value);
+  if (request.httpVersionMajor === 1)
+    void closeAfter(request, response, form.body);
   else finish(response, form.body);
 }
 
 /**
- * Sends a response over HTTP/1 and closes the connection once the client has sent the rest of its request, at most `GOODBYE_MS` later
- * (RFC 9112, section 9.6). A connection that closes before is reset, and the client may not read the response. Never rejects.
+ * Sends a response over HTTP/1 and closes the connection once the client has
+ * sent the rest of its request, at most `GOODBYE_MS` later (RFC 9112, section
+ * 9.6). A connection that closes before is reset, and the client may not read
+ * the response. Never rejects.
  */
-async function closeAfter(request: HttpRequest, response: HttpResponse, body: string | Uint8Array): Promise<void> {
+async function closeAfter(
+  request: HttpRequest,
+  response: HttpResponse,
+  body: string | Uint8Array,
+): Promise<void> {
   response.setHeader("connection", "close");
   response.setHeader("content-length", Buffer.byteLength(body));
   const writable: Writable = response;
   writable.write(body);
   const rest: Readable = request;
   rest.resume();
-  // Rejects when the client disconnects or the time is over, which end the connection too.
-  await finished(rest, { writable: false, signal: AbortSignal.timeout(GOODBYE_MS) }).catch(() => undefined);
+  // Rejects when the client disconnects or the time is over, which end the
+  // connection too.
+  await finished(rest, {
+    writable: false,
+    signal: AbortSignal.timeout(GOODBYE_MS),
+  }).catch(() => undefined);
   finish(response, "");
 }
 
@@ -72,34 +121,54 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
     const headers = {
       "content-type": type,
       "grpc-status": String(CODES[status].code),
-      // Encodes no more than must be: grpc-js shows a needless `%3A` in the message as it is.
-      "grpc-message": message.toWellFormed().replace(/[^ -~]|%/gu, encodeURIComponent),
+      // Encodes no more than must be: grpc-js shows a needless `%3A` in the
+      // message as it is.
+      "grpc-message": message
+        .toWellFormed()
+        .replace(/[^ -~]|%/gu, encodeURIComponent),
     };
     return { status: 200, headers, body: "" };
   }
   if (RPC_PATH.test(path)) {
     const error = { code: CODES[status].connect, message };
-    if (!type.startsWith("application/connect+")) return { body: JSON.stringify(error) };
+    if (!type.startsWith("application/connect+"))
+      return { body: JSON.stringify(error) };
     // A stream ends with the error in an envelope.
     const json = Buffer.from(JSON.stringify({ error }));
     const head = Buffer.alloc(5);
     head.writeUInt8(END_OF_STREAM);
     head.writeUInt32BE(json.length, 1);
-    return { status: 200, headers: { "content-type": type }, body: Buffer.concat([head, json]) };
+    return {
+      status: 200,
+      headers: { "content-type": type },
+      body: Buffer.concat([head, json]),
+    };
   }
   if (request.method === "POST" && JSON_RPC_PATHS.has(path)) {
     const { code } = jsonRpcError(refusal);
-    return { body: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }) };
+    return {
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: null,
+        error: { code, message },
+      }),
+    };
   }
-  if (path.startsWith("/v1/")) return { body: JSON.stringify(errorToRest(jsonRpcError(refusal))) };
-  if (GEMINI_CLI_PATH.test(path)) return { body: JSON.stringify({ error: message }) };
-  // HTTP+JSON of A2A 1.0 (section 11.6), and the form of paths that no protocol claims.
+  if (path.startsWith("/v1/"))
+    return { body: JSON.stringify(errorToRest(jsonRpcError(refusal))) };
+  if (GEMINI_CLI_PATH.test(path))
+    return { body: JSON.stringify({ error: message }) };
+  // HTTP+JSON of A2A 1.0 (section 11.6), and the form of paths that no protocol
+  // claims.
   return {
-    body: JSON.stringify({ error: { code: status, status: CODES[status].name, message, details: [] } }),
+    body: JSON.stringify({
+      error: { code: status, status: CODES[status].name, message, details: [] },
+    }),
   };
 }
 
 function jsonRpcError({ status, message }: Refusal): JsonRpcError {
-  const code = status === 503 ? JsonRpcCode.INTERNAL_ERROR : JsonRpcCode.INVALID_REQUEST;
+  const code =
+    status === 503 ? JsonRpcCode.INTERNAL_ERROR : JsonRpcCode.INVALID_REQUEST;
   return create(JsonRpcErrorSchema, { code, message });
 }

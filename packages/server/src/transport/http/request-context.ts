@@ -26,8 +26,9 @@ const NO_HEADERS: ResponseHeaders = {};
 /**
  * The context in which an HTTP request runs a method of a service.
  *
- * A stream keeps its context as long as it lasts. The headers are therefore created on first use:
- * those of `createHandlerContext` cost an idle stream five kilobytes.
+ * A stream keeps its context as long as it lasts. The headers are therefore
+ * created on first use: those of `createHandlerContext` cost an idle stream
+ * five kilobytes.
  */
 export class RequestContext implements HandlerContext {
   readonly url = "http://devtool.invalid/";
@@ -73,6 +74,8 @@ export class RequestContext implements HandlerContext {
 
   /** The response headers that the method has set so far. */
   get answerHeaders(): ResponseHeaders {
-    return this.#responseHeader ? Object.fromEntries(this.#responseHeader) : NO_HEADERS;
+    return this.#responseHeader
+      ? Object.fromEntries(this.#responseHeader)
+      : NO_HEADERS;
   }
 }

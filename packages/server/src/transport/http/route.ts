@@ -27,7 +27,8 @@ export interface Route {
   /**
    * Answers a request.
    *
-   * May reject before the response has begun: the server then answers with status 500.
+   * May reject before the response has begun: the server then answers with
+   * status 500.
    */
   handle(request: HttpRequest, response: HttpResponse): void | Promise<void>;
 }
@@ -35,29 +36,40 @@ export interface Route {
 /** The paths of Connect and gRPC: `/package.Service/Method`. */
 export const RPC_PATH: RegExp = /^\/[a-z][\w.]*\.[A-Z]\w*\/\w+$/;
 
-/** Makes a route that answers GET and HEAD requests for one path without credentials. */
+/**
+ * Makes a route that answers GET and HEAD requests for one path without
+ * credentials.
+ */
 export function publicRoute(path: string, handle: Route["handle"]): Route {
   return {
     name: `GET ${path}`,
     access: "public",
-    matches: (method, requested) => (method === "GET" || method === "HEAD") && requested === path,
+    matches: (method, requested) =>
+      (method === "GET" || method === "HEAD") && requested === path,
     handle,
   };
 }
 
 /** Returns the first route that matches a request; undefined when none does. */
-export function routeOf(routes: readonly Route[], request: HttpRequest): Route | undefined {
+export function routeOf(
+  routes: readonly Route[],
+  request: HttpRequest,
+): Route | undefined {
   const path = pathOf(request);
   return routes.find(({ matches }) => matches(request.method ?? "", path));
 }
 
-/** Moves routes below a path prefix. The routes themselves see request paths without it. */
+/**
+ * Moves routes below a path prefix. The routes themselves see request paths
+ * without it.
+ */
 export function routesBelow(prefix: string, routes: readonly Route[]): Route[] {
   return routes.map((route) => ({
     name: `${route.name} below ${prefix}`,
     access: route.access,
     matches: (method, path) =>
-      (path === prefix || path.startsWith(`${prefix}/`)) && route.matches(method, withoutPrefix(prefix, path)),
+      (path === prefix || path.startsWith(`${prefix}/`)) &&
+      route.matches(method, withoutPrefix(prefix, path)),
     handle: (request, response) => {
       request.url = withoutPrefix(prefix, request.url ?? "");
       return route.handle(request, response);
@@ -65,7 +77,9 @@ export function routesBelow(prefix: string, routes: readonly Route[]): Route[] {
   }));
 }
 
-/** Returns a path, with or without a query, as seen from below a prefix of it. */
+/**
+ * Returns a path, with or without a query, as seen from below a prefix of it.
+ */
 export function withoutPrefix(prefix: string, url: string): string {
   return url.slice(prefix.length).replace(/^(?!\/)/, "/");
 }
@@ -81,22 +95,30 @@ export function queryOf(request: HttpRequest): URLSearchParams {
 }
 
 /**
- * Returns the query parameters of a request by their names. None of them is a list: throws a `WireError` for one that is given
- * twice, in either spelling.
+ * Returns the query parameters of a request by their names. None of them is a
+ * list: throws a `WireError` for one that is given twice, in either spelling.
  */
-export function valuesInQuery(request: HttpRequest): ReadonlyMap<string, string> {
+export function valuesInQuery(
+  request: HttpRequest,
+): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   const names = new Set<string>();
   for (const [name, value] of queryOf(request)) {
-    const jsonName = name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
-    if (names.has(jsonName)) throw new WireError(name, shorten(value), "is given twice: give it once");
+    const jsonName = name.replace(/_([a-z])/g, (_match, letter: string) =>
+      letter.toUpperCase(),
+    );
+    if (names.has(jsonName))
+      throw new WireError(name, shorten(value), "is given twice: give it once");
     names.add(jsonName);
     values.set(name, value);
   }
   return values;
 }
 
-/** Returns one header of a request; empty when the request has none of this name, or several. */
+/**
+ * Returns one header of a request; empty when the request has none of this
+ * name, or several.
+ */
 export function headerOf(request: HttpRequest, name: string): string {
   const value = request.headers[name];
   return typeof value === "string" ? value : "";
@@ -104,7 +126,9 @@ export function headerOf(request: HttpRequest, name: string): string {
 
 /** Whether the client accepts a stream of server-sent events as the answer. */
 export function takesStream(request: HttpRequest): boolean {
-  return headerOf(request, "accept").toLowerCase().includes("text/event-stream");
+  return headerOf(request, "accept")
+    .toLowerCase()
+    .includes("text/event-stream");
 }
 
 /**
@@ -118,15 +142,23 @@ export interface SmallResponse {
 }
 
 /**
- * Sends a response with a small body, as JSON unless it has another `content-type`.
+ * Sends a response with a small body, as JSON unless it has another
+ * `content-type`.
  *
- * A `vary` header is added to the one that the response has; all others replace what the response
- * has.
+ * A `vary` header is added to the one that the response has; all others replace
+ * what the response has.
  */
-export function send(response: HttpResponse, status: number, { body, ...headers }: SmallResponse): void {
+export function send(
+  response: HttpResponse,
+  status: number,
+  { body, ...headers }: SmallResponse,
+): void {
   response.statusCode = status;
   const type = headers["content-type"] ?? "application/json";
-  for (const [name, value] of Object.entries({ ...headers, "content-type": type })) {
+  for (const [name, value] of Object.entries({
+    ...headers,
+    "content-type": type,
+  })) {
     if (value === undefined) continue;
     if (name === "vary") response.appendHeader(name, value);
     else response.setHeader(name, value);
@@ -135,7 +167,10 @@ export function send(response: HttpResponse, status: number, { body, ...headers 
 }
 
 /** Answers a request that no route matches. */
-export function nothingServed(request: HttpRequest, response: HttpResponse): void {
+export function nothingServed(
+  request: HttpRequest,
+  response: HttpResponse,
+): void {
   const error = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
   send(response, 404, { body: JSON.stringify({ error }) });
 }

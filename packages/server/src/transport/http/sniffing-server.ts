@@ -1,4 +1,7 @@
-import { createServer as createHttpServer, type Server as HttpServer } from "node:http";
+import {
+  createServer as createHttpServer,
+  type Server as HttpServer,
+} from "node:http";
 import {
   createServer as createHttp2Server,
   type Http2Server,
@@ -6,7 +9,10 @@ import {
   type Http2ServerResponse,
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer, type TlsOptions as NodeTlsOptions } from "node:tls";
+import {
+  createServer as createTlsServer,
+  type TlsOptions as NodeTlsOptions,
+} from "node:tls";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
@@ -14,7 +20,9 @@ import type { HttpRequest, HttpResponse } from "./route.ts";
 export interface ConnectionLimits extends ConnectionBounds {
   /** Maximum number of streams on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
-  /** Time within which the headers of a request must arrive, in milliseconds. */
+  /**
+   * Time within which the headers of a request must arrive, in milliseconds.
+   */
   readonly headersTimeoutMs: number;
   /** Time within which a whole request must arrive, in milliseconds. */
   readonly requestTimeoutMs: number;
@@ -23,16 +31,23 @@ export interface ConnectionLimits extends ConnectionBounds {
 /**
  * The default timeouts.
  *
- * An HTTP/2 client whose idle session is closed opens a new one for its next call.
+ * An HTTP/2 client whose idle session is closed opens a new one for its next
+ * call.
  */
-export const CONNECTION_TIMEOUTS: Omit<ConnectionLimits, "maxConnections" | "maxConcurrentStreams"> = {
+export const CONNECTION_TIMEOUTS: Omit<
+  ConnectionLimits,
+  "maxConnections" | "maxConcurrentStreams"
+> = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   admissionTimeoutMs: 30_000,
   idleTimeoutMs: 5 * 60_000,
 };
 
-/** The certificate of a server, and the authorities of its clients' certificates. */
+/**
+ * The certificate of a server, and the authorities of its clients'
+ * certificates.
+ */
 export interface TlsOptions {
   /** The private key in PEM. */
   readonly key: string;
@@ -41,8 +56,8 @@ export interface TlsOptions {
   readonly certificate: string;
 
   /**
-   * The authorities that issue client certificates, in PEM. Default: clients are not asked for a
-   * certificate.
+   * The authorities that issue client certificates, in PEM. Default: clients
+   * are not asked for a certificate.
    */
   readonly clientAuthorities?: string;
 }
@@ -76,24 +91,39 @@ type Listener = (request: HttpRequest, response: HttpResponse) => void;
 const HTTP2_PREFACE = "PRI";
 
 /** Creates a server whose listener receives the requests of both versions. */
-export function createSniffingServer(listener: Listener, options: SniffingServerOptions): SniffingServer {
+export function createSniffingServer(
+  listener: Listener,
+  options: SniffingServerOptions,
+): SniffingServer {
   const { limits, tls } = options;
   const http1 = createHttp1(listener, limits);
   const connections = new Connections(limits);
   let http2: Http2Server | undefined;
   const serverOf = (first: Buffer): HttpServer | Http2Server => {
-    if (first.subarray(0, HTTP2_PREFACE.length).toString("latin1") !== HTTP2_PREFACE) return http1;
+    if (
+      first.subarray(0, HTTP2_PREFACE.length).toString("latin1") !==
+      HTTP2_PREFACE
+    )
+      return http1;
     http2 ??= createHttp2Server(
-      { settings: { maxConcurrentStreams: limits.maxConcurrentStreams }, maxSessionMemory: 32 },
-      (request: Http2ServerRequest, response: Http2ServerResponse) => listener(request, response),
+      {
+        settings: { maxConcurrentStreams: limits.maxConcurrentStreams },
+        maxSessionMemory: 32,
+      },
+      (request: Http2ServerRequest, response: Http2ServerResponse) =>
+        listener(request, response),
     ).on("session", (session) => connections.addSession(session));
     return http2;
   };
-  // Hands a connection to the server that its first bytes ask for, or closes it when none arrive in time.
+  // Hands a connection to the server that its first bytes ask for, or closes it
+  // when none arrive in time.
   const accept = (socket: Socket): void => {
     const destroy = (): void => void socket.destroy();
     socket.setNoDelay(true);
-    socket.setTimeout(limits.headersTimeoutMs).on("timeout", destroy).on("error", destroy);
+    socket
+      .setTimeout(limits.headersTimeoutMs)
+      .on("timeout", destroy)
+      .on("error", destroy);
     socket.once("readable", () => {
       const first = socket.read();
       if (!(first instanceof Buffer)) return void socket.destroy();
@@ -104,24 +134,32 @@ export function createSniffingServer(listener: Listener, options: SniffingServer
       socket.off("error", destroy);
     });
   };
-  const net = tls ? createTlsServer(tlsOptions(tls, limits), accept) : createServer(accept);
+  const net = tls
+    ? createTlsServer(tlsOptions(tls, limits), accept)
+    : createServer(accept);
   net.on("connection", (socket) => connections.add(socket));
   return { net, http1, connections };
 }
 
-function createHttp1(listener: Listener, { headersTimeoutMs, requestTimeoutMs }: ConnectionLimits): HttpServer {
+function createHttp1(
+  listener: Listener,
+  { headersTimeoutMs, requestTimeoutMs }: ConnectionLimits,
+): HttpServer {
   const http1 = createHttpServer(
     {
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      // Node checks these timeouts every 30 seconds by default, so that headers could take four times their limit.
+      // Node checks these timeouts every 30 seconds by default, so that headers
+      // could take four times their limit.
       connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs),
-      // Longer than clients keep idle connections, so that no client writes to one that is just being closed.
+      // Longer than clients keep idle connections, so that no client writes to
+      // one that is just being closed.
       keepAliveTimeout: 75_000,
     },
     (request, response) => listener(request, response),
   );
-  // Node starts to check timeouts when a server listens. This one never does: it gets its sockets from `net`.
+  // Node starts to check timeouts when a server listens. This one never does:
+  // it gets its sockets from `net`.
   http1.emit("listening");
   return http1;
 }
@@ -131,7 +169,10 @@ function createHttp1(listener: Listener, { headersTimeoutMs, requestTimeoutMs }:
  *
  * Connections whose handshake is not complete in time are closed.
  */
-function tlsOptions(tls: TlsOptions, { headersTimeoutMs }: ConnectionLimits): NodeTlsOptions {
+function tlsOptions(
+  tls: TlsOptions,
+  { headersTimeoutMs }: ConnectionLimits,
+): NodeTlsOptions {
   const { key, certificate, clientAuthorities } = tls;
   const options: NodeTlsOptions = {
     key,
@@ -141,6 +182,12 @@ function tlsOptions(tls: TlsOptions, { headersTimeoutMs }: ConnectionLimits): No
     minVersion: "TLSv1.2",
   };
   if (clientAuthorities === undefined) return options;
-  // A certificate is one way to authenticate among others. The guard asks clients without one for a token.
-  return { ...options, ca: clientAuthorities, requestCert: true, rejectUnauthorized: false };
+  // A certificate is one way to authenticate among others. The guard asks
+  // clients without one for a token.
+  return {
+    ...options,
+    ca: clientAuthorities,
+    requestCert: true,
+    rejectUnauthorized: false,
+  };
 }

@@ -5,7 +5,10 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Heartbeats } from "./heartbeats.ts";
 import { SseStream } from "./sse.ts";
 
-/** With 1 KiB each, more than the socket buffers of both ends hold: a client that reads nothing must be noticed. */
+/**
+ * With 1 KiB each, more than the socket buffers of both ends hold: a client
+ * that reads nothing must be noticed.
+ */
 const FRAMES = 40_000;
 const FRAME = "x".repeat(1024);
 
@@ -17,7 +20,11 @@ describe("a stream of server-sent events", () => {
 
   it("sends each event with its id, on one line (STREAM-3)", async () => {
     const { response, text } = await open();
-    using sse = new SseStream(response, { "x-a2a-extensions": "uri" }, new Heartbeats(60_000));
+    using sse = new SseStream(
+      response,
+      { "x-a2a-extensions": "uri" },
+      new Heartbeats(60_000),
+    );
     await sse.send('{"a":1}', 7n);
     await sse.send('{"b":2}');
     await sse.end();
@@ -52,7 +59,9 @@ describe("a stream of server-sent events", () => {
     await sse.end();
     const events = (await text()).split("\n\n");
     expect(events).toContain(": heartbeat");
-    expect(events.filter((event) => event.includes("data:"))).toEqual(["id: 1\ndata: {}"]);
+    expect(events.filter((event) => event.includes("data:"))).toEqual([
+      "id: 1\ndata: {}",
+    ]);
   });
 
   it("makes its sender wait for a client that reads nothing, also with small events", async () => {
@@ -72,19 +81,24 @@ describe("a stream of server-sent events", () => {
     await expect(sending).resolves.toBeUndefined();
   });
 
-  /** Sends one event per turn of the event loop, as a live task does, until one has to wait. Returns the number sent. */
+  /**
+   * Sends one event per turn of the event loop, as a live task does, until one
+   * has to wait. Returns the number sent.
+   */
   async function sendUntilItWaits(sse: SseStream): Promise<number> {
     for (let sent = 0; sent < FRAMES; sent++) {
       let taken = 0;
       void Promise.resolve(sse.send(FRAME, BigInt(sent))).then(() => taken++);
-      for (let turns = 0; turns < 1000 && taken === 0; turns++) await nextTurn();
+      for (let turns = 0; turns < 1000 && taken === 0; turns++)
+        await nextTurn();
       if (taken === 0) return sent;
     }
     return FRAMES;
   }
 
   async function sendAll(sse: SseStream): Promise<void> {
-    for (let sent = 0; sent < FRAMES; sent++) await sse.send(FRAME, BigInt(sent));
+    for (let sent = 0; sent < FRAMES; sent++)
+      await sse.send(FRAME, BigInt(sent));
   }
 
   /** Opens a response that has not begun, and its client. */
@@ -92,8 +106,12 @@ describe("a stream of server-sent events", () => {
     const arrived = Promise.withResolvers<ServerResponse>();
     const sockets: Socket[] = [];
     const body = Promise.withResolvers<string>();
-    const server = createServer((_request, response) => arrived.resolve(response));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const server = createServer((_request, response) =>
+      arrived.resolve(response),
+    );
+    await new Promise<void>((resolve) =>
+      server.listen(0, "127.0.0.1", resolve),
+    );
     const address: AddressInfo | string | null = server.address();
     const port = typeof address === "object" && address ? address.port : 0;
     const sent = request({ host: "127.0.0.1", port }, async (response) => {
@@ -102,14 +120,21 @@ describe("a stream of server-sent events", () => {
       for await (const chunk of response) text += chunk;
       body.resolve(text);
     });
-    sent.on("socket", (socket) => sockets.push(socket)).on("error", () => undefined);
+    sent
+      .on("socket", (socket) => sockets.push(socket))
+      .on("error", () => undefined);
     sent.end();
     cleanups.push(
       () => sent.destroy(),
       () => server.closeAllConnections(),
       () => server.close(),
     );
-    const client = (): Socket => sockets[0] ?? expect.fail("the client has a socket");
-    return { response: await arrived.promise, text: () => body.promise, client };
+    const client = (): Socket =>
+      sockets[0] ?? expect.fail("the client has a socket");
+    return {
+      response: await arrived.promise,
+      text: () => body.promise,
+      client,
+    };
   }
 });

@@ -4,7 +4,10 @@ import { failpoint } from "../../failpoint.ts";
 import type { Beating, Heartbeats } from "./heartbeats.ts";
 import type { HttpResponse, ResponseHeaders } from "./route.ts";
 
-/** Number of characters waiting for the socket above which the sender of a stream has to wait. */
+/**
+ * Number of characters waiting for the socket above which the sender of a
+ * stream has to wait.
+ */
 const MAX_WAITING = 256 * 1024;
 
 const SSE_HEADERS = {
@@ -17,7 +20,8 @@ const SSE_HEADERS = {
 /**
  * A response that consists of server-sent events.
  *
- * Events that are sent in one turn of the event loop are written to the socket together.
+ * Events that are sent in one turn of the event loop are written to the socket
+ * together.
  */
 export class SseStream implements Beating, Disposable {
   readonly #response: HttpResponse;
@@ -26,8 +30,15 @@ export class SseStream implements Beating, Disposable {
   #flushing: NodeJS.Immediate | undefined;
   #draining: Promise<void> | undefined;
 
-  /** Begins the response. Heartbeats keep proxies from closing it while there are no events. */
-  constructor(response: HttpResponse, headers: ResponseHeaders, heartbeats: Heartbeats) {
+  /**
+   * Begins the response. Heartbeats keep proxies from closing it while there
+   * are no events.
+   */
+  constructor(
+    response: HttpResponse,
+    headers: ResponseHeaders,
+    heartbeats: Heartbeats,
+  ) {
     this.#response = response;
     this.#heartbeats = heartbeats;
     const head: Head = response;
@@ -38,26 +49,34 @@ export class SseStream implements Beating, Disposable {
   /** Sends a comment as a sign of life, unless events wait to be written. */
   beat(): void {
     const writable: Writable = this.#response;
-    if (this.#waiting === "" && !this.#draining && !writable.destroyed) writable.write(": heartbeat\n\n");
+    if (this.#waiting === "" && !this.#draining && !writable.destroyed)
+      writable.write(": heartbeat\n\n");
   }
 
   /**
-   * Sends an event. `data` is JSON on one line; `id` is the sequence of the event in its log.
+   * Sends an event. `data` is JSON on one line; `id` is the sequence of the
+   * event in its log.
    *
-   * Returns a promise to await before the next event when the client reads too slowly, else
-   * undefined.
+   * Returns a promise to await before the next event when the client reads too
+   * slowly, else undefined.
    */
   send(data: string, id?: bigint): Promise<void> | undefined {
-    this.#push(id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`);
+    this.#push(
+      id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`,
+    );
     return this.#waiting.length > MAX_WAITING ? this.#flush() : undefined;
   }
 
   /**
-   * Sends the event that reports why the stream ends, with an event type where the binding has one
-   * for errors.
+   * Sends the event that reports why the stream ends, with an event type where
+   * the binding has one for errors.
    */
   async sendError(data: string, event?: string): Promise<void> {
-    this.#push(event === undefined ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
+    this.#push(
+      event === undefined
+        ? `data: ${data}\n\n`
+        : `event: ${event}\ndata: ${data}\n\n`,
+    );
     await this.#flush();
   }
 
@@ -70,7 +89,9 @@ export class SseStream implements Beating, Disposable {
     failpoint("devtool:sse.end.after");
   }
 
-  /** Stops the heartbeats, and drops events that wait unless `end` is called. */
+  /**
+   * Stops the heartbeats, and drops events that wait unless `end` is called.
+   */
   [Symbol.dispose](): void {
     this.#heartbeats.remove(this);
     clearImmediate(this.#flushing);
@@ -84,7 +105,8 @@ export class SseStream implements Beating, Disposable {
   async #flush(): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    // Writes nothing to a full socket. What waits stays here, where `send` sees how much it is.
+    // Writes nothing to a full socket. What waits stays here, where `send` sees
+    // how much it is.
     while (this.#draining) await this.#draining;
     const text = this.#waiting;
     this.#waiting = "";
@@ -111,13 +133,18 @@ interface Head {
 }
 
 /**
- * Returns the sequence in a `Last-Event-ID` header, after which the client resumes (STREAM-3);
- * undefined for an empty header.
+ * Returns the sequence in a `Last-Event-ID` header, after which the client
+ * resumes (STREAM-3); undefined for an empty header.
  *
  * Throws `Code.InvalidArgument` for a header that is not a number.
  */
 export function parseLastEventId(header: string): bigint | undefined {
   if (header === "") return undefined;
   if (/^\d{1,18}$/.test(header)) return BigInt(header);
-  throw invalid("Last-Event-ID", header, "is not a sequence number", "send the id of an event");
+  throw invalid(
+    "Last-Event-ID",
+    header,
+    "is not a sequence number",
+    "send the id of an event",
+  );
 }

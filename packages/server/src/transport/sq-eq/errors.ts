@@ -1,6 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { Code as ConnectCode } from "@connectrpc/connect";
-import { type SessionEvent, SessionEventSchema, type Submission } from "@devtool/schema/codex";
+import {
+  type SessionEvent,
+  SessionEventSchema,
+  type Submission,
+} from "@devtool/schema/codex";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 
 type OpCase = Submission["op"]["case"];
@@ -30,7 +34,10 @@ export const OPS: Readonly<Record<NonNullable<OpCase>, string>> = {
   shutdown: "shutdown",
 };
 
-/** Returns an error with the fields of submissions in place of those of other requests. */
+/**
+ * Returns an error with the fields of submissions in place of those of other
+ * requests.
+ */
 export function inClientsWords(reason: unknown, op: OpCase): unknown {
   const name = op === undefined ? "op" : OPS[op];
   const ofOp = {
@@ -46,16 +53,29 @@ export function inClientsWords(reason: unknown, op: OpCase): unknown {
     "message_settings.turn.approval_policy": "approval_policy",
     "message_settings.turn.sandbox_policy": "sandbox_policy",
   };
-  const inOp = Object.entries(op === "userTurn" ? ofTurn : ofOp).map(([field, own]) => [field, `${name}.${own}`]);
+  const inOp = Object.entries(op === "userTurn" ? ofTurn : ofOp).map(
+    ([field, own]) => [field, `${name}.${own}`],
+  );
   return withFieldNames(reason, { ...FIELDS, ...Object.fromEntries(inOp) });
 }
 
-/** Returns the event that a submission failed. Throws errors that are not the client's fault, which end the stream. */
-export function errorEvent(id: string, op: OpCase, reason: unknown): SessionEvent {
-  const { message, code, details } = DevtoolError.from(inClientsWords(reason, op));
+/**
+ * Returns the event that a submission failed. Throws errors that are not the
+ * client's fault, which end the stream.
+ */
+export function errorEvent(
+  id: string,
+  op: OpCase,
+  reason: unknown,
+): SessionEvent {
+  const { message, code, details } = DevtoolError.from(
+    inClientsWords(reason, op),
+  );
   if (code === Code.Internal) throw reason;
   // As Connect writes codes: `invalid_argument`.
-  const word = ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+  const word = ConnectCode[code]
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_")
+    .toLowerCase();
   const value = { message, code: word, field: details?.field ?? "" };
   return create(SessionEventSchema, { id, msg: { case: "error", value } });
 }

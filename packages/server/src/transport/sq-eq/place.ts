@@ -1,6 +1,9 @@
 import { invalid } from "../../errors.ts";
 
-/** The place of an event in a session: the event of the task that it shows, and its index among those that show it. */
+/**
+ * The place of an event in a session: the event of the task that it shows, and
+ * its index among those that show it.
+ */
 export interface Place {
   readonly sequence: bigint;
   readonly index: number;
@@ -11,11 +14,16 @@ export function encodePlace({ sequence, index }: Place): string {
   return `${sequence}.${index}`;
 }
 
-/** Decodes `ConfigureSession.resume_after`. Undefined for the beginning of the session. */
+/**
+ * Decodes `ConfigureSession.resume_after`. Undefined for the beginning of the
+ * session.
+ */
 export function parsePlace(text: string): Place | undefined {
   if (text === "") return undefined;
-  const [, sequence = "", index = ""] = /^([1-9]\d{0,17})\.(\d{1,3})$/.exec(text) ?? [];
-  if (sequence === "") throw invalid("resume_after", text, "is not the seq of an event");
+  const [, sequence = "", index = ""] =
+    /^([1-9]\d{0,17})\.(\d{1,3})$/.exec(text) ?? [];
+  if (sequence === "")
+    throw invalid("resume_after", text, "is not the seq of an event");
   return { sequence: BigInt(sequence), index: Number(index) };
 }
 

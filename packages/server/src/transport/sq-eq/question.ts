@@ -8,7 +8,10 @@ import {
 import { ReviewDecision, type Submission } from "@devtool/schema/codex";
 
 /** The operations that answer a question. */
-export type Answer = Extract<Submission["op"], { case: "execApproval" | "patchApproval" | "userInputAnswer" }>;
+export type Answer = Extract<
+  Submission["op"],
+  { case: "execApproval" | "patchApproval" | "userInputAnswer" }
+>;
 
 /** The option that each decision chooses. Agents offer these ids. */
 export const OPTIONS: readonly (readonly [ReviewDecision, string])[] = [
@@ -21,11 +24,15 @@ export const OPTIONS: readonly (readonly [ReviewDecision, string])[] = [
 /** Returns the operation that answers a question. */
 export function answerTo({ details }: ConfirmationRequest): Answer["case"] {
   if (details.case === "executeDetails") return "execApproval";
-  return details.case === "fileEditDetails" ? "patchApproval" : "userInputAnswer";
+  return details.case === "fileEditDetails"
+    ? "patchApproval"
+    : "userInputAnswer";
 }
 
 /** Returns the decisions that a question accepts, each with its option. */
-export function decisionsOf({ options }: ConfirmationRequest): (readonly [ReviewDecision, ConfirmationOption])[] {
+export function decisionsOf({
+  options,
+}: ConfirmationRequest): (readonly [ReviewDecision, ConfirmationOption])[] {
   return OPTIONS.flatMap(([decision, id]) => {
     const option = options.find((one) => one.id === id);
     return option ? [[decision, option] as const] : [];

@@ -30,7 +30,10 @@ export interface PlacedEvent {
   readonly shown: SessionEvent;
 }
 
-/** Encodes the events of a task, from its first one on, as events of a session. The same log gives the same events. */
+/**
+ * Encodes the events of a task, from its first one on, as events of a session.
+ * The same log gives the same events.
+ */
 export class SessionEvents {
   /** The submission that the agent works on. */
   #id = "";
@@ -39,11 +42,21 @@ export class SessionEvents {
   /** The digest of the last question of each call. */
   readonly #asked = new Map<string, string>();
 
-  /** Returns the events that show the next event of the task; none for one that a session does not show. */
+  /**
+   * Returns the events that show the next event of the task; none for one that
+   * a session does not show.
+   */
   receive(event: TaskEvent): PlacedEvent[] {
     return this.#messagesOf(event).map((msg, index) => {
       const place = { sequence: event.sequence, index };
-      return { place, shown: create(SessionEventSchema, { id: this.#id, seq: encodePlace(place), msg }) };
+      return {
+        place,
+        shown: create(SessionEventSchema, {
+          id: this.#id,
+          seq: encodePlace(place),
+          msg,
+        }),
+      };
     });
   }
 
@@ -52,21 +65,33 @@ export class SessionEvents {
       case "created":
         return this.#begin(payload.value.message?.messageId ?? "");
       case "message":
-        if (confirmationsOf(payload.value).length === 0) return this.#begin(payload.value.messageId);
+        if (confirmationsOf(payload.value).length === 0)
+          return this.#begin(payload.value.messageId);
         this.#id = payload.value.messageId;
         return [];
       case "messageTaken":
         return this.#begin(payload.value.messageId);
       case "text":
-        return [{ case: "agentMessageDelta", value: { delta: payload.value.text } }];
+        return [
+          { case: "agentMessageDelta", value: { delta: payload.value.text } },
+        ];
       case "thought": {
         const { subject, description: text } = payload.value;
         return [{ case: "agentReasoning", value: { subject, text } }];
       }
       case "toolCall":
-        return this.#call(payload.value, toolCallDetail?.digest ?? new Uint8Array());
+        return this.#call(
+          payload.value,
+          toolCallDetail?.digest ?? new Uint8Array(),
+        );
       case "usage": {
-        const { inputTokens, cachedTokens, outputTokens, thoughtTokens, contextWindowTokens } = payload.value;
+        const {
+          inputTokens,
+          cachedTokens,
+          outputTokens,
+          thoughtTokens,
+          contextWindowTokens,
+        } = payload.value;
         const value = {
           inputTokens,
           cachedInputTokens: cachedTokens,
@@ -77,11 +102,15 @@ export class SessionEvents {
         return [{ case: "tokenCount", value }];
       }
       case "notice":
-        return [{ case: "backgroundEvent", value: { message: payload.value.text } }];
+        return [
+          { case: "backgroundEvent", value: { message: payload.value.text } },
+        ];
       case "reply":
         return [
           ...payload.value.parts.flatMap(({ content }): Msg[] =>
-            content.case === "text" ? [{ case: "agentMessageDelta", value: { delta: content.value } }] : [],
+            content.case === "text"
+              ? [{ case: "agentMessageDelta", value: { delta: content.value } }]
+              : [],
           ),
           ...this.#rest(TaskState.COMPLETED),
         ];
@@ -115,32 +144,63 @@ export class SessionEvents {
     return msg ? [msg] : [];
   }
 
-  /** Returns the messages about a new version of a call: what it adds to the one before. */
+  /**
+   * Returns the messages about a new version of a call: what it adds to the one
+   * before.
+   */
   #call(call: ToolCall, digest: Uint8Array): Msg[] {
-    const { toolCallId: callId, toolName, description = "", inputParameters, liveContent, confirmationRequest } = call;
+    const {
+      toolCallId: callId,
+      toolName,
+      description = "",
+      inputParameters,
+      liveContent,
+      confirmationRequest,
+    } = call;
     const before = this.#calls.get(callId);
     this.#calls.set(callId, call);
     const msgs: Msg[] = [];
     if (!before) {
-      const value = { callId, toolName, description, ...(inputParameters && { arguments: inputParameters }) };
+      const value = {
+        callId,
+        toolName,
+        description,
+        ...(inputParameters && { arguments: inputParameters }),
+      };
       msgs.push({ case: "toolCallBegin", value });
     }
     const question = Buffer.from(digest).toString("base64");
-    const isAsked = before?.confirmationRequest !== undefined && this.#asked.get(callId) === question;
-    if (confirmationRequest && !isAsked && call.status === ToolCallStatus.PENDING) {
+    const isAsked =
+      before?.confirmationRequest !== undefined &&
+      this.#asked.get(callId) === question;
+    if (
+      confirmationRequest &&
+      !isAsked &&
+      call.status === ToolCallStatus.PENDING
+    ) {
       this.#asked.set(callId, question);
       msgs.push(questionOf(call, confirmationRequest, digest));
     }
     if (liveContent !== undefined && liveContent !== before?.liveContent) {
-      msgs.push({ case: "toolCallOutput", value: { callId, content: liveContent } });
+      msgs.push({
+        case: "toolCallOutput",
+        value: { callId, content: liveContent },
+      });
     }
     if (isEnded(call) && !(before && isEnded(before))) msgs.push(endOf(call));
     return msgs;
   }
 }
 
-/** Returns the event that ends a turn in a state. Undefined for states in which it goes on. */
-function restOf(state: TaskState, text: string, error: string): Msg | undefined {
+/**
+ * Returns the event that ends a turn in a state. Undefined for states in which
+ * it goes on.
+ */
+function restOf(
+  state: TaskState,
+  text: string,
+  error: string,
+): Msg | undefined {
   switch (state) {
     case TaskState.COMPLETED:
     case TaskState.INPUT_REQUIRED:
@@ -160,30 +220,50 @@ function restOf(state: TaskState, text: string, error: string): Msg | undefined 
   }
 }
 
-function questionOf(call: ToolCall, request: ConfirmationRequest, digest: Uint8Array): Msg {
+function questionOf(
+  call: ToolCall,
+  request: ConfirmationRequest,
+  digest: Uint8Array,
+): Msg {
   const { toolCallId: callId, description = "", inputParameters = {} } = call;
   const { details } = request;
   const kind = answerTo(request);
   const decisions = decisionsOf(request);
   const availableDecisions = decisions.map(([decision]) => decision);
   const allowed = decisions.map(([, option]) => inputOptionFrom(option));
-  const approval = { callId, availableDecisions, options: allowed, description, digest };
+  const approval = {
+    callId,
+    availableDecisions,
+    options: allowed,
+    description,
+    digest,
+  };
   if (kind === "execApproval" && details.case === "executeDetails") {
     const { command, workingDirectory: cwd = "" } = details.value;
-    return { case: "execApprovalRequest", value: { ...approval, command, cwd } };
+    return {
+      case: "execApprovalRequest",
+      value: { ...approval, command, cwd },
+    };
   }
   if (details.case === "fileEditDetails") {
-    return { case: "applyPatchApprovalRequest", value: { ...approval, change: changeOf(details.value) } };
+    return {
+      case: "applyPatchApprovalRequest",
+      value: { ...approval, change: changeOf(details.value) },
+    };
   }
   const options = request.options.map(inputOptionFrom);
-  let question = details.case === "genericDetails" ? details.value.description : "";
+  let question =
+    details.case === "genericDetails" ? details.value.description : "";
   if (details.case === "mcpDetails") {
     const { serverName, toolName } = details.value;
     // The arguments may have changed since the call began.
     const args = visibleText(JSON.stringify(inputParameters));
     question = `Call ${toolName} of the MCP server ${serverName} with ${args}?`;
   }
-  return { case: "requestUserInput", value: { callId, question, options, digest } };
+  return {
+    case: "requestUserInput",
+    value: { callId, question, options, digest },
+  };
 }
 
 function inputOptionFrom({
@@ -203,11 +283,20 @@ function endOf({ toolCallId: callId, status, result }: ToolCall): Msg {
   const output = result.case === "output" ? result.value.result : undefined;
   switch (output?.case) {
     case "text":
-      return { case: "toolCallEnd", value: { callId, outcome, text: output.value } };
+      return {
+        case: "toolCallEnd",
+        value: { callId, outcome, text: output.value },
+      };
     case "diff":
-      return { case: "toolCallEnd", value: { callId, outcome, change: changeOf(output.value) } };
+      return {
+        case: "toolCallEnd",
+        value: { callId, outcome, change: changeOf(output.value) },
+      };
     case "structuredData":
-      return { case: "toolCallEnd", value: { callId, outcome, structured: output.value } };
+      return {
+        case: "toolCallEnd",
+        value: { callId, outcome, structured: output.value },
+      };
     case undefined:
       return { case: "toolCallEnd", value: { callId, outcome } };
     default:

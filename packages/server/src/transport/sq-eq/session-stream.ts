@@ -18,14 +18,20 @@ import {
   type Submission,
 } from "@devtool/schema/codex";
 import { Code, DevtoolError, invalid } from "../../errors.ts";
-import { findTask, type RequestHandler } from "../../handler/request-handler.ts";
+import {
+  findTask,
+  type RequestHandler,
+} from "../../handler/request-handler.ts";
 import { abortable } from "../../stream/abortable.ts";
 import { errorEvent, inClientsWords, OPS } from "./errors.ts";
 import { isAfter, type Place, parsePlace } from "./place.ts";
 import { answerRequest, inputRequest } from "./requests.ts";
 import { SessionEvents } from "./session-events.ts";
 
-/** One stream over a session: what its client submits, and what happens in the session. */
+/**
+ * One stream over a session: what its client submits, and what happens in the
+ * session.
+ */
 export class SessionStream {
   readonly #handler: RequestHandler;
   readonly #context: HandlerContext;
@@ -38,27 +44,49 @@ export class SessionStream {
   #submitted = Promise.withResolvers<void>();
   /** The last event that was read. */
   #last: TaskEvent | undefined;
-  /** The sequence that ends the stream once the session rests. Undefined while the client submits. */
+  /**
+   * The sequence that ends the stream once the session rests. Undefined while
+   * the client submits.
+   */
   #end: bigint | undefined;
   #isClosing = false;
 
   /** @param stop aborts the signal of the context */
-  constructor(handler: RequestHandler, context: HandlerContext, stop: AbortController) {
+  constructor(
+    handler: RequestHandler,
+    context: HandlerContext,
+    stop: AbortController,
+  ) {
     this.#handler = handler;
     this.#context = context;
     this.#stop = stop;
   }
 
-  /** Handles the submissions of the client one after the other, and yields the events that answer them. */
-  async *submit(requests: AsyncIterable<OpenSessionRequest>): AsyncGenerator<SessionEvent> {
+  /**
+   * Handles the submissions of the client one after the other, and yields the
+   * events that answer them.
+   */
+  async *submit(
+    requests: AsyncIterable<OpenSessionRequest>,
+  ): AsyncGenerator<SessionEvent> {
     const iterator = requests[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const { done, value } = await abortable(iterator.next(), this.#context.signal);
+        const { done, value } = await abortable(
+          iterator.next(),
+          this.#context.signal,
+        );
         if (done) {
-          // Ends the stream now if nothing is left to show, or else when the session rests.
+          // Ends the stream now if nothing is left to show, or else when the
+          // session rests.
           if (this.#taskId !== "")
-            this.#end = (await findTask(this.#handler, { context: this.#context }, this.#taskId)).sequence;
+            this.#end = (
+              await findTask(
+                this.#handler,
+                { context: this.#context },
+                this.#taskId,
+              )
+            ).sequence;
           if (this.#taskId === "" || this.#isOver()) this.#close();
           return;
         }
@@ -77,21 +105,35 @@ export class SessionStream {
   async *follow(): AsyncGenerator<SessionEvent> {
     const { signal } = this.#context;
     try {
-      const { id, settings, sessionSettings } = await abortable(this.#opened.promise, signal);
-      const value = { sessionId: id, cwd: settings?.workspacePath ?? "", model: sessionSettings?.model ?? "" };
-      yield create(SessionEventSchema, { msg: { case: "sessionConfigured", value } });
+      const { id, settings, sessionSettings } = await abortable(
+        this.#opened.promise,
+        signal,
+      );
+      const value = {
+        sessionId: id,
+        cwd: settings?.workspacePath ?? "",
+        model: sessionSettings?.model ?? "",
+      };
+      yield create(SessionEventSchema, {
+        msg: { case: "sessionConfigured", value },
+      });
       const events = new SessionEvents();
       while (!this.#isOver()) {
         const submitted = this.#submitted.promise;
         const request = create(SubscribeTaskRequestSchema, {
           taskId: this.#taskId,
-          // From the beginning, also to resume: an event is shown by what it adds to those before it.
+          // From the beginning, also to resume: an event is shown by what it
+          // adds to those before it.
           afterSequence: this.#last?.sequence ?? 0n,
         });
-        for await (const { event: init } of this.#handler.tasks.subscribeTask(request, this.#context)) {
+        for await (const { event: init } of this.#handler.tasks.subscribeTask(
+          request,
+          this.#context,
+        )) {
           if (!init) continue;
           const event = create(TaskEventSchema, init);
-          for (const { place, shown } of events.receive(event)) if (isAfter(place, this.#resumeAfter)) yield shown;
+          for (const { place, shown } of events.receive(event))
+            if (isAfter(place, this.#resumeAfter)) yield shown;
           this.#last = event;
           if (this.#isOver()) return;
         }
@@ -118,35 +160,72 @@ export class SessionStream {
     this.#configuration = op.value;
     this.#resumeAfter = parsePlace(resumeAfter);
     if (sessionId === "") {
-      if (resumeAfter !== "") throw invalid("resume_after", resumeAfter, "needs session_id");
+      if (resumeAfter !== "")
+        throw invalid("resume_after", resumeAfter, "needs session_id");
       return;
     }
-    const given = (["cwd", "model", "agent"] as const).find((name) => settings[name] !== "");
-    if (given) throw invalid(given, settings[given], "must be empty for a session that exists");
-    const task = await findTask(this.#handler, { context: this.#context }, sessionId);
+    const given = (["cwd", "model", "agent"] as const).find(
+      (name) => settings[name] !== "",
+    );
+    if (given)
+      throw invalid(
+        given,
+        settings[given],
+        "must be empty for a session that exists",
+      );
+    const task = await findTask(
+      this.#handler,
+      { context: this.#context },
+      sessionId,
+    );
     if (this.#resumeAfter && this.#resumeAfter.sequence > task.sequence) {
       const details = { field: "resume_after", value: resumeAfter };
-      throw new DevtoolError(`resume_after "${resumeAfter}" is not a place in the session`, Code.OutOfRange, {
-        details,
-      });
+      throw new DevtoolError(
+        `resume_after "${resumeAfter}" is not a place in the session`,
+        Code.OutOfRange,
+        {
+          details,
+        },
+      );
     }
     this.#open(task);
   }
 
-  /** Carries out a submission. Returns the event that answers it at once, if there is one. */
-  async #handle(submission: Submission | undefined): Promise<SessionEvent | undefined> {
+  /**
+   * Carries out a submission. Returns the event that answers it at once, if
+   * there is one.
+   */
+  async #handle(
+    submission: Submission | undefined,
+  ): Promise<SessionEvent | undefined> {
     const { id = "", op = { case: undefined } } = submission ?? {};
     try {
-      if (id === "") throw invalid("id", "", "is missing", "choose an id that is new for each submission");
+      if (id === "")
+        throw invalid(
+          "id",
+          "",
+          "is missing",
+          "choose an id that is new for each submission",
+        );
       switch (op.case) {
         case "userInput":
         case "userTurn":
-          return await this.#send(inputRequest(id, op, this.#taskId, this.#configuration));
+          return await this.#send(
+            inputRequest(id, op, this.#taskId, this.#configuration),
+          );
         case "execApproval":
         case "patchApproval":
         case "userInputAnswer":
           return await this.#send(
-            answerRequest(id, op, await findTask(this.#handler, { context: this.#context }, this.#sessionTask())),
+            answerRequest(
+              id,
+              op,
+              await findTask(
+                this.#handler,
+                { context: this.#context },
+                this.#sessionTask(),
+              ),
+            ),
           );
         case "interrupt":
           await this.#handler.tasks.cancelTask(
@@ -156,9 +235,17 @@ export class SessionStream {
           return undefined;
         case "shutdown":
           this.#close();
-          return create(SessionEventSchema, { id, msg: { case: "shutdownComplete", value: {} } });
+          return create(SessionEventSchema, {
+            id,
+            msg: { case: "shutdownComplete", value: {} },
+          });
         case "configureSession":
-          throw invalid("op", "configure_session", "must be the first submission of its stream", "open another stream");
+          throw invalid(
+            "op",
+            "configure_session",
+            "must be the first submission of its stream",
+            "open another stream",
+          );
         case undefined:
           throw invalid("op", "", "is missing, or unknown to this server");
         default:
@@ -171,7 +258,10 @@ export class SessionStream {
   }
 
   async #send(request: SendMessageRequest): Promise<undefined> {
-    const { task } = await this.#handler.tasks.sendMessage(request, this.#context);
+    const { task } = await this.#handler.tasks.sendMessage(
+      request,
+      this.#context,
+    );
     if (this.#taskId === "" && task) this.#open(create(TaskSchema, task));
     this.#submitted.resolve();
     this.#submitted = Promise.withResolvers();
@@ -184,7 +274,12 @@ export class SessionStream {
 
   /** Whether the client sends nothing more, and the session rests. */
   #isOver(): boolean {
-    if (this.#end === undefined || !this.#last || this.#last.sequence < this.#end) return false;
+    if (
+      this.#end === undefined ||
+      !this.#last ||
+      this.#last.sequence < this.#end
+    )
+      return false;
     return isAtRest(this.#last.state);
   }
 
@@ -202,6 +297,8 @@ export class SessionStream {
   #sessionTask(): string {
     if (this.#taskId !== "") return this.#taskId;
     const problem = "the session has not begun";
-    throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "send user_input first" });
+    throw new DevtoolError(problem, Code.FailedPrecondition, {
+      remedy: "send user_input first",
+    });
   }
 }
