@@ -17,9 +17,9 @@ export function Scrolling({
 }: ScrollingProps): ReactNode {
   return (
     // biome-ignore lint/a11y/useSemanticElements: no group of fields
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can have the focus
     <div
       className={`wide ${className}`}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can have the focus
       tabIndex={0}
       role="group"
       aria-label={label}

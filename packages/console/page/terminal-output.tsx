@@ -13,8 +13,8 @@ export function TerminalOutput({ text }: { readonly text: string }): ReactNode {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
     <pre className="output" tabIndex={0}>
       {spans.map(({ fg, decorations, content }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: spans have no other name
         <span
+          // biome-ignore lint/suspicious/noArrayIndexKey: spans have no other name
           key={index}
           className={
             [fg, ...decorations].filter(Boolean).join(" ") || undefined
