@@ -16,19 +16,26 @@ import { query } from "./query.ts";
  */
 const RETRY_MS = 1000;
 
-/** Begins a turn of a server whose own row has not expired. */
+/**
+ * Begins a turn of a server whose own row has not expired.
+ *
+ * A conversation is taken only from the owner that the statement saw: it does
+ * not see the row of a server whose term began after it, and would take that
+ * server for a dead one.
+ */
 const BEGIN_TURN = `
   WITH me AS (
     SELECT FROM replica WHERE id = $3 AND alive_until > clock_timestamp()
+  ), dead AS (
+    SELECT owner FROM agent_session WHERE principal = $1 AND context_id = $2
+    AND NOT EXISTS (SELECT FROM replica WHERE replica.id = owner AND alive_until > clock_timestamp())
   ), begun AS (
     INSERT INTO agent_session AS known (principal, context_id, owner, fence, turns, session)
     SELECT $1, $2, $3, 1, 1, '' FROM me
     ON CONFLICT (principal, context_id) DO UPDATE SET owner = excluded.owner,
       fence = known.fence + CASE WHEN known.owner = excluded.owner THEN 0 ELSE 1 END,
       turns = CASE WHEN known.owner = excluded.owner THEN known.turns + 1 ELSE 1 END
-    WHERE known.owner = excluded.owner OR known.turns = 0 OR NOT EXISTS (
-      SELECT FROM replica WHERE replica.id = known.owner AND replica.alive_until > clock_timestamp()
-    )
+    WHERE known.owner = excluded.owner OR known.turns = 0 OR known.owner IN (SELECT owner FROM dead)
     RETURNING fence, session
   )
   SELECT (SELECT fence FROM begun) AS fence, (SELECT session FROM begun) AS session, EXISTS (SELECT FROM me) AS alive`;

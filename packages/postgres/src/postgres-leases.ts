@@ -34,13 +34,20 @@ const IS_ORPHANED =
 /**
  * Takes a task for a server whose own row has not expired. Without a fence,
  * another server has the task or this one's term has ended.
+ *
+ * The task must still have the owner that the statement saw: it does not see
+ * the row of a server whose term began after it, and would take that server for
+ * a dead one.
  */
 const ACQUIRE = `
   WITH me AS (
     SELECT FROM replica WHERE id = $2 AND alive_until > clock_timestamp()
-  ), taken AS (
-    UPDATE task SET owner = $2, fence = fence + 1
+  ), seen AS (
+    SELECT id, owner FROM task
     WHERE id = $1 AND (owner IS NULL OR owner = $2 OR ${IS_ORPHANED}) AND EXISTS (SELECT FROM me)
+  ), taken AS (
+    UPDATE task SET owner = $2, fence = fence + 1 FROM seen
+    WHERE task.id = seen.id AND task.owner IS NOT DISTINCT FROM seen.owner
     RETURNING fence
   )
   SELECT (SELECT fence FROM taken) AS fence, EXISTS (SELECT FROM me) AS alive`;
