@@ -62,19 +62,15 @@ export const AREAS: Readonly<Record<string, Area>> = {
   },
   "the kit": {
     inputs: [
-      ...[
-        "packages/client/",
-        "packages/conformance/",
-        "packages/server/src/push/",
-        "packages/server/src/tck",
-      ],
-      ...[
-        "test/client-suite",
-        "test/conformance",
-        "test/literal-client",
-        "test/push",
-        "test/tck",
-      ],
+      "packages/client/",
+      "packages/conformance/",
+      "packages/server/src/push/",
+      "packages/server/src/tck",
+      "test/client-suite",
+      "test/conformance",
+      "test/literal-client",
+      "test/push",
+      "test/tck",
     ],
     suites: [
       "test/client-suite",
@@ -114,12 +110,10 @@ export const AREAS: Readonly<Record<string, Area>> = {
   },
   policy: {
     inputs: [
-      ...[
-        "packages/policy/",
-        "packages/coding-agent/src/trust/",
-        "test/exec-policy",
-        "test/path-rules",
-      ],
+      "packages/policy/",
+      "packages/coding-agent/src/trust/",
+      "test/exec-policy",
+      "test/path-rules",
       ...["test/server-trust", "test/trust"],
     ],
     suites: [

@@ -6,58 +6,44 @@ export type Part = "bindings" | "peers";
 
 /** The files that determine what bindings and peers receive. */
 const SPEAKS = [
-  ...[
-    "proto/",
-    "packages/schema/",
-    "packages/conformance/",
-    "packages/server/src/transport/",
-  ],
-  ...[
-    "packages/server/src/handler/",
-    "pnpm-lock.yaml",
-    ".ci/",
-    "scripts/inputs.ts",
-  ],
+  "proto/",
+  "packages/schema/",
+  "packages/conformance/",
+  "packages/server/src/transport/",
+  "packages/server/src/handler/",
+  "pnpm-lock.yaml",
+  ".ci/",
+  "scripts/inputs.ts",
 ];
 
 /** The inputs of each part: files, and folders with a slash at their end. */
 export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
   bindings: [
     ...SPEAKS,
-    ...[
-      "bindings/",
-      "scripts/bindings.ts",
-      "test/bindings/",
-      "test/bindings.test.ts",
-    ],
+    "bindings/",
+    "scripts/bindings.ts",
+    "test/bindings/",
+    "test/bindings.test.ts",
     "packages/cli/src/command/conformance-program.ts",
   ],
   peers: [
     ...SPEAKS,
-    ...[
-      "packages/client/",
-      "packages/fake-gemini/",
-      "packages/fake-model/",
-      "packages/policy/",
-      "peers/package.json",
-    ],
-    ...[
-      "scripts/peers.ts",
-      "scripts/interop.ts",
-      "test/interop/",
-      "test/interop.test.ts",
-    ],
-    ...[
-      "test/conformance/",
-      "test/conformance-peers.test.ts",
-      "test/acp-port/",
-      "test/acp-port-clients.test.ts",
-    ],
-    ...[
-      "test/gemini-cli/",
-      "test/gemini-cli.test.ts",
-      "test/gemini-cli-client.test.ts",
-    ],
+    "packages/client/",
+    "packages/fake-gemini/",
+    "packages/fake-model/",
+    "packages/policy/",
+    "peers/package.json",
+    "scripts/peers.ts",
+    "scripts/interop.ts",
+    "test/interop/",
+    "test/interop.test.ts",
+    "test/conformance/",
+    "test/conformance-peers.test.ts",
+    "test/acp-port/",
+    "test/acp-port-clients.test.ts",
+    "test/gemini-cli/",
+    "test/gemini-cli.test.ts",
+    "test/gemini-cli-client.test.ts",
   ],
 };
 

@@ -26,21 +26,17 @@ import { clientOf } from "./sandbox/ground.ts";
 const COMMAND = '"args":{"command":"touch pwned"}';
 /** Names that look like one of a tool, or that every object has. */
 const NAMES = [
-  ...[
-    "run_shell_\u0441ommand",
-    "run_shell_command\u200b",
-    " run_shell_command",
-    "Run_Shell_Command",
-    "run_shell_command\u0000",
-  ],
-  ...[
-    "__proto__",
-    "constructor",
-    "toString",
-    "hasOwnProperty",
-    "default_api:run_shell_command",
-    "../run_shell_command",
-  ],
+  "run_shell_\u0441ommand",
+  "run_shell_command\u200b",
+  " run_shell_command",
+  "Run_Shell_Command",
+  "run_shell_command\u0000",
+  "__proto__",
+  "constructor",
+  "toString",
+  "hasOwnProperty",
+  "default_api:run_shell_command",
+  "../run_shell_command",
 ];
 /** Arguments of `run_shell_command` that are not what its schema says. */
 const ARGUMENTS = [

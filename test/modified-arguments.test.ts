@@ -446,14 +446,12 @@ describe("arguments that a user changes before a call runs (TOOL-12)", () => {
       (record) => record.toolCallId === toolCallId,
     );
     expect(records.map(({ action }) => AuditAction[action])).toEqual([
-      ...[
-        "ASKED",
-        "ARGUMENTS_CHANGED",
-        "ASKED",
-        "APPROVED",
-        "STARTED",
-        "SUCCEEDED",
-      ],
+      "ASKED",
+      "ARGUMENTS_CHANGED",
+      "ASKED",
+      "APPROVED",
+      "STARTED",
+      "SUCCEEDED",
     ]);
     const [asked, changed, again, approved, started] = records;
     expect(JSON.parse(changed?.shown ?? "")).toEqual({

@@ -15,13 +15,11 @@ describe.skipIf(LEFT_TO_CI !== "")(
         others: [
           ...["@bufbuild/protobuf", "picomatch", "re2js", "smol-toml"],
           // The readers of shell commands; the grammar alone has 20 MB.
-          ...[
-            "node-addon-api",
-            "node-gyp-build",
-            "tree-sitter-bash",
-            "unbash",
-            "web-tree-sitter",
-          ],
+          "node-addon-api",
+          "node-gyp-build",
+          "tree-sitter-bash",
+          "unbash",
+          "web-tree-sitter",
         ],
         maxBytes: 40_000_000,
       },

@@ -17,25 +17,19 @@ export const CHROMIUM = [
  * This list takes the place of Playwright's, which is the rest of it.
  */
 const NO_FEATURES = [
-  ...[
-    "WebUIOmniboxPopup",
-    "WebUIOmniboxAimPopup",
-    "AvoidUnnecessaryBeforeUnloadCheckSync",
-    "HttpsUpgrades",
-  ],
-  ...[
-    "DestroyProfileOnBrowserClose",
-    "HttpsFirstBalancedModeAutoEnable",
-    "LensOverlay",
-    "MediaRouter",
-    "PaintHolding",
-  ],
-  ...[
-    "ThirdPartyStoragePartitioning",
-    "AvoidCorsURLLoaderRestartOnRedirect",
-    "OptimizationHints",
-    "AimEnabled",
-  ],
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "HttpsUpgrades",
+  "DestroyProfileOnBrowserClose",
+  "HttpsFirstBalancedModeAutoEnable",
+  "LensOverlay",
+  "MediaRouter",
+  "PaintHolding",
+  "ThirdPartyStoragePartitioning",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "OptimizationHints",
+  "AimEnabled",
   ...["NetworkTimeServiceQuerying", "PreconnectToSearch"],
 ];
 
@@ -43,18 +37,14 @@ const NO_FEATURES = [
  * Without a window, and silent: it calls nobody but the addresses of the test.
  */
 const QUIET = [
-  ...[
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-sync",
-  ],
-  ...[
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-  ],
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-sync",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-dev-shm-usage",
   `--disable-features=${NO_FEATURES.join(",")}`,
 ];
 
