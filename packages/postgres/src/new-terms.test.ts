@@ -1,3 +1,5 @@
+import { create } from "@bufbuild/protobuf";
+import { PushProgressSchema, PushSubscriptionSchema } from "@devtool/schema";
 import { created } from "@devtool/server/testing/contracts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStore } from "./postgres-store.ts";
@@ -65,6 +67,27 @@ describe.skipIf(bin === undefined)(
       expect(
         await behind(schema, rows, () => leases.acquire("t1")),
       ).toBeUndefined();
+    });
+
+    it("does not take back notifications of a task that the other one has delivered", async () => {
+      const schema = "of_configs";
+      await using store = await PostgresStore.open({ url: server.url, schema });
+      const configs = store.pushConfigs;
+      const key = { taskId: "t1", configId: "a" };
+      await store.append([created("t1")]);
+      await configs.put(
+        create(PushSubscriptionSchema, {
+          config: { id: "a", taskId: "t1", url: "https://hook.test/" },
+        }),
+      );
+      const rows = {
+        lock: "SELECT FROM push_config FOR UPDATE",
+        change:
+          "UPDATE task SET fence = fence + 1; UPDATE push_config SET position = 5, progress = '\\x0805'",
+      };
+      const late = create(PushProgressSchema, { cursor: 3n });
+      await behind(schema, rows, () => configs.saveProgress(key, late));
+      expect((await configs.get(key))?.progress?.cursor).toBe(5n);
     });
 
     it("does not work in a conversation of an agent that the other one works in", async () => {

@@ -43,12 +43,16 @@ interface SubscriptionRow {
 /**
  * Saves the progress of configs whose task has the fence of the save: one row
  * for each config.
+ *
+ * A save that waits for the row may see the fence of before. It does not take
+ * back what another server delivered meanwhile.
  */
 const SAVE_PROGRESS = `
   UPDATE push_config SET active = saved.active, progress = saved.progress, position = saved.position
   FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[], $5::bigint[], $6::bigint[])
     AS saved (task_id, config_id, active, progress, position, fence)
   WHERE push_config.task_id = saved.task_id AND push_config.config_id = saved.config_id
+    AND push_config.position <= saved.position
     AND saved.fence = coalesce((SELECT fence FROM task WHERE id = saved.task_id), 0)`;
 
 /**

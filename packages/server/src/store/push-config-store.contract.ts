@@ -97,7 +97,10 @@ function testProgress(open: () => Promise<OpenedPushConfigStore>): void {
       await configs.put(subscription({ id: "a", taskId: `t${task}` }));
     await configs.put(subscription({ id: "b", taskId: "t0" }));
     await configs.put(subscription({ id: "a", taskId: "ended" }));
-    const ended = create(PushProgressSchema, { endedReason: "gone" });
+    const ended = create(PushProgressSchema, {
+      cursor: 1n,
+      endedReason: "gone",
+    });
     await configs.saveProgress({ taskId: "ended", configId: "a" }, ended);
     const tasks = await Array.fromAsync(configs.activeTasks());
     expect(new Set(tasks).size).toBe(600);

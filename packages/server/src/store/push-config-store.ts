@@ -42,7 +42,7 @@ export interface PushConfigStore {
 
   /**
    * Stores how far a config has been delivered, durably. Does nothing when the
-   * config was deleted.
+   * config was deleted. The cursor of a config does not go back.
    *
    * @param fence the fence of the lease under which this server has the task. A
    * store that servers share does nothing when another one has acquired the
