@@ -114,7 +114,8 @@ export const AREAS: Readonly<Record<string, Area>> = {
       "packages/coding-agent/src/trust/",
       "test/exec-policy",
       "test/path-rules",
-      ...["test/server-trust", "test/trust"],
+      "test/server-trust",
+      "test/trust",
     ],
     suites: [
       "test/exec-policy-",

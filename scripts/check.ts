@@ -41,11 +41,13 @@ function checkPublished(): void {
  */
 function checkWorkflows(): void {
   const program = findActionlint();
-  if (program === undefined)
+  if (program === undefined) {
     process.stdout.write(
       "SKIPPED workflows: neither actionlint nor Go is installed\n",
     );
-  else step("workflows", program, ["-color=false"]);
+  } else {
+    step("workflows", program, ["-color=false"]);
+  }
 }
 
 function findActionlint(): string | undefined {
@@ -100,8 +102,9 @@ step("build", "turbo", ["run", "build", "--output-logs=errors-only"]);
 checkPublished();
 
 rmSync(scratch, { recursive: true });
-if (failures.length > 0)
+if (failures.length > 0) {
   process.stdout.write(
     `${failures.length} checks failed: ${failures.join(", ")}\n`,
   );
+}
 process.exitCode = failures.length > 0 ? 1 : 0;

@@ -60,7 +60,9 @@ const model: Model = {
           args: { file_path: "limits.ts", content: AFTER },
         },
       };
-    } else yield { case: "text", value: "Done." };
+    } else {
+      yield { case: "text", value: "Done." };
+    }
     yield {
       case: "usage",
       value: create(UsageSchema, { inputTokens: 8412n, outputTokens: 655n }),

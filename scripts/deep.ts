@@ -47,8 +47,9 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 });
 const seed = values.seed ?? String(Date.now() % 1_000_000);
-if (!/^\d+$/.test(seed))
+if (!/^\d+$/.test(seed)) {
   throw new Error(`the seed is "${seed}": give a whole number`);
+}
 
 console.log(`test:deep with seed ${seed}`);
 const known =
@@ -91,8 +92,9 @@ function parts(chosen: readonly string[]): readonly Part[] {
     chosen.length === 0
       ? paths
       : paths.filter((path) => chosen.some((name) => path.includes(name)));
-  if (played.length === 0)
+  if (played.length === 0) {
     throw new Error(`no test file has ${chosen.join(" or ")} in its path`);
+  }
   const { deep = [], flat = [] } = Object.groupBy(played, (path) =>
     // Tests of a contract have the depth of the contract.
     /from "[^"]*(\/depth|\.contract)\.ts"/.test(

@@ -35,10 +35,12 @@ for (const file of reports.flatMap((report) => report.testResults)) {
   const failed = file.assertionResults.filter(
     (test) => test.status === "failed",
   );
-  for (const { fullName, failureMessages } of failed)
+  for (const { fullName, failureMessages } of failed) {
     print(`${file.name} > ${fullName}`, failureMessages ?? []);
-  if (file.status === "failed" && failed.length === 0)
+  }
+  if (file.status === "failed" && failed.length === 0) {
     print(file.name, [file.message]);
+  }
 }
 
 const sum = (count: (report: Report) => number): number =>

@@ -123,10 +123,11 @@ function outcomeOf({
 
 const named = process.argv.slice(2);
 const unknown = named.find((name) => !SDKS.some((sdk) => sdk.name === name));
-if (unknown !== undefined)
+if (unknown !== undefined) {
   throw new Error(
     `"${unknown}" is not installed by this script: give some of ${SDKS.map(({ name }) => name).join(", ")}`,
   );
+}
 for (const sdk of SDKS.filter(
   ({ name }) => named.length === 0 || named.includes(name),
 )) {

@@ -13,10 +13,11 @@ const FOLDERS = { peers: "../peers/", agents: "../peers/acp/" };
 
 const named = process.argv.slice(2);
 const unknown = named.find((name) => !Object.hasOwn(FOLDERS, name));
-if (unknown !== undefined)
+if (unknown !== undefined) {
   throw new Error(
     `"${unknown}" is not installed by this script: give peers, agents or neither`,
   );
+}
 const statuses: number[] = [];
 for (const [name, folder] of Object.entries(FOLDERS)) {
   if (named.length > 0 && !named.includes(name)) continue;
@@ -26,8 +27,9 @@ for (const [name, folder] of Object.entries(FOLDERS)) {
     spawnSync("npm", args, { cwd: directory, stdio: "inherit" }).status ?? 1,
   );
 }
-if (named.length === 0 || named.includes("agents"))
+if (named.length === 0 || named.includes("agents")) {
   statuses.push(installVibe());
+}
 process.exit(Math.max(...statuses));
 
 /** Installs Mistral Vibe. Returns the status of what failed, or 0. */

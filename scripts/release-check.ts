@@ -11,17 +11,19 @@ import { commonVersion, ROOT } from "./release/manifests.ts";
 
 const [tag = ""] = process.argv.slice(2);
 const version = commonVersion();
-if (tag !== `v${version}`)
+if (tag !== `v${version}`) {
   throw new Error(
     `tag "${tag}" is not the version of the packages: tag the commit v${version}`,
   );
+}
 const left = readdirSync(join(ROOT, ".changeset")).filter(
   (name) => name.endsWith(".md") && name !== "README.md",
 );
-if (left.length > 0)
+if (left.length > 0) {
   throw new Error(
     `changesets are left (${left.join(", ")}): run pnpm release:version`,
   );
+}
 const notes = releaseNotes(
   readFileSync(join(ROOT, "CHANGELOG.md"), "utf8"),
   version,

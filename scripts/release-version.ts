@@ -16,8 +16,9 @@ const { status } = spawnSync("changeset", ["version"], {
 });
 if (status !== 0) process.exit(status ?? 1);
 const to = commonVersion();
-if (to === from)
+if (to === from) {
   throw new Error("no changeset asks for a release: run pnpm changeset");
+}
 
 const rewrite = (path: string, change: (text: string) => string): void => {
   const file = join(ROOT, path);
@@ -38,8 +39,9 @@ for (const path of [
   "README.md",
   ...pages.map((name) => `docs/${name}`),
   ...readmes,
-])
+]) {
   rewrite(path, (text) => renameTarballs(text, from, to));
+}
 console.log(
   `version ${from} is now ${to}: review the changes, commit them, and tag the commit v${to}`,
 );

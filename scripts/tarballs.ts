@@ -15,10 +15,12 @@ const published = readManifests().filter(({ isPublished }) => isPublished);
 const unknown = names.find(
   (name) => !published.some(({ directory }) => directory === name),
 );
-if (unknown !== undefined)
+if (unknown !== undefined) {
   throw new Error(`"${unknown}" is not a published package`);
+}
 const packed = published.filter(
   ({ directory }) => names.length === 0 || names.includes(directory),
 );
-for (const tarball of packPackages(packed, destination))
+for (const tarball of packPackages(packed, destination)) {
   process.stdout.write(`${tarball}\n`);
+}

@@ -8,10 +8,11 @@ import { officialDescriptor } from "./a2a-v1/official-descriptor.ts";
 const ours = A2AService.file.proto;
 const official = officialDescriptor();
 
-if (!official)
+if (!official) {
   console.info(
     "skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop",
   );
+}
 
 describe("the proto of A2A 1.0", () => {
   it.skipIf(!official)(
@@ -30,8 +31,9 @@ describe("the proto of A2A 1.0", () => {
         for (const field of message?.field ?? []) field.jsonName += "X";
       },
       ({ messageType }) => {
-        for (const field of messageType.flatMap((message) => message.field))
+        for (const field of messageType.flatMap((message) => message.field)) {
           delete field.options;
+        }
       },
       ({ service: [service] }) => {
         for (const method of service?.method ?? []) delete method.options;

@@ -166,10 +166,11 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
         client.sendMessageStream(sending(userMessage([textPart("text 1")]))),
       ),
     );
-    for (const text of ["text 2", "text 3"])
+    for (const text of ["text 2", "text 3"]) {
       await client.sendMessage(
         sending(userMessage([textPart(text)], { contextId })),
       );
+    }
     const ids: string[] = [];
     let pageToken = "";
     do {
@@ -245,8 +246,9 @@ function askingCalls(responses: Responses): string[] {
       if (
         content?.$case !== "data" ||
         typeof content.value?.tool_call_id !== "string"
-      )
+      ) {
         continue;
+      }
       latest.set(
         content.value.tool_call_id,
         content.value.confirmation_request !== undefined,

@@ -332,8 +332,9 @@ describe("HTTP+JSON of A2A 1.0", () => {
 
   it("pages by stable cursors: new tasks do not move those on later pages", async () => {
     const tenant = `/${randomUUID()}`;
-    for (const text of ["text 1", "text 2", "text 3"])
+    for (const text of ["text 1", "text 2", "text 3"]) {
       await http("POST", `${tenant}/message:send`, { message: message(text) });
+    }
     const first = (await http("GET", `${tenant}/tasks?pageSize=2`)).json;
     await http("POST", `${tenant}/message:send`, {
       message: message("text 4"),
@@ -453,8 +454,9 @@ describe.each<
     const cases: unknown[] = [];
     for await (const item of client(EXT).sendStreamingMessage({
       message: typedMessage("think\ntext Hi."),
-    }))
+    })) {
       cases.push(item.payload.case);
+    }
     expect(cases[0]).toBe("task");
     expect(new Set(cases.slice(1))).toEqual(new Set(["statusUpdate"]));
     expect(
@@ -501,8 +503,9 @@ function detailsOf(
 
 function withHeaders(headers: Record<string, string>): Interceptor {
   return (next) => (request) => {
-    for (const [name, value] of Object.entries({ ...auth(), ...headers }))
+    for (const [name, value] of Object.entries({ ...auth(), ...headers })) {
       request.header.set(name, value);
+    }
     return next(request);
   };
 }

@@ -149,8 +149,9 @@ function problems(
     const isCarried = !/^(not used|ignored)/.test(cell);
     const isInCode =
       source.includes(`"${name}"`) || new RegExp(`\\b${name}: `).test(source);
-    if (isCarried && !isInCode)
+    if (isCarried && !isInCode) {
       return [`${name} is said to be carried, and is not in the code`];
+    }
     return !isCarried && isInCode
       ? [`${name} is said not to be carried, and is in the code`]
       : [];

@@ -50,14 +50,17 @@ class HostileAgent implements AcpPipe {
         !isObject(message) ||
         typeof message.method !== "string" ||
         message.id === undefined
-      )
+      ) {
         continue;
+      }
       if (message.method === "session/prompt") {
         this.#promptId = message.id;
         this.#messages = (this.#script.messages ?? (() => []))()[
           Symbol.iterator
         ]();
-      } else this.#answer(message.id, message.method);
+      } else {
+        this.#answer(message.id, message.method);
+      }
     }
     this.#wake.resolve();
     return true;
@@ -83,12 +86,15 @@ class HostileAgent implements AcpPipe {
     const hasEnded = this.ended.then(() => true);
     for (;;) {
       const message = this.#next();
-      if (message)
+      if (message) {
         yield Buffer.from(
           `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`,
         );
-      else if (await Promise.race([hasEnded, this.#wake.promise])) return;
-      else this.#wake = Promise.withResolvers();
+      } else if (await Promise.race([hasEnded, this.#wake.promise])) {
+        return;
+      } else {
+        this.#wake = Promise.withResolvers();
+      }
     }
   }
 
@@ -152,8 +158,9 @@ describe("an ACP agent that is hostile", () => {
     async (_what, answers) => {
       const { acp } = await worldOf({ answers, messages: () => [say("Hi.")] });
       await using _world = acp;
-      for (let turn = 0; turn < 2; turn++)
+      for (let turn = 0; turn < 2; turn++) {
         expect((await acp.say("hello")).task.state).toBe(TaskState.COMPLETED);
+      }
     },
   );
 
@@ -236,8 +243,9 @@ describe("an ACP agent that is hostile", () => {
   it("fails its task alone when its connection breaks and cannot be closed", async () => {
     const { acp } = await worldOf({ isBroken: true });
     await using _world = acp;
-    for (let turn = 0; turn < 2; turn++)
+    for (let turn = 0; turn < 2; turn++) {
       expect((await acp.say("hello")).task.state).toBe(TaskState.FAILED);
+    }
   });
 
   it("waits while its messages are not taken, however many it has", async () => {

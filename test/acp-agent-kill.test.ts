@@ -112,8 +112,9 @@ describe.skipIf(LEFT_TO_CI !== "")(
           await answering;
           const state = await restOf(asked.taskId);
           // An answer that was lost can be given again.
-          if (state === "input-required")
+          if (state === "input-required") {
             await answer(asked, "proceed_once").catch(() => undefined);
+          }
           expect(runs(file)).toBeLessThanOrEqual(1);
         }
       },
@@ -147,12 +148,14 @@ describe.skipIf(LEFT_TO_CI !== "")(
         "job done.txt\nsay after",
         AbortSignal.timeout(LIMIT_MS),
       );
-      for (const pid of childrenOf(server.info.pid))
+      for (const pid of childrenOf(server.info.pid)) {
         process.kill(pid, "SIGKILL");
+      }
       let shown = await answer(asked, "proceed_once");
       let answers = 1;
-      for (; shown.state === "input-required"; answers++)
+      for (; shown.state === "input-required"; answers++) {
         shown = await answer(shown, "proceed_once");
+      }
       expect(answers).toBeLessThanOrEqual(2);
       expect([shown.state, runs()]).toEqual(["completed", 1]);
     });

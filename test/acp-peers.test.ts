@@ -21,8 +21,9 @@ import { DEPTH, LEFT_TO_CI, LEFT_TO_DEEP } from "./depth.ts";
 const leftToDeep = IS_RECORDING ? "" : LEFT_TO_DEEP;
 const PAGE = fileURLToPath(new URL("../docs/agents.md", import.meta.url));
 
-for (const { name, missing } of REAL_AGENTS)
+for (const { name, missing } of REAL_AGENTS) {
   if (missing !== undefined) console.info(`skipped: ${name} ${missing}`);
+}
 
 describe("the record of agents", () => {
   it("has each agent that is tested, with each capability and each binding", () => {
@@ -40,11 +41,13 @@ describe("the record of agents", () => {
       expect(rest).toEqual({ version });
       expect(Object.keys(capabilities)).toEqual(Object.keys(PROBES));
       expect(Object.keys(bindings)).toEqual(Object.keys(BINDINGS));
-      for (const cells of Object.values(bindings))
+      for (const cells of Object.values(bindings)) {
         expect(Object.keys(cells)).toEqual(Object.keys(BINDING_PROBES));
+      }
       expect(Object.keys(kills)).toEqual(Object.keys(BINDINGS));
-      for (const cells of Object.values(kills))
+      for (const cells of Object.values(kills)) {
         expect(Object.keys(cells)).toEqual(Object.keys(BINDING_KILLS));
+      }
     }
   });
 
@@ -62,8 +65,9 @@ for (const agent of REAL_AGENTS) {
       it("does what docs/agents.md records, over A2A 0.3", async () => {
         await using stage = await stageOf(agent);
         const capabilities = await resultsOf(PROBES, stage);
-        if (IS_RECORDING)
+        if (IS_RECORDING) {
           recordAgent(agent.name, { version: agent.version, capabilities });
+        }
         const recorded = {
           "A2A 0.3": readRecorded()[agent.name]?.capabilities ?? {},
         };
@@ -89,8 +93,9 @@ for (const agent of REAL_AGENTS) {
           await using conversation = await stage.over(binding);
           bindings[binding] = await resultsOf(BINDING_PROBES, conversation);
         }
-        if (IS_RECORDING)
+        if (IS_RECORDING) {
           recordAgent(agent.name, { version: agent.version, bindings });
+        }
         expect(
           differences(bindings, readRecorded()[agent.name]?.bindings ?? {}),
         ).toEqual([]);
@@ -102,13 +107,15 @@ for (const agent of REAL_AGENTS) {
         async () => {
           await using stage = await stageOf(agent);
           const found: Record<string, Cells> = {};
-          for (const binding of Object.keys(BINDINGS))
+          for (const binding of Object.keys(BINDINGS)) {
             found[binding] = await resultsOf(
               BINDING_KILLS,
               stage.killsOver(binding),
             );
-          if (IS_RECORDING)
+          }
+          if (IS_RECORDING) {
             recordAgent(agent.name, { version: agent.version, kills: found });
+          }
           expect(
             differences(found, readRecorded()[agent.name]?.kills ?? {}),
           ).toEqual([]);
@@ -136,8 +143,9 @@ async function resultsOf<S>(
   stage: S,
 ): Promise<Cells> {
   const found: [string, string][] = [];
-  for (const [name, probe] of Object.entries(probes))
+  for (const [name, probe] of Object.entries(probes)) {
     found.push([name, await probe(stage).catch(String)]);
+  }
   return Object.fromEntries(found);
 }
 
@@ -164,8 +172,9 @@ function differences(
         expected[probe],
       ];
       // Where an agent's timing decides, either of two words is recorded.
-      if (!wanted.split(" or ").includes(cell))
+      if (!wanted.split(" or ").includes(cell)) {
         lines.push(`${binding} / ${probe}: ${cell}, recorded ${wanted}`);
+      }
     }
   }
   return lines;

@@ -32,8 +32,9 @@ const NO_PYTHON = existsSync(PYTHON)
   ? undefined
   : "the Python SDK is missing: run `pnpm install:interop`";
 
-for (const missing of [NO_ACPX, NO_PYTHON])
+for (const missing of [NO_ACPX, NO_PYTHON]) {
   if (missing !== undefined) console.info(`skipped: ${missing}`);
+}
 
 describe("ACP clients of others", () => {
   let base: string;

@@ -70,8 +70,9 @@ describe.each(variantsOf("clients without a header", CLIENTS, 2))(
       );
       const done = await ground.stream(approval(second), place);
       expect(JSON.stringify(done.frames)).toContain("SUCCEEDED");
-      for (const { named } of [asked, again, got, subscribed, done])
+      for (const { named } of [asked, again, got, subscribed, done]) {
         expect(named).toBe(EXTENSION_URI);
+      }
     });
 
     it("gets every event with its payload at its webhook (D4)", async () => {
@@ -463,8 +464,9 @@ describe("A2A 1.0 over gRPC", () => {
       { message: answer },
       { headers, onHeader },
     )) {
-      if (payload.case === "statusUpdate")
+      if (payload.case === "statusUpdate") {
         kinds.push(payload.value.metadata?.[EXTENSION_URI]);
+      }
     }
     expect([named, kinds]).toEqual([
       EXTENSION_URI,

@@ -129,11 +129,12 @@ describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
       }),
       await postRun(mallory, { ...bareRun(page.threadId), ...cancel }),
     ];
-    for (const attempt of attempts)
+    for (const attempt of attempts) {
       expect(lastOf(attempt)).toMatchObject({
         type: "RUN_ERROR",
         code: "not_found",
       });
+    }
     const shown = await postRun(mallory, bareRun(page.threadId));
     expect(JSON.stringify(shown.events)).not.toContain("hello");
     expect(existsSync(path)).toBe(false);
@@ -166,8 +167,9 @@ describe("a hostile client of AG-UI", { timeout: 120_000 }, () => {
         path,
         join(workspace, "a.txt"),
         join(dirname(workspace), "outside.txt"),
-      ])
+      ]) {
         expect(existsSync(written)).toBe(false);
+      }
       const again = new FrontEnd(alice, { threadId: page.threadId });
       await again.run();
       await again.answer({ approved: false });

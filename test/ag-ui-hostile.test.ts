@@ -209,8 +209,9 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       postRun(server, run),
       postRun(server, run),
     ]);
-    for (const { events } of both)
+    for (const { events } of both) {
       expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED" });
+    }
     const [task, ...others] = await tasksOf(String(run.threadId));
     expect([task?.history.length, others.length]).toEqual([2, 0]);
   });

@@ -255,8 +255,9 @@ describe("a front end with the official client of AG-UI", {
       if (
         event.type !== EventType.ACTIVITY_SNAPSHOT ||
         !JSON.stringify(event).includes("first\\n")
-      )
+      ) {
         return;
+      }
       live = JSON.stringify(event);
       void writeFile(join(workspace, "go"), "");
     });
@@ -280,8 +281,9 @@ describe("a front end with the official client of AG-UI", {
 
     const reloaded = new FrontEnd(server, { threadId: page.threadId });
     reloaded.watch(({ type }) => {
-      if (type === EventType.MESSAGES_SNAPSHOT)
+      if (type === EventType.MESSAGES_SNAPSHOT) {
         void writeFile(join(workspace, "go"), "");
+      }
     });
     await reloaded.run();
     expect(reloaded.texts).toEqual(["Before.", "After."]);

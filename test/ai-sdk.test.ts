@@ -176,9 +176,11 @@ describe("a chat of the AI SDK with an agent", () => {
     const chat = openChat();
     const seen: unknown[] = [];
     chat["~registerMessagesCallback"](() => {
-      for (const part of callsOf(chat))
-        if (part.state === "output-available")
+      for (const part of callsOf(chat)) {
+        if (part.state === "output-available") {
           seen.push(part.preliminary ?? false);
+        }
+      }
     });
     await chat.sendMessage({
       text: "run echo first; while [ ! -e go ]; do sleep 0.02; done; echo second",
@@ -298,7 +300,8 @@ describe("a chat of the AI SDK with an agent", () => {
       client,
       { message, taskId },
       AbortSignal.timeout(60_000),
-    ));
+    )) {
+    }
 
     await chat.addToolApprovalResponse({ id: approval, approved: true });
     await expect

@@ -46,8 +46,9 @@ describe("answers, edits, cancellations and queued messages at the same moment",
     timeout: 60_000 + ROUNDS * 5_000,
   }, async () => {
     const outcomes = new Set<string>();
-    for (let round = 0; round < ROUNDS; round++)
+    for (let round = 0; round < ROUNDS; round++) {
       outcomes.add(await race(`f${round}`));
+    }
     console.info(`races: ${[...outcomes].sort().join(", ")}`);
   });
 
@@ -121,15 +122,18 @@ describe("answers, edits, cancellations and queued messages at the same moment",
       : undefined;
     // An edit asks again, and nobody has answered that. So what runs is what
     // was proposed, once, under the digest that was approved.
-    if (content !== undefined)
+    if (content !== undefined) {
       expect([content, won.includes("approve")]).toEqual(["theirs", true]);
+    }
     expect(started?.length).toBeLessThanOrEqual(1);
-    for (const { digest } of started ?? [])
+    for (const { digest } of started ?? []) {
       expect(approved?.map((record) => record.digest)).toContainEqual(digest);
-    if (won.includes("edit") && won.includes("approve"))
+    }
+    if (won.includes("edit") && won.includes("approve")) {
       expect.unreachable(
         "both an edit and an answer to the question before it",
       );
+    }
     return `${order.join("+")} -> ${won.join("+")}${content === undefined ? "" : ", ran"}`;
   }
 

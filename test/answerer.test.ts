@@ -187,8 +187,9 @@ function detailOf(
     if (
       part.content.case === "toolCall" &&
       part.content.value.toolCallId === toolCallId
-    )
+    ) {
       return part.toolCallDetail;
+    }
   }
   return undefined;
 }

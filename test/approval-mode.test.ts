@@ -40,8 +40,9 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   });
   afterEach(async () => {
     await server.close();
-    for (const directory of [workspace, dataDirectory])
+    for (const directory of [workspace, dataDirectory]) {
       await rm(directory, { recursive: true });
+    }
   });
 
   const dialects: Readonly<Record<string, () => DevtoolClient>> = {
@@ -264,12 +265,13 @@ describe("the approval mode of a later message (SESSION-4)", () => {
       { taskId: task.id },
       { contextId: task.contextId },
       {},
-    ])
+    ]) {
       await expect(
         tasks.sendMessage({ message, sessionSettings, ...place }),
       ).rejects.toThrow(
         'agent_options "effort" cannot be set: agent "devtool" has no options: leave them out',
       );
+    }
     expect((await read(task)).sequence).toBe(task.sequence);
   });
 
@@ -363,8 +365,9 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   async function audit() {
     const records = [];
     for await (const { record } of dialects.Connect?.().audit.readAudit({}) ??
-      [])
+      []) {
       if (record) records.push(record);
+    }
     return records;
   }
 

@@ -80,8 +80,9 @@ describe("the audit log of a busy server (S13)", () => {
     while (
       (await user.client.tasks.getTask({ taskId: asked.id })).task?.state !==
       TaskState.WORKING
-    )
+    ) {
       await delay(5);
+    }
     await user.client.tasks.cancelTask({ taskId: asked.id });
     return following;
   }
@@ -195,7 +196,11 @@ describe("the audit log of a busy server (S13)", () => {
     const story = records.filter(({ taskId }) => taskId === tasks.changed?.id);
     const [asked, answered, approved, started] = story;
     expect(story.map(({ action }) => AuditAction[action])).toEqual([
-      ...["ASKED", "APPROVED", "APPROVED", "STARTED", "SUCCEEDED"],
+      "ASKED",
+      "APPROVED",
+      "APPROVED",
+      "STARTED",
+      "SUCCEEDED",
     ]);
     expect(answered?.digest).toHaveLength(0);
     expect(approved?.digest).toEqual(started?.digest);

@@ -264,7 +264,8 @@ describe("callers with a token of an issuer", () => {
 
 async function auditOf({ client }: Conversation): Promise<AuditRecord[]> {
   const found: AuditRecord[] = [];
-  for await (const { record } of client.audit.readAudit({ afterNumber: 0n }))
+  for await (const { record } of client.audit.readAudit({ afterNumber: 0n })) {
     if (record) found.push(record);
+  }
   return found;
 }

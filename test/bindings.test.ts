@@ -196,8 +196,9 @@ describe("the further examples", () => {
   ])(
     "in $language resume over connections that are cut",
     async ({ language, words }, { skip }) => {
-      if (!isBuilt(language))
+      if (!isBuilt(language)) {
         return skip(`the binding is not built: pnpm bindings ${language}`);
+      }
       const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
       await using proxy = await startCuttingProxy(
         () => server.url,
@@ -218,8 +219,9 @@ describe("the further examples", () => {
   );
 
   it("in python answer with asyncio", async ({ skip }) => {
-    if (!isBuilt("python"))
+    if (!isBuilt("python")) {
       return skip("the binding is not built: pnpm bindings python");
+    }
     const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
     await using server = await serveCodingAgent({ workspace });
     const shown = await run(

@@ -27,8 +27,9 @@ describe.skipIf(LEFT_TO_CI !== "")(
         using client = make(server.url, server.token);
         // Leaves out the code that the first request of a binding loads and
         // compiles.
-        for (let index = 0; index < 20; index++)
+        for (let index = 0; index < 20; index++) {
           await throwBomb({ ...bomb, body: Buffer.from("x") }, client);
+        }
         const { residentBytes } = await server.memory();
         expect(await throwBomb(bomb, client)).not.toBe("taken");
         const { peakBytes } = await server.memory();

@@ -16,10 +16,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const PYTHON = fileURLToPath(
   new URL("interop/.venv-1.0/bin/python", import.meta.url),
 );
-if (!existsSync(PYTHON))
+if (!existsSync(PYTHON)) {
   console.info(
     "skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop",
   );
+}
 
 /**
  * A card with everything that makes canonical forms differ: default values,

@@ -75,8 +75,9 @@ describe("an answer to a question that has changed (TOOL-11)", () => {
       );
     }
     await server.kill();
-    for (let at = 0; at < TASKS; at++)
+    for (let at = 0; at < TASKS; at++) {
       writeFileSync(join(workspace, `a-${at}.txt`), "theirs");
+    }
     server = await serve();
   });
   afterAll(async () => {

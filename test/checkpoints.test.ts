@@ -64,8 +64,9 @@ describe("a checkpoint of a server", () => {
   it("needs approval to restore a guarded file, also in yolo, and lists the files that change", async () => {
     const workspace = join(base, "workspace");
     await mkdir(workspace);
-    for (const name of [".mcp.json", "notes.txt"])
+    for (const name of [".mcp.json", "notes.txt"]) {
       await writeFile(join(workspace, name), "{}");
+    }
     await withServer(
       async (client) => {
         const { task } = await client.tasks.sendMessage(
@@ -105,8 +106,9 @@ describe("a checkpoint of a server", () => {
     const questions: string[] = [];
     await play(client, taskId, (call) => {
       const details = call.confirmationRequest?.details;
-      if (details?.case === "genericDetails")
+      if (details?.case === "genericDetails") {
         questions.push(details.value.description);
+      }
     });
     return questions;
   }
@@ -164,8 +166,9 @@ describe("a checkpoint of a server", () => {
       const parts = pendingToolCalls(task).map((call) =>
         confirmationPart(call, "proceed_once"),
       );
-      if (task.state !== TaskState.INPUT_REQUIRED || parts.length === 0)
+      if (task.state !== TaskState.INPUT_REQUIRED || parts.length === 0) {
         continue;
+      }
       pendingToolCalls(task).forEach(onQuestion);
       await client.tasks.sendMessage(
         { taskId, message: { messageId: crypto.randomUUID(), parts } },

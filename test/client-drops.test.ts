@@ -67,8 +67,9 @@ describe("a client that drops its connection", () => {
     const createExecutor = (): AgentExecutor => ({
       modelFor: () => "",
       execute: async function* (): AsyncIterable<AgentEvent> {
-        for (let piece = 0; piece < PIECES; piece++)
+        for (let piece = 0; piece < PIECES; piece++) {
           yield { case: "text", value: PIECE };
+        }
         ended.resolve();
       },
       [Symbol.asyncDispose]: () => Promise.resolve(),

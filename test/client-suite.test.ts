@@ -460,8 +460,9 @@ async function resultOf(
   wanted: string,
   client: Client & ClientSuiteOptions,
 ): Promise<CaseResult | undefined> {
-  for await (const result of results(client))
+  for await (const result of results(client)) {
     if (result.id === wanted) return result;
+  }
   return undefined;
 }
 

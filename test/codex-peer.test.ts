@@ -38,10 +38,11 @@ import { LEFT_TO_DEEP } from "./depth.ts";
 const VERSION = "0.169.0";
 const names = JSON.parse(readFileSync(PROTOCOL_NAMES, "utf8"));
 const program = findProgram();
-if (!program)
+if (!program) {
   console.info(
     `skipped: codex ${VERSION} is not in PATH (npm install -g @openai/codex@${VERSION})`,
   );
+}
 
 describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
   let directory: string;

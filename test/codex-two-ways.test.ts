@@ -93,10 +93,11 @@ describe.skipIf(!isPlayed)(
       const one = await play("codex", programs, EXCHANGES);
       const other = await play("codex-acp", programs, EXCHANGES);
       const found = differences(one, other);
-      for (const name of unexpectedIn(found))
+      for (const name of unexpectedIn(found)) {
         console.info(
           `${name}\n${JSON.stringify(one[name])}\n${JSON.stringify(other[name])}`,
         );
+      }
       expect(found).toEqual(recorded());
     }, 600_000);
   },
@@ -121,10 +122,12 @@ function differences(
   const found: Differences = {};
   for (const [name, seen] of Object.entries(one)) {
     for (const [aspect, value] of Object.entries(seen)) {
-      if (name === VARYING.exchange && VARYING.aspects.includes(aspect))
+      if (name === VARYING.exchange && VARYING.aspects.includes(aspect)) {
         continue;
-      if (JSON.stringify(value) === JSON.stringify(other[name]?.[aspect]))
+      }
+      if (JSON.stringify(value) === JSON.stringify(other[name]?.[aspect])) {
         continue;
+      }
       found[aspect] = [...(found[aspect] ?? []), name];
     }
   }

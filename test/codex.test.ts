@@ -294,10 +294,11 @@ describe("Codex behind the port", () => {
       TaskState.INPUT_REQUIRED,
       "",
     ]);
-    for (const task of [rejected, canceled])
+    for (const task of [rejected, canceled]) {
       expect(callsIn(task).map(({ status }) => status)).toEqual([
         ToolCallStatus.CANCELLED,
       ]);
+    }
     expect(existsSync(join(home, "ran.txt"))).toBe(false);
   });
 
@@ -420,8 +421,9 @@ describe("Codex behind the port", () => {
     });
     for await (const { event } of client().subscribeTask({
       taskId: working.id,
-    }))
+    })) {
       if (event?.state !== TaskState.WORKING) break;
+    }
     const task = await read(working.id);
     expect([task.state, wordsIn(task)]).toEqual([
       TaskState.COMPLETED,
@@ -869,21 +871,23 @@ describe("Codex behind the port", () => {
     const descriptions = new Map<string, string>();
     for await (const { record } of audit.readAudit({})) {
       if (!record) continue;
-      if (record.shown !== "")
+      if (record.shown !== "") {
         descriptions.set(
           record.toolCallId,
           JSON.parse(record.shown).description,
         );
+      }
       const action = actions.find(
         (name) => AuditAction[name] === record.action,
       );
-      if (action)
+      if (action) {
         found.push([
           action,
           descriptions.get(record.toolCallId) ?? "",
           record.rule,
           record.optionId,
         ]);
+      }
     }
     return found;
   }
@@ -933,8 +937,9 @@ describe("Codex behind the port", () => {
       if (
         event?.payload.case !== "toolCall" ||
         event.payload.value.status !== ToolCallStatus.SUCCEEDED
-      )
+      ) {
         continue;
+      }
       const { task } = await client().getTask({ taskId: event.taskId });
       if (task) return task;
     }

@@ -9,6 +9,7 @@ export function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");
   setFlagsFromString("--no-expose-gc");
-  if (typeof collect === "function")
+  if (typeof collect === "function") {
     collect({ type: "major", execution: "sync", flavor: "last-resort" });
+  }
 }

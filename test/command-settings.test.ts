@@ -57,8 +57,9 @@ describe("the settings of a slash command that begins a conversation", () => {
   });
   afterAll(async () => {
     await server.close();
-    for (const directory of [workspace, elsewhere])
+    for (const directory of [workspace, elsewhere]) {
       await rm(directory, { recursive: true });
+    }
   });
 
   const clients: Readonly<Record<string, () => DevtoolClient>> = {

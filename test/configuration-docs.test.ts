@@ -73,13 +73,15 @@ describe("docs/configuration.md", () => {
       "store",
       "console",
     ]);
-    for (const name of fields.filter((field) => !tables.has(field)))
+    for (const name of fields.filter((field) => !tables.has(field))) {
       expect(text).toContain(`\`${name}\``);
+    }
     for (const name of [
       ...names(McpStdioSchema, ""),
       ...names(McpHttpSchema, ""),
-    ])
+    ]) {
       expect(text).toContain(`\`${name}\``);
+    }
   });
 
   it("lists every flag of the server", async () => {

@@ -86,8 +86,9 @@ async function subjectOf(
     if (
       reason instanceof Error &&
       reason.message.startsWith("the agent has no A2A")
-    )
+    ) {
       return undefined;
+    }
     throw reason;
   }
 }
@@ -102,8 +103,9 @@ async function reportOf(
     subject,
     AbortSignal.timeout(200_000),
     options,
-  ))
+  )) {
     results.push(result);
+  }
   const suite = `A2A ${subject.binding.protocolVersion} server`;
   return createReport({
     suite,

@@ -148,8 +148,9 @@ async function whatFails(
     for await (const result of runServerSuite(subject, signal, {
       select,
       timeoutMs: 120_000,
-    }))
+    })) {
       results.push(result);
+    }
     const failures = results.flatMap((result) => result.failures ?? []);
     const red = [
       ...new Set(failures.flatMap(({ requirements }) => requirements)),

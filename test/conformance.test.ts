@@ -64,8 +64,9 @@ describe("our server", () => {
       const results = played.get(way) ?? [];
       for (const { requirements } of results.filter(
         ({ status }) => status === "passed",
-      ))
+      )) {
         for (const id of requirements) passed.add(id);
+      }
     }
     const open = Object.entries(REQUIREMENTS).filter(
       ([id, { untestedBecause }]) =>

@@ -32,8 +32,9 @@ describe.skipIf(CHROMIUM === undefined)(
     });
     afterAll(async () => {
       await server?.close();
-      for (const one of [workspace, elsewhere])
+      for (const one of [workspace, elsewhere]) {
         await rm(one, { recursive: true });
+      }
     });
 
     it("lists and runs the slash commands of the session's agent, for its directory", async () => {

@@ -59,8 +59,9 @@ describe("the files of the console", () => {
     expect(packed.headers.get("content-encoding")).toBe("gzip");
     expect(plain.headers.get("content-encoding")).toBeNull();
     expect(plain.headers.get("etag")).not.toBe(packed.headers.get("etag"));
-    for (const { headers } of [plain, packed])
+    for (const { headers } of [plain, packed]) {
       expect(headers.get("vary")).toMatch(/accept-encoding/i);
+    }
     const asked = {
       "accept-encoding": "identity",
       "if-none-match": packed.headers.get("etag") ?? "",

@@ -92,8 +92,9 @@ describe.skipIf(CHROMIUM === undefined)(
           .poll(() => copied(page), { timeout: 60_000 })
           .toContain(answered.at(-1));
         const text = await copied(page);
-        for (const part of answered)
+        for (const part of answered) {
           expect([name, text]).toEqual([name, expect.stringContaining(part)]);
+        }
       }
       await page.getByLabel("Binding").selectOption("A2A 0.3 HTTP+JSON");
       const sent = await (

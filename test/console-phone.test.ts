@@ -30,8 +30,13 @@ describe("the code for a phone", () => {
         join(base, "work"),
       ]),
       startServing([
-        ...["--data", join(base, "far"), "--workspace", join(base, "work")],
-        ...["--public-url", PUBLIC, "--tls-ended-by-proxy"],
+        "--data",
+        join(base, "far"),
+        "--workspace",
+        join(base, "work"),
+        "--public-url",
+        PUBLIC,
+        "--tls-ended-by-proxy",
       ]),
     ]);
   });

@@ -74,8 +74,9 @@ describe.skipIf(CHROMIUM === undefined)(
     afterAll(async () => {
       await browser?.close();
       await server?.close();
-      for (const directory of [workspace, data])
+      for (const directory of [workspace, data]) {
         await rm(directory, { recursive: true, force: true });
+      }
     });
 
     it("is not answered by a click that was under way when it appeared, or when another left its place", async () => {

@@ -125,8 +125,9 @@ describe.skipIf(CHROMIUM === undefined)(
             .first()
             .isVisible(),
         ).toBe(false);
-        for (const summary of await page.locator(".report summary").all())
+        for (const summary of await page.locator(".report summary").all()) {
           await summary.click();
+        }
         expect(await axeFindings(page)).toEqual([]);
         expect(opened.faults()).toEqual([]);
       },

@@ -49,8 +49,9 @@ const painter: Agent = {
           .map(({ content }) => content.case === "text" && content.value)
           .join("");
         if (word === "long") yield { case: "text", value: LONG };
-        if (word === "plan")
+        if (word === "plan") {
           yield artifact("Plan", { case: "data", value: { entries: PLAN } });
+        }
         if (word === "picture") {
           yield artifact("A red dot", image("dot.png", "image/png"));
           yield artifact("A drawing", image("hostile.svg", "image/svg+xml"));

@@ -63,8 +63,9 @@ describe.skipIf(CHROMIUM === undefined)(
         await page.goto(`${server.url}/console/#/session/${taskId}`);
         await page.locator(".prose", { hasText: "step" }).waitFor();
         await page.route(`**/${method}`, async (route) => {
-          for (let tick = 0; tick < TICKS_MEANWHILE; tick++)
+          for (let tick = 0; tick < TICKS_MEANWHILE; tick++) {
             await once(clock, "tick", { signal });
+          }
           await route.continue().catch(() => undefined);
         });
         await page.goto(`${server.url}/console/#/session/${taskId}/${part}`);
@@ -85,8 +86,9 @@ function workerOf(clock: EventEmitter): Agent {
     open: () => ({
       createExecutor: () => ({
         async *execute(_turn, signal) {
-          for await (const _tick of on(clock, "tick", { signal }))
+          for await (const _tick of on(clock, "tick", { signal })) {
             yield { case: "text", value: "step " };
+          }
         },
       }),
       workspace: {

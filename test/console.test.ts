@@ -293,8 +293,9 @@ describe.skipIf(CHROMIUM === undefined)(
           const { page } = opened;
           const found: unknown[] = [];
           const check = async (state: string): Promise<void> => {
-            for (const finding of await axeFindings(page))
+            for (const finding of await axeFindings(page)) {
               found.push([state, finding]);
+            }
           };
           await page.locator(".row").first().waitFor();
           await check("list");
@@ -316,8 +317,9 @@ describe.skipIf(CHROMIUM === undefined)(
           await check("editing");
           await page.getByRole("button", { name: "Allow once" }).click();
           await page.locator(".prose", { hasText: "Done." }).waitFor();
-          for (const summary of await page.locator(".call > summary").all())
+          for (const summary of await page.locator(".call > summary").all()) {
             await summary.click();
+          }
           await check("done");
           const { hash } = new URL(page.url());
           for (const part of ["timeline", "audit", "checkpoints", "rules"]) {

@@ -160,10 +160,11 @@ describe("a row of the store that is damaged", () => {
     database
       .prepare("UPDATE event SET data = x'ff' WHERE task_id = ?")
       .run(taskId);
-    if (state !== undefined)
+    if (state !== undefined) {
       database
         .prepare("UPDATE task SET state = ? WHERE id = ?")
         .run(state, taskId);
+    }
     database.close();
     await start();
   }

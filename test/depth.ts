@@ -36,8 +36,9 @@ export function roundsOf(
   const set = process.env[variable];
   if (set === undefined) return rounds[DEPTH];
   const number = Number(set);
-  if (!Number.isSafeInteger(number) || number < 1)
+  if (!Number.isSafeInteger(number) || number < 1) {
     throw new Error(`${variable} is "${set}": give a whole number from 1`);
+  }
   return number;
 }
 

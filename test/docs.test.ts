@@ -138,8 +138,9 @@ describe("the documents", () => {
     // A test of the commands reads their files.
     const files = blocks.filter(({ command }) => command === undefined);
     expect(files.length).toBeGreaterThan(3);
-    for (const { path, toml } of files)
+    for (const { path, toml } of files) {
       await expect(readToml(toml), path).resolves.toBeUndefined();
+    }
   });
 
   it("show JSON that is JSON", () => {

@@ -31,8 +31,9 @@ function validator(): Ajv2020 {
 
 describe("the documents made from the protos", () => {
   it("are as the protos have it: run pnpm documents", () => {
-    for (const [path, text] of documents())
+    for (const [path, text] of documents()) {
       expect(readFileSync(root + path, "utf8"), path).toBe(text);
+    }
     const written = [...documents().keys()].filter((path) =>
       path.includes("json-schema/"),
     );
@@ -47,10 +48,11 @@ describe("the JSON Schemas of the RFC's messages", () => {
   function accepts(type: string, value: Value | undefined): boolean {
     const name = type.split(".").at(-1);
     const id = `urn:devtool:a2a:v1alpha:${name}`;
-    if (!ajv.getSchema(id))
+    if (!ajv.getSchema(id)) {
       ajv.addSchema(
         JSON.parse(readFileSync(`${schemas}${name}.schema.json`, "utf8")),
       );
+    }
     return ajv.validate(id, value ? toJson(ValueSchema, value) : {});
   }
 
@@ -140,8 +142,9 @@ describe("the OpenAPI document of A2A 1.0", () => {
       const place = `paths/${path.replaceAll("/", "~1").replaceAll("{", "%7B").replaceAll("}", "%7D")}/${verb}`;
       const media = "content/application~1json/schema";
       const request = `openapi#/${place}/requestBody/${media}`;
-      if (body !== undefined)
+      if (body !== undefined) {
         expect(ajv.validate(request, body), ajv.errorsText()).toBe(true);
+      }
       const answer =
         status === 200
           ? `${place}/responses/200`

@@ -51,10 +51,11 @@ describe("a message that is sent many times (STREAM-7, R8)", {
         ).toHaveLength(1);
         expect(other).toEqual([{ case: "conflict" }, { case: "conflict" }]);
       }
-      if (DEPTH === "deep")
+      if (DEPTH === "deep") {
         console.log(
           `R8.second-turns over ${sender.name} 0 <=0 PASS (${DUPLICATES} duplicates)`,
         );
+      }
     },
   );
 
@@ -211,8 +212,9 @@ class RestartingServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#server).close();
-    for (const path of [this.#workspace, `${this.#workspace}-data`])
+    for (const path of [this.#workspace, `${this.#workspace}-data`]) {
       rmSync(path, { recursive: true, force: true });
+    }
   }
 
   #start(): Promise<DevtoolServer> {

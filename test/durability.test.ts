@@ -74,8 +74,9 @@ describe("a server in a process of its own", () => {
       }
     };
     const reading = read().catch(() => undefined);
-    while (!seen.some(({ payload }) => payload.case === "text"))
+    while (!seen.some(({ payload }) => payload.case === "text")) {
       await delay(10, undefined, { signal });
+    }
     expect(await first.stop()).toBe(0);
     await reading;
     const second = await startServerProcess(directories());
@@ -86,8 +87,9 @@ describe("a server in a process of its own", () => {
       client,
       { message: textMessage("n", "text again"), taskId },
       signal,
-    ))
+    )) {
       continued.push(event);
+    }
     expect(continued.map(({ payload }) => payload.case)).toContain("text");
     expect(await second.stop()).toBe(0);
   });
@@ -101,8 +103,9 @@ function unsyncedAnswers(calls: readonly string[]): number {
   let synced = false;
   let unsynced = 0;
   for (const call of calls) {
-    if (/\b(fsync|fdatasync)\(/.test(call)) synced = true;
-    else if (call.includes("HTTP/1.1 200")) {
+    if (/\b(fsync|fdatasync)\(/.test(call)) {
+      synced = true;
+    } else if (call.includes("HTTP/1.1 200")) {
       if (!synced) unsynced++;
       synced = false;
     }

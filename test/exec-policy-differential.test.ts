@@ -85,15 +85,17 @@ describe("the analysis of shell commands, against a real bash (S10)", () => {
       "ls {a[0]}>&2",
       "sh -c 'echo {HOME}>/dev/null'",
       "'a\\\nb'",
-    ])
+    ]) {
       expect((await analyze(line)).doubts, line).not.toEqual([]);
+    }
     for (const line of [
       "echo {} >/dev/null",
       "grep -rn '{name}' src",
       "ls 'a\nb'",
       "git show HEAD@{1} 2>&1",
-    ])
+    ]) {
       expect((await analyze(line)).doubts, line).toEqual([]);
+    }
   });
 
   it("doubts what runs substitutions although they stand in quotes: arithmetic and indexes", async () => {
@@ -117,11 +119,12 @@ describe("the analysis of shell commands, against a real bash (S10)", () => {
       "awk '{ print $(NF) }' a.txt",
       "grep -n '[0-9]$' a.txt",
       "echo '`' \"$HOME\"",
-    ])
+    ]) {
       expect(
         (await analyze(line)).doubts.map(({ kind }) => kind),
         line,
       ).not.toContain("dynamic");
+    }
   });
 
   const itInCi = it.skipIf(LEFT_TO_CI !== "");
@@ -187,10 +190,11 @@ async function compareInBatches(analyze: ShellAnalyzer): Promise<Comparison> {
         analyze,
       ),
     );
-    if (COUNT > BATCH)
+    if (COUNT > BATCH) {
       console.log(
         `S10: ${batches.length * BATCH} commands, missed: ${sum(batches.map(({ missed }) => missed.length))}`,
       );
+    }
   }
   return {
     runs: sum(batches.map(({ runs }) => runs)),

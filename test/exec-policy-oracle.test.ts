@@ -31,10 +31,11 @@ const CORE = fileURLToPath(
   ),
 );
 const isInstalled = existsSync(CORE);
-if (!isInstalled)
+if (!isInstalled) {
   console.log(
     "skipped: Gemini CLI's policy engine is not installed: run npx -y pnpm@12 install:peers",
   );
+}
 
 const BYPASSES: Readonly<Record<string, readonly string[]>> = JSON.parse(
   read("exec-policy/bypasses.json"),
@@ -289,8 +290,9 @@ async function theirAnswers(asked: readonly Case[]): Promise<string[]> {
       "questions.json",
       "answers.json",
     ].map((name) => join(directory, name));
-    if (rules === undefined || questions === undefined || said === undefined)
+    if (rules === undefined || questions === undefined || said === undefined) {
       return [];
+    }
     await writeFile(rules, THEIRS);
     const theirModes = asked.map((one) => ({
       ...one,
@@ -337,21 +339,24 @@ function detailsOf(
     String(args.command ?? ""),
     String(args.file_path ?? ""),
   ];
-  if (isShell(tool))
+  if (isShell(tool)) {
     return {
       case: "executeDetails",
       value: create(ExecuteDetailsSchema, { command }),
     };
-  if (tool === "write_file")
+  }
+  if (tool === "write_file") {
     return {
       case: "fileEditDetails",
       value: create(FileDiffSchema, { filePath }),
     };
-  if (server !== undefined)
+  }
+  if (server !== undefined) {
     return {
       case: "mcpDetails",
       value: create(McpDetailsSchema, { serverName: server }),
     };
+  }
   return tool === "read_file"
     ? undefined
     : { case: "genericDetails", value: create(GenericDetailsSchema) };

@@ -47,8 +47,9 @@ describe("the failpoints of the server (R3)", () => {
   });
 
   it("have a scene each, in which they are passed", () => {
-    for (const failpoint of found.failpoints)
+    for (const failpoint of found.failpoints) {
       expect(sceneOf(failpoint)).toBeDefined();
+    }
     expect(() => sceneOf("devtool:unknown.write.before")).toThrow(
       "no scene leads to",
     );
@@ -202,7 +203,7 @@ function sumOf(
     toolsRun: 0,
     interrupted: 0,
   };
-  for (const report of reports)
+  for (const report of reports) {
     for (const name of [
       "kills",
       "missed",
@@ -210,8 +211,10 @@ function sumOf(
       "events",
       "toolsRun",
       "interrupted",
-    ] as const)
+    ] as const) {
       total[name] += report[name];
+    }
+  }
   return total;
 }
 
@@ -237,7 +240,8 @@ function importsOf(path: string, known: Set<string> = new Set()): Set<string> {
   for (const [, specifier = ""] of readFileSync(
     join(root, path),
     "utf8",
-  ).matchAll(/(?:from |import\()"(\.[^"]+)"/g))
+  ).matchAll(/(?:from |import\()"(\.[^"]+)"/g)) {
     importsOf(relative(root, join(root, dirname(path), specifier)), known);
+  }
   return known;
 }

@@ -123,8 +123,9 @@ describe.skipIf(bin === undefined).each(PLAYED)(
 
     it("goes on with the session that another server had to begin", async () => {
       const { contextId } = await say(one, "remember blue");
-      for (const name of await readdir(join(base, "home")))
+      for (const name of await readdir(join(base, "home"))) {
         await rm(join(base, "home", name));
+      }
       const begun = await recall(other, contextId);
       await say(other, "remember green", contextId);
       expect(await recall(one, contextId)).toMatchObject({

@@ -97,8 +97,9 @@ describe.skipIf(bin === undefined)(
         await one.operator.start("write a.txt 2"),
         SAVE,
       );
-      for (const { operator } of [other, one])
+      for (const { operator } of [other, one]) {
         expect(asks(await operator.start("write a.txt 3"))).toBe(false);
+      }
       expect(asks(await other.operator.start("write b.txt 1"))).toBe(true);
 
       const { out } = await approvals("list");
@@ -114,8 +115,9 @@ describe.skipIf(bin === undefined)(
         code: 1,
         err: expect.stringContaining("does not exist"),
       });
-      for (const { operator } of [other, one])
+      for (const { operator } of [other, one]) {
         expect(asks(await operator.start("write a.txt 4"))).toBe(true);
+      }
     });
 
     it("outlives the server that it was given at", async () => {

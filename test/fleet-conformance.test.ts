@@ -115,7 +115,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
       binding,
       known,
       play,
-    } of named)
+    } of named) {
       it.skipIf(missing !== undefined)(
         `serve ${title}`,
         { timeout: LIMIT_MS, concurrent: false },
@@ -143,5 +143,6 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
           );
         },
       );
+    }
   },
 );

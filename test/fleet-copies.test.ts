@@ -158,12 +158,13 @@ describe.skipIf(bin === undefined)(
       const first = await send(one, textMessage("m1", "go"));
       const [event] = await followed(one, first.task?.id ?? "");
       // As it is after ten minutes.
-      if (event)
+      if (event) {
         await one.store.shared.forgetMessage(
           first.task?.principal ?? "",
           "m1",
           event,
         );
+      }
       const replies = await Promise.all(
         [one, other].map((replica) => send(replica, textMessage("m1", "go"))),
       );

@@ -61,8 +61,9 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
       console.info(
         `R15 ${blows} blows in ${SECONDS} s: ${JSON.stringify(report)}`,
       );
-      for (const way of ["SIGKILL", "SIGSTOP", "SIGTERM"] as const)
+      for (const way of ["SIGKILL", "SIGSTOP", "SIGTERM"] as const) {
         printTakeovers(way, takeovers[way]);
+      }
       expect(report).toMatchObject(NONE_WRONG);
       expect(report.toolsRun).toBeGreaterThan(0);
       expect(refusals).toEqual([]);

@@ -148,8 +148,9 @@ describe.skipIf(bin === undefined)(`devtool serve --store${why}`, () => {
     for await (const { event } of clientOf(zombie).tasks.subscribeTask(
       { taskId },
       { signal },
-    ))
+    )) {
       if (event) rest.push(event);
+    }
     expect(rest.map(({ sequence }) => Number(sequence))).toEqual(
       rest.map((_, index) => index + 1),
     );

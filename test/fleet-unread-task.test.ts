@@ -92,8 +92,9 @@ async function openFlaky(url: string, schema: string): Promise<PostgresStore> {
     taskId: string,
     after: bigint,
   ): AsyncIterable<TaskEvent> {
-    if (++reads === 2)
+    if (++reads === 2) {
       throw new DevtoolError("the database is gone", Code.Unavailable);
+    }
     yield* read(taskId, after);
   };
   return store;

@@ -35,8 +35,9 @@ describe.skipIf(bin === undefined)(
         speaking(new Gates(0)),
       );
       // More tasks than are looked at in one list. They do not change.
-      for (let task = 0; task < 30; task++)
+      for (let task = 0; task < 30; task++) {
         await followed(other, await begin(other, "old"));
+      }
       const watched = changesOf(other.client);
       const snapshot = await watched.next();
       expect(snapshot.value).toHaveLength(2);
@@ -72,8 +73,11 @@ async function* changesOf(
     { snapshotSize: 2 },
     { signal },
   )) {
-    if (isComplete) yield task ? [task] : [];
-    else if (task) snapshot.push(task);
+    if (isComplete) {
+      yield task ? [task] : [];
+    } else if (task) {
+      snapshot.push(task);
+    }
     if (snapshotComplete && !isComplete) yield snapshot;
     isComplete ||= snapshotComplete;
   }

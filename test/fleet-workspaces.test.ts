@@ -128,8 +128,9 @@ async function ask({ client }: Replica): Promise<Task> {
   const { task } = await client.tasks.sendMessage({
     message: textMessage(crypto.randomUUID(), "go"),
   });
-  if (task?.state !== TaskState.INPUT_REQUIRED)
+  if (task?.state !== TaskState.INPUT_REQUIRED) {
     throw new Error("nothing is asked");
+  }
   return task;
 }
 

@@ -57,10 +57,11 @@ const KINDS: readonly Kind[] = [
 const ONCE = (): string => "proceed_once";
 
 for (const { name, isHere, start, takesContent, command } of KINDS) {
-  if (!isHere)
+  if (!isHere) {
     console.info(
       `skipped: ${name} is not installed: run npx -y pnpm@12 install:peers`,
     );
+  }
   describe.skipIf(!isHere)(
     `a client over the coderAgent dialect, at ${name}`,
     () => {
@@ -172,11 +173,13 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
           option: "proceed_once",
           newContent: "mine\n",
         }));
-        if (takesContent) await answered;
-        else
+        if (takesContent) {
+          await answered;
+        } else {
           await expect(answered).rejects.toMatchObject({
             code: Code.Unimplemented,
           });
+        }
         const written = takesContent
           ? readFileSync(file("mine.txt"), "utf8")
           : undefined;
@@ -335,8 +338,9 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
           client,
           conversation.task.id,
           AbortSignal.timeout(60_000),
-        ))
+        )) {
           states.push(state);
+        }
         expect(states).toHaveLength(conversation.events.length);
         expect(states.at(-1)).toBe(TaskState.COMPLETED);
       });
@@ -371,8 +375,9 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
         for await (const { event } of client.tasks.subscribeTask({
           taskId: result?.executionId ?? "",
         })) {
-          if (event?.payload.case === "text")
+          if (event?.payload.case === "text") {
             told.push(event.payload.value.text);
+          }
         }
         expect(told.join("")).toMatch(/\w/);
       });
@@ -415,10 +420,11 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
           }),
           client.audit.readAudit({})[Symbol.asyncIterator]().next(),
         ];
-        for (const attempt of refused)
+        for (const attempt of refused) {
           await expect(attempt).rejects.toMatchObject({
             code: Code.Unimplemented,
           });
+        }
       });
 
       it("gets NotFound for an unknown task", async () => {

@@ -35,8 +35,9 @@ function foldFrame(known: Task, result: JsonValue): Task {
  * until then.
  */
 function afterEvent(known: Task, event: TaskEvent): Task {
-  if (OWN_WORDS.has(event.payload.case))
+  if (OWN_WORDS.has(event.payload.case)) {
     return reduceTask(known, { ...event, sequence: known.sequence + 1n });
+  }
   const frame = encodeGeminiCliFrame(event);
   return frame === undefined ? known : foldFrame(known, JSON.parse(frame));
 }

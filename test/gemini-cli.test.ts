@@ -102,8 +102,9 @@ describe("a client of Gemini CLI's own server, with ours", () => {
         },
       },
     });
-    for (const { result } of updates)
+    for (const { result } of updates) {
       expect(result).toMatchObject({ metadata: { model: "scripted" } });
+    }
   });
 
   it("is asked in spite of autoExecute: a client cannot extend what the operator allows", async () => {
@@ -527,8 +528,9 @@ describe("the routes of Gemini CLI's own server, in ours", () => {
     const turn = await client.say(
       call("run_shell_command", { command: "echo promised" }),
     );
-    for (const { result } of turn.slice(1))
+    for (const { result } of turn.slice(1)) {
       expect(result).toMatchObject({ taskId: id, contextId: "mine" });
+    }
     const [callId = ""] = askedIn(turn);
     expect(
       transcriptOf(await client.answer({ callId, outcome: "proceed_once" })),
@@ -567,10 +569,11 @@ describe("the routes of Gemini CLI's own server, in ours", () => {
   });
 });
 
-if (!HAS_PEER)
+if (!HAS_PEER) {
   console.info(
     "skipped: Gemini CLI's own server is not installed: run npx -y pnpm@12 install:peers",
   );
+}
 describe.skipIf(!HAS_PEER)("Gemini CLI's own server itself", () => {
   let peer: Served;
 

@@ -110,8 +110,11 @@ describe.each(SCENARIOS)(
       const { task } = await storedIn(ground, name);
       await using server = await ground.serve(options, gemini);
       const talk = new Conversation(clientOf(server, "Connect"), {}, task);
-      if (isInterrupted(task.state)) await talk.answer(() => "proceed_once");
-      else await talk.say("text And on.");
+      if (isInterrupted(task.state)) {
+        await talk.answer(() => "proceed_once");
+      } else {
+        await talk.say("text And on.");
+      }
       expect(TaskState[talk.task.state]).toBe("COMPLETED");
       const statuses = talk.outcomes.map((outcome) => outcome.split(" ")[1]);
       expect(
@@ -124,9 +127,11 @@ describe.each(SCENARIOS)(
       const ended = talk.calls
         .filter(({ result: { value } }) => !isOutdated(value))
         .map(({ status }) => status);
-      if (isInterrupted(task.state))
+      if (isInterrupted(task.state)) {
         expect(new Set(ended)).toEqual(new Set([ToolCallStatus.SUCCEEDED]));
-      else expect(talk.text).toMatch(/And on\.$/);
+      } else {
+        expect(talk.text).toMatch(/And on\.$/);
+      }
     });
   },
 );
@@ -175,8 +180,9 @@ describe("a version that would break them (sabotage)", () => {
             plainTask(foldOf(events.map(broken))),
             plainTask(task),
           )
-        )
+        ) {
           differing.push(name);
+        }
       }
       expect(differing).not.toEqual([]);
     },

@@ -156,8 +156,9 @@ describe.each(APIS)(
       server.listen(0, "127.0.0.1");
       await once(server, "listening");
       const address = server.address();
-      if (address === null || typeof address === "string")
+      if (address === null || typeof address === "string") {
         throw new Error("no port");
+      }
       url = `http://127.0.0.1:${address.port}`;
     });
     beforeEach(() => {
@@ -281,8 +282,9 @@ describe.each(APIS)(
             : `${kind}data: ${JSON.stringify(event)}\n\n`;
         sentBytes += frame.length;
         response.write(frame);
-        while (response.writableNeedDrain && !response.destroyed)
+        while (response.writableNeedDrain && !response.destroyed) {
           await nextTurn();
+        }
         if (response.destroyed) return;
       }
       response.end();

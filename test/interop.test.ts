@@ -204,7 +204,8 @@ function outcomeOf(
 /** Returns a row, after comparing it with the recorded matrix. */
 function compareRow(row: MatrixRow): MatrixRow {
   const recorded = readMatrix().find((old) => isSameRow(old, row));
-  if (!RECORDS)
+  if (!RECORDS) {
     expect(recorded, "run npx -y pnpm@12 interop-matrix --record").toEqual(row);
+  }
   return row;
 }

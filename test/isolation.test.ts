@@ -515,10 +515,11 @@ describe("two principals (S12)", () => {
         );
         return noted(toJson(method.output, response.message));
       }
-      if (!isServerStreaming(method))
+      if (!isServerStreaming(method)) {
         throw new Error(
           `${method.name} streams in a way that this test does not know`,
         );
+      }
       const sent = async function* () {
         yield message;
       };
@@ -530,8 +531,9 @@ describe("two principals (S12)", () => {
         sent(),
       );
       const events: JsonValue[] = [];
-      for await (const event of response.message)
+      for await (const event of response.message) {
         events.push(toJson(method.output, event));
+      }
       return noted(events);
     } catch (reason) {
       const { code, rawMessage, details } = ConnectError.from(reason);

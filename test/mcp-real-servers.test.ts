@@ -159,8 +159,9 @@ describe("the reference servers over standard streams", () => {
       signal,
     );
     const cancelled = (async () => {
-      for await (const event of invocation.execute(cancel.signal))
+      for await (const event of invocation.execute(cancel.signal)) {
         if (event.case === "progress") cancel.abort();
+      }
     })();
     await expect(cancelled).rejects.toThrow(/abort/);
     expect(

@@ -68,8 +68,9 @@ describe("a server of the newest revision", () => {
       "deploy",
     ).prepare({ name: "app" }, signal);
     const cancelled = (async () => {
-      for await (const event of invocation.execute(cancel.signal))
+      for await (const event of invocation.execute(cancel.signal)) {
         if (event.case === "question") cancel.abort();
+      }
     })();
     await expect(cancelled).rejects.toThrow(/abort/);
   });
@@ -131,10 +132,11 @@ describe("a server that crashes", () => {
     await using _servers = servers;
     for (const waitMs of [0, 0, 1000, 2000, 4000]) {
       clock.nowMs += Math.max(0, waitMs - 1);
-      if (waitMs > 0)
+      if (waitMs > 0) {
         expect(namesOf(await servers.tools(signal))).not.toContain(
           "mcp__crash__fault",
         );
+      }
       clock.nowMs += Math.min(1, waitMs);
       expect(
         errorOf(
@@ -311,8 +313,9 @@ describe("a server that is not there", () => {
   it("over HTTP cannot fill our memory with one answer", async () => {
     const web = createServer((_request, response) => {
       response.writeHead(200, { "content-type": "application/json" });
-      for (let megabytes = 0; megabytes < 9; megabytes++)
+      for (let megabytes = 0; megabytes < 9; megabytes++) {
         response.write("x".repeat(1024 * 1024));
+      }
       response.end();
     });
     await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));

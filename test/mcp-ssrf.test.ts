@@ -115,12 +115,14 @@ describe("an MCP server that a client brings (S7)", () => {
       client,
       { message, sessionSettings },
       AbortSignal.timeout(60_000),
-    ))
+    )) {
       if (
         event.payload.case === "toolCall" &&
         event.payload.value.result.case === "error"
-      )
+      ) {
         said += event.payload.value.result.value.message;
+      }
+    }
     return said;
   }
 });
@@ -180,10 +182,11 @@ const answerMcp: RequestListener = async (request, response) => {
     id,
     ...(result ? { result } : { error: { code: -32601, message: "unknown" } }),
   };
-  if (method !== "tools/list")
+  if (method !== "tools/list") {
     return void response
       .writeHead(200, { "content-type": "application/json" })
       .end(JSON.stringify(answer));
+  }
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.end(`event: message\ndata: ${JSON.stringify(answer)}\n\n`);
 };

@@ -336,8 +336,9 @@ function callV1(binding: string, view: View): Call {
     "a2a-version": "1.0",
     ...(view === "extension" && { "a2a-extensions": EXTENSION_URI }),
   };
-  if (binding === "GRPC")
+  if (binding === "GRPC") {
     return grpcCall({ ...headers, authorization: `Bearer ${server.token}` });
+  }
   if (binding === "HTTP+JSON") return restCall(headers);
   return async (method, params) => {
     const answer = await answerOf(
@@ -357,12 +358,13 @@ type Call = (
 
 function restCall(headers: Readonly<Record<string, string>>): Call {
   return async (method, params) => {
-    if (method === "GetTask")
+    if (method === "GetTask") {
       return answerOf(
         await fetch(`${server.url}/tasks/${params.id}`, {
           headers: auth(headers),
         }),
       );
+    }
     return answerOf(
       await post(
         method === "SendMessage" ? "message:send" : "message:stream",
@@ -379,17 +381,19 @@ function grpcCall(headers: Readonly<Record<string, string>>): Call {
     createGrpcTransport({ baseUrl: server.url }),
   );
   return async (method, params) => {
-    if (method === "GetTask")
+    if (method === "GetTask") {
       return toJson(
         A2aTaskSchema,
         await client.getTask({ id: String(params.id) }, { headers }),
       );
+    }
     const request = fromJson(A2aSendMessageRequestSchema, params);
-    if (method === "SendMessage")
+    if (method === "SendMessage") {
       return toJson(
         SendMessageResponseSchema,
         await client.sendMessage(request, { headers }),
       );
+    }
     const responses = await Array.fromAsync(
       client.sendStreamingMessage(request, { headers }),
     );
@@ -435,8 +439,9 @@ function auth(
 
 async function answerOf(response: Response) {
   const text = await response.text();
-  if (!response.headers.get("content-type")?.startsWith("text/event-stream"))
+  if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
     return JSON.parse(text);
+  }
   return [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) =>
     JSON.parse(data),
   );

@@ -76,8 +76,9 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
       soon(),
     );
     await edit(view, { command: "eval echo mine" });
-    for (const { toolCallId } of view.snapshot().questions)
+    for (const { toolCallId } of view.snapshot().questions) {
       await view.answer(toolCallId, "proceed_once", soon());
+    }
     const parts = lastContents(ground.fake).flatMap((content) => content.parts);
     const args = parts.flatMap(({ functionCall }) =>
       functionCall ? [functionCall.args] : [],
@@ -180,8 +181,9 @@ describe("changed arguments (TOOL-12) of the coding agent", () => {
       // exchange.
       view.subscribe(() => {
         const [question] = view.snapshot().questions;
-        if (question?.inputParameters?.command === "eval echo mine")
+        if (question?.inputParameters?.command === "eval echo mine") {
           leave.abort();
+        }
       });
       await view.follow(leave.signal);
       expect(view.snapshot().task.state).toBe(TaskState.WORKING);

@@ -626,8 +626,9 @@ function detailOf(view: TaskView): ToolCallDetail | undefined {
     if (
       part.content.case === "toolCall" &&
       part.content.value.toolCallId === toolCallId
-    )
+    ) {
       return part.toolCallDetail;
+    }
   }
   return undefined;
 }

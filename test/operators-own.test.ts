@@ -129,10 +129,11 @@ describe("data of the operator (S12)", () => {
       toJsonString(TaskSchema, await who.start("write generated/a.txt x")),
       toJsonString(TaskSchema, await who.start("run cat keys/a")),
     ];
-    for (const [index, text] of (await texts(operator)).entries())
+    for (const [index, text] of (await texts(operator)).entries()) {
       expect(text).toContain(
         `OPERATORS-PLACE.toml:${index === 1 ? "2" : "no-secrets"}`,
       );
+    }
     for (const [index, text] of (await texts(bob)).entries()) {
       expect(text).not.toContain("OPERATORS-PLACE");
       expect(text).toContain(`operator-1:${index === 1 ? "2" : "no-secrets"}`);

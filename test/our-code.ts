@@ -16,8 +16,9 @@ export function codePathsBelow(directory: string): string[] {
   const entries = readdirSync(root + directory, { withFileTypes: true });
   return entries.flatMap((entry) => {
     const path = `${directory}/${entry.name}`;
-    if (entry.isDirectory())
+    if (entry.isDirectory()) {
       return NOT_OURS.test(entry.name) ? [] : codePathsBelow(path);
+    }
     return path.endsWith(".ts") ? [path] : [];
   });
 }

@@ -36,15 +36,17 @@ function createExecutor(task: Task): AgentExecutor {
     execute: async function* (turn, signal): AsyncIterable<AgentEvent> {
       const said = textOf(turn.task.history.at(-1));
       if (said === "promise and fail") throw new Error("no answer came");
-      if (said === "promise and refuse")
+      if (said === "promise and refuse") {
         yield {
           case: "end",
           value: { state: TaskState.REJECTED, text: "Not this." },
         };
-      if (said === "promise and wait")
+      }
+      if (said === "promise and wait") {
         await new Promise((_resolve, reject) =>
           signal.addEventListener("abort", reject),
         );
+      }
       if (said === "leave a call") {
         const call = create(ToolCallSchema, {
           toolCallId: "k",
@@ -230,8 +232,9 @@ describe("an agent that is not ours", () => {
       client,
       request,
       AbortSignal.timeout(60_000),
-    ))
+    )) {
       task = reduceTask(task, event);
+    }
     expect([task.state, task.stateText, task.error]).toEqual([
       TaskState.REJECTED,
       "No.",

@@ -47,11 +47,12 @@ if (LEFT_TO_CI === "") {
   beforeAll(async () => {
     project = await PackedProject.install([ACP_SDK], ["cli"]);
     main = join(project.directory, "node_modules/@devtool/cli/dist/main.js");
-    for (const name of ["acp-agent.mjs", "acp-editor.mjs"])
+    for (const name of ["acp-agent.mjs", "acp-editor.mjs"]) {
       await copyFile(
         new URL(`packed/${name}`, import.meta.url),
         join(project.directory, name),
       );
+    }
   }, 400_000);
   afterAll(() => project[Symbol.asyncDispose]());
 }
@@ -80,8 +81,9 @@ describe.skipIf(LEFT_TO_CI !== "")(
     it("asks, and writes on a plain yes of Python's a2a-sdk", async ({
       skip,
     }) => {
-      if (!existsSync(PYTHON))
+      if (!existsSync(PYTHON)) {
         skip("Python's a2a-sdk is missing: run `pnpm install:interop`");
+      }
       const [asked = "", ended] = await talk("Hello from Python.", "yes");
       expect(asked).toMatch(/^INPUT_REQUIRED .*Write said\.txt/);
       expect(ended).toMatch(/^COMPLETED .*Written\.$/);
@@ -91,8 +93,9 @@ describe.skipIf(LEFT_TO_CI !== "")(
     it("asks, and does not write on a plain no of Python's a2a-sdk", async ({
       skip,
     }) => {
-      if (!existsSync(PYTHON))
+      if (!existsSync(PYTHON)) {
         skip("Python's a2a-sdk is missing: run `pnpm install:interop`");
+      }
       const [asked, ended] = await talk("Hello from Python.", "no");
       expect([asked, ended]).toEqual([
         expect.stringMatching(/^INPUT_REQUIRED /),
@@ -133,8 +136,9 @@ describe.skipIf(LEFT_TO_CI !== "")(
 const strangers = REAL_AGENTS.filter(
   ({ name }) => name === "gemini" || name === "codex",
 );
-for (const { name, missing } of strangers)
+for (const { name, missing } of strangers) {
   if (missing !== undefined) console.info(`skipped: ${name} ${missing}`);
+}
 
 for (const agent of strangers) {
   const isPlayed =
@@ -169,8 +173,9 @@ for (const agent of strangers) {
     afterAll(async () => {
       await server?.stop();
       await model?.[Symbol.asyncDispose]();
-      if (environment?.HOME !== undefined)
+      if (environment?.HOME !== undefined) {
         await rm(environment.HOME, { recursive: true });
+      }
     });
 
     it("is found by devtool doctor", async () => {
@@ -186,8 +191,9 @@ for (const agent of strangers) {
     it("answers the program of the page, with Python's a2a-sdk", async ({
       skip,
     }) => {
-      if (!existsSync(PYTHON_03))
+      if (!existsSync(PYTHON_03)) {
         skip("Python's a2a-sdk is missing: run `pnpm install:interop`");
+      }
       const [, program = ""] =
         /<!-- agents: python -->\n```py\n(.*?)```/s.exec(AGENTS_PAGE) ?? [];
       const [, commands = ""] =

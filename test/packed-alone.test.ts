@@ -13,7 +13,10 @@ describe.skipIf(LEFT_TO_CI !== "")(
         name: "policy",
         ours: ["policy", "schema"],
         others: [
-          ...["@bufbuild/protobuf", "picomatch", "re2js", "smol-toml"],
+          "@bufbuild/protobuf",
+          "picomatch",
+          "re2js",
+          "smol-toml",
           // The readers of shell commands; the grammar alone has 20 MB.
           "node-addon-api",
           "node-gyp-build",

@@ -451,11 +451,12 @@ describe.skipIf(LEFT_TO_CI !== "")(
         );
         expect(text, name).toContain("Node 22.19 or newer");
       }
-      for (const name of Object.keys(SAYS))
+      for (const name of Object.keys(SAYS)) {
         await writeFile(
           join(project.directory, `${name}.ts`),
           await snippetOf(name),
         );
+      }
       const compilerOptions = {
         ...{
           strict: true,

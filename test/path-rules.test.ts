@@ -121,14 +121,17 @@ describe.each([
         for (const step of [
           guess(text, { expected_replacements: 7 }),
           several(text),
-        ])
+        ]) {
           answers.add(messagesOf(await play(client, step)));
+        }
         const fitting = await play(client, guess(text, {}));
-        if (decision === "deny") answers.add(messagesOf(fitting));
-        else
+        if (decision === "deny") {
+          answers.add(messagesOf(fitting));
+        } else {
           expect(pendingToolCalls(fitting).length).toBe(
             text === "KEY=" ? 1 : 0,
           );
+        }
       }
       expect([...answers]).toHaveLength(1);
       expect([...answers].join()).toMatch(
@@ -198,7 +201,8 @@ async function play(client: DevtoolClient, script: string): Promise<Task> {
     client,
     request,
     AbortSignal.timeout(60_000),
-  ))
+  )) {
     task = reduceTask(task, event);
+  }
   return task;
 }

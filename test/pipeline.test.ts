@@ -256,8 +256,12 @@ async function fold(
 function outputs(task: Task): string[] {
   return task.history.flatMap(({ parts }) =>
     parts.flatMap(({ content }) => {
-      if (content.case !== "toolCall" || content.value.result.case !== "output")
+      if (
+        content.case !== "toolCall" ||
+        content.value.result.case !== "output"
+      ) {
         return [];
+      }
       const { result } = content.value.result.value;
       return result.case === "text" ? [result.value] : [];
     }),

@@ -287,8 +287,9 @@ describe.skipIf(why !== "")(
             const late = delay(patienceMs, "late", { signal });
             if (
               (await Promise.race([gates.get(word)?.promise, late])) !== "late"
-            )
+            ) {
               inTime.push(word);
+            }
           }
         },
         [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -377,18 +378,21 @@ async function transportTo(
   protocol: string,
 ): Promise<Transport> {
   const options = { baseUrl: url, interceptors: [bearerInterceptor(token)] };
-  if (protocol === "connect")
+  if (protocol === "connect") {
     return createConnectTransport({ ...options, httpVersion: "1.1" });
-  if (protocol === "grpc-web")
+  }
+  if (protocol === "grpc-web") {
     return createGrpcWebTransport({ ...options, httpVersion: "1.1" });
+  }
   if (protocol === "grpc") return createGrpcTransport(options);
   const card = await fetchAgentCard({ url }, AbortSignal.timeout(10_000));
   const supportedInterfaces = card.supportedInterfaces.filter(
     ({ protocolVersion, protocolBinding }) =>
       `${protocolVersion} ${protocolBinding}` === protocol,
   );
-  if (supportedInterfaces.length === 0)
+  if (supportedInterfaces.length === 0) {
     throw new Error(`the card has no ${protocol}`);
+  }
   const grpc = (baseUrl: string): Transport => createGrpcTransport({ baseUrl });
   return createAgentTransport(
     { ...card, supportedInterfaces },

@@ -134,8 +134,13 @@ describe.skipIf(LEFT_TO_CI !== "")(
           join(home, "workspace"),
         ];
         const out = await devtool("run", ...how, script.join("\n"));
-        for (const said of ["one-two-three", "Echo: from afar", "All is done."])
+        for (const said of [
+          "one-two-three",
+          "Echo: from afar",
+          "All is done.",
+        ]) {
           expect(out, protocol).toContain(said);
+        }
       }
       expect(await server.stop()).toBe(0);
       await fake[Symbol.asyncDispose]();

@@ -73,8 +73,9 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
 
   it("limits the concurrent posts to one endpoint, and to all", async () => {
     await world.tasks(30, "https://one.test/");
-    for (let host = 0; host < 40; host++)
+    for (let host = 0; host < 40; host++) {
       await world.tasks(5, `https://host${host}.test/`);
+    }
     await world.clock.pass(HOUR_MS);
     expect(new Set(world.delivered).size).toBe(230);
     expect(world.mostAtOneHost).toBeLessThanOrEqual(4);

@@ -127,24 +127,27 @@ describe("a receiver of notifications that is hostile", () => {
         pushConfig,
       });
     });
-    for (const { task } of await Promise.all(sent))
+    for (const { task } of await Promise.all(sent)) {
       expect(task?.state).toBe(TaskState.COMPLETED);
+    }
     await expect
       .poll(() => posts.size, { timeout: 120_000 })
       .toBe(receivers.length);
     // The posts in progress do not keep others waiting.
-    for (let index = 0; index < 20; index++)
+    for (let index = 0; index < 20; index++) {
       expect((await client.tasks.listTasks({})).tasks).toHaveLength(
         receivers.length,
       );
+    }
     expect([
       trapped,
       notices.filter((text) => SECRETS.some((secret) => text.includes(secret))),
     ]).toEqual([0, []]);
-    for (const post of posts.values())
+    for (const post of posts.values()) {
       expect(post).toMatch(
         /^POST \/hook\?token=s3cret-in-the-url HTTP\/1\.1\r\n/,
       );
+    }
   });
 
   it.each([
@@ -205,8 +208,11 @@ function redirect(socket: Socket, status: number, location: string): void {
 function flood(socket: Socket, text: string): void {
   if (socket.destroyed) return;
   const more = (): void => void setImmediate(() => flood(socket, text));
-  if (socket.write(text)) more();
-  else socket.once("drain", more);
+  if (socket.write(text)) {
+    more();
+  } else {
+    socket.once("drain", more);
+  }
 }
 
 function portOf(server: Server): number {

@@ -59,12 +59,16 @@ describe.skipIf(LEFT_TO_CI !== "")(
       await world.setUp();
       const before = await heapBytes();
       world.isDown = true;
-      for (let sequence = 2; sequence <= EVENTS / 2; sequence++)
+      for (let sequence = 2; sequence <= EVENTS / 2; sequence++) {
         await world.append(sequence);
+      }
       for (let quarter = 0; quarter < 4; quarter++) {
         await world.clock.pass(HOUR_MS / 4);
-        if (quarter % 2 === 0) await world.restart();
-        else await world.kill();
+        if (quarter % 2 === 0) {
+          await world.restart();
+        } else {
+          await world.kill();
+        }
       }
       world.isDown = false;
       // It is back: the server is killed while it catches up, and again while
@@ -245,8 +249,9 @@ class World {
       const wanted = Array.from({ length: EVENTS }, (_, index) =>
         BigInt(index + 1),
       );
-      if (String(firsts) !== String(wanted))
+      if (String(firsts) !== String(wanted)) {
         this.#wrong.push(`${taskId}: ${firsts}`);
+      }
       const back = got.findIndex(
         (sequence, index) => sequence < (got[index - 1] ?? 0n),
       );
@@ -291,10 +296,12 @@ class World {
           await this.#sleep(DEADLINE_MS, signal, death);
           return { case: "failed", reason: "it took longer than 15 s" };
         }
-        if (endpoint === DEAD || this.isDown)
+        if (endpoint === DEAD || this.isDown) {
           return { case: "failed", reason: "it did not answer" };
-        if (this.#tries++ % 29 === 0)
+        }
+        if (this.#tries++ % 29 === 0) {
           return { case: "failed", reason: "it answered 503" };
+        }
         this.#arrive(notification);
         await this.#sleep(LATENCY_MS, signal, death);
         return { case: "delivered" } satisfies PostOutcome;
@@ -322,8 +329,9 @@ class World {
     this.#posts.set(taskId, got);
     const id = `${taskId}:${sequence}`;
     const digest = createHash("sha256").update(body).digest("base64");
-    if ((this.#bodies.get(id) ?? digest) !== digest)
+    if ((this.#bodies.get(id) ?? digest) !== digest) {
       this.#wrong.push(`${id} has another body`);
+    }
     this.#bodies.set(id, digest);
     this.onDelivered({ atMs: this.#appended.get(id) ?? 0 });
   }

@@ -75,10 +75,12 @@ describe("signed notifications (S8)", () => {
       const post = await posted(notification({ sequence }));
       const seen = new SeenEvents();
       const changed = await mutated(post, mutation, sequence);
-      if (changed && (await verdict(changed, { seen })) !== "refused")
+      if (changed && (await verdict(changed, { seen })) !== "refused") {
         forged.push(`${sequence} ${JSON.stringify(mutation)}`);
-      if ((await verdict(post, { seen })) !== "accepted")
+      }
+      if ((await verdict(post, { seen })) !== "accepted") {
         refused.push(`${sequence} ${JSON.stringify(mutation)}`);
+      }
     }
     console.info(
       `S8: ${MUTATIONS} changed notifications, ${forged.length} accepted; as many unchanged, ${refused.length} refused`,

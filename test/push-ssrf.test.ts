@@ -62,8 +62,9 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
         );
       // A name that nobody knows may be known later: then it is refused when
       // something is posted.
-      if (isTaken && !/(nothing|missing|nonsense)\.test/.test(url))
+      if (isTaken && !/(nothing|missing|nonsense)\.test/.test(url)) {
         taken.push(url);
+      }
     }
     expect({ taken, dials }).toEqual({ taken: [], dials: 0 });
   });

@@ -164,10 +164,11 @@ describe("the notifications of a server (PUSH-1)", () => {
     expect(
       (await rpc(server, "tasks/pushNotificationConfig/get", named)).error.code,
     ).toBe(-32001);
-    for (let count = 1; count < 10; count++)
+    for (let count = 1; count < 10; count++) {
       expect(
         (await set({ id: `c${count}`, url: receiver.url })).error,
       ).toBeUndefined();
+    }
     const more = await set({ id: "more", url: receiver.url });
     expect(more.error).toMatchObject({
       code: -32602,
@@ -247,8 +248,11 @@ describe("the notifications of a server (PUSH-1)", () => {
     receiver.answerWith((response, { headers }) => {
       const sequence = String(headers["devtool-event-id"]).split(":")[1];
       // The third is never answered: the server dies while it waits.
-      if (sequence === "3") child.process.kill("SIGKILL");
-      else response.writeHead(204).end();
+      if (sequence === "3") {
+        child.process.kill("SIGKILL");
+      } else {
+        response.writeHead(204).end();
+      }
     });
     const ended = once(child.process, "exit");
     const sent = send(child, "text one", {
@@ -293,8 +297,9 @@ describe("the notifications of a server (PUSH-1)", () => {
       taskId: task.id,
     });
     const last = `${task.id}:${now?.sequence}`;
-    while (!eventIds(receiver.received).includes(last))
+    while (!eventIds(receiver.received).includes(last)) {
       await receiver.reached(receiver.received.length + 1);
+    }
     const ids = [...new Set(eventIds(receiver.received))];
     expect(ids).toEqual(ids.map((_id, index) => `${task.id}:${index + 1}`));
   });

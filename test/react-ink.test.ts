@@ -111,8 +111,9 @@ function OlderSessions({
   const { sessions, isLoaded, loadMore } = useSessions(client);
   const [result, setResult] = useState("");
   useEffect(() => {
-    if (isLoaded)
+    if (isLoaded) {
       void loadMore().then((isDone) => setResult(`loaded ${isDone}`));
+    }
   }, [isLoaded, loadMore]);
   return createElement(
     Text,
@@ -153,8 +154,9 @@ function reasonOf(error: Error | undefined): string {
 
 function itemLine({ part }: TaskItem): string {
   const display = describeToolCall(part);
-  if (display)
+  if (display) {
     return `call ${display.title}: ${display.status} by ${display.answerer?.clientLabel}\n`;
+  }
   return part.content.case === "text" ? `${part.content.value}\n` : "";
 }
 
@@ -171,8 +173,11 @@ function Question({
     answer,
   );
   useEffect(() => {
-    if (!isEdited) edit("changed in Ink");
-    else if (!isAnswering) void choose("proceed_once");
+    if (!isEdited) {
+      edit("changed in Ink");
+    } else if (!isAnswering) {
+      void choose("proceed_once");
+    }
   });
   return `ask ${call.toolName} edit=${canEdit}\n`;
 }

@@ -103,8 +103,9 @@ describe("the READMEs", () => {
         `<!-- project: ${name} -->\\n\`\`\`sh\\n([\\s\\S]*?)\`\`\``,
       ).exec(text)?.[1] ?? "";
     const home = await mkdtemp(join(tmpdir(), "devtool-home-"));
-    for (const name of ["my-project", "my-other-project"])
+    for (const name of ["my-project", "my-other-project"]) {
       await mkdir(join(home, name));
+    }
     await symlink(root, join(home, "devtool"));
     await plantPrograms(join(home, "my-project"));
     const atHome = (line: string): string[] =>

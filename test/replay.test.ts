@@ -83,8 +83,9 @@ describe("a message that comes again (STREAM-7)", () => {
       messageId: "again",
     });
     const replays: (string | undefined)[] = [];
-    for await (const { replay } of client.streamMessage({ request }))
+    for await (const { replay } of client.streamMessage({ request })) {
       replays.push(replay?.messageId);
+    }
     expect(replays).toEqual([
       "again",
       ...replays.slice(1).map(() => undefined),
@@ -128,7 +129,8 @@ describe("a message that comes again (STREAM-7)", () => {
         { message },
         AbortSignal.timeout(30_000),
         { onReplay },
-      ));
+      )) {
+      }
       expect(replays).toEqual([message.messageId]);
       const fresh = textMessage(crypto.randomUUID(), "text ho");
       for await (const _event of streamMessage(
@@ -136,7 +138,8 @@ describe("a message that comes again (STREAM-7)", () => {
         { message: fresh },
         AbortSignal.timeout(30_000),
         { onReplay },
-      ));
+      )) {
+      }
       expect(replays).toHaveLength(1);
     },
   );

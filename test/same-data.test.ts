@@ -29,8 +29,9 @@ describe("processes of the command on one data directory", () => {
     const starts = await Promise.allSettled(
       Array.from({ length: 4 }, () => startServing(place)),
     );
-    for (const start of starts)
+    for (const start of starts) {
       if (start.status === "fulfilled") servers.push(start.value);
+    }
     const reasons = starts.flatMap((start) =>
       start.status === "rejected" ? [String(start.reason)] : [],
     );

@@ -46,10 +46,12 @@ describe.skipIf(why !== "")(
 
 /** Why it cannot be tried here; empty when it can. */
 function whyNot(): string {
-  if (process.getuid?.() !== 0)
+  if (process.getuid?.() !== 0) {
     return "this user has no privileges, so test/sandbox.test.ts is that test";
-  if (spawnSync("setpriv", ["--version"]).status !== 0)
+  }
+  if (spawnSync("setpriv", ["--version"]).status !== 0) {
     return "there is no setpriv";
+  }
   const parents = [process.execPath, vitest].flatMap(directoriesAbove);
   const closed = parents.find(
     (directory) => (statSync(directory).mode & 0o005) !== 0o005,
@@ -109,8 +111,9 @@ async function runAsNobody(pattern: string): Promise<Report> {
       cwd: root,
       env,
     }).catch((reason: unknown) => reason);
-    if (!existsSync(result))
+    if (!existsSync(result)) {
       throw new Error("the tests did not run", { cause: failure });
+    }
     return JSON.parse(readFileSync(result, "utf8"));
   } finally {
     rmSync(home, { recursive: true, force: true });

@@ -213,8 +213,9 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
         output.includes(ground.canary) ||
         output.includes("OUT") ||
         got?.(ground)
-      )
+      ) {
         out.push(name);
+      }
     }
     return out;
   }

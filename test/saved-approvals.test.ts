@@ -52,8 +52,9 @@ describe.skipIf(!found.confines)(
         "run touch made",
         "run touch   'made'",
         "write saved.txt other",
-      ])
+      ]) {
         expect(pendingToolCalls(await operator.start(step)), step).toEqual([]);
+      }
     });
 
     it.each([

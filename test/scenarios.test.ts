@@ -260,8 +260,9 @@ describe.each(DIALECTS)("over %s, with Gemini", (dialect) => {
       await using server = await ground.serve({ policyFiles });
       const talk = new Conversation(clientOf(server, dialect));
       await talk.say(prompt);
-      if (talk.asked.length > 0)
+      if (talk.asked.length > 0) {
         await talk.answer(() => "proceed_always_and_save");
+      }
       return talk;
     };
     await client([], "run touch once.txt");
@@ -290,8 +291,9 @@ describe.each(DIALECTS)("over %s, with Gemini", (dialect) => {
       await using server = await ground.serve();
       const talk = new Conversation(clientOf(server, dialect));
       await talk.say(prompt);
-      if (talk.asked.length > 0)
+      if (talk.asked.length > 0) {
         await talk.answer(() => "proceed_always_and_save");
+      }
       return talk;
     };
     const saved = await play("run touch a.txt\nwrite notes.txt one");

@@ -114,10 +114,11 @@ describe("the search for secrets", () => {
       Buffer.from(canaries.key).toString("hex"),
       encodeURIComponent(canaries.key),
     ];
-    for (const text of forms)
+    for (const text of forms) {
       expect(leaksIn([{ name: "log", text }], canaries, {}), text).toEqual([
         "key in log",
       ]);
+    }
     expect(
       leaksIn([{ name: "log", text: "canary/123456789" }], canaries, {}),
     ).toEqual([]);

@@ -162,8 +162,9 @@ describe("a server with a public URL", () => {
         ),
       ),
     );
-    for (const text of texts)
+    for (const text of texts) {
       expect(text).not.toContain(new URL(server.url).port);
+    }
     const [hybrid = "", , , v03 = "", , , v1 = ""] = texts;
     const shared = {
       url: `${base}/`,
@@ -209,15 +210,17 @@ describe("a server with a public URL", () => {
       "devbox.local",
       "devbox.local:41242",
       "tunnel.example:9000",
-    ])
+    ]) {
       expect(await statusOf(host), host).toBe(200);
+    }
     for (const host of [
       "evil.agent.example",
       "tunnel.example",
       "tunnel.example:9001",
       "devbox.local.evil.example",
-    ])
+    ]) {
       expect(await statusOf(host), host).toBe(403);
+    }
   });
 });
 

@@ -347,8 +347,9 @@ describe("a discovery file whose server is not the one that listens there", () =
       );
       await terminal.shows("listening at");
       // What is said before the server knows the receiver is not posted.
-      while (!terminal.said.includes("Again."))
+      while (!terminal.said.includes("Again.")) {
         await devtool(["run", "--task", taskId, "text Again."]);
+      }
       terminal.interrupt();
       expect(await listening).toBe(0);
     });
@@ -518,8 +519,9 @@ describe("a discovery file whose server is not the one that listens there", () =
       new PassThrough(),
     ];
     let said = "";
-    for (const stream of [stdout, stderr])
+    for (const stream of [stdout, stderr]) {
       stream.on("data", (chunk) => (said += chunk));
+    }
     const [name = "", ...rest] = words;
     // Options of `audit verify` come behind its second word, those of `run`
     // before its prompt.

@@ -64,8 +64,9 @@ describe("a list of sessions", () => {
 
   it("loads older tasks in pages", async () => {
     const ids: string[] = [];
-    for (let count = 0; count < 5; count++)
+    for (let count = 0; count < 5; count++) {
       ids.unshift(await send(`text ${count}`));
+    }
     await following({ pageSize: 2 }, async (list) => {
       await until(list, ({ isLoaded }) => isLoaded);
       const shown: string[][] = [idsOf(list.snapshot())];

@@ -128,8 +128,9 @@ describe("two agents of one server that ask under the same id of a call", () => 
     before: Task,
   ): Promise<Task> {
     let task = before;
-    for await (const event of streamMessage(client(), request, signal))
+    for await (const event of streamMessage(client(), request, signal)) {
       task = reduceTask(task, event);
+    }
     return task;
   }
 

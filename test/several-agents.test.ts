@@ -27,8 +27,9 @@ describe("a server with several agents", () => {
   });
   afterAll(async () => {
     await server.close();
-    for (const one of [workspace, elsewhere])
+    for (const one of [workspace, elsewhere]) {
       await rm(one, { recursive: true });
+    }
   });
 
   it("runs a job by the first one, or by the one of --agent", async () => {

@@ -49,7 +49,7 @@ describe.skipIf(bin === undefined)(
         left: "",
       },
       { what: "too large", request: OVERSIZED, left: LEFT_TO_CI },
-    ])
+    ]) {
       it.skipIf(left !== "")(
         `is refused in the inbox, and those behind it are taken: ${what}${left}`,
         async () => {
@@ -80,11 +80,12 @@ describe.skipIf(bin === undefined)(
           expect([rows, one.errors]).toEqual([[{ taken: false }], []]);
         },
       );
+    }
 
     for (const { what, data, left } of [
       { what: "not events", data: NOT_PROTOBUF, left: "" },
       { what: "too large", data: OVERSIZED, left: LEFT_TO_CI },
-    ])
+    ]) {
       it.skipIf(left !== "")(
         `costs the task that it is in, and no other: ${what}${left}`,
         async () => {
@@ -129,6 +130,7 @@ describe.skipIf(bin === undefined)(
           }
         },
       );
+    }
 
     it("that holds no approvals allows nothing, and the server says what to do", async () => {
       const schema = nextSchema();

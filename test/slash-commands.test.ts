@@ -156,8 +156,9 @@ describe("slash commands of a server (CMD-1, CMD-3)", () => {
   it("/stats is about the conversation in which it is sent", async () => {
     let conversation = emptyTask();
     const message = textMessage("m1", "read package.json\ntext done");
-    for await (const event of streamMessage(client, { message }, signal))
+    for await (const event of streamMessage(client, { message }, signal)) {
       conversation = reduceTask(conversation, event);
+    }
     const text = textOf(await play("stats", "", conversation.contextId));
     expect(text).toContain(`task: ${conversation.id}\nmodel: scripted\n`);
     expect(text).toContain("read_file: 1 (1 succeeded)");
@@ -188,8 +189,9 @@ describe("slash commands of a server (CMD-1, CMD-3)", () => {
       command,
       contextId,
     });
-    if (!result?.executionId)
+    if (!result?.executionId) {
       throw new Error(`/${line} should start: ${result?.message}`);
+    }
     let task = emptyTask();
     for await (const event of subscribeTask(
       client,

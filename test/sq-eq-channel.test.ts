@@ -59,8 +59,9 @@ describe("a session within the process of its server", () => {
 
   it("has the operator's rights", async () => {
     const audit = createClient(AuditService, await server.transport());
-    for await (const { record } of audit.readAudit({}))
+    for await (const { record } of audit.readAudit({})) {
       expect(record).toBeUndefined();
+    }
   });
 
   it("answers what fails as over the network", async () => {

@@ -334,8 +334,9 @@ describe("a session in the shape of Codex's queues", () => {
     const stream = open();
     stream.submit("i1", input("say Working.\nhang"));
     await stream.until("agentMessageDelta");
-    for (let count = 0; count < 200; count++)
+    for (let count = 0; count < 200; count++) {
       stream.submit(`flood-${count}`, input("say x"));
+    }
     const error = await stream.until("error");
     expect(errorOf(error)).toEqual([
       // Some steer the turn before it hangs.

@@ -112,10 +112,11 @@ describe("the guard of outbound requests (S7)", () => {
       "ALL_PROXY",
       "NODE_USE_ENV_PROXY",
     ] as const;
-    for (const name of names)
+    for (const name of names) {
       process.env[name] = name.startsWith("NODE")
         ? "1"
         : `http://127.0.0.1:${forbidden.port}`;
+    }
     try {
       expect(
         (
@@ -309,8 +310,9 @@ async function listenBoth(
   const port = portOf(first);
   const second = await listenOn("::1", port, answer);
   let connections = 0;
-  for (const server of [first, second])
+  for (const server of [first, second]) {
     server.on("connection", (_socket: Socket) => connections++);
+  }
   return {
     port,
     get connections() {

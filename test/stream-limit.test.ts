@@ -59,8 +59,9 @@ describe("the streams that one caller has open (ERR-2)", () => {
   });
   beforeEach(async () => {
     open = [];
-    for (let count = 0; count < LIMIT; count++)
+    for (let count = 0; count < LIMIT; count++) {
       open.push(await whenFree(subscribe));
+    }
   });
   afterEach(() => {
     for (const stream of open) stream.abort();
@@ -185,8 +186,9 @@ describe("the streams that one caller has open (ERR-2)", () => {
       open.pop()?.abort();
       const run = async (): Promise<string> => {
         const text = await (await post(path, body, version)).text();
-        if (text.includes("limit is"))
+        if (text.includes("limit is")) {
           throw new ConnectError(text, Code.ResourceExhausted);
+        }
         return text;
       };
       expect(await whenFree(run)).toContain("devtool");
@@ -276,8 +278,9 @@ describe("the streams that one caller has open (ERR-2)", () => {
         body,
       });
       const text = await response.text();
-      if (text.includes("limit is"))
+      if (text.includes("limit is")) {
         throw new ConnectError(text, Code.ResourceExhausted);
+      }
       return text;
     };
     expect(await whenFree(send)).toContain("COMPLETED");
@@ -335,8 +338,9 @@ async function whenFree<T>(run: () => Promise<T>): Promise<T> {
       if (
         !(reason instanceof ConnectError) ||
         reason.code !== Code.ResourceExhausted
-      )
+      ) {
         throw reason;
+      }
     }
   }
 }

@@ -161,8 +161,11 @@ describe("the title of a task", () => {
         seen.push(response);
         if (response.snapshotComplete && !response.task) {
           await client.tasks.renameTask({ taskId: one, title: "gone" });
-        } else if (response.excluded) await send("text keep two");
-        else if (response.task?.title === "text keep two") return;
+        } else if (response.excluded) {
+          await send("text keep two");
+        } else if (response.task?.title === "text keep two") {
+          return;
+        }
       }
     })();
     await watched;

@@ -155,8 +155,9 @@ describe("a view of a task", () => {
     const { items } = view.snapshot();
     await view.send("text Two.", soon());
     expect(view.snapshot().items.slice(0, 2)).toEqual(items);
-    for (const [at, item] of items.entries())
+    for (const [at, item] of items.entries()) {
       expect(view.snapshot().items[at]).toBe(item);
+    }
   });
 
   it("follows what other clients do, also in a task that waits", async () => {
@@ -566,8 +567,9 @@ async function folded(client: DevtoolClient, taskId: string): Promise<Task> {
     // A task that waits for its user keeps its stream open.
     if (
       task.sequence === (await client.tasks.getTask({ taskId })).task?.sequence
-    )
+    ) {
       break;
+    }
   }
   return task;
 }

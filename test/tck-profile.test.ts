@@ -454,8 +454,9 @@ describe.concurrent.each(NAMES)(
           "tck-artifact-text",
           "tck-complete-task",
           "tck-artifact-data",
-        ])
+        ]) {
           made.unshift((await taskIn(prefix, { contextId })).id);
+        }
         const list = async (more: Json) =>
           (await call("ListTasks", { contextId, ...more })).result;
         const first = await list({ pageSize: 2 });
@@ -469,16 +470,18 @@ describe.concurrent.each(NAMES)(
         expect(
           [...first.tasks, ...second.tasks].map(({ id }: Json) => id),
         ).toEqual(made);
-        for (const task of (await list({ includeArtifacts: false })).tasks)
+        for (const task of (await list({ includeArtifacts: false })).tasks) {
           expect(task).not.toHaveProperty("artifacts");
+        }
         const whole = await list({ includeArtifacts: true });
         expect(
           whole.tasks.map(({ artifacts = [] }: Json) => artifacts.length),
         ).toEqual([1, 0, 1]);
-        for (const pageSize of [0, 101])
+        for (const pageSize of [0, 101]) {
           expect(
             (await call("ListTasks", { contextId, pageSize })).failure,
           ).toEqual(refusal("INVALID_PARAMS"));
+        }
       });
     });
 
@@ -502,10 +505,11 @@ describe.concurrent.each(NAMES)(
           (await call("ListTaskPushNotificationConfigs", { taskId })).result
             .configs,
         ).toHaveLength(1);
-        for (const _time of [1, 2])
+        for (const _time of [1, 2]) {
           expect(
             (await call("DeleteTaskPushNotificationConfig", one)).failure,
           ).toBeUndefined();
+        }
         expect(
           (await call("GetTaskPushNotificationConfig", one)).failure,
         ).toEqual(refusal("TASK_NOT_FOUND"));
@@ -575,8 +579,9 @@ describe.concurrent.each(NAMES)(
         const said = ["tasks", "nextPageToken", "pageSize", "totalSize"];
         expect(said.filter((field) => !(field in list))).toEqual([]);
       }
-      for (const task of list.tasks)
+      for (const task of list.tasks) {
         expect(violations("GetTask", task)).toEqual([]);
+      }
     });
 
     it("writes names, enums, times and media types as the standard has them (DM-SERIAL-001 to -003, JSONRPC-FMT-002)", async () => {
@@ -728,8 +733,9 @@ describe("what the kit asks of JSON-RPC and HTTP+JSON alone", () => {
       "security",
       "securitySchemes",
       "securityRequirements",
-    ])
+    ]) {
       expect(card).not.toHaveProperty(name);
+    }
     const offered = card.supportedInterfaces.filter(
       ({ protocolVersion }: Json) => protocolVersion === "1.0",
     );
@@ -1259,8 +1265,9 @@ async function all({ elements }: Stream): Promise<Json[]> {
 
 /** The kind of an element of a stream, in one word. */
 function kindOf(element: Json): string {
-  if (element?.statusUpdate)
+  if (element?.statusUpdate) {
     return element.statusUpdate.status.state.replace("TASK_STATE_", "");
+  }
   if (element?.artifactUpdate) return "artifact";
   return Object.keys(element ?? {})[0] ?? "nothing";
 }

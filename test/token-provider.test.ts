@@ -122,11 +122,13 @@ describe("a client whose token is a function", () => {
       const reading = (async () => {
         for await (const event of subscribeTask(client, { taskId }, signal, {
           baseDelayMs: 20,
-        }))
+        })) {
           events.push(event);
+        }
       })();
-      while (!events.some(({ state }) => isInterrupted(state)))
+      while (!events.some(({ state }) => isInterrupted(state))) {
         await new Promise(setImmediate);
+      }
       const stale = server.token;
       asked.length = 0;
       await restart("second");

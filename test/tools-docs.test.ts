@@ -99,8 +99,9 @@ async function play(
     request: { message: textMessage("m", script) },
   };
   for (;;) {
-    for await (const { event } of client.tasks.streamMessage(request))
+    for await (const { event } of client.tasks.streamMessage(request)) {
       if (event) task = reduceTask(task, event);
+    }
     const parts = pendingToolCalls(task).map((call) =>
       confirmationPart(call, "proceed_once"),
     );

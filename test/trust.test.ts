@@ -91,19 +91,21 @@ describe.skipIf(!canTrace)(
       const run = spawnSync(
         "strace",
         [
-          ...[
-            "-f",
-            "-y",
-            "-s",
-            "4096",
-            "-e",
-            "trace=open,openat,openat2,execve,execveat",
-            "-e",
-            "signal=none",
-            "-o",
-            calls,
-          ],
-          ...[process.execPath, ...node, mode, root, join(root, "data")],
+          "-f",
+          "-y",
+          "-s",
+          "4096",
+          "-e",
+          "trace=open,openat,openat2,execve,execveat",
+          "-e",
+          "signal=none",
+          "-o",
+          calls,
+          process.execPath,
+          ...node,
+          mode,
+          root,
+          join(root, "data"),
         ],
         {
           env: { ...COMPILE_CACHE, PATH: process.env.PATH ?? "", HOME: root },
@@ -134,8 +136,9 @@ describe("docs/threat-model.md", () => {
         ([, file = ""]) => file,
       );
       expect(files.length > 0 || row.includes("owed")).toBe(true);
-      for (const file of files)
+      for (const file of files) {
         await access(new URL(`../${file}`, import.meta.url));
+      }
     }
   });
 });

@@ -70,8 +70,9 @@ describe("a turn in a long task (STREAM-9)", {
   it(`costs as much after ${TURNS} tasks of a conversation of A2A 1.0 as after 30 (STREAM-5)`, async () => {
     let taskId = String((await send1("text hello")).id);
     const go = async (times: number): Promise<void> => {
-      for (let index = 0; index < times; index++)
+      for (let index = 0; index < times; index++) {
         taskId = String((await send1("text hello", { taskId })).id);
+      }
     };
     const looksOfOne = async (): Promise<number> => {
       watch.looks = 0;

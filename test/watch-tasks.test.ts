@@ -103,8 +103,9 @@ describe("WatchTasks", () => {
 
   it("counts as one of the caller's streams", async () => {
     const watches = [new Watch(client), new Watch(client), new Watch(client)];
-    for (const watch of watches)
+    for (const watch of watches) {
       await watch.until(({ snapshotComplete }) => snapshotComplete);
+    }
     await expect(
       Array.fromAsync(client.tasks.watchTasks({})),
     ).rejects.toMatchObject({ code: Code.ResourceExhausted });

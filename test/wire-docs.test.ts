@@ -58,8 +58,9 @@ describe("docs/wire.md", () => {
   });
 
   it("names the URIs that are used", () => {
-    for (const uri of [EXTENSION_URI, SESSION_SETTINGS_URI, TASK_EVENT_URI])
+    for (const uri of [EXTENSION_URI, SESSION_SETTINGS_URI, TASK_EVENT_URI]) {
       expect(text).toContain(`\`${uri}\``);
+    }
   });
 
   it("lists every type of failure (TOOL-8)", async () => {

@@ -28,8 +28,9 @@ describe("a workspace with programs in the way of PATH (C1)", () => {
 
   it("runs none of them while a question is put, nor after the answer", async () => {
     await using victim = new Victim();
-    for (const name of ["bwrap", "git", "bash", "sh", "touch"])
+    for (const name of ["bwrap", "git", "bash", "sh", "touch"]) {
       victim.program(join(BIN, name), `/usr/bin/${name}`);
+    }
     const server = await victim.serve({}, [BIN, "", "."]);
     const task = await say(server, "run touch made");
     expect(asked(task)).toHaveLength(1);
@@ -43,8 +44,9 @@ describe("a workspace with programs in the way of PATH (C1)", () => {
 
   it("runs none of them without a sandbox", async () => {
     await using victim = new Victim();
-    for (const name of ["bash", "sh", "touch"])
+    for (const name of ["bash", "sh", "touch"]) {
       victim.program(join("tools", name), `/usr/bin/${name}`);
+    }
     const server = await victim.serve({ sandbox: "none" }, ["tools"]);
     await answer(await say(server, "run touch made"), server);
     expect(victim.has("made")).toBe(true);
@@ -204,21 +206,24 @@ describe.skipIf(!found.confines)(
           victim.file("sub/.gitattributes", "* filter=evil diff=evil\n");
           victim.file("sub/notes.txt", "two");
         }
-        if (kind !== "a clone")
+        if (kind !== "a clone") {
           git(victim.workspace, "add", kind === "a submodule" ? "sub" : ".");
+        }
         for (const key of [
           "core.fsmonitor",
           "filter.evil.clean",
           "diff.evil.textconv",
           "diff.external",
-        ])
+        ]) {
           git(nested, "config", key, "echo R''AN >&2; false");
+        }
         // The programs would run: the user's own git runs them there.
-        if (kind !== "a bare repository")
+        if (kind !== "a bare repository") {
           expect(
             spawnSync("git", ["-C", nested, "status"], { encoding: "utf8" })
               .stderr,
           ).toContain("RAN");
+        }
         const server = await victim.serve();
         const commands = [
           "status",
@@ -282,8 +287,9 @@ describe.skipIf(!found.confines)(
         "filter.evil.clean",
         "diff.external",
         "core.pager",
-      ])
+      ]) {
         git("config", key, "touch PWNED; cat");
+      }
       victim.file("file.txt", "two\n");
       const server = await victim.serve();
       for (const command of [
@@ -303,8 +309,9 @@ describe.skipIf(!found.confines)(
       const server = await victim.serve({
         approvalMode: ApprovalMode.AUTO_EDIT,
       });
-      for (const path of ["HEAD", "sub/HEAD", "config", "sub/config"])
+      for (const path of ["HEAD", "sub/HEAD", "config", "sub/config"]) {
         expect(asked(await say(server, `write ${path} text`))).toHaveLength(1);
+      }
       expect(asked(await say(server, "write objects/x text"))).toEqual([]);
     });
 
@@ -351,8 +358,9 @@ describe.skipIf(!found.confines)(
         join(directory, "config"),
         `${HOSTILE}\tbare = false\n\tworktree = .\n`,
       );
-      for (const path of ["objects/x", "refs/x"])
+      for (const path of ["objects/x", "refs/x"]) {
         victim.file(join(directory, path), "");
+      }
     }
   },
 );

@@ -35,7 +35,7 @@ const executor = {
         final,
         metadata: { [EXTENSION]: { kind, model: "scripted" } },
       });
-    if (!task)
+    if (!task) {
       bus.publish({
         kind: "task",
         id: taskId,
@@ -43,9 +43,11 @@ const executor = {
         status: { state: "submitted", timestamp: now() },
         history: [userMessage],
       });
+    }
     update("working", "STATE_CHANGE", undefined);
-    for (const line of userMessage.parts[0].text.split("\n"))
+    for (const line of userMessage.parts[0].text.split("\n")) {
       await play(line, update);
+    }
     update("input-required", "STATE_CHANGE", undefined, true);
     bus.finished();
   },
@@ -55,13 +57,15 @@ const executor = {
 async function play(line, update) {
   const [verb, first = "", second = "x1"] = line.split(" ");
   if (verb === "say") {
-    for (let index = 1; index <= Number(first); index++)
+    for (let index = 1; index <= Number(first); index++) {
       update("working", "TEXT_CONTENT", [
         { kind: "text", text: `chunk ${index} ` },
       ]);
+    }
   }
-  if (verb === "text")
+  if (verb === "text") {
     update("working", "TEXT_CONTENT", [{ kind: "text", text: first }]);
+  }
   if (verb === "read") {
     const calls = Array.from({ length: Number(second.slice(1)) }, () => ({
       tool_call_id: crypto.randomUUID(),

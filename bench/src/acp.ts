@@ -40,18 +40,17 @@ interface Taken {
 const PORT: SubjectCommand = {
   name: "devtool over ACP",
   args: (directory) => [
-    ...[
-      MAIN,
-      "serve",
-      "--json",
-      "--port",
-      "0",
-      "--data",
-      `${directory}-data`,
-      "--workspace",
-      directory,
-    ],
-    ...["--agent", `echo=acp:'${process.execPath}' '${AGENT}'`],
+    MAIN,
+    "serve",
+    "--json",
+    "--port",
+    "0",
+    "--data",
+    `${directory}-data`,
+    "--workspace",
+    directory,
+    "--agent",
+    `echo=acp:'${process.execPath}' '${AGENT}'`,
   ],
 };
 
@@ -154,8 +153,9 @@ async function portTurn(
   let [firstMs, seen] = [0, ""];
   for await (const chunk of response.body ?? []) {
     seen += Buffer.from(chunk).toString("latin1");
-    if (firstMs === 0 && seen.includes('"TEXT_CONTENT"'))
+    if (firstMs === 0 && seen.includes('"TEXT_CONTENT"')) {
       firstMs = performance.now() - startMs;
+    }
   }
   if (firstMs === 0) throw new Error(`the turn had no text: ${seen}`);
   return { firstMs, totalMs: performance.now() - startMs };
@@ -177,13 +177,14 @@ class PortClient {
 
   async turn(): Promise<Taken> {
     const { prompt } = this.#subject;
-    if (this.#turns++ % TURNS_PER_TASK === 0)
+    if (this.#turns++ % TURNS_PER_TASK === 0) {
       this.#taskId = taskIdOf(
         await stream(this.#subject, {
           ...prompt("text hello"),
           contextId: this.#contextId,
         }),
       );
+    }
     return portTurn(this.#subject, this.#taskId);
   }
 }

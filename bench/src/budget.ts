@@ -104,8 +104,9 @@ async function printChat(): Promise<void> {
   });
   await startChat(server, env);
   const starts = [];
-  for (let index = 0; index < STARTS; index++)
+  for (let index = 0; index < STARTS; index++) {
     starts.push(await startChat(server, env));
+  }
   const [startMs, cpuMs] = [
     median(starts.map((one) => one.startMs)),
     median(starts.map((one) => one.startCpuMs)),

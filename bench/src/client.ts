@@ -107,8 +107,9 @@ function post(target: Target, body: string): Promise<Seen> {
             let at = chunk.indexOf("data: {");
             at >= 0;
             at = chunk.indexOf("data: {", at + 7)
-          )
+          ) {
             events++;
+          }
           if (bytes < 1_000_000) kept.push(chunk.toString("latin1"));
         });
         response.on("end", () =>
@@ -126,9 +127,15 @@ function post(target: Target, body: string): Promise<Seen> {
     sent.on("error", (reason) => {
       // The server closed the idle connection in the moment in which it was
       // used again. Clients send the request again then.
-      if (sent.reusedSocket && "code" in reason && reason.code === "ECONNRESET")
+      if (
+        sent.reusedSocket &&
+        "code" in reason &&
+        reason.code === "ECONNRESET"
+      ) {
         post(target, body).then(resolve, reject);
-      else reject(reason);
+      } else {
+        reject(reason);
+      }
     });
     sent.end(body);
   });

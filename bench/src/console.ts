@@ -134,8 +134,9 @@ async function measure(
   await page.evaluate(ALL_SHOWN);
   const seconds = (performance.now() - start) / 1000;
   const shown = await page.locator(".prose > p").count();
-  if (shown !== CHUNKS / 50)
+  if (shown !== CHUNKS / 50) {
     throw new Error(`the page shows ${shown} paragraphs, not ${CHUNKS / 50}`);
+  }
   printRow({
     name: `${name}.events-per-second`,
     value: CHUNKS / seconds,

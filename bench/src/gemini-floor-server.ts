@@ -55,8 +55,9 @@ const server = createServer(async (request, response) => {
   contents.push({ role: "user", parts: [{ text: message.parts[0].text }] });
   response.writeHead(200, { "content-type": "text/event-stream" });
   for await (const text of turn(contents)) {
-    if (!response.write(frame(taskId, text)))
+    if (!response.write(frame(taskId, text))) {
       await new Promise((resolve) => response.once("drain", resolve));
+    }
   }
   response.end();
 });

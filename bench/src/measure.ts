@@ -96,8 +96,9 @@ async function turns(
   const taken: number[] = [];
   let taskId = "";
   for (let index = 0; index < times; index++) {
-    if (index % TURNS_PER_TASK === 0)
+    if (index % TURNS_PER_TASK === 0) {
       taskId = taskIdOf(await stream(subject, subject.prompt("text hello")));
+    }
     taken.push(
       (await stream(subject, { ...subject.prompt(text), taskId })).totalMs,
     );

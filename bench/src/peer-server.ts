@@ -22,8 +22,9 @@ async function freePort(): Promise<number> {
   await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
   const address = probe.address();
   await new Promise((resolve) => probe.close(resolve));
-  if (address === null || typeof address === "string")
+  if (address === null || typeof address === "string") {
     throw new Error("no port is free");
+  }
   return address.port;
 }
 

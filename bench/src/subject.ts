@@ -58,16 +58,14 @@ export const DEVTOOL: SubjectCommand = {
   name: "devtool",
   args: (directory) => [
     path("../../packages/cli/dist/main.js"),
-    ...[
-      "serve",
-      "--json",
-      "--port",
-      "0",
-      "--data",
-      `${directory}-data`,
-      "--workspace",
-      directory,
-    ],
+    "serve",
+    "--json",
+    "--port",
+    "0",
+    "--data",
+    `${directory}-data`,
+    "--workspace",
+    directory,
   ],
 };
 
@@ -179,8 +177,9 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
     memoryMb: () => residentMb(child),
     async [Symbol.asyncDispose]() {
       await stop(child);
-      for (const path of [directory, `${directory}-data`])
+      for (const path of [directory, `${directory}-data`]) {
         rmSync(path, { recursive: true, force: true });
+      }
     },
   };
 }

@@ -114,9 +114,11 @@ function connect(baseUrl: string, token: string): Client<typeof TaskService> {
 /** The calls whose last form asks. */
 function openQuestions(events: readonly TaskEvent[]): ToolCall[] {
   const calls = new Map<string, ToolCall>();
-  for (const { payload } of events)
-    if (payload.case === "toolCall")
+  for (const { payload } of events) {
+    if (payload.case === "toolCall") {
       calls.set(payload.value.toolCallId, payload.value);
+    }
+  }
   return [...calls.values()].filter(
     ({ status, confirmationRequest }) =>
       status === ToolCallStatus.PENDING && confirmationRequest,
@@ -129,13 +131,14 @@ function confirmation(
 ): PartInit {
   if (!answer) throw new Error(`no answer for the question of ${toolCallId}`);
   const { optionId: selectedOptionId, newContent } = answer;
-  if (newContent === undefined)
+  if (newContent === undefined) {
     return {
       content: {
         case: "confirmation",
         value: { toolCallId, selectedOptionId },
       },
     };
+  }
   const modifiedDetails = {
     case: "fileDetails" as const,
     value: { newContent },

@@ -41,16 +41,18 @@ for await (const { event } of asked) {
   taskId = event.taskId;
   if (event.payload.case !== "toolCall") continue;
   const call = event.payload.value;
-  if (call.status === ToolCallStatus.PENDING && call.confirmationRequest)
+  if (call.status === ToolCallStatus.PENDING && call.confirmationRequest) {
     questions.push(call);
+  }
 }
 
 for (const { toolName, confirmationRequest } of questions) {
   const details = confirmationRequest?.details;
-  if (details?.case === "fileEditDetails")
+  if (details?.case === "fileEditDetails") {
     console.log(
       `${toolName} wants to write ${details.value.fileName}: ${details.value.newContent}`,
     );
+  }
 }
 
 const answers = questions.map(({ toolCallId }) => ({
@@ -67,6 +69,7 @@ const answered = client.streamMessage({
 });
 for await (const { event } of answered) {
   if (event?.payload.case === "text") console.log(event.payload.value.text);
-  if (event?.payload.case === "stateChange")
+  if (event?.payload.case === "stateChange") {
     console.log(TaskState[event.state]);
+  }
 }

@@ -118,8 +118,11 @@ function Questions({ interrupts, answer }: QuestionsProps): ReactNode {
       ...answers.filter((other) => other.interruptId !== interruptId),
       { interruptId, status: "resolved" as const, payload },
     ];
-    if (given.length === interrupts.length) answer(given);
-    else setAnswers(given);
+    if (given.length === interrupts.length) {
+      answer(given);
+    } else {
+      setAnswers(given);
+    }
   }
   return interrupts.map(({ id, reason, message, metadata }) => (
     <section key={id} aria-label={message}>

@@ -70,11 +70,12 @@ async function send(message: Message): Promise<void> {
 function show({ payload, state }: TaskEvent): void {
   if (payload.case === "text") addLine("text", payload.value.text);
   if (payload.case === "thought") addLine("thought", payload.value.subject);
-  if (payload.case === "toolCall")
+  if (payload.case === "toolCall") {
     addLine(
       "call",
       `${payload.value.toolName} ${ToolCallStatus[payload.value.status]}`,
     );
+  }
   if (payload.case === "stateChange") addLine("state", TaskState[state]);
 }
 

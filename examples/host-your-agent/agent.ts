@@ -13,11 +13,12 @@ export const agent: Agent = {
     createExecutor: () => ({
       async *execute(turn, signal) {
         const content = turn.prompt?.parts[0]?.content;
-        if (content?.case !== "text")
+        if (content?.case !== "text") {
           throw new DevtoolError(
             "the message has no text",
             Code.InvalidArgument,
           );
+        }
         const text = content.value;
         yield* turn.say(`"${text}" is ready.`);
         const outcome = yield* turn.call(

@@ -31,8 +31,9 @@ for await (const event of streamMessage(
   first.client,
   { message: question },
   signal,
-))
+)) {
   task = reduceTask(task, event);
+}
 assert.equal(task.state, TaskState.INPUT_REQUIRED);
 console.log("The agent asks. Killing the server.");
 await kill(first.process);

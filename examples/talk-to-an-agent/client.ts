@@ -69,8 +69,9 @@ assert.equal(task.state, TaskState.COMPLETED);
 // A task is its log: whoever reads it from the first event arrives at the same
 // state.
 let observed = emptyTask();
-for await (const state of observeTask(client, task.id, signal))
+for await (const state of observeTask(client, task.id, signal)) {
   observed = state;
+}
 assert.equal(observed.state, TaskState.COMPLETED);
 assert.equal(observed.sequence, task.sequence);
 console.log("ok");

@@ -46,10 +46,11 @@ function licenseOf(directory: string, modules: readonly string[]): string {
     ...new Set(comments.filter((comment) => /copyright/i.test(comment))),
   ];
   const texts = [files, sections, notices].find(({ length }) => length > 0);
-  if (!texts)
+  if (!texts) {
     throw new Error(
       `${name} ${version} comes without the text of its licence, ${license}`,
     );
+  }
   return `${name} ${version}: ${license}\n\n${texts.join("\n\n")}\n`;
 }
 

@@ -63,9 +63,11 @@ function closed(schema: JsonObject): JsonObject {
 export function reachable(messages: readonly DescMessage[]): DescMessage[] {
   const found = new Set(messages);
   for (const message of found) {
-    for (const field of message.fields)
-      if (field.message && !isWellKnown(field.message))
+    for (const field of message.fields) {
+      if (field.message && !isWellKnown(field.message)) {
         found.add(field.message);
+      }
+    }
   }
   return [...found];
 }
@@ -127,8 +129,9 @@ function valueSchema(
   field: DescField,
   refer: (message: DescMessage) => string,
 ): JsonObject {
-  if (field.message)
+  if (field.message) {
     return WELL_KNOWN[field.message.typeName] ?? { $ref: refer(field.message) };
+  }
   if (field.enum) return enumSchema(field.enum);
   if (field.scalar) return SCALARS[field.scalar];
   throw new Error(

@@ -16,8 +16,9 @@ import { commentOf } from "./protos.ts";
  */
 export function openApi(protos: FileRegistry): JsonObject {
   const service = protos.getService("lf.a2a.v1.A2AService");
-  if (!service)
+  if (!service) {
     throw new Error("the service of A2A 1.0 is not among the protos");
+  }
   const operations = service.methods.map(operationOf);
   const paths = Map.groupBy(operations, ({ path }) => path);
   const messages = reachable(
@@ -94,8 +95,9 @@ function pathItem(operations: readonly Operation[]): JsonObject {
  */
 function operationOf(method: DescMethod): Operation {
   const { pattern, body } = getOption(method, httpRule);
-  if (pattern.case === undefined || pattern.case === "custom")
+  if (pattern.case === undefined || pattern.case === "custom") {
     throw new Error(`${method} has no route`);
+  }
   const names = [...pattern.value.matchAll(/\{(\w+)(?:=[^}]*)?\}/g)].map(
     ([, name = ""]) => name,
   );
@@ -135,8 +137,9 @@ function parametersOf(
   const properties = messageSchema(input, refer).properties;
   return input.fields.flatMap(({ name, jsonName }) => {
     const schema = isObject(properties) ? properties[jsonName] : undefined;
-    if (names.includes(name))
+    if (names.includes(name)) {
       return [{ name, in: "path", required: true, schema: schema ?? {} }];
+    }
     return hasBody || name === "tenant"
       ? []
       : [{ name: jsonName, in: "query", schema: schema ?? {} }];

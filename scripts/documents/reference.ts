@@ -57,10 +57,11 @@ function assertComplete(protos: FileRegistry): void {
   const listed = new Set(SECTIONS.flatMap(({ files }) => files));
   for (const { name } of protos.files) {
     const isOurs = name.startsWith("devtool/") || name.startsWith("lf/");
-    if (isOurs && !listed.has(name))
+    if (isOurs && !listed.has(name)) {
       throw new Error(
         `${name}.proto has no section: add it to reference-sections.ts`,
       );
+    }
   }
 }
 
@@ -127,10 +128,11 @@ function slug(heading: string): string {
 
 function fileOf(protos: FileRegistry, name: string): DescFile {
   const file = protos.getFile(`${name}.proto`);
-  if (!file)
+  if (!file) {
     throw new Error(
       `${name}.proto does not exist: correct reference-sections.ts`,
     );
+  }
   return file;
 }
 
@@ -209,11 +211,12 @@ function signature(method: DescMethod, context: Context): string {
     ]);
     if (jsonRpc !== "") columns.push(["JSON-RPC", `\`${jsonRpc}\``]);
     const { pattern } = getOption(method, httpRule);
-    if (pattern.case !== undefined && pattern.case !== "custom")
+    if (pattern.case !== undefined && pattern.case !== "custom") {
       columns.push([
         "HTTP",
         `\`${pattern.case.toUpperCase()} ${pattern.value.replaceAll(/=[^}]*\}/g, "}")}\``,
       ]);
+    }
   }
   const [titles, cells] = [0, 1].map((index) =>
     row(...columns.map((column) => column[index] ?? "")),

@@ -9,8 +9,9 @@ export function releaseChangelog(
   version: string,
   date: string,
 ): string {
-  if (!text.includes(UNRELEASED))
+  if (!text.includes(UNRELEASED)) {
     throw new Error('changelog has no section "Unreleased": add it');
+  }
   return text.replace(UNRELEASED, `${UNRELEASED}\n## ${version} (${date})\n`);
 }
 
@@ -24,10 +25,11 @@ export function releaseNotes(text: string, version: string): string {
     candidate.startsWith(`${version} (`),
   );
   const notes = section?.slice(section.indexOf("\n")).trim() ?? "";
-  if (notes === "")
+  if (notes === "") {
     throw new Error(
       `changelog has nothing about version ${version}: run pnpm release:version`,
     );
+  }
   return `${notes}\n`;
 }
 

@@ -19,10 +19,11 @@ export function packPackages(
     cwd: ROOT,
     encoding: "utf8",
   });
-  if (error)
+  if (error) {
     throw new Error(`pnpm cannot be started: ${error.message}`, {
       cause: error,
     });
+  }
   if (status !== 0) throw new Error(`pnpm pack failed:\n${stdout}${stderr}`);
   return packages.map(({ directory, version }) =>
     join(destination, `devtool-${directory}-${version}.tgz`),

@@ -24,8 +24,9 @@ export function officialDescriptor(): FileDescriptorProto | undefined {
       encoding: "utf8",
       timeout: 20_000,
     });
-    if (status === 0)
+    if (status === 0) {
       return fromBinary(FileDescriptorProtoSchema, base64Decode(stdout.trim()));
+    }
   }
   return undefined;
 }

@@ -170,8 +170,9 @@ export class AcpWorld implements AsyncDisposable {
       /^\d+$/.test(name),
     )) {
       try {
-        if (readlinkSync(`/proc/${pid}/cwd`) === this.workspace)
+        if (readlinkSync(`/proc/${pid}/cwd`) === this.workspace) {
           process.kill(Number(pid), "SIGKILL");
+        }
       } catch {
         // It has ended, or is not ours.
       }
@@ -193,8 +194,9 @@ export class AcpWorld implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.close();
-    for (const path of [this.directory, this.workspace])
+    for (const path of [this.directory, this.workspace]) {
       rmSync(path, { recursive: true, force: true });
+    }
   }
 
   async #exchange(

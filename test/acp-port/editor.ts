@@ -52,8 +52,9 @@ export class Editor implements AsyncDisposable {
     const requests = new PassThrough();
     createInterface({ input: requests }).on("line", (line) => {
       const { id, method } = objectOrEmpty(JSON.parse(line));
-      if (typeof method === "string" && id !== undefined)
+      if (typeof method === "string" && id !== undefined) {
         this.#checker.request(id, method);
+      }
       input.write(`${line}\n`);
     });
     requests.on("end", () => input.end());
@@ -68,8 +69,9 @@ export class Editor implements AsyncDisposable {
       })
       .onRequest("fs/read_text_file", ({ params }) => {
         const content = buffers[params.path];
-        if (content === undefined)
+        if (content === undefined) {
           throw new Error(`${params.path} is not open`);
+        }
         return { content };
       })
       .connect(

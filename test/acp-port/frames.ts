@@ -47,15 +47,17 @@ export class FrameChecker {
       return {};
     }
     const { method, id, params, result, error } = frame;
-    if (typeof method === "string")
+    if (typeof method === "string") {
       this.#validate(definitionOf(method, "params"), params, line);
-    else if (error !== undefined) this.#validate("Error", error, line);
-    else
+    } else if (error !== undefined) {
+      this.#validate("Error", error, line);
+    } else {
       this.#validate(
         definitionOf(this.#methods.get(id) ?? "", "result"),
         result,
         line,
       );
+    }
     return frame;
   }
 
@@ -68,9 +70,11 @@ export class FrameChecker {
       definition === undefined
         ? undefined
         : this.#ajv.getSchema(`acp#/$defs/${definition}`);
-    if (!validate) this.problems.push(`no schema for ${line}`);
-    else if (!validate(value))
+    if (!validate) {
+      this.problems.push(`no schema for ${line}`);
+    } else if (!validate(value)) {
       this.problems.push(`${this.#ajv.errorsText(validate.errors)} in ${line}`);
+    }
   }
 }
 

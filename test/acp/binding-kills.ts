@@ -96,14 +96,16 @@ async function endAfterCrash(
   let ended = await conversation.answer(open, OPTION_PROCEED_ONCE, timeout());
   // Where the agent had said that the call runs, its question ended with it,
   // and the task waits for a message.
-  if (isAsking(ended))
+  if (isAsking(ended)) {
     ended = await conversation.continue(
       ended,
       "Continue with what you were doing.",
       timeout(),
     );
-  if (!isAsking(asking) || ended.events.at(-1)?.state !== TaskState.COMPLETED)
+  }
+  if (!isAsking(asking) || ended.events.at(-1)?.state !== TaskState.COMPLETED) {
     return "no";
+  }
   return afterCrash(runsOf(stage, fileOf(stage, name)), textOf(ended.events));
 }
 

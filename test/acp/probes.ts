@@ -121,14 +121,16 @@ async function endAfterCrash(
   let ended = await answerAll(stage, asking, "proceed_once");
   // Where the agent had said that the call runs, its question ended with it,
   // and the task waits for a message.
-  if (ended.state === "")
+  if (ended.state === "") {
     ended = await clientOf(stage).say(
       asking,
       "Continue with what you were doing.",
       timeout(),
     );
-  if (asking.state !== "input-required" || ended.state !== "completed")
+  }
+  if (asking.state !== "input-required" || ended.state !== "completed") {
     return "no";
+  }
   return afterCrash(runsOf(stage, name), ended.text);
 }
 

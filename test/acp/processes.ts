@@ -43,8 +43,9 @@ function rethrowUnlessEnded(reason: unknown): [] {
 export async function killChildrenOf(pid: number): Promise<void> {
   const killed = childrenOf(pid);
   for (const child of killed) kill(child);
-  while (childrenOf(pid).some((child) => killed.includes(child)))
+  while (childrenOf(pid).some((child) => killed.includes(child))) {
     await delay(20);
+  }
 }
 
 function kill(pid: number): void {

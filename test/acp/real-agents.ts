@@ -211,8 +211,9 @@ supports_images = true
 export function pathWith({ programs }: RealAgent, directory: string): string {
   mkdirSync(directory, { recursive: true });
   symlinkSync(process.execPath, join(directory, "node"));
-  for (const [name, file] of Object.entries(programs))
+  for (const [name, file] of Object.entries(programs)) {
     symlinkSync(file, join(directory, name));
+  }
   return [directory, "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
 }
 

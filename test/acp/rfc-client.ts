@@ -115,8 +115,9 @@ export class RfcClient {
     const { result, error } = objectOrEmpty(
       await (await this.#post(method, params, signal)).json(),
     );
-    if (error !== undefined)
+    if (error !== undefined) {
       throw new Error(`${method}: ${JSON.stringify(error)}`);
+    }
     return result ?? null;
   }
 
@@ -138,8 +139,9 @@ export class RfcClient {
       .pipeThrough(new EventSourceParserStream());
     for await (const { data } of events ?? []) {
       const { result, error } = objectOrEmpty(JSON.parse(data));
-      if (error !== undefined)
+      if (error !== undefined) {
         throw new Error(`${method}: ${JSON.stringify(error)}`);
+      }
       frames.push(objectOrEmpty(result));
     }
     return shownIn(frames);

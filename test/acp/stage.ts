@@ -88,8 +88,9 @@ export async function stageOf(agent: RealAgent): Promise<AgentStage> {
     async [Symbol.asyncDispose]() {
       await server.stop();
       await model[Symbol.asyncDispose]();
-      for (const directory of [home, workspace])
+      for (const directory of [home, workspace]) {
         rmSync(directory, { recursive: true, force: true });
+      }
     },
   };
 }

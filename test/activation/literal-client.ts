@@ -143,8 +143,9 @@ export const restClient: LiteralClient = {
       version: V03,
     };
     const { response, frames } = await exchange(to, sent, ask);
-    if (!response.ok)
+    if (!response.ok) {
       throw new Error(`${response.status} ${JSON.stringify(frames)}`);
+    }
     return {
       named: response.headers.get(V03.header),
       frames: frames.map((frame) => operation.decodeResult(frame)),
@@ -194,8 +195,9 @@ async function read(
   response: Response,
   { leaveAfter = Number.POSITIVE_INFINITY }: Ask,
 ): Promise<Json[]> {
-  if (!response.headers.get("content-type")?.includes("text/event-stream"))
+  if (!response.headers.get("content-type")?.includes("text/event-stream")) {
     return [await response.json()];
+  }
   const frames: Json[] = [];
   let text = "";
   for await (const chunk of response.body?.pipeThrough(

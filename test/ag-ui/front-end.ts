@@ -56,8 +56,9 @@ export class FrontEnd {
   /** The only open interrupt. */
   get interrupt(): Interrupt {
     const [only, ...others] = this.interrupts;
-    if (!only || others.length > 0)
+    if (!only || others.length > 0) {
       throw new Error(`${this.interrupts.length} interrupts are open`);
+    }
     return only;
   }
 

@@ -72,10 +72,11 @@ function importsOf({ text }: SourceFile): string[] {
 function packageBreach(file: SourceFile, specifier: string): Breach[] {
   const own = packageOf(file.path);
   const target = targetOf(file, specifier);
-  if (target)
+  if (target) {
     return packageOf(target) === own
       ? []
       : [breach("packages", file, specifier)];
+  }
   const allowed = PACKAGES.get(own);
   return !allowed || allowed.some((pattern) => pattern.test(specifier))
     ? []
@@ -96,8 +97,9 @@ function sdkBreach(file: SourceFile, specifier: string): Breach[] {
 
 function stageBreach(file: SourceFile, specifier: string): Breach[] {
   const target = targetOf(file, specifier);
-  if (target === undefined || packageOf(target) !== packageOf(file.path))
+  if (target === undefined || packageOf(target) !== packageOf(file.path)) {
     return [];
+  }
   const [from, to] = [stageOf(file.path), stageOf(target)];
   const sameFolder = folderOf(file.path) === folderOf(target);
   return from === undefined || to === undefined || to > from || sameFolder

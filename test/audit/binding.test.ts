@@ -205,8 +205,9 @@ describe("an approval over the wire (S13)", () => {
       new Conversation(server, signal).client,
       taskId,
       signal,
-    ))
+    )) {
       last = task;
+    }
     await server.close();
     return outcome(last ?? expect.unreachable());
   }

@@ -52,8 +52,9 @@ export async function changedBy(
     if (
       reason instanceof Error &&
       reason.message.startsWith("the audit log holds a row")
-    )
+    ) {
       return true;
+    }
     throw reason;
   }
 }

@@ -86,8 +86,13 @@ export class Conversation {
     from: Task,
   ): Promise<Task> {
     let task = from;
-    for await (const event of streamMessage(this.client, request, this.#signal))
+    for await (const event of streamMessage(
+      this.client,
+      request,
+      this.#signal,
+    )) {
       task = reduceTask(task, event);
+    }
     return task;
   }
 }

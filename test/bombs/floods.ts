@@ -68,8 +68,9 @@ export async function sendFlood(
  * session, or an error of HTTP/1.1.
  */
 function isRefusal(answered: Buffer): boolean {
-  if (answered.subarray(0, 5).toString("latin1") === "HTTP/")
+  if (answered.subarray(0, 5).toString("latin1") === "HTTP/") {
     return answered.subarray(9, 10).toString("latin1") === "4";
+  }
   for (
     let at = 0;
     at + 9 <= answered.length;
@@ -103,8 +104,9 @@ function* continuations(authority: string, token: string): Iterable<Buffer> {
   const more = Buffer.concat(
     Array.from({ length: 100 }, () => literal("x-more", "y".repeat(100))),
   );
-  for (let index = 0; index < 100_000; index++)
+  for (let index = 0; index < 100_000; index++) {
     yield frame(CONTINUATION, 0, 1, more);
+  }
 }
 
 function* manyHeaders(authority: string, token: string): Iterable<Buffer> {

@@ -91,8 +91,9 @@ function permissionOf({ denied }: Exchange): PermissionPolicy {
   return ({ details }) => {
     const command =
       details.case === "executeDetails" ? details.value.command : "";
-    if (denied === undefined || !command.includes(denied))
+    if (denied === undefined || !command.includes(denied)) {
       return { case: "ask" };
+    }
     return {
       case: "deny",
       rule: "test",
@@ -113,12 +114,13 @@ function agentOf(
     PATH: process.env.PATH ?? "",
     FAKE_KEY: "fake",
   };
-  if (way === "codex")
+  if (way === "codex") {
     return codexAgent({
       command: [codex, "app-server"],
       environment,
       permission,
     });
+  }
   // The same program behind both.
   const command = {
     command: process.execPath,

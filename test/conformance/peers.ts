@@ -133,8 +133,9 @@ export async function startOurs(): Promise<RunningPeer> {
     token: server.token,
     async [Symbol.asyncDispose]() {
       await server.close();
-      for (const directory of [workspace, `${workspace}-data`])
+      for (const directory of [workspace, `${workspace}-data`]) {
         rmSync(directory, { recursive: true, force: true });
+      }
     },
   };
 }

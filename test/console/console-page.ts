@@ -39,15 +39,17 @@ export async function openConsole(
   const { origin } = new URL(server.url);
   page.on("request", (request) => {
     const { protocol, origin: to } = new URL(request.url());
-    if (protocol !== "data:" && to !== origin)
+    if (protocol !== "data:" && to !== origin) {
       faults.push(`request to ${request.url()}`);
+    }
   });
   page.on("console", (message) => {
     if (
       message.type() === "error" &&
       /Content Security Policy|Trusted Type/i.test(message.text())
-    )
+    ) {
       faults.push(message.text());
+    }
   });
   page.on("pageerror", (error) => faults.push(String(error)));
   await page.addInitScript(
@@ -91,8 +93,9 @@ function transportOf(
   headers: Readonly<Record<string, string>>,
 ) {
   const withHeaders: Interceptor = (next) => (request) => {
-    for (const [name, value] of Object.entries(headers))
+    for (const [name, value] of Object.entries(headers)) {
       request.header.set(name, value);
+    }
     return next(request);
   };
   const interceptors =

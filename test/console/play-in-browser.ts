@@ -34,15 +34,17 @@ export async function playInBrowser(
         .or(page.getByRole("link", options))
         .first()
         .click();
-    } else if (what === "open")
+    } else if (what === "open") {
       await page.locator("summary", { hasText: text }).click();
-    else if (what === "fill") await page.getByLabel(label).fill(text);
-    else if (what === "shows")
+    } else if (what === "fill") {
+      await page.getByLabel(label).fill(text);
+    } else if (what === "shows") {
       await expectShown(page, patternOf(text, replaced));
-    else
+    } else {
       throw new Error(
         `"${what}" is not a step of a transcript: write send, click, open, fill or shows`,
       );
+    }
   }
 }
 

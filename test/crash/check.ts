@@ -119,8 +119,9 @@ function backwardMoves(log: readonly TaskEvent[]): number {
   for (const event of log) {
     if (event.payload.case === "toolCall") {
       const before = findToolCall(task, event.payload.value.toolCallId);
-      if (before && !isStatusMove(before.status, event.payload.value.status))
+      if (before && !isStatusMove(before.status, event.payload.value.status)) {
         moves++;
+      }
     }
     task = reduceTask(task, event);
   }

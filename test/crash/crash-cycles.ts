@@ -147,8 +147,9 @@ async function confirmOpen(
     { state: TaskState.INPUT_REQUIRED, pageSize: 20 },
     { signal },
   );
-  for (const { id } of tasks)
+  for (const { id } of tasks) {
     await approveTask(client, id, { witness, signal });
+  }
 }
 
 async function approveTask(
@@ -161,8 +162,9 @@ async function approveTask(
 ): Promise<void> {
   const { task } = await client.tasks.getTask({ taskId }, { signal });
   const token = witness.tokens.get(taskId);
-  if (task && token !== undefined)
+  if (task && token !== undefined) {
     await approve(client, task, { token, witness, signal });
+  }
 }
 
 async function finish(
@@ -180,8 +182,9 @@ async function finish(
       );
     }
     const logs = new Map<string, TaskEvent[]>();
-    for (const taskId of witness.tokens.keys())
+    for (const taskId of witness.tokens.keys()) {
       logs.set(taskId, await settle(client, taskId, signal));
+    }
     const effects = await readFile(
       join(directories.workspace, "effects.txt"),
       "utf8",

@@ -11,7 +11,8 @@ export async function untilCaught(
   play: (attempt: number) => Promise<number>,
 ): Promise<void> {
   let caught = 0;
-  for (let attempt = 0; caught === 0 && attempt < MAX_ATTEMPTS; attempt++)
+  for (let attempt = 0; caught === 0 && attempt < MAX_ATTEMPTS; attempt++) {
     caught = await play(attempt);
+  }
   expect(caught).toBeGreaterThan(0);
 }

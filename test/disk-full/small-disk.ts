@@ -98,8 +98,9 @@ function readInfo(line: string): {
 function fillDisk(path: string): void {
   const file = openSync(path, "w");
   try {
-    for (const size of [1024 * 1024, 4096, 1])
+    for (const size of [1024 * 1024, 4096, 1]) {
       writeUntilFull(file, Buffer.alloc(size));
+    }
   } finally {
     closeSync(file);
   }
@@ -111,7 +112,8 @@ function writeUntilFull(file: number, bytes: Buffer): void {
   } catch (reason) {
     if (
       !(reason instanceof Error && "code" in reason && reason.code === "ENOSPC")
-    )
+    ) {
       throw reason;
+    }
   }
 }

@@ -143,8 +143,9 @@ async function connect(
     if (first) return first;
     throw new Error("a stream without events");
   } catch (reason) {
-    if (reason instanceof ConnectError && reason.code === Code.AlreadyExists)
+    if (reason instanceof ConnectError && reason.code === Code.AlreadyExists) {
       return { case: "conflict" };
+    }
     throw reason;
   }
 }

@@ -85,11 +85,13 @@ export async function runEditCycles(options: EditCycles): Promise<EditReport> {
       const life = options.random() * 200;
       await crashOnce(directories, witness, async () => {
         await delay(life);
-        if (options.kill === "after an edit")
+        if (options.kill === "after an edit") {
           await editIn(directories.workspace);
+        }
       });
-      if (options.sabotage === "forget-start")
+      if (options.sabotage === "forget-start") {
         forgetStarts(join(directories.data, "tasks.db"));
+      }
     }
     return await finish(directories, witness);
   } finally {
@@ -127,11 +129,13 @@ async function editIn(directory: string): Promise<void> {
     signal: AbortSignal.timeout(LONGEST_SILENCE_MS),
   });
   try {
-    for await (const { filename } of changes)
+    for await (const { filename } of changes) {
       if (filename?.endsWith(".txt")) return;
+    }
   } catch (reason) {
-    if (!(reason instanceof Error) || reason.name !== "AbortError")
+    if (!(reason instanceof Error) || reason.name !== "AbortError") {
       throw reason;
+    }
   }
 }
 
@@ -181,8 +185,9 @@ async function approveAll(
   },
 ): Promise<Task> {
   let now = task;
-  while (pendingToolCalls(now).length > 0)
+  while (pendingToolCalls(now).length > 0) {
     now = await approve(client, now, context);
+  }
   return now;
 }
 
@@ -221,8 +226,9 @@ async function settled(
       task &&
       task.state !== TaskState.WORKING &&
       task.state !== TaskState.SUBMITTED
-    )
+    ) {
       return task;
+    }
     await delay(5, undefined, { signal });
   }
 }

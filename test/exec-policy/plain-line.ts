@@ -33,8 +33,9 @@ export class PlainLine implements LineParts {
   /** Returns a line with this number of commands. */
   joined(count: number, parts: LineParts = this): string {
     let line = parts.command();
-    for (let left = count - 1; left > 0; left--)
+    for (let left = count - 1; left > 0; left--) {
       line += this.#one(SEPARATORS) + parts.command();
+    }
     return line + this.#one(["", "", "", ";", "\n", " # x; rm y", " #x\nls"]);
   }
 

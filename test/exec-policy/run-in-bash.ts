@@ -82,16 +82,18 @@ async function makePrograms(
     readonly wrappers: readonly string[];
   },
 ): Promise<void> {
-  for (const name of ["bin", "log", "work", "endless", "changed"])
+  for (const name of ["bin", "log", "work", "endless", "changed"]) {
     await mkdir(join(directory, name));
+  }
   const program = async (name: string, text: string): Promise<void> => {
     const path = join(directory, "bin", name);
     await writeFile(path, `#!/bin/dash\n${text}\n`);
     await chmod(path, 0o755);
   };
   for (const name of stubs) await program(name, LOG);
-  for (const name of wrappers)
+  for (const name of wrappers) {
     await program(name, `${LOG}\nexec /usr/bin/${name} "$@"`);
+  }
   await writeFile(join(directory, "state"), STATE);
 }
 

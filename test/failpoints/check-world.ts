@@ -45,8 +45,11 @@ export async function checkWorld(life: Life): Promise<WorldReport> {
   const stuck: string[] = [];
   for (const [taskId, token] of world.witness.tokens) {
     const log = await restingLog(life, taskId, token);
-    if (log) logs.set(taskId, log);
-    else stuck.push(taskId);
+    if (log) {
+      logs.set(taskId, log);
+    } else {
+      stuck.push(taskId);
+    }
   }
   const written = await readFile(
     join(world.workspace, "effects.txt"),
@@ -107,8 +110,9 @@ async function restingLog(
 
 async function auditFaults({ client, signal }: Life): Promise<string[]> {
   async function* records() {
-    for await (const { record } of client.audit.readAudit({}, { signal }))
+    for await (const { record } of client.audit.readAudit({}, { signal })) {
       if (record) yield record;
+    }
   }
   const { fault } = await verifyAudit(records());
   return fault === undefined ? [] : [`audit log: ${fault}`];
@@ -138,13 +142,21 @@ async function taskFaults(
       join(world.workspace, "made", `${token}.txt`),
       "utf8",
     ).catch(() => "");
-    if (content !== expectedContent(edits))
+    if (content !== expectedContent(edits)) {
       faults.push(`file of ${taskId}: ${JSON.stringify(content)}`);
-    if (savesOf(task) && calls.some(isSucceeded) && !approvals.includes(token))
+    }
+    if (
+      savesOf(task) &&
+      calls.some(isSucceeded) &&
+      !approvals.includes(token)
+    ) {
       faults.push(`approval of ${taskId} is not saved`);
-    for (const { toolName, result } of calls)
-      if (result.case === "error" && result.value.type !== "interrupted")
+    }
+    for (const { toolName, result } of calls) {
+      if (result.case === "error" && result.value.type !== "interrupted") {
         faults.push(`${toolName}: ${result.value.message}`);
+      }
+    }
   }
   return faults;
 }
@@ -182,8 +194,9 @@ async function notificationFaults(
       { taskId },
       { signal },
     );
-    if (world.deleted.has(taskId) && configs.length > 0)
+    if (world.deleted.has(taskId) && configs.length > 0) {
       faults.push(`config of ${taskId} is back`);
+    }
     if (!life.notifies || !world.witness.seen.has(taskId)) continue;
     const posted = await postsOf(world, {
       taskId,
@@ -193,14 +206,17 @@ async function notificationFaults(
     const missing = log.filter(
       ({ sequence }) => !once.includes(sequence),
     ).length;
-    if (missing > 0)
+    if (missing > 0) {
       faults.push(`${missing} events of ${taskId} were not posted`);
-    if (once.some((sequence, index) => sequence < (once[index - 1] ?? 0n)))
+    }
+    if (once.some((sequence, index) => sequence < (once[index - 1] ?? 0n))) {
       faults.push(`posts of ${taskId} are not in order`);
-    if (posted.length - once.length > MAX_REPEATED)
+    }
+    if (posted.length - once.length > MAX_REPEATED) {
       faults.push(
         `${posted.length - once.length} posts of ${taskId} came again`,
       );
+    }
   }
   return faults;
 }
@@ -221,10 +237,12 @@ async function browserFaults(life: Life): Promise<string[]> {
     }
   };
   const faults: string[] = [];
-  for (const [id, token] of world.browsers)
+  for (const [id, token] of world.browsers) {
     if (!(await isKnown(token))) faults.push(`browser session ${id} is lost`);
-  for (const [id, token] of world.revokedBrowsers)
+  }
+  for (const [id, token] of world.revokedBrowsers) {
     if (await isKnown(token)) faults.push(`browser session ${id} is back`);
+  }
   return faults;
 }
 

@@ -187,8 +187,9 @@ function nameBreach(
   index: number,
   all: readonly string[],
 ): string[] {
-  if (!/^devtool:[a-z-]+\.[a-z-]+\.(before|after)$/.test(name))
+  if (!/^devtool:[a-z-]+\.[a-z-]+\.(before|after)$/.test(name)) {
     return [`${name || "a computed name"} is not a name of a failpoint`];
+  }
   return all.indexOf(name) === index ? [] : [`${name} is in two places`];
 }
 

@@ -26,6 +26,9 @@ function obey({ failpoint, passage, from }: KillOrder): void {
     subscribe(failpoint, () => {
       if (--left <= 0) process.kill(process.pid, "SIGKILL");
     });
-  if (from === "start") arm();
-  else process.once("SIGUSR2", arm);
+  if (from === "start") {
+    arm();
+  } else {
+    process.once("SIGUSR2", arm);
+  }
 }

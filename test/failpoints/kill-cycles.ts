@@ -72,8 +72,14 @@ export async function killAt({
   const violations: string[] = [];
   const check = async (life: Life): Promise<void> => {
     const report = await checkWorld(life);
-    for (const name of ["tasks", "events", "toolsRun", "interrupted"] as const)
+    for (const name of [
+      "tasks",
+      "events",
+      "toolsRun",
+      "interrupted",
+    ] as const) {
       total[name] += report[name];
+    }
     violations.push(
       ...report.violations.map(
         (violation) => `after ${total.kills} kills: ${violation}`,
@@ -83,19 +89,25 @@ export async function killAt({
   try {
     while (total.kills + total.missed < kills) {
       const order = orderFor(failpoint, scene, total.kills);
-      if (scene.moment === "start") await leaveTasks(world, scene, check);
-      else if (total.kills > 0 && isFirstMet(order, scene))
+      if (scene.moment === "start") {
+        await leaveTasks(world, scene, check);
+      } else if (total.kills > 0 && isFirstMet(order, scene)) {
         await checkBetween(world, scene, check);
+      }
       await scene.prepare?.(world);
-      if (scene.killedFirstAt !== undefined)
+      if (scene.killedFirstAt !== undefined) {
         await liveUntil(
           world,
           scene,
           { failpoint: scene.killedFirstAt, passage: 1, from: "start" },
           check,
         );
-      if (await liveUntil(world, scene, order, check)) total.kills++;
-      else total.missed++;
+      }
+      if (await liveUntil(world, scene, order, check)) {
+        total.kills++;
+      } else {
+        total.missed++;
+      }
       damage(join(world.data, "tasks.db"), sabotage);
     }
     await checkBetween(world, scene, check);
@@ -222,10 +234,11 @@ async function liveOn(life: Life, { moment }: Scene): Promise<boolean> {
 function damage(path: string, sabotage: Sabotage): void {
   if (sabotage !== "forget posts" && sabotage !== "forget audit") return;
   const database = new DatabaseSync(path);
-  if (sabotage === "forget audit")
+  if (sabotage === "forget audit") {
     database.exec(
       "DELETE FROM audit WHERE number = (SELECT max(number) - 1 FROM audit)",
     );
+  }
   const heads = database.prepare("SELECT id, sequence FROM task").all();
   const save = database.prepare(
     "UPDATE push_config SET progress = ? WHERE task_id = ?",

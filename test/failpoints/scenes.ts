@@ -124,10 +124,11 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
 export function sceneOf(failpoint: string): Scene {
   const name = failpoint.replace("devtool:", "");
   const found = SCENES.find(([start]) => name.startsWith(start));
-  if (!found)
+  if (!found) {
     throw new Error(
       `no scene leads to failpoint "${failpoint}": add one to test/failpoints/scenes.ts`,
     );
+  }
   return found[1];
 }
 
@@ -138,8 +139,9 @@ async function probe({ info, signal }: Life): Promise<void> {
 /** Reads the log of a task from its begin. */
 async function subscribe({ client, world, signal }: Life): Promise<void> {
   const [taskId, token] = [...world.witness.tokens].at(-1) ?? [];
-  if (taskId === undefined || token === undefined)
+  if (taskId === undefined || token === undefined) {
     return delay(5, undefined, { signal });
+  }
   for await (const { event } of client.tasks.subscribeTask(
     { taskId },
     { signal },
@@ -215,6 +217,7 @@ async function trustWorkspace({ data, workspace }: World): Promise<void> {
     now: () => new Date(),
   });
   const state = await trust.trustOf(workspace);
-  if (state.case !== "trusted")
+  if (state.case !== "trusted") {
     await trust.grant(await trust.preview(workspace));
+  }
 }

@@ -133,18 +133,21 @@ function callOf(node: Node, text: string): Call | undefined {
   if (
     (node.type !== "CallExpression" && node.type !== "NewExpression") ||
     !isNode(node.callee)
-  )
+  ) {
     return undefined;
+  }
   const name = text.slice(node.callee.start, node.callee.end);
   const args = text.slice(node.callee.end, node.end);
-  if (name === "failpoint")
+  if (name === "failpoint") {
     return {
       case: "failpoint",
       name: /^\("([^"]+)"\)$/.exec(args)?.[1] ?? "",
       start,
     };
-  if (node.type === "NewExpression")
+  }
+  if (node.type === "NewExpression") {
     return name === "Worker" ? { case: "step", name, start } : undefined;
+  }
   if (isStep(name, args)) return { case: "step", name, start };
   return /^(this\.)?#?\w+$/.test(name)
     ? { case: "local", name, start }
@@ -154,10 +157,11 @@ function callOf(node: Node, text: string): Call | undefined {
 function isStep(name: string, args: string): boolean {
   const [, receiver = "", own = "", method = ""] =
     /^(.*?)(#?)(\w+)$/s.exec(name) ?? [];
-  if (receiver === "")
+  if (receiver === "") {
     return OPEN.test(method)
       ? OPENS_TO_WRITE.test(args)
       : FUNCTIONS.test(method);
+  }
   if (method === "exec" || method === "run") return DATABASE.test(receiver);
   // A private method of the class itself is looked at where it stands; its name
   // alone says nothing.

@@ -125,8 +125,9 @@ export class World implements AsyncDisposable {
     const flags = ["--data", this.data, "--workspace", this.workspace];
     const server = await startServing(flags, environment).catch(
       (reason: unknown) => {
-        if (order?.from === "start" && String(reason).includes("SIGKILL"))
+        if (order?.from === "start" && String(reason).includes("SIGKILL")) {
           return undefined;
+        }
         throw reason;
       },
     );
@@ -297,10 +298,13 @@ export class Life {
       const { task } = await client.tasks.getTask({ taskId }, { signal });
       if (!task) throw new Error(`slash command ${name} has no task`);
       world.witness.tokens.set(taskId, token);
-      if (pendingToolCalls(task).length > 0)
+      if (pendingToolCalls(task).length > 0) {
         await approve(client, task, { token, witness: world.witness, signal });
-      else if (isAtRest(task.state)) return task;
-      else await delay(5, undefined, { signal });
+      } else if (isAtRest(task.state)) {
+        return task;
+      } else {
+        await delay(5, undefined, { signal });
+      }
     }
   }
 

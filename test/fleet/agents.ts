@@ -15,8 +15,11 @@ export class Gates {
 
   open(): void {
     const next = this.#waiting.shift();
-    if (next) next();
-    else this.#open++;
+    if (next) {
+      next();
+    } else {
+      this.#open++;
+    }
   }
 
   passed(signal: AbortSignal): Promise<void> {

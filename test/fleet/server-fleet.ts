@@ -50,8 +50,9 @@ export class ServerFleet implements AsyncDisposable {
       ports,
       await startBalancer(root, ports, port),
     );
-    for (let index = 0; index < options.replicas; index++)
+    for (let index = 0; index < options.replicas; index++) {
       await fleet.launch(index);
+    }
     return fleet;
   }
 

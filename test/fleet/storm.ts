@@ -178,8 +178,9 @@ async function ownerOf(
     fleet.client(index),
     { message },
     signal,
-  ))
+  )) {
     taskId = event.taskId;
+  }
   const [row] = await fleet.rows("owner", "task", `id = '${taskId}'`);
   return row?.owner;
 }

@@ -28,7 +28,8 @@ registerHooks({
 });
 
 function replaceOnce(source, [from, to]) {
-  if (!source.includes(from))
+  if (!source.includes(from)) {
     throw new Error(`the sabotage does not find: ${from}`);
+  }
   return source.replace(from, to);
 }

@@ -82,8 +82,9 @@ export function makeGround(): {
   );
   writeFileSync(join(workspace, "notes.txt"), "alpha\nbeta\n");
   const remove = (): void => {
-    for (const directory of [home, workspace])
+    for (const directory of [home, workspace]) {
       rmSync(directory, { recursive: true, force: true });
+    }
   };
   return { home, workspace, remove };
 }

@@ -128,8 +128,9 @@ export class RawClient {
 }
 
 async function framesOf(response: Response): Promise<Frame[]> {
-  if (!response.headers.get("content-type")?.startsWith("text/event-stream"))
+  if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
     return [JSON.parse(await response.text())];
+  }
   const frames: Frame[] = [];
   const events = response.body
     ?.pipeThrough(new TextDecoderStream())

@@ -35,15 +35,17 @@ function updateLines(update: JsonObject): string[] {
   const parts = listOf(objectOf(objectOf(update.status).message).parts).map(
     objectOf,
   );
-  if (kind === "state-change")
+  if (kind === "state-change") {
     return update.final === true ? [`end ${stateOf(update)}`] : [];
+  }
   return parts.map((part) => `${kind} ${partLine(kind, part)}`);
 }
 
 function partLine(kind: string, { text, data }: JsonObject): string {
   if (!isObject(data)) return String(text);
-  if (kind === "thought")
+  if (kind === "thought") {
     return `${String(data.subject)}: ${String(data.description)}`;
+  }
   const { type } = objectOf(data.confirmationDetails);
   return [objectOf(data.request).name, data.status, type]
     .filter((word) => word !== undefined)

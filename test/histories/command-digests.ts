@@ -25,8 +25,9 @@ export function commandDigests(
       payload.case !== "toolCall" ||
       !toolCallDetail ||
       toolCallDetail.parentToolCallId !== ""
-    )
+    ) {
       return [];
+    }
     const call = fromJsonString(
       ToolCallSchema,
       move(toJsonString(ToolCallSchema, payload.value)),

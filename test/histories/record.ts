@@ -36,8 +36,9 @@ async function readLog(
       event &&
       endsExchange(event) &&
       event.sequence === (await sequenceOf(client, taskId))
-    )
+    ) {
       break;
+    }
   }
   return events;
 }

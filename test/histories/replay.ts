@@ -76,8 +76,9 @@ function counted({ sequence, taskId, contextId }: TaskEvent): TaskEvent {
  */
 export function carriedByA2a(event: TaskEvent): TaskEvent {
   const { payload } = event;
-  if (encodeStreamFrame(event, "extension") === undefined)
+  if (encodeStreamFrame(event, "extension") === undefined) {
     return counted(event);
+  }
   if (payload.case === "artifact") {
     const { time: _time, ...timeless } = event;
     return { ...timeless, model: "" };

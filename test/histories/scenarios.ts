@@ -185,8 +185,9 @@ export const SCENARIOS: readonly HistoryScenario[] = [
       const { result } = await client.commands.runSlashCommand({
         command: { commandPath: ["memory", "add"], args: "Tests are slow." },
       });
-      if (!result?.executionId)
+      if (!result?.executionId) {
         throw new Error(`the command should start: ${result?.message}`);
+      }
     },
   },
   {

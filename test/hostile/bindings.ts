@@ -154,8 +154,9 @@ function runFault({ status, headers, body }: Answer): string | undefined {
   );
   if (events[0]?.type !== "RUN_STARTED") return "a run without its beginning";
   const { type, code } = events.at(-1) ?? {};
-  if (type !== "RUN_FINISHED" && type !== "RUN_ERROR")
+  if (type !== "RUN_FINISHED" && type !== "RUN_ERROR") {
     return "a run without its end";
+  }
   return code === "internal" || code === "unknown"
     ? `internal error: ${text}`
     : undefined;
@@ -183,11 +184,12 @@ function rest(
     },
     faultOf: ({ status, body, headers: { "content-type": type } }) => {
       if (status >= 500) return `status ${status}`;
-      if (status < 300)
+      if (status < 300) {
         return type === "text/event-stream" ||
           jsonOf(body.toString()) !== undefined
           ? undefined
           : "no JSON";
+      }
       // A path that was changed can be one of another version or dialect; what
       // nobody has is answered by the server itself.
       const json = jsonIn(body.toString());
@@ -282,8 +284,9 @@ function connect(
 
 /** The code of Connect must be one, and none that says that we are to blame. */
 function codeFault(code: unknown): string | undefined {
-  if (typeof code !== "string" || !/^[a-z_]+$/.test(code))
+  if (typeof code !== "string" || !/^[a-z_]+$/.test(code)) {
     return `no error of Connect: ${String(code)}`;
+  }
   return ["internal", "unknown", "data_loss", "unavailable"].includes(code)
     ? `error ${code}`
     : undefined;
@@ -330,8 +333,9 @@ function grpcFault(
   { status }: Pick<Answer, "status">,
 ): string | undefined {
   if (status !== 200) return status >= 500 ? `status ${status}` : undefined;
-  if (typeof code !== "string" || !/^\d+$/.test(code))
+  if (typeof code !== "string" || !/^\d+$/.test(code)) {
     return `no status of gRPC: ${String(code)}`;
+  }
   return OUR_FAULTS.has(code) ? `status ${code} of gRPC` : undefined;
 }
 

@@ -35,8 +35,9 @@ export async function flood(
     while (left-- > 0) {
       const question = binding.next(random);
       const fault = await faultOf(binding, client, question);
-      if (fault !== undefined)
+      if (fault !== undefined) {
         wrong.push({ fault, path: question.path, body: bodyText(question) });
+      }
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));

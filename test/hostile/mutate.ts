@@ -72,8 +72,9 @@ export function mutateBytes(
   random: Random,
 ): Uint8Array<ArrayBuffer> {
   let bytes = Uint8Array.from(seed);
-  for (let changes = 1 + random(4); changes > 0; changes--)
+  for (let changes = 1 + random(4); changes > 0; changes--) {
     bytes = changed(bytes, random);
+  }
   return bytes;
 }
 

@@ -61,8 +61,9 @@ export function testNonsense(bindings: readonly Binding[]): void {
     { timeout: 600_000 + BODIES * 20 },
     async (binding, { skip }) => {
       const client = clients[binding.client];
-      if (!(await isServed(binding, client)))
+      if (!(await isServed(binding, client))) {
         skip(`${binding.name} is not served`);
+      }
       const random = generator(SEED);
       await flood(binding, { client, count: Math.min(WARM, BODIES), random });
       const before = await server.memory();

@@ -70,8 +70,9 @@ export function fieldBlock(fields: Fields): Buffer {
 
 function literal(text: string): Buffer {
   const bytes = Buffer.from(text, "latin1");
-  if (bytes.length < 127)
+  if (bytes.length < 127) {
     return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+  }
   const length = [127];
   let rest = bytes.length - 127;
   for (; rest > 127; rest >>= 7) length.push((rest & 127) | 128);
@@ -103,8 +104,9 @@ export async function endAfter(
   port: number,
   ...frames: readonly Buffer[]
 ): Promise<void> {
-  for await (const { type } of answers(port, frames))
+  for await (const { type } of answers(port, frames)) {
     if (type === TYPE.goaway) return;
+  }
 }
 
 interface Frame {

@@ -145,8 +145,9 @@ async function resume(client: DevtoolClient, attempts = 3): Promise<void> {
   const events = await all(
     subscribeTask(client, { taskId }, soon(), ONCE),
   ).catch((error: unknown) => {
-    if (attempts > 1 && isCode(Code.FailedPrecondition)(error))
+    if (attempts > 1 && isCode(Code.FailedPrecondition)(error)) {
       return undefined;
+    }
     throw error;
   });
   if (events === undefined) return await resume(client, attempts - 1);

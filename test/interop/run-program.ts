@@ -90,8 +90,9 @@ export async function runProgram(
 
 function resultIn(line: string): ScenarioResult {
   const { scenario, ok, reason } = JSON.parse(line);
-  if (!isScenarioName(scenario))
+  if (!isScenarioName(scenario)) {
     throw new Error(`scenario ${JSON.stringify(scenario)} is none of ours`);
+  }
   return {
     scenario,
     ok: ok === true,

@@ -53,20 +53,21 @@ function isFilled(
 
 function fill(message: ReflectMessage, names: Names): void {
   for (const field of message.fields) {
-    if (isNaming(field))
+    if (isNaming(field)) {
       set(
         message,
         field,
         TASK_FIELDS.has(field.name) ? names.taskId : names.contextId,
       );
-    else if (field.name === "role" && field.fieldKind === "enum")
+    } else if (field.name === "role" && field.fieldKind === "enum") {
       message.set(field, 1);
-    else if (field.name === "message_id") set(message, field, "m");
-    else if (field.name === "url")
+    } else if (field.name === "message_id") {
+      set(message, field, "m");
+    } else if (field.name === "url") {
       set(message, field, "https://receiver.example/");
-    else if (field.name === "command_path" && field.fieldKind === "list")
+    } else if (field.name === "command_path" && field.fieldKind === "list") {
       message.get(field).add("stats");
-    else if (
+    } else if (
       field.name === "parts" &&
       field.fieldKind === "list" &&
       field.listKind === "message"

@@ -38,15 +38,19 @@ function answer({ id, method, params }: Request): void {
       capabilities,
       serverInfo: { name: "chaos", version: "1" },
     });
-  } else if (method === "ping") reply(id, {});
-  else if (method === "tools/list")
+  } else if (method === "ping") {
+    reply(id, {});
+  } else if (method === "tools/list") {
     reply(id, {
       tools: [tool("echo", "Answers."), tool("fault", description)],
     });
-  else if (method !== "tools/call") refuse(id);
-  else if (params?.name === "echo")
+  } else if (method !== "tools/call") {
+    refuse(id);
+  } else if (params?.name === "echo") {
     reply(id, text(JSON.stringify(params.arguments)));
-  else void misbehave(id, params?._meta?.progressToken);
+  } else {
+    void misbehave(id, params?._meta?.progressToken);
+  }
 }
 
 async function misbehave(
@@ -109,16 +113,18 @@ async function progressFlood(
 
 function longLine(): void {
   const piece = "x".repeat(1024 * 1024);
-  for (let written = 0; written < lineBytes; written += piece.length)
+  for (let written = 0; written < lineBytes; written += piece.length) {
     writeAll(1, piece);
+  }
   process.exit(0);
 }
 
 /** Another description under the same name: a rug pull. */
 function change(id: Request["id"]): void {
   description += " Now it does more.";
-  for (let times = 0; times < 7; times++)
+  for (let times = 0; times < 7; times++) {
     notify("notifications/tools/list_changed");
+  }
   reply(id, text("changed"));
 }
 
@@ -175,8 +181,9 @@ function notify(method: string, params?: object): void {
 /** Writes all of it, waiting for the reader. */
 function writeAll(descriptor: number, piece: string): void {
   const bytes = Buffer.from(piece);
-  for (let from = 0; from < bytes.length; )
+  for (let from = 0; from < bytes.length; ) {
     from += writeSome(descriptor, bytes, from);
+  }
 }
 
 function writeSome(descriptor: number, bytes: Buffer, from: number): number {
@@ -196,6 +203,7 @@ function writeSome(descriptor: number, bytes: Buffer, from: number): number {
 }
 
 function noteProcess(pid: number): void {
-  if (process.env.CHAOS_PIDS !== undefined)
+  if (process.env.CHAOS_PIDS !== undefined) {
     appendFileSync(process.env.CHAOS_PIDS, `${pid}\n`);
+  }
 }

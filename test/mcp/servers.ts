@@ -64,10 +64,11 @@ export function serversOf(
 /** The tool that a server calls by a name. */
 export function toolNamed(tools: readonly Tool[], name: string): Tool {
   const tool = tools.find(({ declaration }) => declaration.name.endsWith(name));
-  if (!tool)
+  if (!tool) {
     throw new Error(
       `there is no tool ${name} among ${tools.map(({ declaration }) => declaration.name)}`,
     );
+  }
   return tool;
 }
 
@@ -94,15 +95,17 @@ export async function play(
     if (event.case === "question") event.reply(answer(event.value));
   }
   const last = events.at(-1);
-  if (last?.case !== "result")
+  if (last?.case !== "result") {
     throw new Error("a call should end with a result");
+  }
   return { result: last.value, events };
 }
 
 /** The text that a call gave. Throws when it failed. */
 export function textOf({ result }: PlayedCall): string {
-  if (result.case === "error")
+  if (result.case === "error") {
     throw new Error(`${result.value.type}: ${result.value.message}`);
+  }
   return result.value.result.case === "text"
     ? result.value.result.value
     : JSON.stringify(result.value.result.value);

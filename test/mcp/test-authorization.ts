@@ -127,8 +127,9 @@ class AgreeingUser implements OAuthClientProvider {
   async redirectToAuthorization(url: URL): Promise<void> {
     const response = await fetch(url, { redirect: "manual" });
     const location = response.headers.get("location");
-    if (location === null)
+    if (location === null) {
       throw new Error(`the authorization server answered ${response.status}`);
+    }
     this.#parameters.resolve(new URL(location).searchParams);
   }
 

@@ -24,8 +24,9 @@ async function toolsOf(
   { name: server, transport }: McpServer,
   clients: Client[],
 ): Promise<Tool[]> {
-  if (transport.case !== "stdio")
+  if (transport.case !== "stdio") {
     throw new Error("servers of chaos are processes");
+  }
   const { command, args, env } = transport.value;
   const client = new Client({ name: "unguarded", version: "1" });
   clients.push(client);

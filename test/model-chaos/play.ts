@@ -53,8 +53,9 @@ export async function playFault(
   const read = async (events: AsyncIterable<TaskEvent>): Promise<void> => {
     for await (const event of events) {
       seen.task = reduceTask(seen.task, event);
-      if (event.payload.case === "notice" && event.payload.value.attempt > 0)
+      if (event.payload.case === "notice" && event.payload.value.attempt > 0) {
         seen.notices++;
+      }
     }
   };
   const message = { ...textMessage(id, prompt), model: fault.model ?? "" };

@@ -133,11 +133,15 @@ async function send(model: TaskModel, real: Real, kind: Kind): Promise<void> {
   const text = kind === "text" ? "text hi" : `write ${fileOf(id)}`;
   const params = messageParams(model, id, { kind: "text", text });
   const answered = await real.server.call("message/send", params);
-  if (model.asksFor !== "" && model.queue.length >= MAX_QUEUED)
+  if (model.asksFor !== "" && model.queue.length >= MAX_QUEUED) {
     return expect(answered).toEqual({ code: -32004 });
+  }
   model.sent.push({ id, params });
-  if (model.asksFor !== "") model.queue.push({ id, kind });
-  else model.take(id, kind);
+  if (model.asksFor !== "") {
+    model.queue.push({ id, kind });
+  } else {
+    model.take(id, kind);
+  }
   if ("task" in answered) model.id ||= answered.task.id;
   expectState(answered, model);
 }
@@ -236,8 +240,9 @@ async function subscribe(model: TaskModel, { server }: Real): Promise<void> {
 async function checkTask(model: TaskModel, real: Real): Promise<void> {
   if (model.id === "") return;
   const answered = await real.server.call("tasks/get", { id: model.id });
-  if (!("task" in answered))
+  if (!("task" in answered)) {
     throw new Error(`the task cannot be had: ${answered.code}`);
+  }
   const { state, messages, queued, asks } = answered.task;
   expect({ state, messages, queued }).toEqual({
     state: model.state,

@@ -79,8 +79,9 @@ export class ServerUnderTest implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.close();
-    for (const path of [this.workspace, `${this.workspace}-data`])
+    for (const path of [this.workspace, `${this.workspace}-data`]) {
       rmSync(path, { recursive: true, force: true });
+    }
   }
 
   async #post(

@@ -30,7 +30,8 @@ const NO_FEATURES = [
   "AvoidCorsURLLoaderRestartOnRedirect",
   "OptimizationHints",
   "AimEnabled",
-  ...["NetworkTimeServiceQuerying", "PreconnectToSearch"],
+  "NetworkTimeServiceQuerying",
+  "PreconnectToSearch",
 ];
 
 /**

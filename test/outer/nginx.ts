@@ -34,8 +34,9 @@ export async function documentedConfig(name: string): Promise<string> {
   const found = new RegExp(
     `<!-- nginx: ${name} -->\n\`\`\`nginx\n([\\s\\S]*?)\`\`\``,
   ).exec(text)?.[1];
-  if (found === undefined)
+  if (found === undefined) {
     throw new Error(`docs/deployment.md shows no configuration named ${name}`);
+  }
   return found;
 }
 
@@ -122,8 +123,9 @@ async function untilReady(
   log: string,
 ): Promise<void> {
   while (!existsSync(pidFile)) {
-    if (nginx.exitCode !== null)
+    if (nginx.exitCode !== null) {
       throw new Error(`nginx does not start: ${await readFile(log, "utf8")}`);
+    }
     await delay(10);
   }
 }

@@ -34,8 +34,9 @@ export async function play(
     crypto.randomUUID(),
     `think\nwrite ${file} hello\ntext done`,
   );
-  for await (const event of streamMessage(client, { message }, signal))
+  for await (const event of streamMessage(client, { message }, signal)) {
     task = reduceTask(task, event);
+  }
   const calls = pendingToolCalls(task);
   const parts = calls.map((call) => confirmationPart(call, "proceed_once"));
   const answer = { messageId: crypto.randomUUID(), parts };

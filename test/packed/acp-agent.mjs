@@ -37,11 +37,12 @@ agent({ name: "scribe" })
       });
       const isAllowed =
         outcome.outcome === "selected" && outcome.optionId === "yes";
-      if (isAllowed)
+      if (isAllowed) {
         writeFileSync(
           join(directories.get(sessionId), "said.txt"),
           prompt[0].text,
         );
+      }
       const status = isAllowed ? "completed" : "failed";
       await show({
         sessionUpdate: "tool_call_update",

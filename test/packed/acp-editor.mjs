@@ -8,8 +8,9 @@ const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
 let said = "";
 const { agent } = client({ name: "editor" })
   .onNotification("session/update", ({ params: { update } }) => {
-    if (update.sessionUpdate === "agent_message_chunk")
+    if (update.sessionUpdate === "agent_message_chunk") {
       said += update.content.text;
+    }
   })
   .onRequest("session/request_permission", ({ params }) => {
     const { optionId } = params.options.find((option) => option.kind === kind);

@@ -98,8 +98,9 @@ export class LocalRegistry implements AsyncDisposable {
       stdio: ["ignore", "ignore", "inherit"],
     });
     while (!(await isUp(`${url}-/ping`))) {
-      if (child.exitCode !== null)
+      if (child.exitCode !== null) {
         throw new Error(`verdaccio ended with ${child.exitCode}`);
+      }
       await sleep(100);
     }
     return new LocalRegistry(url, directory, child);
@@ -133,8 +134,9 @@ export class LocalRegistry implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const gone = once(this.#process, "exit");
-    if (this.#process.exitCode === null && this.#process.kill("SIGTERM"))
+    if (this.#process.exitCode === null && this.#process.kill("SIGTERM")) {
       await gone;
+    }
     await rm(this.#directory, { recursive: true });
   }
 }

@@ -142,8 +142,9 @@ function exchange(taskId: string, text: string): Step[] {
     { taskId, state: "submitted" },
     { taskId, state: "working" },
   ];
-  if (text.startsWith("run"))
+  if (text.startsWith("run")) {
     return [...begin, { taskId, state: "input-required" }];
+  }
   return [
     ...begin,
     { taskId, state: "working", text: "hello" },

@@ -65,8 +65,9 @@ export const DIALECT_V03: Dialect = {
     };
   },
   result({ what, config }, step) {
-    if (what === "set")
+    if (what === "set") {
       return { taskId: step.taskId, pushNotificationConfig: config };
+    }
     return what === "delete" ? null : taskV03(step);
   },
   event(step) {

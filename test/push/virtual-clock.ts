@@ -57,8 +57,9 @@ export class VirtualClock implements Clock {
 
   #next(end: number): Timer | undefined {
     let first: Timer | undefined;
-    for (const timer of this.#timers)
+    for (const timer of this.#timers) {
       if (timer.at <= end && timer.at < (first?.at ?? Infinity)) first = timer;
+    }
     return first;
   }
 

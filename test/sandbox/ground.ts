@@ -214,8 +214,9 @@ async function askToWrite(
 ): Promise<void> {
   const message = textMessage(randomUUID(), `write ${file} approved`);
   const { task } = await clientOf(server).tasks.sendMessage({ message });
-  if (task?.state !== TaskState.INPUT_REQUIRED)
+  if (task?.state !== TaskState.INPUT_REQUIRED) {
     throw new Error("nothing waits for an answer");
+  }
 }
 
 /** A client of a server, with its token. */

@@ -24,8 +24,9 @@ serveStdio(() => {
     "greet",
     { description: "Greets who comes.", inputSchema },
     (_args, { mcpReq }) => {
-      if (process.env.DOORMAN_BOOK !== undefined)
+      if (process.env.DOORMAN_BOOK !== undefined) {
         appendFileSync(process.env.DOORMAN_BOOK, "rang\n");
+      }
       const name = acceptedContent(mcpReq.inputResponses, "name")?.name;
       if (mcpReq.inputResponses === undefined) {
         const asked = inputRequired.elicit({

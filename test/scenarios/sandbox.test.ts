@@ -61,8 +61,9 @@ describe.skipIf(!found.confines).each(DIALECTS)(
       while (
         talk.asked.length > 0 &&
         !(await readdir(outside)).includes("made")
-      )
+      ) {
         await once("proceed_once");
+      }
       expect(questions.at(-1)).toContain(
         `write access to ${JSON.stringify(outside)}`,
       );

@@ -53,8 +53,9 @@ export async function playBusySession(
   scripts: readonly string[] = [],
 ): Promise<Sink[]> {
   const user = new Conversation(stage.info, signal);
-  for (const script of [...SCRIPTS, ...scripts])
+  for (const script of [...SCRIPTS, ...scripts]) {
     await approveAll(user, await user.start(script));
+  }
   for (const command of COMMANDS) await runCommand(user, command);
   const children = await childrenWhileACommandRuns(stage, user);
   const answers = [
@@ -97,15 +98,17 @@ async function runCommand(
   const { result } = await client.commands.runSlashCommand({
     command: { commandPath: command.split(" ") },
   });
-  if (!result?.executionId)
+  if (!result?.executionId) {
     throw new Error(
       `/${command} did not start: ${result && toJsonString(ExecuteSlashCommandResponseSchema, result)}`,
     );
+  }
   for await (const _event of subscribeTask(
     client,
     { taskId: result.executionId },
     signal,
-  ));
+  )) {
+  }
 }
 
 /** Looks at the server's processes while a command and an MCP server run. */
@@ -120,7 +123,7 @@ async function childrenWhileACommandRuns(
     let [, name] = await once(changes, "change");
     name !== "runs";
     [, name] = await once(changes, "change")
-  );
+  ) {}
   changes.close();
   const children = descendantsOf(info.pid);
   await user.client.tasks.cancelTask({ taskId: asked.id });

@@ -20,29 +20,35 @@ interface Request {
 }
 
 function answer({ id, method, params }: Request): void {
-  if (id === "question")
+  if (id === "question") {
     reply(asked, {
       isError: true,
       content: [{ type: "text", text: "asked in vain" }],
     });
-  else if (method === "initialize")
+  } else if (method === "initialize") {
     reply(id, {
       protocolVersion: "2025-06-18",
       capabilities: { tools: {} },
       serverInfo: { name: "leaky", version: "1" },
     });
-  else if (method === "ping") reply(id, {});
-  else if (method === "tools/list")
+  } else if (method === "ping") {
+    reply(id, {});
+  } else if (method === "tools/list") {
     reply(id, { tools: ["tell", "refuse", "ask", "crash"].map(tool) });
-  else if (method !== "tools/call") refuse(id, "no such method");
-  else if (params?.name === "tell")
+  } else if (method !== "tools/call") {
+    refuse(id, "no such method");
+  } else if (params?.name === "tell") {
     reply(id, {
       isError: true,
       content: [{ type: "text", text: `failed: ${told}` }],
     });
-  else if (params?.name === "refuse") refuse(id, `failed: ${told}`);
-  else if (params?.name === "ask") ask(id);
-  else crash();
+  } else if (params?.name === "refuse") {
+    refuse(id, `failed: ${told}`);
+  } else if (params?.name === "ask") {
+    ask(id);
+  } else {
+    crash();
+  }
 }
 
 /** Asks the user before it answers; whatever they say, it has failed. */
@@ -71,10 +77,11 @@ function reply(id: Request["id"], result: unknown): void {
 }
 
 function refuse(id: Request["id"], message: string): void {
-  if (id !== undefined)
+  if (id !== undefined) {
     console.log(
       JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32601, message } }),
     );
+  }
 }
 
 function crash(): never {

@@ -46,7 +46,8 @@ const NAMES = [
   "GITHUB_TOKEN",
   "DATABASE_URL",
   "DEVTOOL_TOKEN",
-  ...["wrong bearer", "cookie"],
+  "wrong bearer",
+  "cookie",
 ] as const;
 
 /** The name of a planted secret. */

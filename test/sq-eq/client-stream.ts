@@ -55,15 +55,21 @@ export class ClientStream {
 
   async rest(): Promise<SessionEvent[]> {
     const events: SessionEvent[] = [];
-    for (let event = await this.next(); event; event = await this.next())
+    for (let event = await this.next(); event; event = await this.next()) {
       events.push(event);
+    }
     return events;
   }
 
   async *#requests(): AsyncIterable<{ submission: Submission }> {
     for (;;) {
-      for (let next = this.#waiting.shift(); next; next = this.#waiting.shift())
+      for (
+        let next = this.#waiting.shift();
+        next;
+        next = this.#waiting.shift()
+      ) {
         yield { submission: next };
+      }
       if (this.#hasEnded) return;
       await this.#wake.promise;
       this.#wake = Promise.withResolvers();

@@ -237,8 +237,9 @@ async function grpcStream(
   },
 ): Promise<Stream> {
   const { desc, request } = requestOf(method, params);
-  if (!isServerStreaming(desc))
+  if (!isServerStreaming(desc)) {
     throw new TypeError(`${method} does not stream`);
+  }
   const away = new AbortController();
   const answer = await transport.stream(
     desc,
@@ -252,13 +253,15 @@ async function grpcStream(
   const first = await iterator
     .next()
     .catch((reason: unknown) => grpcFailure(reason));
-  if ("code" in first)
+  if ("code" in first) {
     return { failure: first, elements: none(), leave: () => undefined };
+  }
   return {
     leave: () => away.abort(),
     elements: (async function* () {
-      for (let next = first; !next.done; next = await iterator.next())
+      for (let next = first; !next.done; next = await iterator.next()) {
         yield toJson(desc.output, next.value);
+      }
     })(),
   };
 }
@@ -326,8 +329,9 @@ async function streamOf(
     ...(failed && { failure: failed }),
     leave: () => void reader.cancel(),
     elements: (async function* () {
-      for (let next = first; !next.done; next = await reader.read())
+      for (let next = first; !next.done; next = await reader.read()) {
         yield outcome(JSON.parse(next.value.data)).result;
+      }
     })(),
   };
 }

@@ -109,10 +109,11 @@ export class Tmux implements AsyncDisposable {
     for (;;) {
       const screen = await this.screen();
       if (pattern.test(screen)) return screen;
-      if (performance.now() > deadline)
+      if (performance.now() > deadline) {
         throw new Error(
           `the terminal does not show ${pattern}:\n${screen.trimEnd()}`,
         );
+      }
       await sleep(20);
     }
   }

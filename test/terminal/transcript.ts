@@ -25,10 +25,15 @@ export async function playTranscript(
   replaced: Readonly<Record<string, string>>,
 ): Promise<void> {
   for (const { case: what, text } of readTranscript(transcript)) {
-    if (what === "paste") await terminal.paste(text);
-    else if (what === "type") await terminal.type(text);
-    else if (what === "press") await terminal.type("", ...text.split("\n"));
-    else await terminal.shows(patternOf(text, replaced));
+    if (what === "paste") {
+      await terminal.paste(text);
+    } else if (what === "type") {
+      await terminal.type(text);
+    } else if (what === "press") {
+      await terminal.type("", ...text.split("\n"));
+    } else {
+      await terminal.shows(patternOf(text, replaced));
+    }
   }
 }
 
@@ -39,8 +44,9 @@ function readTranscript(transcript: string): Step[] {
       head === "type" ||
       head === "press" ||
       head === "shows"
-    )
+    ) {
       return { case: head, text };
+    }
     throw new Error(
       `"${head}" is not a step of a transcript: write paste, type, press or shows`,
     );

@@ -179,8 +179,9 @@ export async function makeRepositories(root: string): Promise<void> {
   await make(join(root, "trusted", "AGENTS.md"), "Trusted.\n");
   await make(join(root, "trusted", ".devtool/commands/fine.md"), "Fine.\n");
   for (const { path, entries } of REPOSITORIES) {
-    for (const [name, entry] of Object.entries(entries))
+    for (const [name, entry] of Object.entries(entries)) {
       await make(join(root, path, name), entry);
+    }
   }
 }
 
@@ -188,9 +189,11 @@ async function make(path: string, entry: Entry): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   if (typeof entry === "string") return writeFile(path, entry);
   if ("link" in entry) return symlink(entry.link, path);
-  if ("directory" in entry) await mkdir(path);
-  else if ("fifo" in entry) execFileSync("mkfifo", [path]);
-  else {
+  if ("directory" in entry) {
+    await mkdir(path);
+  } else if ("fifo" in entry) {
+    execFileSync("mkfifo", [path]);
+  } else {
     await writeFile(path, EVIL);
     await truncate(path, entry.bytes);
   }

@@ -31,8 +31,11 @@ const paths = REPOSITORIES.map(({ path }) => join(root, path)).filter(
   (path) => mode !== "granted" || /-md$/.test(path),
 );
 
-if (mode === "server" || mode === "granted") await openInServer();
-else await openInParts(mode === "sabotage" ? trustingAll() : trustStore());
+if (mode === "server" || mode === "granted") {
+  await openInServer();
+} else {
+  await openInParts(mode === "sabotage" ? trustingAll() : trustStore());
+}
 // Shows that the trace sees what is opened.
 await readFile(join(root, "control"));
 
@@ -69,8 +72,9 @@ async function openWith(
   )) {
     task = reduceTask(task, event);
   }
-  if (task.state !== TaskState.COMPLETED)
+  if (task.state !== TaskState.COMPLETED) {
     throw new Error(`the prompt in ${workspacePath} failed: ${task.error}`);
+  }
   for (const commandPath of [["help"], ["memory", "show"], ["deploy"], ["x"]]) {
     await client.commands.runSlashCommand({
       command: { commandPath, args: "" },

@@ -40,8 +40,9 @@ export function readTrace(lines: readonly string[], root: string): Traced {
         ? resolved(unescaped(argument), descriptors)
         : unescaped(real);
     if (path === join(root, "control")) controls++;
-    if (directories.some((directory) => path.startsWith(`${directory}/`)))
+    if (directories.some((directory) => path.startsWith(`${directory}/`))) {
       opened.push(path);
+    }
   }
   return { opened, started, controls };
 }

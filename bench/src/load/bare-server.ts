@@ -27,12 +27,14 @@ setInterval(() => {
 
 const server = createServer(async (request, response) => {
   const given = hash("sha256", request.headers.authorization ?? "", "buffer");
-  if (!timingSafeEqual(given, expected))
+  if (!timingSafeEqual(given, expected)) {
     return void response.writeHead(401).end();
+  }
   const { method } = JSON.parse(await text(request));
   if (method === "tasks/cancel") {
-    for (const slot of slots)
+    for (const slot of slots) {
       for (const stream of slot) stream.end('data: {"state":"canceled"}\n\n');
+    }
     return void response.end();
   }
   const slot = slots[tick];

@@ -17,8 +17,9 @@ const ROUNDS = numberNamed("rounds", 2);
 await using server = await startWatchedServer({ tickMs: 5 });
 const healthy: number[] = [];
 const slowest = { ms: 0, name: "" };
-for (let index = 0; index < 200; index++)
+for (let index = 0; index < 200; index++) {
   await send(server, prompt("text hello"));
+}
 const bombs = documentBombs();
 const done = new AbortController();
 // The bombs are made before, and thrown one after the other, so that what is
@@ -66,8 +67,9 @@ async function throwAll(): Promise<number[]> {
       const took = performance.now() - start;
       if (round === 0) continue;
       ms.push(took);
-      if (took > slowest.ms)
+      if (took > slowest.ms) {
         Object.assign(slowest, { ms: took, name: bomb.name });
+      }
     }
   }
   return ms;

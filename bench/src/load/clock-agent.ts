@@ -29,8 +29,9 @@ export const clockAgent: Agent = {
       ): AsyncIterable<AgentEvent> {
         const words = prompt?.messageId.startsWith(LIVE) ? WORDS : 1;
         for (let word = 0; word < words; word++) {
-          if (words > 1)
+          if (words > 1) {
             await delay(500 + Math.random() * 1000, undefined, { signal });
+          }
           yield { case: "text", value: `${wallTime()} ` };
         }
       },

@@ -34,9 +34,9 @@ printRow({
   target: { atMost: 3 },
 });
 const problem = peerProblem();
-if (problem !== undefined)
+if (problem !== undefined) {
   console.log(`# beside Google's server: skipped, ${problem}`);
-else {
+} else {
   const theirs = await measure({ ...PEER, env });
   printRow({
     name: "fairness.slowest-first-event-over-google",
@@ -58,8 +58,9 @@ async function measure(
       ),
     );
     const first = all.map(({ firstMs }) => firstMs);
-    if (round >= 3)
+    if (round >= 3) {
       rounds.push({ middle: median(first), slowest: Math.max(...first) });
+    }
   }
   const slowestMs = median(rounds.map(({ slowest }) => slowest));
   const middleMs = median(rounds.map(({ middle }) => middle));

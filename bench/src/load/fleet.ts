@@ -180,7 +180,8 @@ async function streamLive(servers: readonly Served[]): Promise<void> {
   console.log(
     `# ${TASKS} tasks on ${servers.length} servers, ${late.length} words in ${seconds} s: p50 ${p50} ms, p99 ${p99} ms to a reader at another`,
   );
-  for (const [reason, count] of failures)
+  for (const [reason, count] of failures) {
     console.log(`# ${count} readers: ${reason}`);
+  }
   printRow({ name: "fleet.live.unread", value: unread, target: { atMost: 0 } });
 }

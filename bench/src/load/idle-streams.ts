@@ -223,8 +223,9 @@ async function broadcast(
       params: { id: task },
     }),
   });
-  while (received.length < STREAMS && performance.now() - start < 30_000)
+  while (received.length < STREAMS && performance.now() - start < 30_000) {
     await delay(5);
+  }
   return performance.now() - start;
 }
 process.exit();

@@ -89,8 +89,9 @@ class MemoryCourse {
           `# minute ${printed}: resident ${seen.residentMb.toFixed(1)} MB, ${parts}`,
         );
       }
-      if (minute * 60_000 >= (this.#floor.length + 1) * this.#collectEveryMs)
+      if (minute * 60_000 >= (this.#floor.length + 1) * this.#collectEveryMs) {
         await this.#collect();
+      }
     }
   }
 

@@ -92,10 +92,11 @@ export function sabotageNamed(): string {
 export function sabotage(name: string): void {
   if (name === "") return;
   const run = SABOTAGES.get(name);
-  if (!run)
+  if (!run) {
     throw new TypeError(
       `sabotage ${JSON.stringify(name)} does not exist: choose ${[...SABOTAGES.keys()].join(", ")}`,
     );
+  }
   run();
 }
 

@@ -130,8 +130,9 @@ async function holdWhile(
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes >= (collected.length + 1) * COLLECTED_BYTES)
+    if (bytes >= (collected.length + 1) * COLLECTED_BYTES) {
       collected.push(await server.watchLive());
+    }
   }
   return {
     liveMb: Math.max(

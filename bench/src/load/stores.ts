@@ -50,9 +50,11 @@ if (bin !== undefined) {
   const rates = new Map<string, number>();
   for (const [tasks, audit] of CASES) {
     const rounds = new Map<string, Round[]>(both.map(([name]) => [name, []]));
-    for (let round = 0; round < ROUNDS; round++)
-      for (const [name, store] of both)
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const [name, store] of both) {
         rounds.get(name)?.push(await appendTo(store, tasks, audit));
+      }
+    }
     for (const [name, measured] of rounds) {
       const what = `${name}, ${tasks} tasks${audit > 0 ? ", audited" : ""}`;
       rates.set(what, describe(what, measured));

@@ -128,15 +128,17 @@ async function compareChains(): Promise<void> {
  */
 async function chainOf(tasks: number): Promise<string> {
   let taskId = taskIdOf(await stream1(server, prompt("text hello")));
-  for (let index = 1; index < tasks; index++)
+  for (let index = 1; index < tasks; index++) {
     taskId = taskIdOf(await stream1(server, turnOf(taskId, "text hello")));
+  }
   return taskId;
 }
 
 async function taskWith(turns: number): Promise<string> {
   const taskId = taskIdOf(await stream(server, prompt("text hello")));
-  for (let index = 1; index < turns; index++)
+  for (let index = 1; index < turns; index++) {
     await stream(server, turnOf(taskId, "text hello"));
+  }
   return taskId;
 }
 

@@ -97,8 +97,9 @@ export async function startWatchedServer(
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await once(child, "exit");
-      for (const path of [workspace, `${workspace}-data`])
+      for (const path of [workspace, `${workspace}-data`]) {
         rmSync(path, { recursive: true, force: true });
+      }
     },
   };
 }

@@ -182,8 +182,12 @@ describe("the Anthropic model", () => {
         text(`text begun\nrun ls\nfinish ${reason}`),
       ]);
       const failing = async (): Promise<void> => {
-        for await (const event of model().generate(requestOf([prompt]), signal))
+        for await (const event of model().generate(
+          requestOf([prompt]),
+          signal,
+        )) {
           events.push(event);
+        }
       };
       await expect(failing()).rejects.toThrow(error);
       expect(events).toEqual([{ case: "text", value: "begun" }]);

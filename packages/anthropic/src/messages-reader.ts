@@ -58,21 +58,24 @@ export class MessagesReader
       case "content_block_start": {
         const { index, content_block: block } = event;
         if (block.type === "text") return yield* this.#readText(block.text);
-        if (block.type === "thinking")
+        if (block.type === "thinking") {
           this.#open.set(index, {
             case: "thinking",
             text: block.thinking,
             signature: block.signature,
           });
-        if (block.type === "redacted_thinking")
+        }
+        if (block.type === "redacted_thinking") {
           this.#thoughts.push({ type: block.type, data: block.data });
-        if (block.type === "tool_use")
+        }
+        if (block.type === "tool_use") {
           this.#open.set(index, {
             case: "call",
             id: block.id,
             name: block.name,
             text: "",
           });
+        }
         return;
       }
       case "content_block_delta":
@@ -149,13 +152,16 @@ export class MessagesReader
   }: Anthropic.RawContentBlockDeltaEvent): Iterable<ModelEvent> {
     if (delta.type === "text_delta") return yield* this.#readText(delta.text);
     const open = this.#open.get(index);
-    if (open?.case === "call" && delta.type === "input_json_delta")
+    if (open?.case === "call" && delta.type === "input_json_delta") {
       open.text = this.#pieces.join(open.text, delta.partial_json);
+    }
     if (open?.case !== "thinking") return;
-    if (delta.type === "thinking_delta")
+    if (delta.type === "thinking_delta") {
       open.text = this.#pieces.join(open.text, delta.thinking);
-    if (delta.type === "signature_delta")
+    }
+    if (delta.type === "signature_delta") {
       open.signature = this.#pieces.join(open.signature, delta.signature);
+    }
   }
 
   *#close(index: number): Iterable<ModelEvent> {
@@ -167,8 +173,9 @@ export class MessagesReader
         thinking: open.text,
         signature: open.signature,
       });
-      if (open.text !== "")
+      if (open.text !== "") {
         yield { case: "thought", value: readThought(open.text) };
+      }
     }
     if (open?.case === "call") {
       const signature =

@@ -77,8 +77,9 @@ function encodeMessages(
   const results = new CallResults(history);
   const messages = history.flatMap((message): BlockMessage[] => {
     const { role, parts } = message;
-    if (role === Role.USER)
+    if (role === Role.USER) {
       return [{ role: "user", content: parts.flatMap(encodeUserPart) }];
+    }
     const summaries = parts.flatMap(({ content }) =>
       content.case === "summary" ? [content.value.text] : [],
     );
@@ -111,8 +112,11 @@ function encodeMessages(
   for (const { role, content } of messages) {
     if (content.length === 0) continue;
     const last = joined.at(-1);
-    if (last?.role === role) last.content.push(...content);
-    else joined.push({ role, content });
+    if (last?.role === role) {
+      last.content.push(...content);
+    } else {
+      joined.push({ role, content });
+    }
   }
   return joined;
 }
@@ -209,12 +213,13 @@ function encodeFile({
   switch (source.case) {
     case "bytes": {
       const data = Buffer.from(source.value).toString("base64");
-      if (media_type)
+      if (media_type) {
         return [
           ...label,
           { type: "image", source: { type: "base64", media_type, data } },
         ];
-      if (isPdf)
+      }
+      if (isPdf) {
         return [
           ...label,
           {
@@ -222,11 +227,13 @@ function encodeFile({
             source: { type: "base64", media_type: "application/pdf", data },
           },
         ];
-      if (/^text\/|[/+]json$/.test(mediaType))
+      }
+      if (/^text\/|[/+]json$/.test(mediaType)) {
         return [
           ...label,
           ...encodeText(new TextDecoder().decode(source.value)),
         ];
+      }
       return [
         ...label,
         ...encodeText(
@@ -236,8 +243,9 @@ function encodeFile({
     }
     case "uri": {
       const url = source.value;
-      if (media_type)
+      if (media_type) {
         return [...label, { type: "image", source: { type: "url", url } }];
+      }
       return isPdf
         ? [...label, { type: "document", source: { type: "url", url } }]
         : [...label, ...encodeText(url)];

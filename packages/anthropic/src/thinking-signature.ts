@@ -29,8 +29,9 @@ export function decodeThinking(signature: Uint8Array | undefined): Thinking[] {
     (block): Thinking[] => {
       if (!isObject(block)) return [];
       const { type, thinking, signature: sign, data } = block;
-      if (type === "redacted_thinking")
+      if (type === "redacted_thinking") {
         return [{ type, data: stringOrEmpty(data) }];
+      }
       return type === "thinking"
         ? [
             {

@@ -60,10 +60,11 @@ export async function createAcpAgent(
  */
 function ownProgram(path: string, setting: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats?.isFile())
+  if (!stats?.isFile()) {
     throw new Error(
       `${setting} names the program "${path}", which is not a file: check the path`,
     );
+  }
   assertOwn(stats, setting);
   try {
     accessSync(path, constants.X_OK);

@@ -158,10 +158,11 @@ describe("devtool serve --agent", () => {
   it("starts no program that a workspace or another user can change", async () => {
     for (const directory of [work, join(base, "open")]) {
       await mkdir(directory, { recursive: true });
-      for (const name of ["codex", "codex-acp"])
+      for (const name of ["codex", "codex-acp"]) {
         await writeFile(join(directory, name), "#!/bin/sh\nexit 1\n", {
           mode: 0o755,
         });
+      }
     }
     await chmod(join(base, "open"), 0o777);
     const env = {

@@ -73,10 +73,11 @@ export function agentSpecs(
     ({ name }, index) =>
       specs.findIndex((other) => other.name === name) !== index,
   );
-  if (twice)
+  if (twice) {
     throw new Error(
       `${twice.setting} has the name "${twice.name}" of another agent: choose another name`,
     );
+  }
   return specs;
 }
 
@@ -115,15 +116,17 @@ function parseSource(
   if (agent === CODING_AGENT) return { case: "codingAgent" };
   if (agent === CODEX.name) return { case: "codex" };
   const profile = findAcpProfile(agent);
-  if (profile)
+  if (profile) {
     return {
       case: "acp",
       profile,
       program: profile.program,
       args: profile.args,
     };
-  if (!agent.startsWith(ACP_PREFIX))
+  }
+  if (!agent.startsWith(ACP_PREFIX)) {
     return { case: "module", path: resolve(directory, agent) };
+  }
   const [program, ...args] = commandWords(agent.slice(ACP_PREFIX.length));
   if (program === undefined) {
     throw new Error(
@@ -162,8 +165,9 @@ export async function loadAgents(
 ): Promise<Readonly<Record<string, Agent>>> {
   if (specs.length === 0) return { [CODING_AGENT]: makers.codingAgent() };
   const agents: [string, Agent][] = [];
-  for (const spec of specs)
+  for (const spec of specs) {
     agents.push([spec.name, await makeAgent(spec, makers)]);
+  }
   return Object.fromEntries(agents);
 }
 
@@ -198,8 +202,9 @@ async function makeAgent(
 async function loadAgent(path: string, setting: string): Promise<Agent> {
   const stats = await stat(path).catch((reason: unknown) => {
     const problem = errorMessage(reason);
-    if (/[./]/.test(basename(path)))
+    if (/[./]/.test(basename(path))) {
       throw new Error(`${setting} cannot be read: ${problem}: ${REMEDY}`);
+    }
     // A word without a dot is more likely the name of an agent than a file.
     const names = [
       CODING_AGENT,
@@ -239,11 +244,17 @@ function isAgent(value: unknown): value is Agent {
     value === null ||
     !("about" in value) ||
     !("open" in value)
-  )
+  ) {
     return false;
+  }
   const { about, open } = value;
-  if (typeof open !== "function" || typeof about !== "object" || about === null)
+  if (
+    typeof open !== "function" ||
+    typeof about !== "object" ||
+    about === null
+  ) {
     return false;
+  }
   return (
     "name" in about &&
     typeof about.name === "string" &&

@@ -69,13 +69,15 @@ export async function permissionPolicy({
         callRequest(call),
         signal,
       );
-      if (rule === "") decisions.push({ case: "ask" });
-      else
+      if (rule === "") {
+        decisions.push({ case: "ask" });
+      } else {
         decisions.push(
           decision === "ask"
             ? { case: "ask", rule }
             : { case: decision, rule, reason },
         );
+      }
     }
     // The strictest one: a call about several files runs only if it is allowed
     // for each of them.

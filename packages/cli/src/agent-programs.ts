@@ -57,8 +57,9 @@ export function unusedProgram(
   if (path === undefined) return undefined;
   const isOnlyInside =
     findProgram(name, { ...place, workspaces: [] }) !== undefined;
-  if (!isOnlyInside)
+  if (!isOnlyInside) {
     return `${path} is not used, since a project or another user can change it`;
+  }
   const [workspace = ""] = place.workspaces;
   return `${path} is not used for work in ${workspace}, which contains it: work in another directory`;
 }
@@ -104,8 +105,9 @@ export function findAgentProgram(
  * this user's rights.
  */
 export function assertOwn({ mode, uid }: Stats, setting: string): void {
-  if ((mode & 0o002) !== 0)
+  if ((mode & 0o002) !== 0) {
     throw new Error(`${setting} may be changed by everybody: chmod o-w it`);
+  }
   if (uid !== 0 && uid !== process.getuid?.()) {
     throw new Error(
       `${setting} belongs to another user: look at what it does, and chown it`,
@@ -118,24 +120,20 @@ export function assertOwn({ mode, uid }: Stats, setting: string): void {
  * where its own files are.
  */
 const VARIABLES: readonly string[] = [
-  ...[
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "all_proxy",
-  ],
-  ...[
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "XDG_*",
-    "TZ",
-    "SHELL",
-  ],
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "ALL_PROXY",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "all_proxy",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "NODE_EXTRA_CA_CERTS",
+  "XDG_*",
+  "TZ",
+  "SHELL",
 ];
 
 /**

@@ -55,8 +55,9 @@ export function approveAll(
     const ids =
       asked.call.confirmationRequest?.options.map(({ id }) => id) ?? [];
     const isWithoutSandbox = ids.includes(OPTION_PROCEED_WITHOUT_SANDBOX);
-    if (isWithoutSandbox && withoutSandbox === "decline")
+    if (isWithoutSandbox && withoutSandbox === "decline") {
       return decline(asked, signal);
+    }
     const option = isWithoutSandbox
       ? OPTION_PROCEED_WITHOUT_SANDBOX
       : OPTION_PROCEED_ONCE;

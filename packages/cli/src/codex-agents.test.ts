@@ -94,9 +94,11 @@ describe("devtool serve --agent codex", () => {
       state: TaskState.INPUT_REQUIRED,
     });
     const decided: [string, string][] = [];
-    for await (const { record } of client().audit.readAudit({}))
-      if (record && record.action <= AuditAction.ASKED)
+    for await (const { record } of client().audit.readAudit({})) {
+      if (record && record.action <= AuditAction.ASKED) {
         decided.push([AuditAction[record.action], record.rule]);
+      }
+    }
     expect(decided).toEqual([
       ["ALLOWED", "policy.toml:1"],
       ["ASKED", ""],

@@ -20,8 +20,9 @@ export function completeCommand(
 ): Completion {
   const [, before = "", word = ""] =
     /^\/((?:[^\s/]+\s+)*)([^\s/]*)$/.exec(line) ?? [];
-  if (!line.startsWith("/") || (before === "" && word === "" && line !== "/"))
+  if (!line.startsWith("/") || (before === "" && word === "" && line !== "/")) {
     return [[], line];
+  }
   const words = before.split(/\s+/).filter((each) => each !== "");
   const level = words.reduce<readonly SlashCommand[] | undefined>(
     (commands, name) =>

@@ -31,14 +31,16 @@ export async function readConfig(
   if (text === undefined) return create(ServerConfigSchema);
   // The file can name commands that the server starts.
   const { mode, uid } = await stat(path);
-  if ((mode & 0o022) !== 0)
+  if ((mode & 0o022) !== 0) {
     throw new Error(
       `config file "${path}" may be changed by others: chmod go-w it`,
     );
-  if (uid !== 0 && uid !== process.getuid?.())
+  }
+  if (uid !== 0 && uid !== process.getuid?.()) {
     throw new Error(
       `config file "${path}" belongs to another user: look at what it says, and chown it`,
     );
+  }
   const { parse } = await import("smol-toml");
   try {
     return fromJson(

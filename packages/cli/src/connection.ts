@@ -77,8 +77,9 @@ export async function findServer(
     const problem = `cannot determine whether a server is running: ${errorMessage(reason)}`;
     throw new UnprovenServerError(problem, { cause: reason });
   });
-  if (named !== undefined && info?.url !== named)
+  if (named !== undefined && info?.url !== named) {
     return { url: named, token: given ?? "" };
+  }
   if (!info) return undefined;
   const { url, token } = info;
   const address = {
@@ -245,8 +246,9 @@ export async function trustIn(certificate: string | undefined): Promise<{
   readonly fetch: typeof globalThis.fetch;
   readonly nodeOptions: Partial<PinnedTls>;
 }> {
-  if (certificate === undefined)
+  if (certificate === undefined) {
     return { fetch: globalThis.fetch, nodeOptions: {} };
+  }
   return {
     fetch: await pinnedFetch(certificate),
     nodeOptions: pinnedTls(certificate),

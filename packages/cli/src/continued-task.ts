@@ -28,8 +28,9 @@ export async function continuedTaskId(
   options: ContinuedTaskOptions,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (options.task !== undefined)
+  if (options.task !== undefined) {
     return findTaskId(client, options.task, signal);
+  }
   if (!options.continue) return undefined;
   const { workspace: workspacePath = "", agent = "" } = options;
   const { tasks } = await client.tasks.listTasks(

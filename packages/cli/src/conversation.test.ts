@@ -25,8 +25,9 @@ describe("a conversation", () => {
   it("asks again when a question changed while it was read, and the answer is for what was shown then", async () => {
     await using server = await serveCodingAgent({ workspace });
     const asked = await play(server, async ({ call }, client) => {
-      if (newContentOf(call) === "mine")
+      if (newContentOf(call) === "mine") {
         await answerElsewhere(client, call, "modify_with_editor", "theirs");
+      }
     });
     expect(asked.map(newContentOf)).toEqual(["mine", "theirs"]);
     expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("theirs");
@@ -96,7 +97,8 @@ describe("a conversation", () => {
       client,
       { message, taskId },
       signal,
-    ));
+    )) {
+    }
   }
 });
 

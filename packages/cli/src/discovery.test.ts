@@ -58,8 +58,9 @@ describe("the discovery file (S6)", () => {
       }
     };
     const polling = poll();
-    for (let index = 0; index < 300 || polls <= 300; index++)
+    for (let index = 0; index < 300 || polls <= 300; index++) {
       await writeDiscovery(directory, info);
+    }
     writing = false;
     await polling;
     expect(open).toBe(0);

@@ -55,8 +55,9 @@ export class ArgumentsEditor {
         "the arguments must be a JSON object, such as {}: choose again to correct them",
       );
     }
-    if (isDeepStrictEqual(args, inputParameters))
+    if (isDeepStrictEqual(args, inputParameters)) {
       throw new Error("the arguments are unchanged: nothing was sent");
+    }
     return modifiedArgumentsPart(call, args);
   }
 }

@@ -61,8 +61,9 @@ export class EditorPorts implements AsyncDisposable {
       if (
         opened?.startedIn === undefined ||
         !isInside(opened.startedIn, directory)
-      )
+      ) {
         continue;
+      }
       return { ...opened.port, workspace: directory };
     }
     const { port, startedIn } = await this.#open(directory, directory);
@@ -71,9 +72,11 @@ export class EditorPorts implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const opened = await Promise.allSettled(this.#ports.values());
-    for (const each of opened)
-      if (each.status === "fulfilled")
+    for (const each of opened) {
+      if (each.status === "fulfilled") {
         await each.value.server[Symbol.asyncDispose]();
+      }
+    }
   }
 
   #open(key: string, workspace: string | undefined): Promise<EditorPort> {
@@ -140,8 +143,9 @@ async function agentAt(
     return portAgentFrom(card);
   } catch (reason) {
     const { code } = ConnectError.from(reason);
-    if (protocol === "a2a" || code !== Code.NotFound)
+    if (protocol === "a2a" || code !== Code.NotFound) {
       throw urlProblem(address.url, reason);
+    }
     return {
       name: "agent",
       version: "",

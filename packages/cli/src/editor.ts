@@ -25,10 +25,11 @@ export async function editText(
   { env }: Pick<Io, "env">,
 ): Promise<string> {
   const editor = env.VISUAL || env.EDITOR;
-  if (!editor)
+  if (!editor) {
     throw new Error(
       "no editor is set: start this command with EDITOR=vi, for example",
     );
+  }
   const directory = await mkdtemp(join(tmpdir(), "devtool-edit-"));
   const file = join(directory, basename(name) || "file");
   try {
@@ -44,8 +45,9 @@ export async function editText(
       env: { ...env, PATH: path },
     });
     const [code] = await once(child, "exit");
-    if (code !== 0)
+    if (code !== 0) {
       throw new Error(`the editor ended with ${code}: nothing was changed`);
+    }
     return await readFile(file, "utf8");
   } finally {
     await rm(directory, { recursive: true, force: true });

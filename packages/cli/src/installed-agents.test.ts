@@ -27,8 +27,9 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
       /· agent codex +Codex is not installed: npm install -g @openai\/codex/,
       /· agent codex-acp +Codex over ACP is not installed: npm install -g @agentclientprotocol\/codex-acp/,
       /· agent claude +Claude Code is not installed/,
-    ])
+    ]) {
       expect(said).toMatch(line);
+    }
   });
 
   it("reads the version of an npm package without starting its program, and says how to log in", async () => {

@@ -36,12 +36,13 @@ export function knownAgents(place: ProgramPlace): Promise<KnownAgent[]> {
   return Promise.all(
     AGENT_PROGRAMS.map(async (profile) => {
       const path = findProgram(profile.program, place);
-      if (path === undefined)
+      if (path === undefined) {
         return {
           profile,
           found: undefined,
           unused: unusedProgram(profile.program, place),
         };
+      }
       const version =
         (await packageVersion(dirname(await realpath(path)))) ??
         (await reportedVersion(path, place));

@@ -60,8 +60,9 @@ export class Interrupts {
         this.#canceling ? canceled : indented(userMessage(reason)),
       );
       const running = this.#options.running();
-      if (running.id === "" || this.leaving || this.#isAbandoned)
+      if (running.id === "" || this.leaving || this.#isAbandoned) {
         return running;
+      }
       // When the server does not answer in time, the task is the one that was
       // last seen.
       const { tasks } = this.#options.client;

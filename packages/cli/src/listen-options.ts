@@ -53,8 +53,9 @@ export async function listenOptions(
  */
 export function parsePort(value: string | number): number {
   const port = Number(value);
-  if (value !== "" && Number.isInteger(port) && port >= 0 && port <= 65535)
+  if (value !== "" && Number.isInteger(port) && port >= 0 && port <= 65535) {
     return port;
+  }
   throw new Error(`port "${value}" is not a port: choose 0 to 65535`);
 }
 
@@ -77,16 +78,19 @@ async function readTokenFile(path: string): Promise<string> {
   // Owner and mode are those of the open file, so that the file cannot be
   // replaced after the check.
   const { mode, uid } = await file.stat();
-  if (uid !== 0 && uid !== process.getuid?.())
+  if (uid !== 0 && uid !== process.getuid?.()) {
     throw new Error(
       `token file "${path}" belongs to another user, who knows the token: write another`,
     );
-  if ((mode & 0o077) !== 0)
+  }
+  if ((mode & 0o077) !== 0) {
     throw new Error(`token file "${path}" is open to others: chmod 600 it`);
+  }
 
   const token = (await file.readFile("utf8")).trim();
-  if (token.length >= MIN_TOKEN_LENGTH && /^[\w.~+/-]+=*$/.test(token))
+  if (token.length >= MIN_TOKEN_LENGTH && /^[\w.~+/-]+=*$/.test(token)) {
     return token;
+  }
   const content = `one line of ${MIN_TOKEN_LENGTH} or more letters, digits and -._~+/`;
   throw new Error(
     `token file "${path}" does not hold a token: it needs ${content}, as "openssl rand -hex 32" prints`,

@@ -94,10 +94,11 @@ export function chooseModel(
     );
   }
   const model = createModel(api, named, settings, environment);
-  if (!model)
+  if (!model) {
     throw new Error(
       `model ${JSON.stringify(text)} has no key: ${KEY_REMEDIES[api]}`,
     );
+  }
   const others = available.filter((other) => other !== api);
   // The whole URL may hold a password, so messages get its host alone.
   const host =

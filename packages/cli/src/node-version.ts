@@ -9,7 +9,8 @@ export function nodeProblem(version: string): string {
   const parts = version.split(".").map(Number);
   const major = parts[0] || 0;
   const minor = parts[1] || 0;
-  if (major > FLOOR.major || (major === FLOOR.major && minor >= FLOOR.minor))
+  if (major > FLOOR.major || (major === FLOOR.major && minor >= FLOOR.minor)) {
     return "";
+  }
   return `Node ${version} is too old: install Node ${FLOOR.major}.${FLOOR.minor} or newer`;
 }

@@ -42,8 +42,9 @@ export async function pinnedFetch(
     input,
     { method = "GET", headers, body, signal = null, redirect = "follow" } = {},
   ) => {
-    if (input instanceof Request || (body && typeof body !== "string"))
+    if (input instanceof Request || (body && typeof body !== "string")) {
       throw new TypeError("send a text to a URL");
+    }
     const fields = Object.fromEntries(new Headers(headers));
     return fetch(input, {
       method,

@@ -21,8 +21,9 @@ export async function assertPrivateDirectory(path: string): Promise<void> {
     path,
     "700",
   );
-  if (problem !== undefined)
+  if (problem !== undefined) {
     throw new Error(`data directory "${path}" ${problem}`);
+  }
 }
 
 /**
@@ -80,8 +81,9 @@ function problemOf(
 ): string | undefined {
   if (!stats) return undefined;
   const user = process.getuid?.();
-  if (user !== undefined && stats.uid !== user)
+  if (user !== undefined && stats.uid !== user) {
     return `belongs to another user: chown ${user} ${path}`;
+  }
   return (stats.mode & OTHERS) === 0
     ? undefined
     : `is open to other users: chmod ${mode} ${path}`;

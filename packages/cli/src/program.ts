@@ -35,8 +35,9 @@ export async function runProgram(
     await program.parseAsync([...argv], { from: "user" });
     return exitCode;
   } catch (reason) {
-    if (reason instanceof CommanderError)
+    if (reason instanceof CommanderError) {
       return reason.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
+    }
     const { isAbort, userMessage } = await import("./error-text.ts");
     if (isAbort(reason)) return ExitCode.CANCELED;
     writeLine(
@@ -64,8 +65,9 @@ function buildProgram(io: Io, done: Done): Command {
       writeErr: (text) => io.stderr.write(text),
     });
   program.commandsGroup("Use an agent:");
-  for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks])
+  for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks]) {
     add(program, io, done);
+  }
   program.commandsGroup("Run a server:");
   addServerCommands(program, io, done);
   program.commandsGroup("Test:");

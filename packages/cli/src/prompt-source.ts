@@ -43,11 +43,12 @@ export async function readPrompt(
     const status = fstatSync(io.stdin.fd);
     const mayHoldText = status.isFIFO() || (status.isFile() && status.size > 0);
     const remedy = "to send both, pipe both into devtool run -";
-    if (mayHoldText)
+    if (mayHoldText) {
       writeLine(
         io.stderr,
         `devtool: standard input is ignored, because the prompt is given elsewhere; ${remedy}`,
       );
+    }
   }
   const prompt = await promptFrom(words, promptFile, io);
   if (prompt.trim() !== "") return prompt;
@@ -93,10 +94,11 @@ async function decode(
   for await (const chunk of bytes) {
     const read = Buffer.from(chunk);
     size += read.length;
-    if (size > MAX_PROMPT_BYTES)
+    if (size > MAX_PROMPT_BYTES) {
       throw new Error(
         `${name} is too large for a prompt: limit is ${MAX_PROMPT_BYTES} bytes`,
       );
+    }
     chunks.push(read);
   }
   try {

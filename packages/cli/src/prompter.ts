@@ -69,9 +69,11 @@ function terminalPrompter(
   const editor = new LineEditor({ out: terminal.out, ...options });
   const aside: Aside = {
     take: (input) => {
-      if (input.case === "key" && input.key.name === "escape")
+      if (input.case === "key" && input.key.name === "escape") {
         options.onEscape();
-      else editor.take(input);
+      } else {
+        editor.take(input);
+      }
     },
     notice: () =>
       editor.draft === ""
@@ -87,8 +89,9 @@ function terminalPrompter(
     restore: (text) => editor.insert(text),
     clear: () => editor.clear(),
     [Symbol.dispose]: () => {
-      if (editor.rest !== "")
+      if (editor.rest !== "") {
         editor.tell(`· not sent: ${visible(editor.rest)}`);
+      }
       editor[Symbol.dispose]();
       held[Symbol.dispose]();
     },

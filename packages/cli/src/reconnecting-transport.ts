@@ -152,7 +152,7 @@ export class ReconnectingTransport implements Transport {
     try {
       return { address: await this.#options.find(signal) };
     } catch (reason) {
-      if (signal.aborted)
+      if (signal.aborted) {
         throw new ConnectError(
           "canceled",
           Code.Canceled,
@@ -160,8 +160,10 @@ export class ReconnectingTransport implements Transport {
           undefined,
           reason,
         );
-      if (reason instanceof UnprovenServerError)
+      }
+      if (reason instanceof UnprovenServerError) {
         return { address: undefined, problem: reason.message };
+      }
       throw new ConnectError(
         errorMessage(reason),
         FINAL,

@@ -24,8 +24,9 @@ export function addServerCommands(program: Command, io: Io, done: Done): void {
     addStore,
     addPush,
     addDoctor,
-  ])
+  ]) {
     add(program, io, done);
+  }
 }
 
 function addServe(program: Command, io: Io, done: Done): void {

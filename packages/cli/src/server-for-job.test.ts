@@ -24,8 +24,9 @@ describe("a command that finds a server by its data directory", () => {
 
   beforeAll(async () => {
     base = await realpath(await mkdtemp(join(tmpdir(), "devtool-job-")));
-    for (const name of ["served", "served/inner", "shared", "elsewhere"])
+    for (const name of ["served", "served/inner", "shared", "elsewhere"]) {
       await mkdir(join(base, name));
+    }
     await symlink(join(base, "served/inner"), join(base, "link"));
     const workspaceRoots = [join(base, "served"), join(base, "shared")];
     server = await serveCodingAgent({

@@ -77,8 +77,12 @@ export async function serverForJob(
   ).catch((reason: unknown) => {
     // A server that cannot prove its identity is not used, except that only it
     // may have the task.
-    if (!(reason instanceof UnprovenServerError) || options.task !== undefined)
+    if (
+      !(reason instanceof UnprovenServerError) ||
+      options.task !== undefined
+    ) {
       throw reason;
+    }
     notify(`${reason.message}; starting another server for this job`);
     return undefined;
   });

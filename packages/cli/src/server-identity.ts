@@ -78,10 +78,11 @@ export async function verifyServer(
       const code = errorCode(reason);
       if (code === "ECONNREFUSED") return { case: "absent" };
       const isCut = code === "ECONNRESET" || code === "EPIPE";
-      if (!isCut)
+      if (!isCut) {
         return limit.aborted
           ? { case: "silent", timeoutMs }
           : { case: "foreign", reason: errorMessage(reason) };
+      }
     }
   }
   return {
@@ -124,11 +125,13 @@ async function readAnswer(
   let size = 0;
   for await (const chunk of response) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES)
+    if (size > MAX_ANSWER_BYTES) {
       throw new Error(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    }
     chunks.push(chunk);
   }
-  if (response.statusCode !== 200 && response.statusCode !== 503)
+  if (response.statusCode !== 200 && response.statusCode !== 503) {
     throw new Error(`HTTP ${response.statusCode}`);
+  }
   return Buffer.concat(chunks).toString("utf8");
 }

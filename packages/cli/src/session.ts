@@ -96,13 +96,15 @@ export function createAnswering(
 ): Answering {
   const exitCode = ({ state }: Pick<Task, "state">): number =>
     exitCodeFor(state);
-  if (approval === "all")
+  if (approval === "all") {
     return {
       approve: approveAll(io, approveWithoutSandbox ? "approve" : "decline"),
       exitCode,
     };
-  if (approval === "never")
+  }
+  if (approval === "never") {
     return { approve: declineAll(io, "--approve never"), exitCode };
+  }
   if (questioner) return { approve: approveByAsking(io, questioner), exitCode };
   let hasDeclined = false;
   const decline = declineAll(io, "nobody can be asked (see --approve)");

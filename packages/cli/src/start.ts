@@ -17,8 +17,9 @@ process.removeAllListeners("warning").on("warning", (warning) => {
   if (
     warning.name === "ExperimentalWarning" &&
     warning.message.startsWith("SQLite ")
-  )
+  ) {
     return;
+  }
   for (const print of printers) print(warning);
 });
 const interrupts = new EventEmitter();
@@ -32,8 +33,9 @@ let isOutputClosed = false;
 process.stdout.on("error", (reason) => {
   if (!("code" in reason) || reason.code !== "EPIPE") throw reason;
   isOutputClosed = true;
-  if (interrupts.listenerCount("interrupt") === 0)
+  if (interrupts.listenerCount("interrupt") === 0) {
     process.exit(ExitCode.OUTPUT_CLOSED);
+  }
   interrupts.emit("interrupt");
 });
 process.stderr.on("error", () => undefined);

@@ -13,10 +13,11 @@ export function storeOptions(
   { config }: Pick<OperatorConfig, "config">,
 ): Pick<ServerSettings, "openStore"> {
   const url = flag ?? config.store?.url ?? "";
-  if (url === "" && config.store)
+  if (url === "" && config.store) {
     throw new Error(
       'store.url is missing: write url = "postgres://user@host/database"',
     );
+  }
   if (url === "") return {};
   const schema = config.store?.schema || undefined;
   const leaseMs = config.store?.lease && durationMs(config.store.lease);

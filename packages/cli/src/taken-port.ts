@@ -12,8 +12,9 @@ export async function takenPortError(
   port: number,
   dataDirectory: string,
 ): Promise<unknown> {
-  if (!(reason instanceof Error) || errorCode(reason.cause) !== "EADDRINUSE")
+  if (!(reason instanceof Error) || errorCode(reason.cause) !== "EADDRINUSE") {
     return reason;
+  }
   const info = await readDiscovery(dataDirectory).catch(() => undefined);
   if (!info || Number(new URL(info.url).port) !== port) return reason;
   const identity = await verifyServer(info, new AbortController().signal);

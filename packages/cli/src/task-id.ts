@@ -38,8 +38,9 @@ export async function findTaskId(
   );
   const { tasks } = await listed.catch((reason: unknown) => {
     // A2A cannot search for ids.
-    if (ConnectError.from(reason).code === Code.Unimplemented)
+    if (ConnectError.from(reason).code === Code.Unimplemented) {
       return { tasks: [] };
+    }
     throw reason;
   });
   if (tasks.some(({ id }) => id === named) || tasks.length === 0) return named;

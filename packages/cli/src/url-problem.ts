@@ -21,31 +21,41 @@ function diagnosis(url: string, reason: unknown): string | undefined {
     let each = reason;
     each instanceof Error && causes.length < 8;
     each = each.cause
-  )
+  ) {
     causes.push(each);
+  }
   // The first code of Node, OpenSSL or undici.
   const [cause = ""] = causes.flatMap((each) =>
     "code" in each && typeof each.code === "string" ? [each.code] : [],
   );
   const { protocol = "", hostname = url, host = url } = URL.parse(url) ?? {};
-  if (cause === "ECONNREFUSED")
+  if (cause === "ECONNREFUSED") {
     return `nothing listens at ${host} (${cause}): start the agent, or check host and port`;
-  if (cause === "ENOTFOUND" || cause === "EAI_AGAIN")
+  }
+  if (cause === "ENOTFOUND" || cause === "EAI_AGAIN") {
     return `the host name ${JSON.stringify(hostname)} is not known (${cause}): check its spelling and your network`;
-  if (/^ERR_SSL_|^EPROTO$/.test(cause) && protocol === "https:")
+  }
+  if (/^ERR_SSL_|^EPROTO$/.test(cause) && protocol === "https:") {
     return `${host} does not speak TLS (${cause}): write the URL with http://`;
-  if (/CERT|SELF_SIGNED|^UNABLE_TO_/.test(cause))
+  }
+  if (/CERT|SELF_SIGNED|^UNABLE_TO_/.test(cause)) {
     return `its certificate is not trusted (${cause}): name a file with its authority in NODE_EXTRA_CA_CERTS, or check the host`;
-  if (code === Code.Unavailable && cause !== "" && protocol === "http:")
+  }
+  if (code === Code.Unavailable && cause !== "" && protocol === "http:") {
     return `${host} closed the connection or does not speak HTTP (${cause}): if it speaks TLS, write the URL with https://`;
+  }
   const [, status] = /has no card: HTTP (\d+)/.exec(rawMessage) ?? [];
-  if (status === "401" || status === "403")
+  if (status === "401" || status === "403") {
     return `its card is refused without credentials (HTTP ${status}): make /.well-known/agent-card.json public, the token is sent with calls alone`;
-  if (status !== undefined)
+  }
+  if (status !== undefined) {
     return `there is no card (HTTP ${status}): check the path, the card is looked for at /.well-known/agent-card.json below it and of the host`;
-  if (rawMessage === "the document is not valid JSON")
+  }
+  if (rawMessage === "the document is not valid JSON") {
     return "its card is not valid JSON: check that the URL is that of an A2A agent and not of a web page";
-  if (code === Code.Unavailable && rawMessage === "the connection was lost")
+  }
+  if (code === Code.Unavailable && rawMessage === "the connection was lost") {
     return `it was not reached (${causes.at(-1)?.message ?? ""}): check host and port`;
+  }
   return undefined;
 }

@@ -21,8 +21,9 @@ export async function assertUsableRoots(
   const problems = await Promise.all(
     roots.map(async (root) => {
       const workspace = await realPathOf(root);
-      if (isInside(workspace, realData))
+      if (isInside(workspace, realData)) {
         return "contains the server's own data";
+      }
       return isInside(realData, workspace)
         ? "lies in the server's own data"
         : undefined;

@@ -26,8 +26,9 @@ export class FakeTerminal {
     for (const stream of [stdout, stderr]) {
       stream.on("data", (chunk) => {
         this.said += chunk;
-        for (const _request of String(chunk).split(STATUS_REQUEST).slice(1))
+        for (const _request of String(chunk).split(STATUS_REQUEST).slice(1)) {
           this.#stdin.write(STATUS_REPORT);
+        }
         this.#shown.emit("shown");
       });
     }

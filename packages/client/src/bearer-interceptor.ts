@@ -31,23 +31,27 @@ export function bearerInterceptor(token: BearerToken): Interceptor {
   };
   // No call is repeated, so its messages go to the caller without a stage in
   // between.
-  if (typeof token === "string")
+  if (typeof token === "string") {
     return (next) => (request) => next(withToken(request, token));
+  }
   return (next) => async (request) => {
-    if (!request.stream)
+    if (!request.stream) {
       return callWithToken(token, (value) => next(withToken(request, value)));
-    if (request.method.methodKind !== "server_streaming")
+    }
+    if (request.method.methodKind !== "server_streaming") {
       return next(withToken(request, await currentToken(token)));
+    }
     const messages = await Array.fromAsync(request.message);
     return openStream(token, async (value) => {
       const message = (async function* () {
         yield* messages;
       })();
       const response = await next(withToken({ ...request, message }, value));
-      if (!response.stream)
+      if (!response.stream) {
         throw new Error(
           `${request.method.name}: the transport did not answer with a stream`,
         );
+      }
       return response;
     });
   };

@@ -87,8 +87,9 @@ export async function* streamWithToken<T>(
     }
     return;
   } catch (reason) {
-    if (!isEmpty || ConnectError.from(reason).code !== Code.Unauthenticated)
+    if (!isEmpty || ConnectError.from(reason).code !== Code.Unauthenticated) {
       throw reason;
+    }
     const other = await replacementToken(source, token);
     if (other === undefined) throw reason;
     yield* open(other);

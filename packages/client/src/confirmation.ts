@@ -86,11 +86,12 @@ export function confirmationPart(
     );
   }
   const value = { toolCallId, selectedOptionId: optionId };
-  if (newContent === undefined)
+  if (newContent === undefined) {
     return create(PartSchema, {
       shownDigest,
       content: { case: "confirmation", value },
     });
+  }
   if (confirmationRequest.details.case !== "fileEditDetails") {
     throw invalidAnswer(
       `tool call "${toolCallId}" does not propose a file change: leave out the new content`,

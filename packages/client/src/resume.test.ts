@@ -95,8 +95,9 @@ describe("a stream whose connections break", () => {
   it("folds to the whole task", async () => {
     const { client } = brokenServer({ cuts: [1, 1, 1] });
     const states: TaskState[] = [];
-    for await (const task of observeTask(client, "task-1", soon(), quick()))
+    for await (const task of observeTask(client, "task-1", soon(), quick())) {
       states.push(task.state);
+    }
     expect(states).toEqual(LOG.map(({ state }) => state));
   });
 

@@ -143,8 +143,9 @@ describe("a call over A2A 1.0", () => {
     const reason = await connect(agent)
       .tasks.sendMessage({ message: MESSAGE })
       .then(undefined, (failed: unknown) => ConnectError.from(failed));
-    if (!(reason instanceof ConnectError))
+    if (!(reason instanceof ConnectError)) {
       throw new Error("the call did not fail");
+    }
     expect(reason.code).toBe(Code.InvalidArgument);
     expect(reason.findDetails(ErrorContextSchema)).toMatchObject([
       { field: "message.parts" },

@@ -217,7 +217,10 @@ describe("the interface that is chosen from a card", () => {
     const card = cardOf(["1.0", "JSONRPC", target]);
     const made = (): unknown =>
       createAgentTransport(card, { url, token: "secret" });
-    if (taken) expect(made).not.toThrow();
-    else expect(made).toThrow("offers");
+    if (taken) {
+      expect(made).not.toThrow();
+    } else {
+      expect(made).toThrow("offers");
+    }
   });
 });

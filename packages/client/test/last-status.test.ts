@@ -342,12 +342,14 @@ function refusal({ protocolBinding }: Wire) {
   return (response: ServerResponse, id: number): void => {
     const message = "the task has ended";
     const rpc = { jsonrpc: "2.0", id, error: { code: -32004, message } };
-    if (protocolBinding === "JSONRPC") json(rpc)(response);
-    else
+    if (protocolBinding === "JSONRPC") {
+      json(rpc)(response);
+    } else {
       json(
         { error: { status: "FAILED_PRECONDITION", message } },
         400,
       )(response);
+    }
   };
 }
 
@@ -355,8 +357,9 @@ function grpcAgent(updates: readonly Update[]): Transport {
   return createRouterTransport(({ service }) => {
     service(A2AService, {
       async *sendStreamingMessage() {
-        for (const [index, item] of updates.entries())
+        for (const [index, item] of updates.entries()) {
           yield fromJson(StreamResponseSchema, frameV1(item, index === 0));
+        }
       },
       subscribeToTask() {
         throw new ConnectError("the task has ended", Code.FailedPrecondition);

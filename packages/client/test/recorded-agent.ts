@@ -84,8 +84,9 @@ export function sse(
 ): (response: ServerResponse, id: number) => void {
   return (response, id) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
-    for (const frame of frames)
+    for (const frame of frames) {
       response.write(typeof frame === "string" ? frame : frameText(frame, id));
+    }
     response.end();
   };
 }

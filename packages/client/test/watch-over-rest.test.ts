@@ -45,8 +45,9 @@ it.each(["JSONRPC", "HTTP+JSON"])(
       for await (const event of subscribeTask(connect(), { taskId }, signal)) {
         sequences.push(event.sequence);
         if (event.state !== states.at(-1)) states.push(event.state);
-        if (event.state === INPUT_REQUIRED)
+        if (event.state === INPUT_REQUIRED) {
           await approveAll(connect(), taskId, signal);
+        }
       }
       expect(states).toEqual([
         SUBMITTED,

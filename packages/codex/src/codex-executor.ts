@@ -89,8 +89,9 @@ export class CodexExecutor implements AgentExecutor {
         return call ? [{ call, answer, digest }] : [];
       },
     );
-    if (!turn.news.message && isStopped(answered))
+    if (!turn.news.message && isStopped(answered)) {
       return yield { case: "end", value: STOPPED };
+    }
     // A restart continues the turn; anything else begins with a message.
     const message =
       turn.news.message ??
@@ -151,13 +152,15 @@ export class CodexExecutor implements AgentExecutor {
     });
     try {
       // Recorded first: what Codex does from here on is in this thread.
-      if (threadId !== turn.task.agentSessionId)
+      if (threadId !== turn.task.agentSessionId) {
         yield { case: "session", value: threadId };
-      if (warning !== "")
+      }
+      if (warning !== "") {
         yield {
           case: "notice",
           value: create(NoticeSchema, { text: warning }),
         };
+      }
       for (const { call, answer } of answered) {
         if (answer.selectedOptionId !== OPTION_REJECT) continue;
         yield {
@@ -199,8 +202,9 @@ export class CodexExecutor implements AgentExecutor {
     try {
       // Another server may have had turns of which an idle app-server knows
       // nothing.
-      if (idle?.fence === fence && (await isAlive(idle.server, signal)))
+      if (idle?.fence === fence && (await isAlive(idle.server, signal))) {
         return { ...idle, threadId: known, warning: "" };
+      }
       await server?.[Symbol.asyncDispose]();
       const workingDirectory = task.settings?.workspacePath || process.cwd();
       server = await AppServer.start(
@@ -249,8 +253,9 @@ export class CodexExecutor implements AgentExecutor {
         params,
         signal,
       );
-      if (reply.case === "result")
+      if (reply.case === "result") {
         return { ...openedThread(settings, reply.value), warning };
+      }
       warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
     }
     return {
@@ -298,11 +303,12 @@ function openedThread(
   reply: JsonObject,
 ): Pick<OpenThread, "threadId" | "sandbox" | "model"> {
   const threadId = stringOrEmpty(objectOrEmpty(reply.thread).id);
-  if (threadId === "")
+  if (threadId === "") {
     throw new DevtoolError(
       "Codex opened a thread without an id",
       Code.Unavailable,
     );
+  }
   const sandbox =
     settings.sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
   return { threadId, sandbox, model: stringOrEmpty(reply.model) };

@@ -28,11 +28,12 @@ export async function listCodexModels(
     );
     for (const { model, displayName } of listOrEmpty(reply.data).filter(
       isObject,
-    ))
+    )) {
       models.push({
         name: stringOrEmpty(model),
         displayName: stringOrEmpty(displayName),
       });
+    }
     cursor = stringOrEmpty(reply.nextCursor);
     if (cursor === "") break;
   }

@@ -40,10 +40,11 @@ export function narrowRights(
   );
   const isReadOnly = sandbox === "read-only";
   let mode = ApprovalMode.DEFAULT;
-  if (approvalPolicy === "never")
+  if (approvalPolicy === "never") {
     mode = isReadOnly ? ApprovalMode.PLAN : ApprovalMode.YOLO;
-  else if (approvalPolicy === "on-request" && !isReadOnly)
+  } else if (approvalPolicy === "on-request" && !isReadOnly) {
     mode = ApprovalMode.AUTO_EDIT;
+  }
   return { approvalPolicy, sandbox, mode };
 }
 

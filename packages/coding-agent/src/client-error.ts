@@ -72,8 +72,9 @@ const POLICY_CODES: Readonly<Record<PolicyErrorReason, Code>> = {
  * same message. Returns any other value as it is.
  */
 export function translateError(reason: unknown): unknown {
-  if (!(reason instanceof PolicyError || reason instanceof SandboxError))
+  if (!(reason instanceof PolicyError || reason instanceof SandboxError)) {
     return reason;
+  }
   const { problem, remedy } = reason;
   const code =
     reason instanceof PolicyError

@@ -66,33 +66,37 @@ const EXTENSIONS: readonly CardExtension[] = [
  * Throws a `DevtoolError` for invalid options.
  */
 export function codingAgent(options: CodingAgentOptions = {}): Agent {
-  for (const target of options.fetchTargets ?? [])
+  for (const target of options.fetchTargets ?? []) {
     assertTarget("fetch_targets", target);
+  }
   const { tools = [], builtinTools = [] } = options;
   const toolNames = tools.map(({ declaration }) => declaration.name);
   const misnamed = toolNames.find((name) => !/^\w{1,64}$/.test(name));
-  if (misnamed !== undefined)
+  if (misnamed !== undefined) {
     throw invalid(
       "tools",
       misnamed,
       "is not a name",
       "use up to 64 letters, digits and _",
     );
+  }
   const duplicate = toolNames.find(
     (name, index) => toolNames.indexOf(name) !== index,
   );
-  if (duplicate !== undefined)
+  if (duplicate !== undefined) {
     throw invalid("tools", duplicate, "is used twice", "leave one out");
+  }
   const unknown = builtinTools.find(
     (name) => !BUILTIN_TOOL_NAMES.includes(name),
   );
-  if (unknown !== undefined)
+  if (unknown !== undefined) {
     throw invalid(
       "builtin_tools",
       unknown,
       "does not exist",
       `choose ${BUILTIN_TOOL_NAMES.join(", ")}`,
     );
+  }
   const limits = { ...DEFAULT_LOOP_LIMITS, ...options.loopLimits };
   const model = withLoopGuard(options.model ?? createScriptedModel(), limits);
   return {

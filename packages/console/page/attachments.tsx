@@ -28,14 +28,16 @@ export async function readAttachments(
     const buffer = mediaType.startsWith("image/")
       ? await file.arrayBuffer().catch(() => undefined)
       : undefined;
-    if (buffer)
+    if (buffer) {
       images.push({
         id: crypto.randomUUID(),
         name,
         mediaType,
         bytes: new Uint8Array(buffer),
       });
-    else others.push(name);
+    } else {
+      others.push(name);
+    }
   }
   return { images, others };
 }

@@ -37,8 +37,11 @@ export function CheckpointList({
       agent: "",
       workspace: "",
     });
-    if (ran.taskId === "") setRefusal(ran.message);
-    else location.hash = sessionAddress(ran.taskId);
+    if (ran.taskId === "") {
+      setRefusal(ran.message);
+    } else {
+      location.hash = sessionAddress(ran.taskId);
+    }
   };
   return (
     <div className="facts-page">

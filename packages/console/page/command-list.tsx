@@ -40,8 +40,9 @@ export function useCommandList(
     if (
       !command ||
       !(key === "Tab" || (key === "Enter" && text !== command.line))
-    )
+    ) {
       return false;
+    }
     complete(command.line);
     return true;
   };

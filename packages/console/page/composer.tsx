@@ -152,7 +152,9 @@ function useWriting({
       if (ran.taskId === "") {
         setProblem(ran.message);
         restore();
-      } else if (isShown.current) location.hash = sessionAddress(ran.taskId);
+      } else if (isShown.current) {
+        location.hash = sessionAddress(ran.taskId);
+      }
       return;
     }
     const isSent = await send(messageFor(text, images, session));

@@ -128,8 +128,9 @@ export function useFrames(
         taskId,
         binding,
         mounted.signal,
-      ))
+      )) {
         buffer.add(frame);
+      }
     };
     follow().then(
       () => end(""),

@@ -48,8 +48,9 @@ function itemsUpTo(items: readonly TaskItem[], length: number): Paced {
     left -= ITEM_LENGTH + text.length;
     if (left >= 0) continue;
     const shown = items.slice(0, index + 1);
-    if (text.length + left <= 0)
+    if (text.length + left <= 0) {
       return { items: shown, isBehind: index + 1 < items.length };
+    }
     const begun = {
       ...item.part,
       content: { case: "text" as const, value: text.slice(0, left) },

@@ -32,12 +32,13 @@ export function WorkspaceRules({
     [client, taskId],
   );
   const { value, error } = useAnswer(ask, head);
-  if (!value)
+  if (!value) {
     return (
       <div className="facts-page">
         {error && <p role="alert">{error.rawMessage}</p>}
       </div>
     );
+  }
   const { approvalMode, rules, mcpServers, trust } = value;
   return (
     <div className="facts-page">

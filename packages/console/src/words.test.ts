@@ -118,8 +118,11 @@ function shownTexts(source: string): string[] {
     };
     if (type === "JSXText") texts.push(String(value).trim());
     if (type === "JSXExpressionContainer") texts.push(literalOf(expression));
-    if (type === "JSXAttribute") visitAttribute(node);
-    else for (const child of Object.values(node)) visit(child);
+    if (type === "JSXAttribute") {
+      visitAttribute(node);
+    } else {
+      for (const child of Object.values(node)) visit(child);
+    }
   };
   const visitAttribute = (node: object): void => {
     if (!("name" in node && "value" in node)) return;
@@ -127,8 +130,9 @@ function shownTexts(source: string): string[] {
       SHOWN.some((name) =>
         JSON.stringify(node.name).includes(`"name":"${name}"`),
       )
-    )
+    ) {
       texts.push(literalOf(node.value));
+    }
     if (JSON.stringify(node.value)?.includes("JSXElement")) visit(node.value);
   };
   visit(parseAst(source, { lang: "tsx" }, "page.tsx"));
@@ -142,8 +146,9 @@ function literalOf(node: unknown): string {
     node === null ||
     !("type" in node) ||
     !("value" in node)
-  )
+  ) {
     return "";
+  }
   return node.type === "Literal" && typeof node.value === "string"
     ? node.value
     : "";

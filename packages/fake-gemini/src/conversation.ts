@@ -31,8 +31,9 @@ export function locate(contents: unknown): Position {
   let round = 0;
   for (const content of list.toReversed()) {
     if (objectOrEmpty(content).role === "model") {
-      if (partsOf(content).some(({ functionCall }) => isObject(functionCall)))
+      if (partsOf(content).some(({ functionCall }) => isObject(functionCall))) {
         round++;
+      }
       continue;
     }
     // Agents put context of their own before the prompt. It starts at the first

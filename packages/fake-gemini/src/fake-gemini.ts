@@ -173,8 +173,9 @@ class Fake {
         pathname === "/__fake/requests" ? recent : this.stats,
       );
     }
-    if (request.method === "GET" && MODELS_PATH.test(pathname))
+    if (request.method === "GET" && MODELS_PATH.test(pathname)) {
       return sendJson(response, 200, { models: MODELS });
+    }
     const resource = parseResource(pathname);
     if (!resource || request.method !== "POST") {
       return sendError(response, {
@@ -204,11 +205,12 @@ class Fake {
       );
     }
     const answer = callOtherMethod(method, body);
-    if (answer === undefined)
+    if (answer === undefined) {
       return sendError(response, {
         code: 404,
         message: `no such method: ${method}`,
       });
+    }
     sendJson(response, 200, answer);
   }
 
@@ -237,18 +239,20 @@ class Fake {
     });
     const { latencyMs = 0, chunkDelayMs = 0 } = this.#options;
     if (latencyMs > 0) await sleep(latencyMs);
-    if (plan.fail)
+    if (plan.fail) {
       return sendError(response, {
         ...plan.fail,
         message: `Scripted failure ${plan.fail.code}.`,
       });
+    }
     const context: ResponseContext = {
       model: asked.model,
       responseId: `fake-${this.#serial}`,
       promptTokens: estimateTokens(contents),
     };
-    if (asked.method === "generateContent")
+    if (asked.method === "generateContent") {
       return sendJson(response, 200, createWholeResponse(plan, context));
+    }
     await streamResponse(response, plan, { ...context, chunkDelayMs });
   }
 }

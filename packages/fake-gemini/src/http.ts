@@ -24,8 +24,9 @@ export function sendError(
   },
 ): void {
   const status = STATUS_NAMES[code] ?? "UNKNOWN";
-  if (retryAfterMs !== undefined)
+  if (retryAfterMs !== undefined) {
     response.setHeader("retry-after", String(retryAfterMs / 1000));
+  }
   sendJson(response, code, { error: { code, message, status } });
 }
 
@@ -57,10 +58,12 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
  * otherwise 500. Closes a response that has begun.
  */
 export function sendFailure(response: ServerResponse, reason: unknown): void {
-  if (response.headersSent) response.destroy();
-  else
+  if (response.headersSent) {
+    response.destroy();
+  } else {
     sendError(response, {
       code: reason instanceof SyntaxError ? 400 : 500,
       message: String(reason),
     });
+  }
 }

@@ -103,9 +103,11 @@ export function createWholeResponse(
       last?.text !== undefined &&
       part.text !== undefined &&
       last.thought === part.thought;
-    if (joins)
+    if (joins) {
       parts.splice(-1, 1, { ...last, text: `${last.text}${part.text}` });
-    else parts.push(part);
+    } else {
+      parts.push(part);
+    }
   }
   return createLastChunk(parts, context, plan);
 }
@@ -127,10 +129,11 @@ export function minimalValue(schema: unknown, name = ""): unknown {
     required,
   } = objectOrEmpty(schema);
   const [first] = listOrEmpty(choices);
-  if (first !== undefined)
+  if (first !== undefined) {
     return name === "next_speaker" && listOrEmpty(choices).includes("user")
       ? "user"
       : first;
+  }
   switch (stringOrEmpty(type).toLowerCase()) {
     case "array":
       return [];

@@ -32,13 +32,18 @@ export async function streamResponse(
   const frames = new FrameWriter(response);
   for (const item of plan.items) {
     if (frames.closed) return;
-    if (item.case === "pause") await frames.pause(item.ms);
-    else if (item.case === "drip") await frames.drip(item.ms);
-    else await frames.write(encodeFrame(createChunk(item.parts, context)));
+    if (item.case === "pause") {
+      await frames.pause(item.ms);
+    } else if (item.case === "drip") {
+      await frames.drip(item.ms);
+    } else {
+      await frames.write(encodeFrame(createChunk(item.parts, context)));
+    }
     if (context.chunkDelayMs > 0) await frames.pause(context.chunkDelayMs);
   }
-  if (plan.end.case === "break" && plan.end.how !== "empty")
+  if (plan.end.case === "break" && plan.end.how !== "empty") {
     return breakOff(response, frames, plan.end.how);
+  }
   await frames.write(encodeFrame(createLastChunk([], context, plan)));
   await frames.flush();
   response.end();
@@ -50,8 +55,9 @@ async function breakOff(
   frames: FrameWriter,
   how: Break,
 ): Promise<void> {
-  if (how === "malformed")
+  if (how === "malformed") {
     await frames.write('data: {"candidates": [{"content": {"parts"\r\n\r\n');
+  }
   await frames.flush();
   switch (how) {
     case "hang":
@@ -108,8 +114,9 @@ class FrameWriter {
 
   async write(frame: string): Promise<void> {
     this.#pending += frame;
-    if (this.#pending.length >= BATCH || this.#dripMs !== undefined)
+    if (this.#pending.length >= BATCH || this.#dripMs !== undefined) {
       await this.flush();
+    }
   }
 
   async flush(): Promise<void> {

@@ -51,7 +51,9 @@ export function locate(conversation: readonly Entry[]): Position {
         texts,
         results: [...before.results, ...entry.results],
       });
-    } else entries.push(entry);
+    } else {
+      entries.push(entry);
+    }
   }
   const last = entries.at(-1);
   const results = last?.role === "user" ? last.results : [];
@@ -67,8 +69,9 @@ export function locate(conversation: readonly Entry[]): Position {
     const prompt = entry.texts
       .slice(entry.texts.findLastIndex(isScript))
       .join("\n");
-    if (entry.results.length === 0 || isScript(prompt))
+    if (entry.results.length === 0 || isScript(prompt)) {
       return { prompt, round, results };
+    }
   }
   return { prompt: "", round, results };
 }

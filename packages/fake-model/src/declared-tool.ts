@@ -34,8 +34,9 @@ export function fitCall(
     if (!tool) continue;
     const args = translate(objectOrEmpty(call.args));
     const { properties } = objectOrEmpty(tool.parameters);
-    if (!isObject(properties) || !("sandbox_permissions" in properties))
+    if (!isObject(properties) || !("sandbox_permissions" in properties)) {
       return { name, args };
+    }
     // Scripts test calls that ask, so a shell like that of Codex gets the
     // arguments that request approval.
     const approval = {

@@ -223,8 +223,9 @@ class Fake {
   }
 
   #sendError(response: ServerResponse, error: FakeError): void {
-    if (error.retryAfterMs !== undefined)
+    if (error.retryAfterMs !== undefined) {
       response.setHeader("retry-after", String(error.retryAfterMs / 1000));
+    }
     sendJson(response, error.status, this.#dialect.encodeError(error));
   }
 
@@ -270,8 +271,9 @@ class Fake {
       serial,
       inputTokens: estimateTokens(received.body),
     };
-    if (asked.encode.case === "whole")
+    if (asked.encode.case === "whole") {
       return sendJson(response, 200, asked.encode.whole(plan, context));
+    }
     await streamAnswer(
       response,
       plan,

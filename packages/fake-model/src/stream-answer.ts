@@ -53,16 +53,19 @@ export async function streamAnswer(
   };
   for (const item of plan.items) {
     if (frames.closed) return;
-    if (item.case === "pause") await frames.pause(item.ms);
-    else if (item.case === "drip") await frames.drip(item.ms);
-    else {
+    if (item.case === "pause") {
+      await frames.pause(item.ms);
+    } else if (item.case === "drip") {
+      await frames.drip(item.ms);
+    } else {
       await begin();
       await frames.write(encoder.content(item));
     }
     if (chunkDelayMs > 0) await frames.pause(chunkDelayMs);
   }
-  if (end.case === "break" && end.how !== "empty")
+  if (end.case === "break" && end.how !== "empty") {
     return breakOff(frames, end.how, encoder);
+  }
   await begin();
   await frames.write(encoder.end(plan));
   await frames.flush();
@@ -127,8 +130,9 @@ class FrameWriter {
 
   async write(frame: string): Promise<void> {
     this.#pending += frame;
-    if (this.#pending.length >= BATCH || this.#dripMs !== undefined)
+    if (this.#pending.length >= BATCH || this.#dripMs !== undefined) {
       await this.flush();
+    }
   }
 
   async flush(): Promise<void> {

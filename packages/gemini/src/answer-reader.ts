@@ -43,11 +43,12 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
     promptFeedback,
     usageMetadata,
   }: Piece): Iterable<ModelEvent> {
-    if (promptFeedback?.blockReason)
+    if (promptFeedback?.blockReason) {
       throw blockFault(
         promptFeedback.blockReason,
         promptFeedback.blockReasonMessage,
       );
+    }
     const candidate = candidates?.[0];
     for (const { functionCall, text, thought, thoughtSignature } of candidate
       ?.content?.parts ?? []) {

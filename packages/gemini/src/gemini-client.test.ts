@@ -40,8 +40,9 @@ describe("a Gemini client on Google's SDK", () => {
     for await (const { candidates } of client(
       (models) => models.generateContentStream(PARAMETERS),
       AbortSignal.timeout(60_000),
-    ))
+    )) {
       texts.push(candidates?.[0]?.content?.parts?.[0]?.text ?? "");
+    }
     return texts;
   }
 
@@ -131,7 +132,8 @@ describe("a Gemini client on Google's SDK", () => {
       for await (const _ of client(
         (models) => models.generateContentStream(PARAMETERS),
         controller.signal,
-      ));
+      )) {
+      }
       controller.abort();
       // The connection is free once its answer was read to the end, in a later
       // turn of the event loop.

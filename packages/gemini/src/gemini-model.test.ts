@@ -280,8 +280,9 @@ describe("the Gemini model", () => {
       for await (const { case: kind } of model().generate(
         request([prompt("text a\nhang")]),
         controller.signal,
-      ))
+      )) {
         if (kind === "text") controller.abort(reason);
+      }
     };
     await expect(reading()).rejects.toBe(reason);
   });

@@ -80,8 +80,9 @@ function vertexFrom(
   const project = read("GOOGLE_CLOUD_PROJECT");
   const asked = /^(true|1)$/i.test(read("GOOGLE_GENAI_USE_VERTEXAI") ?? "");
   if (!asked && key !== undefined) return undefined;
-  if (project !== undefined)
+  if (project !== undefined) {
     return { project, location: read("GOOGLE_CLOUD_LOCATION") ?? "global" };
+  }
   if (asked && key === undefined) {
     const problem =
       "GOOGLE_GENAI_USE_VERTEXAI asks for Vertex AI, but there is neither a project nor a key";

@@ -36,8 +36,9 @@ export function readGoogleError(text: string): ApiError {
 export function answerFault(reason: unknown): ModelFault {
   if (reason instanceof SyntaxError) return notJsonFault(reason);
   const { status } = objectOrEmpty(reason);
-  if (!(reason instanceof Error) || typeof status !== "number")
+  if (!(reason instanceof Error) || typeof status !== "number") {
     return ModelFault.from(reason);
+  }
   return statusFault(
     status,
     readGoogleError(reason.message.slice(reason.message.indexOf("{"))),

@@ -22,8 +22,9 @@ import type { Content, Part as GeminiPart, Tool } from "@google/genai";
 export function encodeContents(history: readonly Message[]): Content[] {
   const results = new CallResults(history);
   const contents = history.flatMap(({ role, parts }) => {
-    if (role === Role.USER)
+    if (role === Role.USER) {
       return [{ role: "user", parts: parts.flatMap(encodeUserPart) }];
+    }
     const summaries = parts.flatMap(({ content }) =>
       content.case === "summary" ? [content.value.text] : [],
     );
@@ -136,8 +137,9 @@ function encodeFile({ name, mediaType, source }: File): GeminiPart[] {
 }
 
 function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {
-  if (content.case === "text")
+  if (content.case === "text") {
     return content.value === "" ? [] : [{ text: content.value }];
+  }
   if (content.case !== "toolCall") return [];
   const {
     toolCallId: id,

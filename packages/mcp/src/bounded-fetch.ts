@@ -55,20 +55,24 @@ class MessageLimit {
     chunk: Uint8Array,
     controller: TransformStreamDefaultController<Uint8Array>,
   ): void {
-    if (this.#message === "body") this.#length += chunk.length;
-    else {
+    if (this.#message === "body") {
+      this.#length += chunk.length;
+    } else {
       // Counts the bytes since the last empty line.
       for (const byte of chunk) {
         this.#length++;
         if (byte === NEWLINE) {
           if (this.#isLineEmpty) this.#length = 0;
           this.#isLineEmpty = true;
-        } else if (byte !== CARRIAGE_RETURN) this.#isLineEmpty = false;
+        } else if (byte !== CARRIAGE_RETURN) {
+          this.#isLineEmpty = false;
+        }
         if (this.#length > this.#maxBytes) break;
       }
     }
-    if (this.#length > this.#maxBytes)
+    if (this.#length > this.#maxBytes) {
       throw new Error(`it sent a message of more than ${this.#maxBytes} bytes`);
+    }
     controller.enqueue(chunk);
   }
 }

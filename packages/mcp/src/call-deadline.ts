@@ -22,8 +22,9 @@ export class CallDeadline implements Disposable {
    */
   restart(): void {
     clearTimeout(this.#timer);
-    if (this.#pauses === 0)
+    if (this.#pauses === 0) {
       this.#timer = setTimeout(() => this.#controller.abort(), this.#timeMs);
+    }
   }
 
   /**

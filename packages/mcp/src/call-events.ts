@@ -67,8 +67,9 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
       this.#wake = Promise.withResolvers();
       const progress = this.#progress;
       const waitMs = this.#shownAtMs + PROGRESS_MS - this.#now();
-      if (this.#ready.length > 0) yield* this.#ready.splice(0);
-      else if (progress && waitMs <= 0) {
+      if (this.#ready.length > 0) {
+        yield* this.#ready.splice(0);
+      } else if (progress && waitMs <= 0) {
         this.#progress = undefined;
         this.#shownAtMs = this.#now();
         yield progress;

@@ -32,8 +32,9 @@ export function readCallResult(
   if (data === undefined) return textResult(cut(text, maxOutputBytes));
   const structured = plainJson(isObject(data) ? data : { value: data });
   const json = JSON.stringify(structured);
-  if (json.length > maxOutputBytes)
+  if (json.length > maxOutputBytes) {
     return textResult(cut(json, maxOutputBytes));
+  }
   const value = create(ToolOutputSchema, {
     result: { case: "structuredData", value: structured },
   });
@@ -64,8 +65,9 @@ function blockText(block: Block): string {
       return `[${block.type} ${block.mimeType}, ${Buffer.from(block.data, "base64").length} bytes]`;
     case "resource": {
       const { resource } = block;
-      if ("text" in resource)
+      if ("text" in resource) {
         return `[resource ${resource.uri}]\n${resource.text}`;
+      }
       const size = Buffer.from(resource.blob, "base64").length;
       return `[resource ${resource.uri}, ${resource.mimeType ?? "unknown type"}, ${size} bytes]`;
     }

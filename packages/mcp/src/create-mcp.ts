@@ -48,8 +48,9 @@ export function createMcp({
     open: (services) => {
       for (const notice of operators.flatMap(
         (server) => runnerNotice(server) ?? [],
-      ))
+      )) {
         services.onNotice(notice);
+      }
       // Programs that clients bring can reach any address anyway.
       const clientFetch =
         services.clientMcpServers === "all"

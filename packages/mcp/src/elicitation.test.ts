@@ -145,8 +145,9 @@ describe("elicitation", async () => {
       const hooks = {
         progress: () => undefined,
         ask: async ({ details }: Question): Promise<Answer> => {
-          if (details.case === "genericDetails")
+          if (details.case === "genericDetails") {
             shown.push(details.value.description);
+          }
           return send("");
         },
       };
@@ -174,8 +175,9 @@ describe("elicitation", async () => {
       "https://good.example@evil.example/",
       "x",
       "data:,x",
-    ])
+    ]) {
       expect(await open(url), url).toEqual(["decline", ""]);
+    }
   });
 
   it("declines if the user cancels", async () => {

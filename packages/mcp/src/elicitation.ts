@@ -48,8 +48,9 @@ export async function elicit(
   hooks: CallHooks,
   validator: jsonSchemaValidator,
 ): Promise<ElicitResult> {
-  if (params.mode !== "url")
+  if (params.mode !== "url") {
     return elicitForm(server, params, hooks, validator);
+  }
   const address = pageAddress(params.url);
   if (address === undefined) return { action: "decline" };
   const description = `${serverTitle(server)} asks to open ${address}\n${params.message}`;
@@ -90,8 +91,11 @@ async function elicitForm(
     // The content is valid, so nothing is lost in the type of the SDK.
     const values: FormValues = {};
     for (const [name, value] of Object.entries(content)) {
-      if (Array.isArray(value)) values[name] = value.map(String);
-      else if (typeof value !== "object") values[name] = value;
+      if (Array.isArray(value)) {
+        values[name] = value.map(String);
+      } else if (typeof value !== "object") {
+        values[name] = value;
+      }
     }
     return { action: "accept", content: values };
   }
@@ -182,17 +186,19 @@ interface Choice {
  * other field.
  */
 function readChoices(field: JsonObject): Choice[] {
-  if (field.type === "boolean")
+  if (field.type === "boolean") {
     return [true, false].map((value) => ({
       value,
       name: value ? "Yes" : "No",
     }));
+  }
   const titled = listOrEmpty(field.oneOf).filter(isObject);
-  if (titled.length > 0)
+  if (titled.length > 0) {
     return titled.map(({ const: value = null, title }) => ({
       value,
       name: String(title ?? value),
     }));
+  }
   const names = listOrEmpty(field.enumNames);
   return listOrEmpty(field.enum).map((value, at) => ({
     value,

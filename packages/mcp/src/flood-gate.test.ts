@@ -5,8 +5,9 @@ describe("FloodGate", () => {
   it("accepts the maximum in every second", () => {
     const clock = { nowMs: 0 };
     const gate = new FloodGate(() => clock.nowMs);
-    for (; clock.nowMs < 10_000; clock.nowMs += 1000)
+    for (; clock.nowMs < 10_000; clock.nowMs += 1000) {
       expect(() => gate.count(5000, 1024)).not.toThrow();
+    }
   });
 
   it("throws for too many messages and for too many bytes", () => {

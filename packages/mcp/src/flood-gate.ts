@@ -34,11 +34,13 @@ export class FloodGate {
     }
     this.#messages += messages;
     this.#bytes += bytes;
-    if (this.#messages > MAX_MESSAGES)
+    if (this.#messages > MAX_MESSAGES) {
       throw new Error(
         `it sent more than ${MAX_MESSAGES} messages within a second`,
       );
-    if (this.#bytes > MAX_BYTES)
+    }
+    if (this.#bytes > MAX_BYTES) {
       throw new Error(`it sent more than ${MAX_BYTES} bytes within a second`);
+    }
   }
 }

@@ -292,8 +292,9 @@ export class McpConnection implements AsyncDisposable {
       return await request(client);
     } catch (reason) {
       const { UnauthorizedError } = await loadSdk();
-      if (!transport.authorize || !(reason instanceof UnauthorizedError))
+      if (!transport.authorize || !(reason instanceof UnauthorizedError)) {
         throw reason;
+      }
       await transport.authorize(signal);
       return request(client);
     }
@@ -309,8 +310,9 @@ export class McpConnection implements AsyncDisposable {
         : client.ping(options));
     } catch (reason) {
       // An error of the protocol is an answer too.
-      if (!(reason instanceof ProtocolError))
+      if (!(reason instanceof ProtocolError)) {
         this.#end("it does not answer any more");
+      }
     }
   }
 

@@ -71,24 +71,28 @@ export class McpServers implements AsyncDisposable {
   constructor(options: McpServersOptions) {
     const names = new Set<string>();
     for (const { name, transport } of options.servers) {
-      if (name === "")
+      if (name === "") {
         throw invalid("mcp_servers", "", "has a server without a name");
+      }
       if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
       names.add(name);
-      if (transport.case === undefined)
+      if (transport.case === undefined) {
         throw invalid(
           "mcp_servers",
           name,
           "has no transport",
           "give stdio, http or sse",
         );
-      if (transport.case === "stdio" && transport.value.command === "")
+      }
+      if (transport.case === "stdio" && transport.value.command === "") {
         throw invalid("mcp_servers", name, "has no command");
+      }
       if (
         transport.case !== "stdio" &&
         !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? "")
-      )
+      ) {
         throw invalid("mcp_servers", name, "has no http or https URL");
+      }
     }
     this.#options = options;
     const { connectTimeoutMs = 60_000 } = options;

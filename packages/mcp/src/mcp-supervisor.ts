@@ -95,18 +95,20 @@ export class McpSupervisor implements AsyncDisposable {
   async #open(): Promise<McpConnection> {
     this.#disposed.signal.throwIfAborted();
     const failures = this.#recentFailures();
-    if (failures.length >= MAX_FAILURES)
+    if (failures.length >= MAX_FAILURES) {
       throw this.#unavailable(
         `it failed ${failures.length} times within 3 minutes: refresh it (${this.#reason})`,
       );
+    }
     const { connectTimeoutMs, now } = this.#options;
     const last = failures.at(-1);
     if (last !== undefined && failures.length > 1) {
       const waitMs = last + FIRST_WAIT_MS * 2 ** (failures.length - 2) - now();
-      if (waitMs > 0)
+      if (waitMs > 0) {
         throw this.#unavailable(
           `it is tried again in ${waitMs} ms (${this.#reason})`,
         );
+      }
     }
     const timeout = AbortSignal.timeout(connectTimeoutMs);
     try {

@@ -74,12 +74,13 @@ export function createMcpTool(options: McpToolOptions): Tool {
         // The schema is invalid, so checking the arguments is left to the
         // server.
       }
-      if (problem !== undefined)
+      if (problem !== undefined) {
         throw invalid(
           "args",
           "",
           `do not fit tool ${qualifiedName}: ${problem}`,
         );
+      }
       return {
         args,
         facts,

@@ -158,8 +158,9 @@ async function createHttpTransport(
     closeReason: () => "",
     leave: async () => {
       // Only Streamable HTTP has sessions.
-      if (transport instanceof StreamableHTTPClientTransport)
+      if (transport instanceof StreamableHTTPClientTransport) {
         await transport.terminateSession();
+      }
     },
     authorize:
       callback &&

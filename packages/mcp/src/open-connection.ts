@@ -135,8 +135,9 @@ async function createClient(
     validator,
   });
   client.onerror = () => {
-    if (server.transport.case !== "stdio" && connection.findCall())
+    if (server.transport.case !== "stdio" && connection.findCall()) {
       connection.checkAlive();
+    }
   };
   answerRequests(client, {
     server: {

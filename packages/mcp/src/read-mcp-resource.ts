@@ -76,13 +76,14 @@ export function readMcpResourceTool(
     prepare: async (args) => {
       const { server, uri } = PARAMETERS.read(args);
       const known = servers.get(server);
-      if (known === undefined)
+      if (known === undefined) {
         throw invalid(
           "server",
           server,
           "has no resources",
           `choose ${[...servers.keys()].join(", ")}`,
         );
+      }
       return {
         args,
         // Rules and answers about a server apply to its resources too.

@@ -65,14 +65,16 @@ const VALUES: ReadonlySet<string> = new Set([
 
 /** Returns a copy without the keywords that can block the process. */
 function withoutTraps(value: unknown, kind: "schema" | "names"): unknown {
-  if (Array.isArray(value))
+  if (Array.isArray(value)) {
     return value.map((item) => withoutTraps(item, "schema"));
+  }
   if (typeof value !== "object" || value === null) return value;
   const entries: [string, unknown][] = Object.entries(value);
-  if (kind === "names")
+  if (kind === "names") {
     return Object.fromEntries(
       entries.map(([name, below]) => [name, withoutTraps(below, "schema")]),
     );
+  }
   const kept = entries.filter(([keyword]) => !TRAPS.has(keyword));
   return Object.fromEntries(
     kept.map(([keyword, below]) => [

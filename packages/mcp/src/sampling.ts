@@ -64,8 +64,9 @@ export async function sampleForServer(
       create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" }),
     ],
   });
-  if (optionId !== OPTION_PROCEED_ONCE)
+  if (optionId !== OPTION_PROCEED_ONCE) {
     throw new DevtoolError("the user declined", Code.PermissionDenied);
+  }
   const { model, text } = await sample(request, signal);
   return { model, role: "assistant", content: { type: "text", text } };
 }

@@ -43,8 +43,9 @@ export function valueSize(value: unknown): number {
   while (open.length > 0) {
     const next = open.pop();
     size++;
-    if (typeof next === "object" && next !== null)
+    if (typeof next === "object" && next !== null) {
       for (const below of Object.values(next)) open.push(below);
+    }
   }
   return size;
 }
@@ -54,8 +55,9 @@ export function valueSize(value: unknown): number {
  * the schema itself, and so to an infinite cost.
  */
 function resolveReference(schema: object, reference: unknown): unknown {
-  if (typeof reference !== "string" || !reference.startsWith("#/"))
+  if (typeof reference !== "string" || !reference.startsWith("#/")) {
     return schema;
+  }
   let node: unknown = schema;
   for (const segment of decodeURIComponent(reference.slice(2)).split("/")) {
     const name = segment.replaceAll("~1", "/").replaceAll("~0", "~");

@@ -79,8 +79,9 @@ export function runnerNotice({
   if (
     transport.case !== "stdio" ||
     isAbsolute(transport.value.workingDirectory)
-  )
+  ) {
     return undefined;
+  }
   const runner = basename(transport.value.command);
   if (!RUNNERS.has(runner)) return undefined;
   const problem = `${runner} starts in the workspace, and may run a package of the repository instead of the intended one`;
@@ -127,8 +128,9 @@ function redactWord(word: string, before: string): string {
   if (
     TOKEN.test(word) ||
     (/^--?\w/.test(before) && !before.includes("=") && SECRET_NAME.test(before))
-  )
+  ) {
     return "[…]";
+  }
   return word
     .replace(/:\/\/[^/@]*@/, "://[…]@")
     .replace(/([?&][^=&]*)=[^&]*/g, "$1=[…]");

@@ -69,11 +69,12 @@ export function answerRequests(client: Client, requests: ServerRequests): void {
     "sampling/createMessage",
     async (request, { mcpReq }) => {
       const hooks = findCall();
-      if (!hooks)
+      if (!hooks) {
         throw new DevtoolError(
           "no call runs that could ask the model",
           Code.FailedPrecondition,
         );
+      }
       return sampleForServer(
         secrets.hideIn(request),
         { server, hooks, sample },

@@ -35,8 +35,9 @@ export class ServerSecrets {
   /** Returns the text with each secret replaced by its name in brackets. */
   hide(text: string): string {
     let hidden = text;
-    for (const [value, name] of this.#replacements)
+    for (const [value, name] of this.#replacements) {
       hidden = hidden.replaceAll(value, name);
+    }
     return hidden;
   }
 

@@ -90,10 +90,12 @@ export class StdioTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (!this.#process?.write(`${JSON.stringify(message)}\n`))
+    if (!this.#process?.write(`${JSON.stringify(message)}\n`)) {
       throw new Error("the MCP server accepts no more input");
-    if (this.#process.unreadBytes > MAX_UNREAD_BYTES)
+    }
+    if (this.#process.unreadBytes > MAX_UNREAD_BYTES) {
       this.#fail(this.#process, "it does not read its input");
+    }
   }
 
   async close(): Promise<void> {

@@ -44,9 +44,11 @@ export function qualifyToolNames<Identity extends ToolIdentity>(
   const unnamed: WantedName<Identity>[] = [];
   for (const each of wanted) {
     const name = each.namespace + each.tool;
-    if (name.length <= MAX_TOOL_NAME_BYTES && count.get(name) === 1)
+    if (name.length <= MAX_TOOL_NAME_BYTES && count.get(name) === 1) {
       named.set(name, each.identity);
-    else unnamed.push(each);
+    } else {
+      unnamed.push(each);
+    }
   }
   // After the others, so that no hash takes a name that a tool has by itself.
   for (const each of unnamed) named.set(freeName(each, named), each.identity);
@@ -134,7 +136,8 @@ function countBy<T>(
   keyOf: (value: T) => string,
 ): ReadonlyMap<string, number> {
   const count = new Map<string, number>();
-  for (const value of values)
+  for (const value of values) {
     count.set(keyOf(value), (count.get(keyOf(value)) ?? 0) + 1);
+  }
   return count;
 }

@@ -72,13 +72,15 @@ function encodeMessages(
       },
     );
     const step: ChatCompletionMessageParam[] = [];
-    if (tool_calls.length > 0)
+    if (tool_calls.length > 0) {
       step.push({
         role: "assistant",
         content: text === "" ? null : text,
         tool_calls,
       });
-    else if (text !== "") step.push({ role: "assistant", content: text });
+    } else if (text !== "") {
+      step.push({ role: "assistant", content: text });
+    }
     return [
       ...summaries.map(
         (summary): ChatCompletionMessageParam => ({
@@ -102,8 +104,9 @@ function encodeUserMessage(
   parts: readonly Part[],
 ): ChatCompletionMessageParam[] {
   const content = parts.flatMap(({ content }): ChatCompletionContentPart[] => {
-    if (content.case !== "file")
+    if (content.case !== "file") {
       return encodeUserText(content).map((text) => ({ type: "text", text }));
+    }
     return encodeFile(content.value).map((part): ChatCompletionContentPart => {
       switch (part.case) {
         case "text":

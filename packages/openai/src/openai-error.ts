@@ -27,10 +27,12 @@ function describeError(value: unknown): ApiError {
   const { message, code, type } = objectOrEmpty(value);
   const kinds = [code, type].map(stringOrEmpty);
   let lastingRemedy: string | undefined;
-  if (kinds.includes("context_length_exceeded"))
+  if (kinds.includes("context_length_exceeded")) {
     lastingRemedy = "run /compress, or start a new task";
-  if (kinds.includes("insufficient_quota"))
+  }
+  if (kinds.includes("insufficient_quota")) {
     lastingRemedy = "the operator must check the plan and the payment";
+  }
   return {
     message: stringOrEmpty(message) || kinds.find((kind) => kind !== "") || "",
     lastingRemedy,

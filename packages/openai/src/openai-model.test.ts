@@ -214,8 +214,9 @@ describe.each(["responses", "chat-completions"] as const)(
         controller.signal,
       );
       const read = async (): Promise<void> => {
-        for await (const _event of events)
+        for await (const _event of events) {
           controller.abort(new Error("enough"));
+        }
       };
       await expect(read()).rejects.toThrow("enough");
     });

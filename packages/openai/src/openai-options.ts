@@ -61,8 +61,9 @@ export function openAiOptionsFrom(
     environment[name]?.trim() || undefined;
   const [apiKey, baseUrl] = [read("OPENAI_API_KEY"), read("OPENAI_BASE_URL")];
   const model = read("OPENAI_MODEL");
-  if (apiKey === undefined && (baseUrl === undefined || model === undefined))
+  if (apiKey === undefined && (baseUrl === undefined || model === undefined)) {
     return undefined;
+  }
   const [organization, project] = [
     read("OPENAI_ORG_ID"),
     read("OPENAI_PROJECT_ID"),

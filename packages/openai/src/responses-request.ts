@@ -78,10 +78,11 @@ function encodeInput(
         }),
       ),
       ...parts.flatMap(({ content, toolCallDetail }): ResponseInputItem[] => {
-        if (content.case === "text")
+        if (content.case === "text") {
           return content.value === ""
             ? []
             : [{ role: "assistant", content: content.value }];
+        }
         if (content.case !== "toolCall") return [];
         const {
           toolCallId: call_id,

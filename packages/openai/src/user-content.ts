@@ -45,16 +45,18 @@ export function encodeFile({ name, mediaType, source }: File): FileContent[] {
     case "bytes": {
       const url = `data:${mediaType};base64,${Buffer.from(source.value).toString("base64")}`;
       if (isImage) return [...label, { case: "image", url }];
-      if (mediaType === "application/pdf")
+      if (mediaType === "application/pdf") {
         return [
           ...label,
           { case: "document", name: name || "file.pdf", data: url },
         ];
-      if (/^text\/|[/+]json$/.test(mediaType))
+      }
+      if (/^text\/|[/+]json$/.test(mediaType)) {
         return [
           ...label,
           { case: "text", text: new TextDecoder().decode(source.value) },
         ];
+      }
       return [
         ...label,
         {

@@ -57,11 +57,12 @@ export class ApprovalFile implements ApprovalStorage {
     let file = create(PolicyFileSchema);
     const stats = await lstat(this.#path).catch(() => undefined);
     if (stats) {
-      if (!stats.isFile())
+      if (!stats.isFile()) {
         throw new PolicyError(
           `${SAVED_APPROVALS_FILE} is not a regular file`,
           "cannot-save",
         );
+      }
       assertOnlyOwnerWrites(SAVED_APPROVALS_FILE, stats);
       const source = { tier: "user", file: SAVED_APPROVALS_FILE } as const;
       const rules = parsePolicyFile(await readFile(this.#path, "utf8"), source);
@@ -126,8 +127,9 @@ export class ApprovalFile implements ApprovalStorage {
     failpoint("devtool:approvals.sweep.before");
     for (const name of await readdir(this.#directory).catch(() => [])) {
       const pid = TEMPORARY_FILE.exec(name)?.[1];
-      if (pid !== undefined && !isRunning(Number(pid)))
+      if (pid !== undefined && !isRunning(Number(pid))) {
         await rm(join(this.#directory, name), { force: true });
+      }
     }
     failpoint("devtool:approvals.sweep.after");
   }

@@ -43,8 +43,13 @@ export async function approvalRulesFor(
       const { commands, doubts, redirections } = await analyze(
         details.value.command,
       );
-      if (doubts.length > 0 || redirections.length > 0 || commands.length === 0)
+      if (
+        doubts.length > 0 ||
+        redirections.length > 0 ||
+        commands.length === 0
+      ) {
         return undefined;
+      }
       if (!isPlainCommand(subject)) return undefined;
       return commands.map(({ words }) =>
         allowingRule(subject, {

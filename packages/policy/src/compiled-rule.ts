@@ -71,23 +71,27 @@ export function compileRule(
   const { tool, commandPrefix, commandRegex, argsPattern, path, priority } =
     rule;
   const badTool = tool.find((name) => !TOOL.test(name));
-  if (badTool !== undefined)
+  if (badTool !== undefined) {
     throw fieldError("tool", badTool, "choose a name, * or mcp__<server>__*");
+  }
   const badPrefix = commandPrefix.find(
     (prefix) => !COMMAND_PREFIX.test(prefix),
   );
-  if (badPrefix !== undefined)
+  if (badPrefix !== undefined) {
     throw fieldError(
       "command_prefix",
       badPrefix,
       "separate words by single spaces and put others in single quotes",
     );
-  if (priority < 0 || priority > 999)
+  }
+  if (priority < 0 || priority > 999) {
     throw fieldError("priority", `${priority}`, "choose 0 to 999");
-  if (rule.decision === RuleDecision.UNSPECIFIED)
+  }
+  if (rule.decision === RuleDecision.UNSPECIFIED) {
     throw new PolicyError("decision is missing", "invalid", {
       remedy: "choose allow, ask or deny",
     });
+  }
   return {
     rule,
     tier,
@@ -136,20 +140,24 @@ export function evaluateRule(
     facts.mcpServer !== undefined &&
     ["*", facts.mcpServer].includes(rule.mcpServer);
   if (rule.mcpServer !== "" && !isOfServer) return undefined;
-  if (rule.mcpServerHash !== "" && rule.mcpServerHash !== facts.mcpServerHash)
+  if (rule.mcpServerHash !== "" && rule.mcpServerHash !== facts.mcpServerHash) {
     return undefined;
+  }
   if (
     rule.definitionHash !== "" &&
     rule.definitionHash !== facts.definitionHash
-  )
+  ) {
     return undefined;
+  }
   const annotations = Object.entries(rule.annotations);
   if (
     !annotations.every(([name, value]) => facts.annotations?.[name] === value)
-  )
+  ) {
     return undefined;
-  if (rule.workspace !== "" && rule.workspace !== subject.workspace)
+  }
+  if (rule.workspace !== "" && rule.workspace !== subject.workspace) {
     return undefined;
+  }
   // A rule that names no modes applies in all of them but plan mode.
   const isInMode =
     rule.modes.length === 0
@@ -201,8 +209,9 @@ function matchesPath(
   subject: PolicySubject,
 ): boolean {
   const { paths, mentioned, changes } = subject;
-  if (rule.path.length === 0)
+  if (rule.path.length === 0) {
     return decision !== "allow" || !changes.some(isGuardedPath);
+  }
   if (decision === "allow") return paths.length > 0 && paths.every(isPath);
   if ([...paths, ...mentioned].some(isPath)) return true;
   // A word that a shell would expand (`.en?`) can become one of the files that

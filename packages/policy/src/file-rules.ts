@@ -75,8 +75,9 @@ export function createFileAccess(
         (above) =>
           above === "" || path === above || path.startsWith(`${above}/`),
       );
-      if (decision === "deny" || (decision === "ask" && !wasAsked))
+      if (decision === "deny" || (decision === "ask" && !wasAsked)) {
         return false;
+      }
       if (shows === "names") return true;
       const reading = decideFile(
         sorted,
@@ -147,11 +148,12 @@ export function findWithholding(
       about.mentioned.some(
         (path) => decideFile(sorted, narrowToFile(subject, path)) !== "allow",
       );
-    if (isShown)
+    if (isShown) {
       return {
         compiled: restriction,
         ofCommands: toolName === about.call.toolName,
       };
+    }
   }
   return undefined;
 }

@@ -32,12 +32,14 @@ export function findGrant(
   // call.
   for (const { role, parts } of task.history) {
     if (role !== Role.USER) continue;
-    for (const { content } of parts)
+    for (const { content } of parts) {
       if (
         content.case === "confirmation" &&
         COVERS.has(content.value.selectedOptionId)
-      )
+      ) {
         answers.push(content.value);
+      }
+    }
   }
   if (answers.length === 0) return undefined;
   const calls = readCalls(task);
@@ -46,8 +48,9 @@ export function findGrant(
     const granted = calls.findLast(
       ({ call }) => call.toolCallId === toolCallId,
     );
-    if (granted === undefined || (isOfFile && granted.rule !== askingRule))
+    if (granted === undefined || (isOfFile && granted.rule !== askingRule)) {
       return false;
+    }
     return COVERS.get(selectedOptionId)?.(granted, subject, calls) === true;
   });
   return grant && `answer:${grant.toolCallId}`;
@@ -121,8 +124,9 @@ function coversSame(granted: GrantedCall, subject: PolicySubject): boolean {
   if (granted.call.toolName !== call.toolName) return false;
   switch (subject.details?.case) {
     case "executeDetails":
-      if (subject.confinement === "none" && !granted.withoutSandbox)
+      if (subject.confinement === "none" && !granted.withoutSandbox) {
         return false;
+      }
       return isDeepStrictEqual(
         commandArguments(granted.call),
         commandArguments(call),
@@ -148,8 +152,12 @@ function coversTool(
   granted: GrantedCall,
   { call, facts, details, changes }: PolicySubject,
 ): boolean {
-  if (details?.case === "executeDetails" || details?.case === "fileEditDetails")
+  if (
+    details?.case === "executeDetails" ||
+    details?.case === "fileEditDetails"
+  ) {
     return false;
+  }
   if (changes.some(isGuardedPath)) return false;
   return (
     granted.call.toolName === call.toolName &&
@@ -167,8 +175,9 @@ function coversServer(
   { call, facts }: PolicySubject,
   calls: readonly GrantedCall[],
 ): boolean {
-  if (facts.mcpServer === undefined || !isSameServer(granted, facts))
+  if (facts.mcpServer === undefined || !isSameServer(granted, facts)) {
     return false;
+  }
   const used = calls.findLast(
     (other) =>
       other.call.toolName === call.toolName && USED.has(other.call.status),

@@ -57,8 +57,9 @@ export function isGuardedPath(path: string): boolean {
     .toLowerCase()
     .split("/");
   const [parent = "", name = ""] = ["", ...segments].slice(-2);
-  if (segments.some((segment) => DIRECTORIES.has(segment)) || FILES.has(name))
+  if (segments.some((segment) => DIRECTORIES.has(segment)) || FILES.has(name)) {
     return true;
+  }
   return (
     /\.(code-workspace|sublime-project)$/.test(name) ||
     FILES_IN_DIRECTORY.has(`${parent}/${name}`) ||

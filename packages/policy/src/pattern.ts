@@ -35,11 +35,12 @@ export function compilePattern(
   text: string,
   extent: "part" | "whole" = "part",
 ): Pattern {
-  if (text.length > MAX_PATTERN_LENGTH)
+  if (text.length > MAX_PATTERN_LENGTH) {
     throw patternError(
       text.slice(0, 40),
       `has ${text.length} characters: the limit is ${MAX_PATTERN_LENGTH}`,
     );
+  }
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(text);
@@ -50,8 +51,9 @@ export function compilePattern(
       `is not in RE2's syntax: ${reason.message.replace("error parsing regexp: ", "")}`,
     );
   }
-  if (compiled.programSize() > MAX_PROGRAM_SIZE)
+  if (compiled.programSize() > MAX_PROGRAM_SIZE) {
     throw patternError(text, "is too large", "use lower counts");
+  }
   const matches =
     extent === "part"
       ? compiled.test.bind(compiled)

@@ -74,15 +74,14 @@ describe("a policy file", () => {
   });
 
   it.each([
-    ...[
-      "tool = []",
-      'mcp_server = ""',
-      "command_prefix = []",
-      'command_regex = ""',
-      'args_pattern = ""',
-      "path = []",
-    ],
-    ...["annotations = {}", "modes = []"],
+    "tool = []",
+    'mcp_server = ""',
+    "command_prefix = []",
+    'command_regex = ""',
+    'args_pattern = ""',
+    "path = []",
+    "annotations = {}",
+    "modes = []",
   ])(
     "is refused with a condition that is empty and would hold for every call: %s",
     (condition) => {

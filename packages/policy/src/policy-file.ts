@@ -69,11 +69,12 @@ export async function readPolicyFile({
   const stats = await file.stat();
   if (!stats.isFile()) throw fileError(label, "is not a regular file");
   assertOnlyOwnerWrites(label, stats);
-  if (stats.size > MAX_FILE_BYTES)
+  if (stats.size > MAX_FILE_BYTES) {
     throw fileError(
       label,
       `has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`,
     );
+  }
   const text = (await file.readFile("utf8")).replace(/^\ufeff/, "");
   const { 0: hidden = "", index } = INVISIBLE.exec(text) ?? {};
   if (index !== undefined) {
@@ -106,8 +107,9 @@ export function assertOnlyOwnerWrites(
     const problem = `may be changed by others (mode ${(mode & 0o777).toString(8)})`;
     throw fileError(label, problem, { remedy: "run chmod go-w" });
   }
-  if (uid !== 0 && uid !== process.getuid?.())
+  if (uid !== 0 && uid !== process.getuid?.()) {
     throw fileError(label, "belongs to another user", { remedy: "chown it" });
+  }
 }
 
 /**
@@ -134,14 +136,17 @@ export function parsePolicyFile(
   }
   const { rule: rules = [], ...others } = isObject(toml) ? toml : {};
   const [unknown] = Object.keys(others);
-  if (unknown !== undefined)
+  if (unknown !== undefined) {
     throw fileError(file, `has ${JSON.stringify(unknown)}`, {
       remedy: "write [[rule]] tables only",
     });
-  if (!Array.isArray(rules))
+  }
+  if (!Array.isArray(rules)) {
     throw fileError(file, "has a rule that is not a [[rule]] table");
-  if (rules.length > MAX_RULES)
+  }
+  if (rules.length > MAX_RULES) {
     throw fileError(file, `has ${rules.length} rules: limit is ${MAX_RULES}`);
+  }
   return rules.map((json, index) => {
     const number = index + 1;
     try {
@@ -184,23 +189,28 @@ const MODES: ReadonlyMap<JsonValue, string> = new Map([
  * `auto_edit`), and one string where a list is expected.
  */
 function decodeRule(json: JsonValue): PolicyRule {
-  if (!isObject(json))
+  if (!isObject(json)) {
     throw new PolicyError("is not a table", "invalid", {
       remedy: "write [[rule]]",
     });
+  }
   const { decision, modes, ...rest } = json;
   const message: JsonObject = { ...rest };
-  for (const name of LISTS)
+  for (const name of LISTS) {
     if (typeof rest[name] === "string") message[name] = [rest[name]];
-  if (decision !== undefined)
+  }
+  if (decision !== undefined) {
     message.decision = enumName("decision", decision, DECISIONS);
-  if (modes !== undefined)
+  }
+  if (modes !== undefined) {
     message.modes = (Array.isArray(modes) ? modes : [modes]).map((mode) =>
       enumName("modes", mode, MODES),
     );
+  }
   const rule = fromJson(PolicyRuleSchema, message);
-  for (const [field, value] of Object.entries(rest))
+  for (const [field, value] of Object.entries(rest)) {
     if (!TEXTS.includes(field)) assertCondition(field, value);
+  }
   if (modes !== undefined) assertCondition("modes", modes);
   return rule;
 }

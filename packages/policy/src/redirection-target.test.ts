@@ -32,8 +32,9 @@ describe("a redirection", () => {
       "workspace/.github/workflows",
       "workspace/sub",
       "outside",
-    ])
+    ]) {
       mkdirSync(join(base, name), { recursive: true });
+    }
     symlinkSync("../outside", join(workspace, "link"));
     symlinkSync(".github", join(workspace, "ci"));
     symlinkSync("../outside/new", join(workspace, "file-link"));

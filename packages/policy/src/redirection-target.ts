@@ -30,8 +30,9 @@ export function redirectionTarget(
   const opened = openedFile(named);
   if (opened === undefined) return "guarded";
   const path = pathInWorkspace(opened, realPath(workspace) ?? workspace);
-  if ([path, pathInWorkspace(named, workspace)].some(isGuardedPath))
+  if ([path, pathInWorkspace(named, workspace)].some(isGuardedPath)) {
     return "guarded";
+  }
   return isOutside(path) ? "outside" : "in the workspace";
 }
 
@@ -43,8 +44,9 @@ function openedFile(path: string): string | undefined {
   const real = realPath(path);
   if (real !== undefined) return real;
   try {
-    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) {
       return undefined;
+    }
   } catch {
     // The directory cannot be read: the path may be a link.
     return undefined;

@@ -42,8 +42,9 @@ describe("runsRepositoryFilters", () => {
   it.each(["2", "3", "4"])(
     "is true for commands that compare files if there is a submodule, in an index of version %s",
     (version) => {
-      for (const name of ["a", "some/long/name", "z"])
+      for (const name of ["a", "some/long/name", "z"]) {
         addFile(name.replaceAll("/", "-"), 10);
+      }
       git("update-index", "--index-version", version);
       expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
       git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);

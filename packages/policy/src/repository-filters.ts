@@ -55,8 +55,9 @@ export function runsRepositoryFilters(
   if (
     posix.basename(program) !== "git" ||
     !args.some((word) => COMPARING.has(word))
-  )
+  ) {
     return false;
+  }
   if (existsSync(posix.join(workspace, ".git/commondir"))) return true;
   const mayNameFilters = CONFIGS.some((name) => {
     const content = readRegularFile(
@@ -92,8 +93,9 @@ function mayHaveSubmodules(gitDirectory: string): boolean {
       MAX_INDEX_BYTES,
     );
     if (index === "too large") return true;
-    if (index?.toString("latin1", 0, 4) !== "DIRC" || index.length < 8)
+    if (index?.toString("latin1", 0, 4) !== "DIRC" || index.length < 8) {
       return false;
+    }
     // The entries are not parsed, so other fields with the bytes of the mode
     // count too.
     const isAligned = index.readUInt32BE(4) < 4;
@@ -101,8 +103,9 @@ function mayHaveSubmodules(gitDirectory: string): boolean {
       let at = index.indexOf(GITLINK);
       at >= 0;
       at = index.indexOf(GITLINK, at + 1)
-    )
+    ) {
       if (!isAligned || at % 8 === MODE_OFFSET) return true;
+    }
     return false;
   });
 }

@@ -34,10 +34,11 @@ const { DEFAULT, AUTO_EDIT, PLAN, YOLO } = ApprovalMode;
 
 describe("the modes", () => {
   it("allow a call that changes nothing, in every mode", async () => {
-    for (const mode of [DEFAULT, AUTO_EDIT, PLAN, YOLO])
+    for (const mode of [DEFAULT, AUTO_EDIT, PLAN, YOLO]) {
       expect(await decide(read("a.txt"), { mode })).toMatchObject({
         decision: "allow",
       });
+    }
   });
 
   it("ask before every change by default", async () => {
@@ -46,11 +47,12 @@ describe("the modes", () => {
       edit("a.txt"),
       mcp("notes", "add"),
       other("web_fetch"),
-    ])
+    ]) {
       expect(await decide(next, {})).toMatchObject({
         decision: "ask",
         rule: expect.not.stringContaining("builtin"),
       });
+    }
   });
 
   it("allow changes of files in the workspace in auto_edit, and ask about other changes", async () => {
@@ -62,10 +64,11 @@ describe("the modes", () => {
       mcp("notes", "add"),
       other("web_fetch"),
       edit("../a.ts"),
-    ])
+    ]) {
       expect(await decide(next, { mode: AUTO_EDIT })).toMatchObject({
         decision: "ask",
       });
+    }
   });
 
   it("ask about a change of a file that a rule keeps from being read, because the change shows it", async () => {
@@ -73,11 +76,12 @@ describe("the modes", () => {
       const rules = user(
         `tool = "read_file"\npath = ".env"\ndecision = "${decision}"`,
       );
-      for (const mode of [AUTO_EDIT, YOLO])
+      for (const mode of [AUTO_EDIT, YOLO]) {
         expect(await decide(edit(".env"), { mode, rules })).toMatchObject({
           decision: "ask",
           rule: "builtin:kept-back",
         });
+      }
       expect(
         await decide(edit("a.ts"), { mode: AUTO_EDIT, rules }),
       ).toMatchObject({ decision: "allow" });
@@ -91,10 +95,11 @@ describe("the modes", () => {
       edit("a.txt"),
       mcp("notes", "add"),
       other("web_fetch"),
-    ])
+    ]) {
       expect(
         await decide(next, { mode: PLAN, shellConfinement: "sandbox" }, task),
       ).toMatchObject({ decision: "deny" });
+    }
   });
 
   it("allow in yolo mode what no rule asks about or denies", async () => {
@@ -150,11 +155,12 @@ describe("guarded files", () => {
   ])("%s always asks", async (path) => {
     const rules = user('tool = "*"\ndecision = "allow"');
     const task = answered(edit("a.txt"), OPTION_PROCEED_ALWAYS);
-    for (const mode of [DEFAULT, AUTO_EDIT, YOLO])
+    for (const mode of [DEFAULT, AUTO_EDIT, YOLO]) {
       expect(await decide(edit(path), { mode, rules }, task)).toMatchObject({
         decision: "ask",
         rule: "builtin:guarded-path",
       });
+    }
   });
 
   it("ask in every mode if a call that is not an edit changes one, and rules about paths apply to it", async () => {
@@ -335,10 +341,17 @@ describe("the conditions of a rule", () => {
 
   it("deny a file by any spelling of its path", async () => {
     const rules = user('path = ["**/.env", ".env"]\ndecision = "deny"');
-    for (const path of [".env", "./.env", "/w/.env", "src/../.env", "sub/.env"])
+    for (const path of [
+      ".env",
+      "./.env",
+      "/w/.env",
+      "src/../.env",
+      "sub/.env",
+    ]) {
       expect(await decide(read(path), { rules }), path).toMatchObject({
         decision: "deny",
       });
+    }
   });
 });
 
@@ -449,8 +462,9 @@ describe("commands", () => {
       ".git/hooks/pre-commit",
       "~/.bashrc",
       "$HOME/x",
-    ])
+    ]) {
       expect(await decideLine(`npm test > ${target}`), target).toBe("ask");
+    }
   });
 
   it("are denied if they mention a file that a rule denies", async () => {
@@ -467,8 +481,9 @@ describe("commands", () => {
       "cat /w/.env",
       "head -5 keys/a.pem",
       "rg x --ignore-file=.env",
-    ])
+    ]) {
       expect(await decideLine(command), command).toBe("deny");
+    }
     expect(await decideLine("cat ../.env", { directory: "sub" })).toBe("deny");
     expect(await decideLine("cat env")).toBe("allow");
   });
@@ -494,22 +509,25 @@ describe("commands", () => {
       `awk 'BEGIN{system("rm zz'`,
       "make --eval='x:;rm zz' x",
       "make SHELL='rm zz'",
-    ])
+    ]) {
       expect(await decideLine(command), command).toBe("deny");
+    }
     for (const command of [
       "awk -f program.awk",
       "git -c core.pager='x y' log",
       "git --exec-path=evil log",
       "make -f other",
-    ])
+    ]) {
       expect(await decideLine(command), command).toBe("ask");
+    }
     for (const command of [
       "git -C sub status",
       "git -c user.name=a commit",
       "awk '{print $1}' a",
       "make -j4 all CC=gcc",
-    ])
+    ]) {
       expect(await decideLine(command), command).toBe("allow");
+    }
   });
 
   it("are denied, or ask in yolo mode, if a redirection or a pattern leads to a file that a rule denies (L2)", async () => {
@@ -524,15 +542,17 @@ describe("commands", () => {
         "cat ./.en?",
         "cat .e*",
         "cat sub/.{env,x}",
-      ])
+      ]) {
         expect(await decideLine(command), command).toBe("deny");
+      }
       for (const command of [
         "cat $X",
         "cat key?/*",
         "cat `echo .env`",
         'cat $(< .e"n"v)',
-      ])
+      ]) {
         expect(["ask", "deny"], command).toContain(await decideLine(command));
+      }
       expect(await decideLine("cat < env; ls"), mode.toString()).toBe(
         mode === YOLO ? "allow" : "ask",
       );
@@ -672,11 +692,12 @@ describe("approvals for good", () => {
       analyze,
       saved,
     });
-    for (const next of approved)
+    for (const next of approved) {
       await first.save?.(
         policyRequest(next, NEW_TASK),
         AbortSignal.timeout(60_000),
       );
+    }
     const again = await SavedApprovals.open(directory, expect.unreachable);
     const decisionOf = async (next: Call, workspace = "/w") =>
       (
@@ -686,10 +707,12 @@ describe("approvals for good", () => {
           shellConfinement: "sandbox",
         })
       ).decision;
-    for (const next of approved)
+    for (const next of approved) {
       expect(await decisionOf(next), next.description).toBe("allow");
-    for (const next of approved)
+    }
+    for (const next of approved) {
       expect(await decisionOf(next, "/other"), next.description).toBe("ask");
+    }
     expect(await decisionOf(shell("make -j 4 all install"))).toBe("ask");
     expect(await decisionOf(shell("npm run build -- y"))).toBe("ask");
     expect(await decisionOf(shell("npm run deploy"))).toBe("ask");
@@ -763,8 +786,9 @@ describe("approvals for good", () => {
       "(make)",
       "sudo make",
       "make &",
-    ])
+    ]) {
       expect(await offered(shell(command)), command).toBeUndefined();
+    }
     expect(await offered(read("a"))).toBeUndefined();
     expect(
       await offered(

@@ -105,7 +105,9 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
         ...sources,
         confinement,
       });
-    } else verdict = decideCall(subject, sources);
+    } else {
+      verdict = decideCall(subject, sources);
+    }
     // An answer that the user gave in this task allows a call that would ask.
     // None counts in plan mode.
     const mayCount =
@@ -116,13 +118,14 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
       mayCount && request.task
         ? findGrant(request.task, subject, verdict.rule)
         : undefined;
-    if (grant !== undefined)
+    if (grant !== undefined) {
       verdict = {
         decision: "allow",
         rule: grant,
         reason: "",
         answers: "count",
       };
+    }
     const { decision, rule, reason, answers } = verdict;
     const maySave =
       saved !== undefined && decision === "ask" && answers === "count";
@@ -194,31 +197,35 @@ function decideByMode(
     return { decision, rule, reason, answers: "count" };
   };
   if (!details && facts.mcpServer === undefined) return verdict("allow", "");
-  if (mode === ApprovalMode.PLAN)
+  if (mode === ApprovalMode.PLAN) {
     return verdict(
       "deny",
       "builtin:plan",
       "plan mode changes nothing: leave it first",
     );
+  }
   const approval = findSavedApproval(subject, saved);
   if (approval) return approval;
   const guarded = changes.find(isGuardedPath);
-  if (guarded !== undefined)
+  if (guarded !== undefined) {
     return verdict(
       "ask",
       "builtin:guarded-path",
       `${JSON.stringify(guarded)} determines what programs or agents do later`,
     );
+  }
   const isEdit = details?.case === "fileEditDetails";
-  if (isEdit && showsRestrictedFile(rules, subject))
+  if (isEdit && showsRestrictedFile(rules, subject)) {
     return verdict(
       "ask",
       "builtin:kept-back",
       "the change shows the content of a file that a rule restricts",
     );
+  }
   if (mode === ApprovalMode.YOLO) return verdict("allow", "builtin:yolo");
-  if (mode === ApprovalMode.AUTO_EDIT && isEdit && !paths.some(isOutside))
+  if (mode === ApprovalMode.AUTO_EDIT && isEdit && !paths.some(isOutside)) {
     return verdict("allow", "builtin:auto-edit");
+  }
   return verdict("ask", "");
 }
 

@@ -78,10 +78,11 @@ exact_command = true
       [...names, ...names].map((name) => saved.save([approval(name)])),
     );
     const again = await SavedApprovals.open(directory, expect.unreachable);
-    for (const approvals of [saved, again])
+    for (const approvals of [saved, again]) {
       expect(
         (await approvals.current()).map(({ rule }) => rule.commandPrefix[0]),
       ).toEqual(names);
+    }
   });
 
   it("are not lost when two servers share a data directory", async () => {
@@ -97,8 +98,9 @@ exact_command = true
   it("remove the temporary files of a crash, and leave those of a save in progress (R3)", async () => {
     const { pid: gone } = spawnSync(process.execPath, ["--version"]);
     const running = `${SAVED_APPROVALS_FILE}.${process.ppid}.0.tmp`;
-    for (const name of [`${SAVED_APPROVALS_FILE}.${gone}.0.tmp`, running])
+    for (const name of [`${SAVED_APPROVALS_FILE}.${gone}.0.tmp`, running]) {
       await writeFile(join(directory, name), "[[");
+    }
     await SavedApprovals.open(directory, expect.unreachable);
     expect(await readdir(directory)).toEqual([running]);
   });

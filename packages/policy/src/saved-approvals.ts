@@ -50,11 +50,12 @@ export class SavedApprovals {
       const narrowed = file.rule
         .filter(allowsMoreWords)
         .map((rule) => rule.commandPrefix.join(", "));
-      if (narrowed.length > 0)
+      if (narrowed.length > 0) {
         onNotice(
           `saved approvals now cover commands with all their words: ${narrowed.join("; ")} no longer allow other words to follow. ` +
             "To allow them, write a rule in policy.toml",
         );
+      }
     } catch (reason) {
       await storage.setAside();
       const why = reason instanceof Error ? reason.message : String(reason);
@@ -100,8 +101,9 @@ export class SavedApprovals {
       return this.#compiled.rules;
     } catch (reason) {
       if (!(reason instanceof PolicyError)) throw reason;
-      if (this.#lastNotice !== reason.message)
+      if (this.#lastNotice !== reason.message) {
         this.#onNotice(`saved approvals are not used: ${reason.message}`);
+      }
       this.#lastNotice = reason.message;
       return [];
     }
@@ -150,8 +152,9 @@ export class SavedApprovals {
         if (
           rule.length === present.length &&
           rule.every((one, index) => one === present[index])
-        )
+        ) {
           return;
+        }
         // The oldest approvals are dropped. A rule of the user that denies or
         // asks stays.
         let excess =

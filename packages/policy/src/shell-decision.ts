@@ -79,17 +79,19 @@ export function decideCommandLine(
     verdicts.find(({ decision }) => decision === "deny") ??
     verdicts.find(({ decision, rule }) => decision === "ask" && rule !== "");
   if (ruled) return ruled;
-  if (subject.mode === ApprovalMode.YOLO)
+  if (subject.mode === ApprovalMode.YOLO) {
     return decideInYolo(subject, analysis, shell);
+  }
   const asking =
     findDoubt(subject, analysis, verdicts) ??
     verdicts.find(({ decision }) => decision === "ask");
-  if (asking && subject.mode === ApprovalMode.PLAN)
+  if (asking && subject.mode === ApprovalMode.PLAN) {
     return {
       ...ASK,
       decision: "deny",
       reason: "the command is not allowed in plan mode",
     };
+  }
   // Under READS_ONLY the whole line is confined to reading, so that rule
   // decides only when it allows every command.
   return (
@@ -121,8 +123,9 @@ function decideCommand(
       isCommandRule(found.compiled))
   ) {
     const verdict = ruleVerdict(found);
-    if (verdict.decision !== "ask" || verdict.answers === "do not count")
+    if (verdict.decision !== "ask" || verdict.answers === "do not count") {
       return verdict;
+    }
     return findSavedCommand(about, shell) ?? verdict;
   }
   // A command that may show a file which a rule restricts asks, even when the
@@ -143,8 +146,9 @@ function decideCommand(
     confinement !== "sandbox" ||
     subject.mode === ApprovalMode.PLAN ||
     !isSafeCommand(command)
-  )
+  ) {
     return ASK;
+  }
   if (subject.call.inputParameters?.background === true) return ASK;
   // A directory below can be a repository of its own, whose configuration is
   // not guarded.
@@ -174,8 +178,9 @@ function findSavedCommand(
   about: PolicySubject,
   { saved, confinement }: ShellRules,
 ): CommandVerdict | undefined {
-  if (about.mode === ApprovalMode.PLAN || !isPlainCommand(about))
+  if (about.mode === ApprovalMode.PLAN || !isPlainCommand(about)) {
     return undefined;
+  }
   const usable =
     confinement === "sandbox"
       ? saved
@@ -217,8 +222,9 @@ function findDoubt(
 ): CommandVerdict | undefined {
   const [doubt] = doubts;
   if (doubt) return { ...ASK, reason: `the command ${doubt.text}` };
-  if (commands.length === 0)
+  if (commands.length === 0) {
     return { ...ASK, reason: "the command runs no program" };
+  }
   const mayRedirect =
     startsInWorkspace(subject) &&
     verdicts.every((verdict) => verdict.redirections === "allow");
@@ -278,10 +284,11 @@ function decideInYolo(
   const unseen =
     (restrictions.some(isCommandRule) && hidden) ||
     (restrictions.some(({ rule }) => rule.path.length > 0) && unnamed);
-  if (unseen)
+  if (unseen) {
     return {
       ...ASK,
       reason: `the command ${unseen.text}: rules cannot be checked against it`,
     };
+  }
   return { ...ASK, decision: "allow", rule: "builtin:yolo" };
 }

@@ -71,15 +71,17 @@ export class AppendQueue {
         failpoint("devtool:postgres.append.after");
         this.#onWritten([...written]);
         for (const { taskId, appends } of groups) {
-          if (written.has(taskId))
+          if (written.has(taskId)) {
             for (const { committed } of appends) committed.resolve();
+          }
         }
         const refused = groups.filter(({ taskId }) => !written.has(taskId));
         if (refused.length > 0) await this.#refuse(refused);
       } catch (reason) {
         const error = storeError(reason);
-        for (const { appends } of groups)
+        for (const { appends } of groups) {
           for (const { committed } of appends) committed.reject(error);
+        }
       }
     }
     this.#writing = undefined;

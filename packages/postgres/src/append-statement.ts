@@ -181,8 +181,9 @@ function taskOf({ taskId, fence, appends }: AppendGroup): TaskColumns {
   );
   const [first] = events;
   const last = events.at(-1);
-  if (!first || !last)
+  if (!first || !last) {
     throw new Error(`task ${taskId} has a group without events`);
+  }
   return {
     id: keyText(taskId),
     contextId: keyText(last.contextId),

@@ -133,8 +133,9 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     const schema = "unlabeled";
     {
       await using store = await PostgresStore.open({ url: server.url, schema });
-      for (let at = 0; at < 70; at++)
+      for (let at = 0; at < 70; at++) {
         await store.append([labeled(`t${at}`, `Fix \\ ${at}`, "/w\\", "one")]);
+      }
     }
     const client = new Client({
       connectionString: server.url,

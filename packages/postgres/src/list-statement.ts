@@ -40,13 +40,15 @@ export function listStatement(
   const place = (value: unknown): string => `$${values.push(value)}`;
   const conditions: string[] = [];
   for (const [condition, value] of selected) {
-    if (value !== undefined)
+    if (value !== undefined) {
       conditions.push(condition.replace("$?", () => place(value)));
+    }
   }
-  if (after)
+  if (after) {
     conditions.push(
       `(time_ms, id) < (${place(after.timeMs)}, ${place(keyText(after.taskId))})`,
     );
+  }
   const where =
     conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : "";
   return {

@@ -33,8 +33,9 @@ export async function migrate(
     );
     // The schema and the table of its version are created only when they are
     // missing.
-    if (!rows[0]?.found)
+    if (!rows[0]?.found) {
       await client.query(`CREATE SCHEMA ${client.escapeIdentifier(schema)}`);
+    }
     if (!rows[0]?.marked) {
       await client.query("CREATE TABLE layout (version integer NOT NULL)");
       await client.query("INSERT INTO layout (version) VALUES (0)");
@@ -43,20 +44,23 @@ export async function migrate(
       "SELECT version FROM layout",
     );
     const version = layout.rows[0]?.version ?? 0;
-    if (version > VERSION)
+    if (version > VERSION) {
       throw new DevtoolError(
         `the schema ${quoted(schema)} was written by a newer release (version ${version}): this one reads up to ${VERSION}`,
         Code.FailedPrecondition,
         { remedy: "use that release, or go back with it first" },
       );
+    }
     for (const { up, fill } of MIGRATIONS.slice(version, target)) {
       await client.query(up);
       await fill?.(client);
     }
-    for (const { down } of MIGRATIONS.slice(target, version).toReversed())
+    for (const { down } of MIGRATIONS.slice(target, version).toReversed()) {
       await client.query(down);
-    if (version !== target)
+    }
+    if (version !== target) {
       await client.query("UPDATE layout SET version = $1", [target]);
+    }
     await client.query("COMMIT");
   } catch (reason) {
     await client.query("ROLLBACK");

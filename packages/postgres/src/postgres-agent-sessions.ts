@@ -79,13 +79,14 @@ export class PostgresAgentSessions implements AgentSessions {
       });
       failpoint("devtool:postgres.session-begin.after");
       const [row] = rows;
-      if (row && row.fence !== null)
+      if (row && row.fence !== null) {
         return this.#turn(
           key,
           term,
           BigInt(row.fence),
           idOfKey(row.session ?? ""),
         );
+      }
       if (row?.alive) return undefined;
       term.end();
     }

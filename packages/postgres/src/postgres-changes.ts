@@ -113,8 +113,9 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     return {
       [Symbol.dispose]: () => {
         watched.wakes.delete(wake);
-        if (watched.wakes.size === 0 && this.#watched.get(key) === watched)
+        if (watched.wakes.size === 0 && this.#watched.get(key) === watched) {
           this.#watched.delete(key);
+        }
       },
     };
   }

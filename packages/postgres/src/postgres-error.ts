@@ -22,7 +22,7 @@ export function isConflict(reason: unknown): boolean {
 export function storeError(reason: unknown): DevtoolError {
   if (reason instanceof DevtoolError) return reason;
   const code = reason instanceof DatabaseError ? reason.code : undefined;
-  if (code === DISK_FULL)
+  if (code === DISK_FULL) {
     return new DevtoolError(
       "the disk of PostgreSQL is full",
       Code.ResourceExhausted,
@@ -31,6 +31,7 @@ export function storeError(reason: unknown): DevtoolError {
         cause: reason,
       },
     );
+  }
   const problem =
     code === READ_ONLY
       ? "the database is read-only"

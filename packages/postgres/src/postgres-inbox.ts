@@ -63,8 +63,9 @@ export class PostgresInbox implements TaskInbox {
     });
     const [row] = rows;
     if (!row) return undefined;
-    if (row.sequence !== null)
+    if (row.sequence !== null) {
       return { case: "taken", sequence: BigInt(row.sequence) };
+    }
     return {
       case: "refused",
       refusal: fromBinary(InboxRefusalSchema, row.refusal ?? new Uint8Array()),

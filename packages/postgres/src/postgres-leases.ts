@@ -197,8 +197,9 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
    * there is none, or the last one has ended.
    */
   async currentTerm(): Promise<LeaseTerm> {
-    if (this.#givenUp)
+    if (this.#givenUp) {
       throw new DevtoolError("the store is closed", Code.Unavailable);
+    }
     this.#term ??= this.#beginTerm();
     const term = await this.#term;
     if (!term.lost.aborted) return term;
@@ -296,8 +297,11 @@ class Term implements LeaseTerm {
         values: [this.owner, this.#leaseMs],
       });
       if (this.lost.aborted) return;
-      if (rowCount === 1) this.#prolong(sentAt);
-      else this.end();
+      if (rowCount === 1) {
+        this.#prolong(sentAt);
+      } else {
+        this.end();
+      }
     } catch {
       // Tried again until the deadline.
       if (!this.lost.aborted) this.#renewLater();

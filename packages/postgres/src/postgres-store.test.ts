@@ -67,12 +67,14 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
       "back\\slash",
       "\u{1f600}'\"{},NULL",
     ];
-    for (const id of ids)
+    for (const id of ids) {
       await store.append([
         create(TaskEventSchema, { ...created(id), contextId: id }),
       ]);
-    for (const id of ids)
+    }
+    for (const id of ids) {
       expect((await store.findLatest("me", id))?.taskId).toBe(id);
+    }
     for (const id of ids) expect(await eventsOf(store, id)).toHaveLength(1);
   });
 
@@ -158,15 +160,17 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
         [created(id)],
         [create(AuditRecordSchema, { taskId: id, toolCallId: "0" })],
       );
-      for (let at = 1; at < 50; at++)
+      for (let at = 1; at < 50; at++) {
         await store.append(
           [text(id, BigInt(at + 1))],
           [create(AuditRecordSchema, { taskId: id, toolCallId: `${at}` })],
         );
+      }
     };
     const readWhileWritten = async (): Promise<void> => {
-      for (let read = 0; read < 20; read++)
+      for (let read = 0; read < 20; read++) {
         expect((await verifyAudit(one.readAudit(0n))).fault).toBeUndefined();
+      }
     };
     await Promise.all([
       audited(one, "t1"),
@@ -190,11 +194,12 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
   it("detects a record that was changed in the database", async () => {
     const schema = nextSchema();
     await using store = await open(schema);
-    for (const id of ["t1", "t2", "t3"])
+    for (const id of ["t1", "t2", "t3"]) {
       await store.append(
         [created(id)],
         [create(AuditRecordSchema, { taskId: id })],
       );
+    }
     expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
       count: 3n,
       fault: undefined,

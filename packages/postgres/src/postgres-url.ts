@@ -24,8 +24,9 @@ export interface PostgresPlace {
  */
 export function placeOf(text: string): PostgresPlace {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^postgres(ql)?:$/.test(url.protocol))
+  if (!url || !/^postgres(ql)?:$/.test(url.protocol)) {
     throw badUrl("is not a URL of PostgreSQL");
+  }
   const database = decodeURIComponent(url.pathname.slice(1));
   if (database === "") throw badUrl("names no database");
   const host = url.searchParams.get("host") ?? decodeURIComponent(url.hostname);

@@ -72,8 +72,9 @@ describe.skipIf(bin === undefined)(
       expect(await store.findLatest("me", "old")).toBeUndefined();
       const { tasks: left } = await store.list({ limit: 10 });
       expect(left.map(({ last }) => last.taskId)).toEqual(["recent", "asking"]);
-      for (const { last } of left)
+      for (const { last } of left) {
         expect(await eventsOf(store, last.taskId)).toHaveLength(2);
+      }
       const tables = await server.run(
         "SELECT table_name FROM information_schema.columns WHERE table_schema = 'devtool' AND column_name = 'task_id'",
       );

@@ -50,8 +50,9 @@ export function useActions<View extends Subscribable, Actions>(
           setFailed(undefined);
           return true;
         } catch (reason) {
-          if (!signal.aborted)
+          if (!signal.aborted) {
             setFailed({ view, error: ConnectError.from(reason) });
+          }
           return false;
         }
       }),

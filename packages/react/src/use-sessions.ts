@@ -54,8 +54,9 @@ export function useSessions(
     list: createSessionList(client, options),
   }));
   const isOther = kept.client !== client || !isSameFilter(kept.filter, filter);
-  if (isOther)
+  if (isOther) {
     keep({ client, filter, list: createSessionList(client, options) });
+  }
   const { list } = kept;
   const snapshot = useSyncExternalStore(
     list.subscribe,

@@ -110,8 +110,9 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         access.network === "none" ? ["--unshare-net"] : networkMounts();
       const others = [...scratchMounts(scratchBytes), ...network];
       const intended = intendedMounts(mounts);
-      for (const [path, tool] of intendedTools)
+      for (const [path, tool] of intendedTools) {
         if (intended.get(path)?.isReadOnly) intended.set(path, tool);
+      }
       const all = new Map([
         ...intendedSystem,
         ...intendedMounts(others, resolveLinks),
@@ -119,27 +120,23 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
       ]);
       return {
         argv: [
-          ...[
-            options.program,
-            ...NAMESPACES,
-            ...options.extras,
-            ...descriptors,
-            ...system,
-            ...others,
-            ...mounts,
-          ],
+          options.program,
+          ...NAMESPACES,
+          ...options.extras,
+          ...descriptors,
+          ...system,
+          ...others,
+          ...mounts,
           // In /dev a command without limits may use shared memory.
           ...(limits ? ["--remount-ro", "/dev"] : []),
-          ...[
-            "--remount-ro",
-            "/proc",
-            "--remount-ro",
-            "/",
-            "--chdir",
-            workingDirectory,
-            "--",
-            ...argv,
-          ],
+          "--remount-ro",
+          "/proc",
+          "--remount-ro",
+          "/",
+          "--chdir",
+          workingDirectory,
+          "--",
+          ...argv,
         ],
         workingDirectory: "/",
         environment: { ...environment, HOME, TMPDIR: "/tmp" },
@@ -247,8 +244,9 @@ function assertOutside(
 ): void {
   if (
     !realPaths(program).some((path) => isWithin(path, [workspace, ...writable]))
-  )
+  ) {
     return;
+  }
   const remedy =
     "install bubblewrap for the system, or choose another workspace";
   throw new SandboxError(

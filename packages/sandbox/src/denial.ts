@@ -122,8 +122,9 @@ function denialIn(
   sandbox: Sandbox,
 ): Extension | undefined {
   const { access, guarded, workingDirectory } = failed;
-  if (access.network === "none" && NETWORK.test(line))
+  if (access.network === "none" && NETWORK.test(line)) {
     return { case: "network" };
+  }
   const named =
     QUOTED.exec(line)?.[1] ??
     BEFORE_REASON.exec(line)?.[1] ??
@@ -134,15 +135,21 @@ function denialIn(
   if (READ_ONLY.test(line)) return writeExtension(path, failed, sandbox);
   // A read-only place is a mount, which cannot be removed or replaced, as
   // `git checkout` tries.
-  if (BUSY.test(line) && path !== undefined && isWithin(path, guarded.present))
+  if (
+    BUSY.test(line) &&
+    path !== undefined &&
+    isWithin(path, guarded.present)
+  ) {
     return writeExtension(path, failed, sandbox);
+  }
   if (PRIVILEGED.test(line)) return unconfined(path, failed);
   if (path === undefined) return undefined;
   // Where a command may write, it was the mode of a file that denied access,
   // and not the sandbox.
   const isWritable = isWithin(path, [access.workspace, ...access.writable]);
-  if (REFUSED.test(line))
+  if (REFUSED.test(line)) {
     return isWritable ? undefined : writeExtension(path, failed, sandbox);
+  }
   if (!MISSING.test(line)) return undefined;
   // The sandbox may hide what the command did not find: the path, or its
   // directory, exists outside.
@@ -156,8 +163,9 @@ function denialIn(
       ...readable,
       ...writable,
     ])
-  )
+  ) {
     return undefined;
+  }
   const place = realPath(path) ?? realPath(dirname(path));
   // In a repository around the workspace, what no grant makes writable may
   // still be read.
@@ -166,8 +174,9 @@ function denialIn(
     place === undefined ||
     SCRATCH.includes(place) ||
     !sandbox.canGrant(place, guardedForReading)
-  )
+  ) {
     return undefined;
+  }
   return { case: "read", path: place };
 }
 
@@ -241,8 +250,9 @@ function writablePlace(
   );
   if (git !== undefined) return writable.includes(git) ? undefined : git;
   const missing = missingPlace(path, guarded);
-  if (missing !== undefined)
+  if (missing !== undefined) {
     return writable.includes(missing) ? undefined : missing;
+  }
   const place = existingPlace(path);
   const own = isWithin(place, [workspace]) && !isWithin(place, guarded.present);
   return own || place === "/" || isWithin(place, [...writable, ...SYSTEM])

@@ -310,8 +310,9 @@ describe.skipIf(!sandbox.confines)(
       expectHarmless("status");
       const guarded = await readGuardedPlaces(workspace, "write");
       expect(sandbox.canGrant(store, guarded)).toBe(true);
-      for (const name of ["hooks", "config", "hooks/pre-commit"])
+      for (const name of ["hooks", "config", "hooks/pre-commit"]) {
         expect(sandbox.canGrant(join(store, name), guarded), name).toBe(false);
+      }
     });
 
     it("keeps the repository around it when a directory above that is granted", async () => {

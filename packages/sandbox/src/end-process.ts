@@ -26,8 +26,9 @@ export async function endProcess(
 ): Promise<void> {
   const { pid } = child;
   if (pid === undefined) return;
-  if (supervised) await endSupervised(pid, inner);
-  else if (sendSignal(-pid, "SIGTERM")) {
+  if (supervised) {
+    await endSupervised(pid, inner);
+  } else if (sendSignal(-pid, "SIGTERM")) {
     await within(KILL_AFTER_MS, async (signal) => {
       await ended;
       while (sendSignal(-pid, 0)) await delay(LOOK_MS, undefined, { signal });
@@ -65,8 +66,9 @@ async function endSupervised(
     return;
   }
   await within(START_MS, async (signal) => {
-    while (isRunning(root) && below(root).length === 0)
+    while (isRunning(root) && below(root).length === 0) {
       await delay(LOOK_MS, undefined, { signal });
+    }
   });
   for (const process of below(root)) sendSignal(process, "SIGTERM");
   await within(KILL_AFTER_MS, (signal) => gone(root, signal));

@@ -136,8 +136,9 @@ async function findBwrap(
     });
     const failed = await probe(sandbox, programs.get("bash", []), signal);
     if (failed === undefined) return sandbox;
-    if (failed instanceof SandboxError)
+    if (failed instanceof SandboxError) {
       return unavailable(failed.problem, failed.remedy);
+    }
     problem = failed;
   }
   return unavailable(

@@ -66,8 +66,9 @@ export function parseGitConfig(text: string): GitConfigFile {
     }
     const name = take(KEY)?.[1];
     const value = name === undefined ? undefined : readValue(file, at);
-    if (name === undefined || !value)
+    if (name === undefined || !value) {
       return { settings, brokenLine: file.slice(0, start).split("\n").length };
+    }
     settings.push({ key: prefix + name.toLowerCase(), value: value.text });
     at = value.end;
   }
@@ -82,8 +83,9 @@ function readValue(
   file: string,
   start: number,
 ): { readonly text: string | undefined; readonly end: number } | undefined {
-  if (start >= file.length || file[start] === "\n")
+  if (start >= file.length || file[start] === "\n") {
     return { text: undefined, end: start + 1 };
+  }
   if (file[start] !== "=") return undefined;
   let text = "";
   // The length without the spaces at the end that are not in quotes.
@@ -102,9 +104,11 @@ function readValue(
       at = end < 0 ? file.length : end;
       break;
     }
-    if (character === '"') isQuoted = !isQuoted;
-    else if (character !== "\\") text += character;
-    else {
+    if (character === '"') {
+      isQuoted = !isQuoted;
+    } else if (character !== "\\") {
+      text += character;
+    } else {
       at++;
       const escaped = file[at] ?? "\n";
       if (escaped === "\n") continue;

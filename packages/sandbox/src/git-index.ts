@@ -41,11 +41,12 @@ export async function findGitlinks(workspace: string): Promise<string[]> {
       const relative = posix.relative(workspace, gitlink);
       if (relative.split("/")[0] === ".." || found.has(relative)) continue;
       found.add(relative);
-      if (found.size > MAX_GITLINKS)
+      if (found.size > MAX_GITLINKS) {
         throw cannotConfine(
           relativePath(workspace, `${gitDirectory}/index`),
           `has more than ${MAX_GITLINKS} submodules`,
         );
+      }
       const linked = workTreeAt(gitlink);
       if (linked) await collect(linked, depth - 1);
     }
@@ -86,24 +87,27 @@ async function gitlinksIn(
       `${repository}/${name}`,
       `${shown}/${name}`,
       hashBytes,
-    ))
+    )) {
       paths.add(path);
+    }
   }
   // An entry without a name replaces one of the shared index, and which one is
   // only in the bitmaps of an extension.
-  if (paths.has(""))
+  if (paths.has("")) {
     throw cannotConfine(
       `${shown}/index`,
       "is split",
       "run git update-index --no-split-index",
     );
+  }
   const unreadable = [...paths].find((path) => path.includes("\ufffd"));
-  if (unreadable !== undefined)
+  if (unreadable !== undefined) {
     throw cannotConfine(
       unreadable,
       "is a repository whose name is not UTF-8",
       "rename it",
     );
+  }
   // Git refuses names that lead out of the work tree, so these are never
   // mounts.
   return [...paths].filter((path) =>
@@ -126,16 +130,18 @@ async function readGitlinks(
   // Git cannot read anything else either. Git follows a link, and this function
   // refuses one when it opens the file.
   if (!stats?.isFile() && !stats?.isSymbolicLink()) return [];
-  if (stats.size > MAX_INDEX_BYTES)
+  if (stats.size > MAX_INDEX_BYTES) {
     throw cannotConfine(shown, `has more than ${MAX_INDEX_BYTES} bytes`);
+  }
   const parser = new GitlinkParser(hashBytes);
   try {
     await using file = await open(
       path,
       constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW,
     );
-    if (readlinkSync(`/proc/self/fd/${file.fd}`) !== path)
+    if (readlinkSync(`/proc/self/fd/${file.fd}`) !== path) {
       throw new Error("a directory above is a link");
+    }
     for (let total = 0; total <= MAX_INDEX_BYTES; ) {
       const { buffer, bytesRead } = await file.read(
         Buffer.allocUnsafe(PIECE_BYTES),

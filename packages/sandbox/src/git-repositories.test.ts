@@ -47,8 +47,9 @@ describe("the repositories of a hostile workspace", () => {
   it("are not waited for where the index or a .git file is a pipe", async () => {
     rmSync(join(workspace, ".git"), { recursive: true });
     mkdirSync(join(workspace, ".git/sub"), { recursive: true });
-    for (const name of [".git/index", ".git/config"])
+    for (const name of [".git/index", ".git/config"]) {
       execFileSync("mkfifo", [join(workspace, name)]);
+    }
     expect(await repositoryPaths(workspace)).toEqual([]);
     rmSync(join(workspace, ".git/index"));
     writeFileSync(join(workspace, ".git/index"), indexOf("sub"));

@@ -23,11 +23,13 @@ const INCLUDE = /^include(if\..*)?\.path$/s;
 export function readGitSettings(file: string): readonly GitSetting[] {
   const content = readRegularFile(file, MAX_CONFIG_BYTES);
   if (content === undefined) return [];
-  if (content === "too large")
+  if (content === "too large") {
     throw cannotRead(file, `has more than ${MAX_CONFIG_BYTES} bytes`);
+  }
   const { settings, brokenLine } = parseGitConfig(content.toString());
-  if (brokenLine !== undefined)
+  if (brokenLine !== undefined) {
     throw cannotRead(file, `is not valid in line ${brokenLine}`);
+  }
   return settings;
 }
 
@@ -40,9 +42,11 @@ export function includedFiles(file: string): string[] {
   const collect = (path: string, depth: number): void => {
     if (found.has(path) || depth > MAX_INCLUDE_DEPTH) return;
     found.add(path);
-    for (const { key, value } of readGitSettings(path))
-      if (INCLUDE.test(key) && value)
+    for (const { key, value } of readGitSettings(path)) {
+      if (INCLUDE.test(key) && value) {
         collect(resolve(dirname(path), expandHome(value, path)), depth + 1);
+      }
+    }
   };
   collect(file, 0);
   return [...found];
@@ -55,11 +59,12 @@ export function includedFiles(file: string): string[] {
 export function expandHome(value: string, file: string): string {
   const [, user] = /^~([^/]*)/.exec(value) ?? [];
   if (user === undefined) return value;
-  if (user !== "" && user !== userInfo().username)
+  if (user !== "" && user !== userInfo().username) {
     throw cannotRead(
       file,
       `names ${JSON.stringify(value)}, in the home directory of another user`,
     );
+  }
   return homedir() + value.slice(1 + user.length);
 }
 

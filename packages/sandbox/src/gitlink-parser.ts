@@ -95,12 +95,14 @@ export class GitlinkParser {
     // eight.
     const next =
       this.#version === 4 ? end + 1 : at + Math.ceil((end - at + 1) / 8) * 8;
-    if (kept < 0 || length > MAX_PATH_BYTES || next > window.length)
+    if (kept < 0 || length > MAX_PATH_BYTES || next > window.length) {
       return undefined;
+    }
     window.copy(this.#path, kept, dropped.end, end);
     this.#length = length;
-    if (window.readUInt32BE(at + MODE_AT) === GITLINK)
+    if (window.readUInt32BE(at + MODE_AT) === GITLINK) {
       this.#gitlinks.push(this.#path.toString("utf8", 0, length));
+    }
     return next;
   }
 }

@@ -159,8 +159,9 @@ describe.skipIf(!sandbox.confines)(
       const server = spawnServer(
         await confined("touch began; sleep 60", [git], killed),
       );
-      while (!existsSync(join(workspace, "began")))
+      while (!existsSync(join(workspace, "began"))) {
         await delay(10, undefined, { signal });
+      }
       server.kill("SIGKILL");
       expect(readFileSync(join(git, "commondir"), "utf8")).toBe(".\n");
       const common = execFileSync("git", ["rev-parse", "--git-common-dir"], {

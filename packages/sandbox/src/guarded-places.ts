@@ -53,7 +53,7 @@ export async function readGuardedPlaces(
       },
     );
   }
-  if (access === "read")
+  if (access === "read") {
     return {
       workspace,
       present: [],
@@ -63,6 +63,7 @@ export async function readGuardedPlaces(
       repositories: [],
       gitDirectories: [],
     };
+  }
   const repositories = await repositoryPaths(workspace);
   const inWorkspace = (name: string): string => join(workspace, name);
   const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT]
@@ -81,12 +82,10 @@ export async function readGuardedPlaces(
     (path) => !statsOf(path) || isFilePlaceholder(path),
   );
   const settings = [
-    ...[
-      ...SETTINGS.map(inWorkspace),
-      ...repositories,
-      ...targets,
-      ...configured.hooks,
-    ],
+    ...SETTINGS.map(inWorkspace),
+    ...repositories,
+    ...targets,
+    ...configured.hooks,
     // Git takes an empty directory for no hooks, and refuses one in the place
     // of a file.
     ...missingFiles

@@ -65,8 +65,9 @@ function isUsable(path: string): boolean {
     directory === "" ||
     !isTrusted(directory) ||
     !isTrusted(real)
-  )
+  ) {
     return false;
+  }
   try {
     accessSync(path, constants.X_OK);
     return statSync(real).isFile();

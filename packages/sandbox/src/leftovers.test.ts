@@ -102,8 +102,9 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("removes what a killed server left behind", async () => {
-      for (const name of [".vscode", ".mcp.json"])
+      for (const name of [".vscode", ".mcp.json"]) {
         makePlaceholder(join(workspace, name));
+      }
       await run("true");
       await expect.poll(() => readdirSync(workspace)).toEqual([]);
     });
@@ -204,8 +205,9 @@ describe.skipIf(!sandbox.confines)(
       ].map((path) => join(".git", path));
       for (const path of modules) {
         mkdirSync(join(workspace, path), { recursive: true });
-        for (const name of ["HEAD", "config"])
+        for (const name of ["HEAD", "config"]) {
           writeFileSync(join(workspace, path, name), "kept");
+        }
       }
       mkdirSync(join(workspace, ".git/worktrees/w"), { recursive: true });
       const writes = modules.map(
@@ -254,8 +256,9 @@ describe.skipIf(!sandbox.confines)(
           writeFileSync(join(workspace, name, "file"), name);
         }
         git("add", ".");
-        for (const path of ["abc/deg/sub", "b", "zz"])
+        for (const path of ["abc/deg/sub", "b", "zz"]) {
           git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
+        }
         git("update-index", "--index-version", version);
         expect(await findGitlinks(workspace)).toEqual([
           "abc/deg/sub",
@@ -267,8 +270,9 @@ describe.skipIf(!sandbox.confines)(
 
     it("is confined by the gitlinks of a split index", async () => {
       git("init", "-q");
-      for (const path of ["old", "b/c"])
+      for (const path of ["old", "b/c"]) {
         git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
+      }
       git("update-index", "--split-index");
       git("update-index", "--add", "--cacheinfo", `160000,${SHA},new`);
       expect((await findGitlinks(workspace)).toSorted()).toEqual([
@@ -299,8 +303,9 @@ describe.skipIf(!sandbox.confines)(
         "--cacheinfo",
         `160000,${SHA},deep`,
       );
-      for (const path of ["outer", "lib"])
+      for (const path of ["outer", "lib"]) {
         git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
+      }
       expect((await findGitlinks(workspace)).toSorted()).toEqual([
         "lib",
         "lib/deep",
@@ -311,8 +316,9 @@ describe.skipIf(!sandbox.confines)(
         (path) => `git init -q ${path}; echo x > ${path}/.git/config`,
       );
       await run(evil.join("; "));
-      for (const path of ["outer/inner", "lib/deep"])
+      for (const path of ["outer/inner", "lib/deep"]) {
         expect(existsSync(join(workspace, path)), path).toBe(false);
+      }
     });
 
     it("cannot leave a repository for which the next command waits for ever", () => {
@@ -361,8 +367,9 @@ describe.skipIf(!sandbox.confines)(
         [],
         confinement,
       );
-      while (!existsSync(join(workspace, `began-${name}`)))
+      while (!existsSync(join(workspace, `began-${name}`))) {
         await delay(10, undefined, { signal });
+      }
       return { ended };
     }
 

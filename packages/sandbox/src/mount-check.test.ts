@@ -207,11 +207,12 @@ describe.skipIf(!sandbox.confines)(
 function startAsAnotherUser(): AsyncDisposable & {
   asOtherUser(check: (pid: number) => Promise<void>): Promise<void>;
 } {
-  if (process.getuid?.() !== 0)
+  if (process.getuid?.() !== 0) {
     return {
       asOtherUser: (check) => check(1),
       [Symbol.asyncDispose]: async () => undefined,
     };
+  }
   const child = spawn("sleep", ["600"], { uid: 65_533, stdio: "ignore" });
   return {
     asOtherUser: async (check) => {

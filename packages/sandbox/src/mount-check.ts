@@ -149,8 +149,9 @@ function isSubmount(
   if (!outside.some(({ path }) => path === mount.path)) return false;
   for (let path = dirname(mount.path); path !== "/"; path = dirname(path)) {
     const around = all.get(path);
-    if (around)
+    if (around) {
       return around.source === path && (mount.isReadOnly || !around.isReadOnly);
+    }
   }
   return false;
 }

@@ -57,8 +57,9 @@ describe.skipIf(!sandbox.confines)(
     });
 
     it("does not run with a link in the place of a directory above a guarded place", async () => {
-      for (const path of [join(outer, ".config/mise"), join(inner, "mise")])
+      for (const path of [join(outer, ".config/mise"), join(inner, "mise")]) {
         mkdirSync(path, { recursive: true });
+      }
       const command = await prepare(outer, "touch .config/made real/mise/made");
       renameSync(join(outer, ".config"), join(outer, "real"));
       symlinkSync("inner", join(outer, ".config"));

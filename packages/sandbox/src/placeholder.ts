@@ -63,8 +63,11 @@ export function makeFilePlaceholder(path: string, content: string): void {
 export function removePlaceholder(path: string): void {
   try {
     inOpenedDirectory(path, (held) => {
-      if (isFilePlaceholder(held)) rmSync(held);
-      else if (isPlaceholder(held)) rmdirSync(held);
+      if (isFilePlaceholder(held)) {
+        rmSync(held);
+      } else if (isPlaceholder(held)) {
+        rmdirSync(held);
+      }
     });
   } catch {
     // It is not empty, or does not exist any more.
@@ -90,8 +93,9 @@ export function inOpenedDirectory(
   );
   try {
     const opened = `/proc/self/fd/${fd}`;
-    if (readlinkSync(opened) !== directory)
+    if (readlinkSync(opened) !== directory) {
       throw new Error(`${JSON.stringify(directory)} is reached through a link`);
+    }
     use(`${opened}/${basename(path)}`);
   } finally {
     closeSync(fd);

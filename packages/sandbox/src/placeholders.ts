@@ -59,17 +59,22 @@ export class Placeholders {
       if (realPath(directory) !== directory) throw replacedError(directory);
     }
     for (const path of directories) makePlaceholder(path);
-    for (const { path, content } of redirects)
+    for (const { path, content } of redirects) {
       makeFilePlaceholder(path, content);
-    for (const path of paths)
+    }
+    for (const path of paths) {
       this.#holders.set(path, (this.#holders.get(path) ?? 0) + 1);
+    }
     return {
       [Symbol.dispose]: () => {
         for (const link of links) restoreLink(link);
         const free = paths.filter((path) => {
           const left = (this.#holders.get(path) ?? 1) - 1;
-          if (left > 0) this.#holders.set(path, left);
-          else this.#holders.delete(path);
+          if (left > 0) {
+            this.#holders.set(path, left);
+          } else {
+            this.#holders.delete(path);
+          }
           return left === 0;
         });
         this.#removeUnused(free, RETRIES);
@@ -87,8 +92,9 @@ export class Placeholders {
     const used = usedElsewhere(free);
     for (const path of free) if (!used.has(path)) removePlaceholder(path);
     const kept = free.filter((path) => used.has(path));
-    if (retries > 0)
+    if (retries > 0) {
       setTimeout(() => this.#removeUnused(kept, retries - 1), RETRY_MS).unref();
+    }
   }
 }
 
@@ -105,8 +111,9 @@ function restoreLink({ path, target }: GuardedLink): void {
         let number = 1;
         while (
           lstatSync(`${held}.replaced-${number}`, { throwIfNoEntry: false })
-        )
+        ) {
           number++;
+        }
         renameSync(held, `${held}.replaced-${number}`);
       }
       symlinkSync(target, held);
@@ -136,16 +143,19 @@ function usedElsewhere(paths: readonly string[]): ReadonlySet<string> {
     } catch {
       // The process has ended.
     }
-    for (const path of paths)
-      if (/(--tmpfs|--ro-bind)$/.test(args.split(`\0${path}\0`, 1)[0] ?? ""))
+    for (const path of paths) {
+      if (/(--tmpfs|--ro-bind)$/.test(args.split(`\0${path}\0`, 1)[0] ?? "")) {
         used.add(path);
+      }
+    }
     const namespace = namespaceOf(pid);
     if (
       namespace === undefined ||
       namespace === own ||
       namespaces.has(namespace)
-    )
+    ) {
       continue;
+    }
     const mounts = readMountTable(Number(pid));
     for (const { path } of mounts) used.add(path);
     // A process that has just ended shows none: others of its namespace may

@@ -61,8 +61,9 @@ export function repositoriesIn(git: string): string[] {
 function modulesIn(directory: string, depth: number): string[] {
   const stats = statsOf(directory);
   if (depth === 0 || !stats?.isDirectory()) return [];
-  if (statsOf(join(directory, "HEAD")))
+  if (statsOf(join(directory, "HEAD"))) {
     return [directory, ...modulesIn(join(directory, "modules"), depth - 1)];
+  }
   const entries = readdirSync(directory, { withFileTypes: true }).filter(
     (entry) => entry.isDirectory(),
   );

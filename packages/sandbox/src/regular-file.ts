@@ -32,8 +32,9 @@ export function readRegularFile(
     if (
       links === "refuse links" &&
       readlinkSync(`/proc/self/fd/${fd}`) !== path
-    )
+    ) {
       return undefined;
+    }
     return stats.size > maxBytes ? "too large" : readFileSync(fd);
   } catch {
     return undefined;
@@ -54,8 +55,9 @@ export function statsOf(path: string): Stats | undefined {
       reason instanceof Error &&
       "code" in reason &&
       reason.code === "ENOTDIR"
-    )
+    ) {
       return undefined;
+    }
     throw reason;
   }
 }

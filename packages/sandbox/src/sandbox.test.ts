@@ -116,8 +116,9 @@ describe("finding a sandbox", () => {
       () => now,
     );
     const notices: string[] = [];
-    for (now of [0, 29_999, 30_000, 59_999, 60_000, 999_999])
+    for (now of [0, 29_999, 30_000, 59_999, 60_000, 999_999]) {
       notices.push((await lazy()).notice);
+    }
     expect(notices).toEqual(["busy", "busy", "busy", "busy", "", ""]);
     expect(looked).toBe(3);
   });

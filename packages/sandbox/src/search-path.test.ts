@@ -26,8 +26,9 @@ describe("a PATH (C1)", () => {
       "node_modules/.bin",
       "own",
       "open/bin",
-    ])
+    ]) {
       mkdirSync(join(base, path), { recursive: true });
+    }
   });
   afterEach(() => rmSync(base, { recursive: true }));
 
@@ -113,8 +114,9 @@ describe("a PATH (C1)", () => {
       "own/mine",
       "workspace/tools/mine",
       "open/bin/theirs",
-    ])
+    ]) {
       writeFileSync(join(base, name), "", { mode: 0o755 });
+    }
     symlinkSync(join(workspace, "tools/mine"), join(base, "own/linked"));
     chmodSync(join(base, "open/bin/theirs"), 0o777);
     writeFileSync(join(base, "own/text"), "", { mode: 0o644 });
@@ -122,8 +124,9 @@ describe("a PATH (C1)", () => {
     expect(programs.find("git", [])).toBe("/usr/bin/git");
     expect(programs.find("mine", [workspace])).toBe(join(base, "own/mine"));
     expect(programs.find("mine", [base])).toBeUndefined();
-    for (const name of ["linked", "theirs", "text", "missing"])
+    for (const name of ["linked", "theirs", "text", "missing"]) {
       expect(programs.find(name, [workspace])).toBeUndefined();
+    }
     expect(() => programs.get("linked", [workspace])).toThrow(
       "linked is not installed, or only where",
     );

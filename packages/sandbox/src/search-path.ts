@@ -65,16 +65,22 @@ export function sortSearchPath(
   for (const written of path.split(":").filter(isAbsolute)) {
     const entry = resolve(written);
     const real = realPath(entry);
-    if (PROJECT_PROGRAMS.test(entry) || PROJECT_PROGRAMS.test(real ?? ""))
+    if (PROJECT_PROGRAMS.test(entry) || PROJECT_PROGRAMS.test(real ?? "")) {
       continue;
-    else if (
+    }
+    if (
       isWithin(entry, roots) ||
       (real !== undefined && isWithin(real, roots))
-    )
+    ) {
       ofWorkspaces.add(entry);
-    else if (real === undefined) continue;
-    else if (isTrusted(real)) trusted.add(real);
-    else refused.push(`${entry}: others may change it`);
+      continue;
+    }
+    if (real === undefined) continue;
+    if (isTrusted(real)) {
+      trusted.add(real);
+    } else {
+      refused.push(`${entry}: others may change it`);
+    }
   }
   return { trusted: [...trusted], ofWorkspaces: [...ofWorkspaces], refused };
 }
@@ -102,8 +108,9 @@ function isParentTrusted(directory: string): boolean {
   if (SYSTEM.has(directory)) return true;
   const stats = statsOf(directory);
   if (!stats || !isOurs(stats)) return false;
-  if ((stats.mode & WORLD_WRITABLE) !== 0 && (stats.mode & STICKY) === 0)
+  if ((stats.mode & WORLD_WRITABLE) !== 0 && (stats.mode & STICKY) === 0) {
     return false;
+  }
   return (
     dirname(directory) === directory || isParentTrusted(dirname(directory))
   );

@@ -86,8 +86,9 @@ export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
     stdio: ["ignore", "pipe", "ignore", ...extra],
   });
   const [infoPipe, gatePipe] = child.stdio.slice(3 + inputs.length);
-  for (const [index, input] of inputs.entries())
+  for (const [index, input] of inputs.entries()) {
     writeAll(child.stdio[index + 3], input);
+  }
   failpoint("devtool:command.spawn.after");
   const inner = readChildPid(infoPipe);
   const refusal = check

@@ -140,11 +140,12 @@ class CollectedOutput {
 
   async *read(): AsyncIterable<string> {
     while (!this.#closed || this.#texts.length > 0) {
-      if (this.#texts.length === 0)
+      if (this.#texts.length === 0) {
         await Promise.race([
           this.#wake.promise,
           delay(TICK_MS, undefined, { ref: false }),
         ]);
+      }
       this.#wake = Promise.withResolvers();
       yield this.#texts.splice(0).join("");
     }

@@ -90,8 +90,9 @@ export function toolDirectories(path: string): string[] {
       real === "/" ||
       real === home ||
       home?.startsWith(`${real}/`)
-    )
+    ) {
       return [];
+    }
     const tool = dirname(real);
     return real.endsWith("/bin") && TOOL.test(`${tool}/`)
       ? [directory, tool]

@@ -73,8 +73,9 @@ export function workTreeAt(directory: string): WorkTree | undefined {
   const path = join(directory, ".git");
   const named = isDirectoryAt(path) ? path : readGitFile(path);
   const gitDirectory = named === undefined ? undefined : realPath(named);
-  if (gitDirectory === undefined || !isDirectoryAt(gitDirectory))
+  if (gitDirectory === undefined || !isDirectoryAt(gitDirectory)) {
     return undefined;
+  }
   const content = readRegularFile(
     join(gitDirectory, "commondir"),
     MAX_GIT_FILE_BYTES,

@@ -83,19 +83,26 @@ export function workspaceMounts(
     const isInGuardedPlace = guarded.present.some(
       (other) => other !== path && isWithin(path, [other]),
     );
-    if (isGuardedPlace && !isInGuardedPlace) views.delete(path);
-    else if (statsOf(path)) views.set(path, "write");
+    if (isGuardedPlace && !isInGuardedPlace) {
+      views.delete(path);
+    } else if (statsOf(path)) {
+      views.set(path, "write");
+    }
   }
   for (const git of [join(workspace, ".git"), ...guarded.gitDirectories]) {
-    if (granted.includes(git))
+    if (granted.includes(git)) {
       for (const path of gitPaths(git)) views.set(path, "read");
+    }
     // A grant of a directory around a repository does not include the
     // repository.
-    else if (isWithin(git, granted)) views.set(git, "read");
+    else if (isWithin(git, granted)) {
+      views.set(git, "read");
+    }
   }
   const shown = [...views.keys()];
-  for (const path of hidden)
+  for (const path of hidden) {
     if (isWithin(dirname(path), shown)) views.set(path, "hide");
+  }
   for (const path of directoriesBetween(views)) views.set(path, "write");
   const byDepth = [...views].sort(
     ([one], [other]) => one.length - other.length,
@@ -152,8 +159,9 @@ function directoriesBetween(views: ReadonlyMap<string, View>): string[] {
       between.push(above);
       above = dirname(above);
     }
-    if (views.get(above) === "write")
+    if (views.get(above) === "write") {
       for (const directory of between) found.add(directory);
+    }
   }
   return [...found].filter(isDirectory);
 }

@@ -81,8 +81,9 @@ function countFields(
       count,
     );
   }
-  if (reader.pos !== end)
+  if (reader.pos !== end) {
     throw new RangeError("a field ends behind its message");
+  }
   return count;
 }
 

@@ -33,8 +33,9 @@ export function parseJson(
 ): JsonValue {
   const bytes =
     text.length * 3 <= limits.maxBytes ? text.length : utf8Length(text);
-  if (bytes > limits.maxBytes)
+  if (bytes > limits.maxBytes) {
     throw overBudget(`has ${bytes} bytes`, limits.maxBytes);
+  }
   assertJsonBudget(text, limits);
   let value: JsonValue;
   try {
@@ -81,8 +82,11 @@ export function assertJsonBudget(
     const char = text[at] ?? "";
     if (isInString) {
       // A backslash takes the next character with it.
-      if (char === "\\") at++;
-      else if (char === '"') isInString = false;
+      if (char === "\\") {
+        at++;
+      } else if (char === '"') {
+        isInString = false;
+      }
       continue;
     }
     if (BLANKS.has(char)) continue;
@@ -90,13 +94,19 @@ export function assertJsonBudget(
     // The first value of an object or array has no comma before it.
     if (char === "," || (isFirst && !isEnd)) nodes++;
     isFirst = char === "[" || char === "{";
-    if (isFirst) depth++;
-    else if (isEnd) depth--;
-    else if (char === '"') isInString = true;
-    if (depth > maxDepth)
+    if (isFirst) {
+      depth++;
+    } else if (isEnd) {
+      depth--;
+    } else if (char === '"') {
+      isInString = true;
+    }
+    if (depth > maxDepth) {
       throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
-    if (nodes > maxNodes)
+    }
+    if (nodes > maxNodes) {
       throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
+    }
   }
 }
 
@@ -121,16 +131,19 @@ export function assertBudget(
   let nodes = 0;
   for (let depth = 0; level.length > 0; depth++) {
     nodes += level.length;
-    if (depth > maxDepth)
+    if (depth > maxDepth) {
       throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
-    if (nodes > maxNodes)
+    }
+    if (nodes > maxNodes) {
       throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
-    if (level.some((item) => item === Infinity || item === -Infinity))
+    }
+    if (level.some((item) => item === Infinity || item === -Infinity)) {
       throw new WireError(
         "",
         "",
         "the document holds a number that is too big: limit is 1.8e308",
       );
+    }
     level = level.flatMap((item) =>
       typeof item === "object" && item !== null ? Object.values(item) : [],
     );

@@ -40,8 +40,9 @@ function assertFields(message: ReflectMessage, path: string): void {
   for (const field of message.fields) {
     if (!message.isSet(field)) continue;
     const at = path === "" ? field.name : `${path}.${field.name}`;
-    for (const value of valuesOf(message, field))
+    for (const value of valuesOf(message, field)) {
       if (isReflectMessage(value)) assertFields(value, at);
+    }
   }
 }
 

@@ -45,8 +45,9 @@ export function mistakeIn(
     const field = findField(schema, key);
     const reason = field && failureOf(() => read(schema, { [key]: value }));
     const at = path === "" ? key : `${path}.${key}`;
-    if (field && reason)
+    if (field && reason) {
       return mistakeOf(field, value, { path: at, cause: reason, read });
+    }
   }
   const reason =
     cause instanceof Error
@@ -68,8 +69,9 @@ function mistakeOf(
   const { path, cause, read } = where;
   const schema = field.message;
   const wanted = describeType(field);
-  if (!schema || schema.typeName.startsWith("google.protobuf."))
+  if (!schema || schema.typeName.startsWith("google.protobuf.")) {
     return mistyped(path, value, wanted, cause);
+  }
   if (field.fieldKind === "list" && Array.isArray(value)) {
     const index = value.findIndex(
       (item) => !isObject(item) || failureOf(() => read(schema, item)),
@@ -85,8 +87,9 @@ function mistakeOf(
       Object.entries(value).find(
         ([, item]) => isObject(item) && failureOf(() => read(schema, item)),
       ) ?? [];
-    if (isObject(item))
+    if (isObject(item)) {
       return mistakeIn(schema, item, { ...where, path: `${path}.${key}` });
+    }
   }
   return isObject(value) && field.fieldKind === "message"
     ? mistakeIn(schema, value, where)
@@ -104,14 +107,17 @@ function failureOf(read: () => unknown): unknown {
 
 /** Describes the type of a field. */
 function describeType(field: DescField): string {
-  if (field.fieldKind === "list")
+  if (field.fieldKind === "list") {
     return `a list of ${field.message ? "objects" : `${scalarName(field.scalar)}s`}`;
-  if (field.fieldKind === "map" || field.fieldKind === "message")
+  }
+  if (field.fieldKind === "map" || field.fieldKind === "message") {
     return field.message?.typeName === "google.protobuf.Value"
       ? "a JSON value"
       : "an object";
-  if (field.fieldKind === "enum")
+  }
+  if (field.fieldKind === "enum") {
     return `one of ${field.enum.values.map(({ name }) => name).join(", ")}`;
+  }
   const name = scalarName(field.scalar);
   return `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`;
 }

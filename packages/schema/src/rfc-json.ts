@@ -78,8 +78,9 @@ export function encodeRfcJson<Desc extends DescMessage>(
   const json: JsonValue = toJson(schema, message, {
     alwaysEmitImplicit: RFC_FILES.has(schema.file.name),
   });
-  if (!isObject(json))
+  if (!isObject(json)) {
     throw new WireError(schema.name, "", "is not written as a JSON object");
+  }
   if (schema.typeName !== DevelopmentToolEventSchema.typeName) return json;
   const { user_tier, error, ...rest } = json;
   return defined({
@@ -160,10 +161,11 @@ function withJsonNames(schema: DescMessage, json: JsonObject): JsonObject {
 function fieldJson(field: DescField, value: JsonValue): JsonValue {
   const inner = field.message;
   if (!inner || inner.typeName.startsWith("google.protobuf.")) return value;
-  if (field.fieldKind === "list")
+  if (field.fieldKind === "list") {
     return Array.isArray(value)
       ? value.map((item) => messageJson(inner, item))
       : value;
+  }
   if (field.fieldKind !== "map") return messageJson(inner, value);
   if (!isObject(value)) return value;
   return Object.fromEntries(

@@ -48,15 +48,17 @@ function assertFields(
       const known = `the fields here are ${schema.fields.map(({ jsonName }) => jsonName).join(", ")}`;
       throw new WireError(at, "", `is unknown: ${hints.get(key) ?? known}`);
     }
-    if (seen.has(field))
+    if (seen.has(field)) {
       throw new WireError(
         at,
         "",
         `is given twice, also as ${field.name}: send it once`,
       );
+    }
     seen.add(field);
-    if (value === null)
+    if (value === null) {
       throw new WireError(at, "", "is null: leave it out, or give it a value");
+    }
     assertValue(field, value, at, hints);
   }
 }
@@ -83,8 +85,9 @@ function assertValue(
     }
   }
   if (!schema) return;
-  if (field.fieldKind === "message" && isObject(value))
+  if (field.fieldKind === "message" && isObject(value)) {
     assertFields(schema, value, path, hints);
+  }
   for (const [index, item] of items.entries()) {
     if (isObject(item)) assertFields(schema, item, `${path}[${index}]`, hints);
   }

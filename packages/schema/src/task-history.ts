@@ -74,8 +74,9 @@ function changeCall(
 export function withText(task: Task, text: string, sequence: bigint): Task {
   const step = openStep(task);
   const last = step?.parts.at(-1)?.content;
-  if (!step || last?.case !== "text")
+  if (!step || last?.case !== "text") {
     return withAgentPart(task, { case: "text", value: text }, sequence);
+  }
   const longer = create(PartSchema, {
     content: { case: "text", value: last.value + text },
   });

@@ -15,10 +15,11 @@ const MAX_SEARCHED_LENGTH = 16_384;
  * visible text, or its slash command. Empty if the message has no text.
  */
 export function initialTitle({ message, command }: TaskCreated): string {
-  if (command)
+  if (command) {
     return shortTitle(
       titleLine(`/${[...command.commandPath, command.args].join(" ")}`),
     );
+  }
   for (const { content } of message?.parts ?? []) {
     const title = content.case === "text" ? titleLine(content.value) : "";
     if (title !== "") return shortTitle(title);

@@ -34,8 +34,9 @@ export function isStatusMove(
   from: ToolCallStatus,
   to: ToolCallStatus,
 ): boolean {
-  if (from === ToolCallStatus.PENDING)
+  if (from === ToolCallStatus.PENDING) {
     return to >= ToolCallStatus.PENDING && to !== ToolCallStatus.SUCCEEDED;
+  }
   return from === ToolCallStatus.EXECUTING && to >= ToolCallStatus.EXECUTING;
 }
 

@@ -27,8 +27,9 @@ describe("visible text", () => {
   }
 
   it("keeps letters of all scripts, line breaks and tabs", () => {
-    for (const text of ["echo 'äöü 日本語 🙂'", "a\n\tb"])
+    for (const text of ["echo 'äöü 日本語 🙂'", "a\n\tb"]) {
       expect(visibleText(text)).toBe(text);
+    }
   });
 });
 

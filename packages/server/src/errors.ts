@@ -97,8 +97,9 @@ export function devtoolErrorOf(value: unknown): DevtoolError | undefined {
     !(value instanceof Error) ||
     value.name !== "DevtoolError" ||
     !("code" in value)
-  )
+  ) {
     return undefined;
+  }
   const { code } = value;
   return typeof code === "number" && Code[code] !== undefined
     ? new DevtoolError(value.message, code, { cause: value })

@@ -22,8 +22,9 @@ export function assertSafeExposure(options: ServerOptions): void {
   assertAnonymousAccess(options);
   assertBindable(options);
   for (const origin of options.allowedOrigins ?? []) assertOrigin(origin);
-  for (const target of options.pushTargets ?? [])
+  for (const target of options.pushTargets ?? []) {
     assertTarget("push_targets", target);
+  }
 }
 
 /**
@@ -74,13 +75,14 @@ function assertPublicUrl({
     );
   }
   const url = URL.parse(publicUrl);
-  if (!url || !/^https?:$/.test(url.protocol))
+  if (!url || !/^https?:$/.test(url.protocol)) {
     throw invalid(
       "public_url",
       publicUrl,
       "is not a URL",
       "begin with https://",
     );
+  }
   if (`${url.username}${url.password}${url.search}${url.hash}` !== "") {
     throw invalid(
       "public_url",
@@ -90,20 +92,22 @@ function assertPublicUrl({
     );
   }
   if (url.protocol === "https:") return;
-  if (tls || tlsEndedByProxy)
+  if (tls || tlsEndedByProxy) {
     throw invalid(
       "public_url",
       publicUrl,
       "does not fit TLS",
       "begin with https://",
     );
-  if (!isLoopback(url.hostname))
+  }
+  if (!isLoopback(url.hostname)) {
     throw invalid(
       "public_url",
       publicUrl,
       "would send tokens in the clear",
       "begin with https://",
     );
+  }
 }
 
 /**
@@ -157,8 +161,9 @@ function assertOrigin(text: string): void {
     isWeb
       ? url.origin === text && !text.includes("*")
       : /^[a-z][a-z\d+.-]*:\/\/[^/?#\s*]+$/.test(text)
-  )
+  ) {
     return;
+  }
   const example =
     isWeb && !text.includes("*") ? url.origin : "https://app.example";
   throw invalid(

@@ -69,8 +69,9 @@ function batch(taskId: string, first: bigint, size: number): TaskEvent[] {
 
 async function lastSequence(taskId: string): Promise<bigint> {
   let last = 0n;
-  for await (const { sequence } of store.readEvents(taskId, 0n))
+  for await (const { sequence } of store.readEvents(taskId, 0n)) {
     last = sequence;
+  }
   return last;
 }
 

@@ -121,8 +121,9 @@ async function faultsOf(
 ): Promise<string[]> {
   await using store = await SqliteTaskStore.open(path);
   const faults: string[] = [];
-  for (const taskId of TASKS)
+  for (const taskId of TASKS) {
     faults.push(...(await logFaults(store, taskId, acked.get(taskId) ?? 0)));
+  }
   return faults;
 }
 
@@ -135,13 +136,15 @@ async function logFaults(
   let length = 0;
   let last = "1/1";
   for await (const { sequence, payload } of store.readEvents(taskId, 0n)) {
-    if (sequence !== BigInt(++length))
+    if (sequence !== BigInt(++length)) {
       faults.push(`${taskId} has ${sequence} in place ${length}`);
+    }
     last = payload.case === "text" ? payload.value.text : "no text";
   }
   const [index, size] = last.split("/");
   if (index !== size) faults.push(`${taskId} ends within a batch: ${last}`);
-  if (length < acked)
+  if (length < acked) {
     faults.push(`${taskId} lost what was acknowledged: ${length} of ${acked}`);
+  }
   return faults;
 }

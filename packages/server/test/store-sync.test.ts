@@ -77,13 +77,14 @@ function countAcks(calls: readonly string[]): {
   let log: "idle" | "written" | "synced" = "idle";
   const count = { acks: 0, unsynced: 0 };
   for (const call of calls) {
-    if (/\bpwrite64\(\d+<[^>]*tasks\.db-wal>/.test(call)) log = "written";
-    else if (
+    if (/\bpwrite64\(\d+<[^>]*tasks\.db-wal>/.test(call)) {
+      log = "written";
+    } else if (
       /\bf(data)?sync\(\d+<[^>]*tasks\.db-wal>/.test(call) &&
       log === "written"
-    )
+    ) {
       log = "synced";
-    else if (call.includes('"acked ')) {
+    } else if (call.includes('"acked ')) {
       count.acks++;
       if (log !== "synced") count.unsynced++;
       log = "idle";

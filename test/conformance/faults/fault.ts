@@ -125,8 +125,9 @@ export function withoutAuthentication(method: string): Spoil {
   let token = "";
   return {
     request: ({ headers, body }) => {
-      if (headers.authorization && headers.authorization !== "Bearer wrong")
+      if (headers.authorization && headers.authorization !== "Bearer wrong") {
         token = headers.authorization;
+      }
       return body.includes(`"method":"${method}"`)
         ? { headers: { ...headers, authorization: token } }
         : undefined;
@@ -143,8 +144,9 @@ export function swapFirstEvents(): Spoil {
         !sent.body.includes('"SendStreamingMessage"') ||
         !sent.body.includes("text hello") ||
         !isPlain(sent)
-      )
+      ) {
         return text;
+      }
       const events = `${held.get(sent) ?? ""}${text}`
         .split(/(?<=\n\n)/)
         .filter((event) => event !== "");
@@ -162,8 +164,9 @@ export function renameRetries(): Spoil {
   return {
     request: ({ body }) => {
       const id = /"messageId":"([^"]+)"/.exec(body)?.[1];
-      if (id === undefined || body.includes('"method":"message/withdraw"'))
+      if (id === undefined || body.includes('"method":"message/withdraw"')) {
         return undefined;
+      }
       const again = seen.has(id);
       seen.add(id);
       return again

@@ -116,8 +116,9 @@ async function cancel(client: Client): Promise<void> {
 async function resume(client: Client): Promise<void> {
   const { id } = await start(client, "wait 2000\ntext late");
   const seen: Event[] = [];
-  for await (const event of client.resubscribeTask({ id }))
+  for await (const event of client.resubscribeTask({ id })) {
     seen.push(eventOf(event));
+  }
   assert.equal(endOf(seen).state, "completed");
   assert.equal(textsIn(await client.getTask({ id })), "late");
 }
@@ -166,8 +167,9 @@ async function events(
   params: MessageSendParams,
 ): Promise<Event[]> {
   const all: Event[] = [];
-  for await (const event of client.sendMessageStream(params, WITH_EXTENSION))
+  for await (const event of client.sendMessageStream(params, WITH_EXTENSION)) {
     all.push(eventOf(event));
+  }
   return all;
 }
 
@@ -179,8 +181,9 @@ async function send(client: Client, params: MessageSendParams): Promise<Task> {
 
 /** Starts a task that keeps running, and disconnects. */
 async function start(client: Client, prompt: string): Promise<Task> {
-  for await (const event of client.sendMessageStream(messageParams(prompt)))
+  for await (const event of client.sendMessageStream(messageParams(prompt))) {
     if (event.kind === "task") return event;
+  }
   return assert.fail("no task began");
 }
 

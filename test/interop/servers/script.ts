@@ -36,13 +36,15 @@ export async function playSteps(
 ): Promise<void> {
   for (const step of steps) {
     if (signal.aborted) return;
-    if (step.hold)
+    if (step.hold) {
       await new Promise<void>((resolve) =>
         signal.addEventListener("abort", () => resolve()),
       );
-    else if (step.waitMs !== undefined)
+    } else if (step.waitMs !== undefined) {
       await new Promise((resolve) => setTimeout(resolve, step.waitMs));
-    else publish(step);
+    } else {
+      publish(step);
+    }
   }
 }
 

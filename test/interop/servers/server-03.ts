@@ -30,7 +30,7 @@ class Player implements AgentExecutor {
       state: "submitted",
       timestamp: new Date().toISOString(),
     } as const;
-    if (!task)
+    if (!task) {
       bus.publish({
         kind: "task",
         id: taskId,
@@ -38,6 +38,7 @@ class Player implements AgentExecutor {
         status,
         history: [userMessage],
       });
+    }
     const [part] = userMessage.parts;
     const steps = stepsFor(part?.kind === "text" ? part.text : undefined);
     await playSteps(

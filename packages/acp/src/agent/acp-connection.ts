@@ -65,12 +65,15 @@ export class AcpConnection implements AsyncDisposable {
     this.#options = options;
     const writable = new WritableStream<AnyMessage>({
       write: (message) => {
-        if ("method" in message && "id" in message)
+        if ("method" in message && "id" in message) {
           this.#pending.add(message.id);
-        if (!pipe.write(`${JSON.stringify(message)}\n`))
+        }
+        if (!pipe.write(`${JSON.stringify(message)}\n`)) {
           throw new Error("the agent accepts no more input");
-        if ((pipe.unreadBytes ?? 0) > MAX_UNREAD_BYTES)
+        }
+        if ((pipe.unreadBytes ?? 0) > MAX_UNREAD_BYTES) {
           this.#endFaulty("it does not read its input");
+        }
       },
     });
     this.#connection = app.connect({
@@ -109,10 +112,11 @@ export class AcpConnection implements AsyncDisposable {
           }),
       );
       const { protocolVersion } = objectOrEmpty(initialized);
-      if (protocolVersion !== PROTOCOL_VERSION)
+      if (protocolVersion !== PROTOCOL_VERSION) {
         throw connection.#unavailable(
           `it speaks version ${JSON.stringify(protocolVersion)} of ACP, not ${PROTOCOL_VERSION}`,
         );
+      }
       connection.#initialized = initialized;
       return connection;
     } catch (reason) {
@@ -135,8 +139,9 @@ export class AcpConnection implements AsyncDisposable {
 
   /** The agent's answer to `initialize`. */
   get initialized(): InitializeResponse {
-    if (!this.#initialized)
+    if (!this.#initialized) {
       throw new DevtoolError("the agent is not initialized", Code.Internal);
+    }
     return this.#initialized;
   }
 
@@ -164,8 +169,9 @@ export class AcpConnection implements AsyncDisposable {
       signal.throwIfAborted();
       // The connection closes before the way in which the process ended is
       // known.
-      if (this.#connection.signal.aborted)
+      if (this.#connection.signal.aborted) {
         await this.#pipe.ended.then((how) => this.#end(how));
+      }
       this.#ended.signal.throwIfAborted();
       if (
         !(
@@ -173,8 +179,9 @@ export class AcpConnection implements AsyncDisposable {
           "code" in reason &&
           typeof reason.code === "number"
         )
-      )
+      ) {
         throw DevtoolError.from(reason);
+      }
       const said = reason.message.slice(0, MAX_ERROR_LENGTH);
       const text = `agent ${JSON.stringify(this.#options.name)} answered ${method} with error ${reason.code}: ${said}`;
       throw new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, {
@@ -206,8 +213,9 @@ export class AcpConnection implements AsyncDisposable {
     try {
       for await (const message of messages) {
         // The SDK prints answers to requests that it did not make.
-        if ("method" in message || this.#pending.delete(message.id))
+        if ("method" in message || this.#pending.delete(message.id)) {
           yield message;
+        }
         await this.#options.room();
       }
     } catch (reason) {

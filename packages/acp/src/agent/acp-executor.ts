@@ -78,8 +78,9 @@ export class AcpExecutor implements AgentExecutor {
       if (
         !(reason instanceof DevtoolError) ||
         reason.code !== Code.Unauthenticated
-      )
+      ) {
         throw reason;
+      }
       yield {
         case: "end",
         value: { state: TaskState.AUTH_REQUIRED, text: reason.message },
@@ -114,8 +115,9 @@ export class AcpExecutor implements AgentExecutor {
         onUnknown: (kind) => this.#noteUnknown(kind),
       });
       const end = yield* this.#run(prompt, blocks, session, signal);
-      if (!session.connection.ended.aborted || end.case === "stopped")
+      if (!session.connection.ended.aborted || end.case === "stopped") {
         return yield* finish(end, this.#host.options.name);
+      }
       // Nobody knows how far such a call got, so the agent must not make it
       // again unasked.
       const hasLostCall = turn.task.history
@@ -127,8 +129,9 @@ export class AcpExecutor implements AgentExecutor {
             content.value.result.value.type === "interrupted",
         );
       restarts = prompt.wasAnswered ? 0 : restarts + 1;
-      if (hasLostCall === true || restarts > 1 || session.connection.isFaulty)
+      if (hasLostCall === true || restarts > 1 || session.connection.isFaulty) {
         return yield* finish(end, this.#host.options.name);
+      }
       yield notice(
         `${DevtoolError.from(session.connection.ended.reason).message}: it is started again`,
       );
@@ -157,9 +160,13 @@ export class AcpExecutor implements AgentExecutor {
       const isCanceled =
         signal.aborted &&
         DevtoolError.from(signal.reason).code === Code.Canceled;
-      if (!isDone && isCanceled) await session.cancel();
+      if (!isDone && isCanceled) {
+        await session.cancel();
+      }
       // As after a crash: the agent's own record keeps the turn open, too.
-      else if (!isDone) await session[Symbol.asyncDispose]();
+      else if (!isDone) {
+        await session[Symbol.asyncDispose]();
+      }
     }
   }
 
@@ -174,10 +181,11 @@ export class AcpExecutor implements AgentExecutor {
   ): AsyncGenerator<AgentEvent> {
     const known = turn.task.agentSessionId;
     if (session.id !== known) yield { case: "session", value: session.id };
-    if (session.id !== known && known !== "")
+    if (session.id !== known && known !== "") {
       yield notice(
         `Agent ${quoted(this.#host.options.name)} cannot go on with its earlier session: it begins a new one.`,
       );
+    }
     const {
       mode = "",
       planMode = "plan",
@@ -187,9 +195,13 @@ export class AcpExecutor implements AgentExecutor {
     const isPlan =
       turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
     if (isPlan && !session.hasMode(planMode)) throw missingMode(name, planMode);
-    if (isPlan) await session.enterPlan(planMode, signal);
-    else if (mode === "") await session.leavePlan(planMode, signal);
-    else await session.setMode(mode, signal);
+    if (isPlan) {
+      await session.enterPlan(planMode, signal);
+    } else if (mode === "") {
+      await session.leavePlan(planMode, signal);
+    } else {
+      await session.setMode(mode, signal);
+    }
     const requested = Object.entries(requestedOptions(turn.task)).map(
       (option) => {
         return [
@@ -204,8 +216,9 @@ export class AcpExecutor implements AgentExecutor {
     ]) {
       // An agent may have its mode as an option, too, which would set it to
       // another one than the mode to plan in.
-      if (!isPlan || !session.isModeOption(id))
+      if (!isPlan || !session.isModeOption(id)) {
         await session.setConfigOption(id, value, signal);
+      }
     }
     await session.useModel(
       turn.prompt?.model || turn.task.sessionSettings?.model || "",
@@ -260,7 +273,7 @@ function* finish(end: PromptEnd, name: string): Generator<AgentEvent> {
   if (end.case === "failed") throw end.reason;
   const ending = ENDINGS.get(end.reason);
   // A reason that is not in version 1 of ACP does not fail the task.
-  if (ending)
+  if (ending) {
     yield {
       case: "end",
       value: {
@@ -268,6 +281,7 @@ function* finish(end: PromptEnd, name: string): Generator<AgentEvent> {
         text: `Agent ${quoted(name)} ${ending.text}`,
       },
     };
+  }
 }
 
 /** An end of a turn that is not its success. */

@@ -94,8 +94,9 @@ export class AcpHost implements OpenAgent, SessionPool {
     const { name, planMode = "plan" } = this.options;
     const known = [...this.#sessions.values()];
     if (approvalMode !== ApprovalMode.PLAN || known.length === 0) return;
-    if (!known.some((session) => session.hasMode(planMode)))
+    if (!known.some((session) => session.hasMode(planMode))) {
       throw missingMode(name, planMode);
+    }
   }
 
   /**
@@ -114,8 +115,9 @@ export class AcpHost implements OpenAgent, SessionPool {
     const latest = own.at(-1)?.[1];
     const session = this.#sessions.get(keyOf(conversation)) ?? latest;
     if (!session) return;
-    for (const option of Object.entries(options))
+    for (const option of Object.entries(options)) {
       clientOption(this.options, session.configOptions, option);
+    }
   }
 
   /** Reports a message to the operator. */
@@ -142,8 +144,9 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (isCurrent && !open.connection.ended.aborted) return open;
     await open?.[Symbol.asyncDispose]();
     const session = await this.#open(task, signal);
-    if (task.settings?.workspacePath === this.#home)
+    if (task.settings?.workspacePath === this.#home) {
       this.#models = session.models?.offered ?? [];
+    }
     this.#fences.set(session, sessionFence);
     this.#sessions.set(key, session);
     if (!this.#isClosed) return session;
@@ -204,8 +207,9 @@ export class AcpHost implements OpenAgent, SessionPool {
       if (
         !(reason instanceof DevtoolError) ||
         reason.code !== Code.Unauthenticated
-      )
+      ) {
         throw reason;
+      }
       throw new DevtoolError(reason.message, Code.FailedPrecondition, {
         cause: reason,
       });
@@ -250,7 +254,7 @@ export class AcpHost implements OpenAgent, SessionPool {
   /** Returns the options that all sessions in a workspace share. */
   #optionsIn(place: CommandPlace) {
     const { workspacePath } = place;
-    if (workspacePath === "")
+    if (workspacePath === "") {
       throw new DevtoolError(
         `agent ${quoted(this.options.name)} needs a workspace`,
         Code.FailedPrecondition,
@@ -258,6 +262,7 @@ export class AcpHost implements OpenAgent, SessionPool {
           remedy: "name one in workspace_path",
         },
       );
+    }
     return {
       agent: this.options,
       limits: this.limits,
@@ -268,8 +273,9 @@ export class AcpHost implements OpenAgent, SessionPool {
         this.#commands.delete(key);
         this.#commands.set(key, commandTree(update));
         const [oldest] = this.#commands.keys();
-        if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined)
+        if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined) {
           this.#commands.delete(oldest);
+        }
       },
       writing: this.#writing,
       nowMs: () => this.#services.now().getTime(),

@@ -207,16 +207,18 @@ export class AcpSession implements AsyncDisposable {
   async useModel(name: string, signal: AbortSignal): Promise<void> {
     const { models } = this;
     const modelId = name || this.#modelBefore;
-    if (modelId !== "" && !models)
+    if (modelId !== "" && !models) {
       throw new DevtoolError(
         `agent ${quoted(this.#options.agent.name)} offers no choice of a model`,
         Code.InvalidArgument,
         { remedy: "leave it out" },
       );
+    }
     this.#modelBefore = name === "" ? "" : this.ownModel;
     if (!models || modelId === "" || modelId === models.current) return;
-    if (models.optionId !== undefined)
+    if (models.optionId !== undefined) {
       return this.setConfigOption(models.optionId, modelId, signal);
+    }
     const params = { sessionId: this.#id, modelId };
     await this.connection.request("session/set_model", signal, (agent) =>
       agent.request("session/set_model", params),
@@ -295,8 +297,9 @@ export class AcpSession implements AsyncDisposable {
         agent.request("session/set_config_option", params),
     );
     const { configOptions } = changed ?? {};
-    if (Array.isArray(configOptions))
+    if (Array.isArray(configOptions)) {
       this.#configOptions = configOptions.filter(isConfigOption);
+    }
   }
 
   /** The configuration options with their present values. */
@@ -313,16 +316,18 @@ export class AcpSession implements AsyncDisposable {
 
   /** Takes the changed mode or options that the agent reports. */
   noteState(update: JsonObject): void {
-    if (update.sessionUpdate === "current_mode_update" && this.#modes)
+    if (update.sessionUpdate === "current_mode_update" && this.#modes) {
       this.#modes = {
         ...this.#modes,
         currentModeId: stringOrEmpty(update.currentModeId),
       };
+    }
     if (
       update.sessionUpdate !== "config_option_update" ||
       !Array.isArray(update.configOptions)
-    )
+    ) {
       return;
+    }
     // All options of the session: another model may have others.
     const listed: readonly unknown[] = update.configOptions;
     this.#configOptions = listed.filter(isConfigOption);

@@ -84,9 +84,11 @@ export class AcpTurn {
       ...shared,
     });
     // The answer may come before the agent asks again.
-    for (const id of ids)
-      if (this.#book.stage(id) === ToolCallStage.AWAITING_APPROVAL)
+    for (const id of ids) {
+      if (this.#book.stage(id) === ToolCallStage.AWAITING_APPROVAL) {
         turn.confirmations.open(id);
+      }
+    }
   }
 
   /** The user's answers that declined a call in this prompt. */
@@ -134,8 +136,9 @@ export class AcpTurn {
       if (item.case === "failed") {
         yield* this.#updates.flush();
         yield* this.#drain(queue, signal);
-        if (session.connection.ended.aborted)
+        if (session.connection.ended.aborted) {
           yield* this.#outlive(queue, signal);
+        }
         return { case: "failed", reason: item.value };
       }
       yield* this.#handle(item, queue, signal);
@@ -152,8 +155,9 @@ export class AcpTurn {
   ): AsyncGenerator<AgentEvent> {
     while (this.#permissions.arePerforming) {
       const item = await queue.take(signal);
-      if (item.case === "performed")
+      if (item.case === "performed") {
         yield* this.#permissions.performed(item.value);
+      }
     }
   }
 
@@ -178,9 +182,11 @@ export class AcpTurn {
       case "withdrawn":
         return yield* this.#questions.withdraw(item.value);
       case "terminal":
-        for (const id of this.#book.callsWithTerminal(item.value))
-          if (this.#book.stage(id) === ToolCallStage.EXECUTING)
+        for (const id of this.#book.callsWithTerminal(item.value)) {
+          if (this.#book.stage(id) === ToolCallStage.EXECUTING) {
             yield* calls(this.#book.executing(id));
+          }
+        }
         return;
       default:
         item satisfies never;
@@ -205,8 +211,9 @@ export class AcpTurn {
       (isPending &&
         this.#earlier.areLeft &&
         this.#book.stage(id) === ToolCallStage.UNSPECIFIED)
-    )
+    ) {
       return;
+    }
     if (!isPending) this.#earlier.noteReport(id);
     this.#book.appendOutput(id, update);
     const stage = this.#book.stage(id);

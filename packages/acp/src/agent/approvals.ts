@@ -58,8 +58,13 @@ export class Approvals {
     const key = action.case === "run" ? action.command : action.path;
     const open = new Set(this.#book.open());
     for (const { shown, used } of this.#approved.values()) {
-      if (!open.has(shown.id) || used.has(key) || !this.#covers(shown, action))
+      if (
+        !open.has(shown.id) ||
+        used.has(key) ||
+        !this.#covers(shown, action)
+      ) {
         continue;
+      }
       used.add(key);
       return true;
     }

@@ -354,12 +354,13 @@ describe("the calls of an ACP turn", () => {
         { title: "Other" },
         { rawInput: { command: "make all" } },
         { kind: "read" },
-      ])
+      ]) {
         expect(
           hex(
             book.digestOf(merge({ ...call, ...other }, JSON.stringify(other))),
           ),
         ).not.toBe(digest);
+      }
       log.record(book.asking("c1", OPTIONS));
       const detail = findToolCallDetail(log.task, "c1");
       expect([hex(detail?.digest), detail?.stage]).toEqual([

@@ -75,8 +75,9 @@ export class CallBook {
           : agentId;
       const earlier = findToolCallPart(this.#options.task(), base)?.content;
       // A late word about a call of an earlier turn.
-      if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews)
+      if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews) {
         return undefined;
+      }
       known = new DescribedCall(
         this.freeId(base),
         this.#options.terminalOutput,
@@ -146,8 +147,9 @@ export class CallBook {
     if (
       stage !== ToolCallStage.UNSPECIFIED &&
       stage !== ToolCallStage.VALIDATING
-    )
+    ) {
       return [];
+    }
     const detail = this.#detail(id, { stage: ToolCallStage.VALIDATING });
     return [{ call: this.#call(id, ToolCallStatus.PENDING), detail }];
   }
@@ -158,8 +160,9 @@ export class CallBook {
     if (
       stage !== ToolCallStage.UNSPECIFIED &&
       stage !== ToolCallStage.VALIDATING
-    )
+    ) {
       return [];
+    }
     const detail = this.#detail(id, {
       stage: ToolCallStage.SCHEDULED,
       rule,
@@ -171,8 +174,12 @@ export class CallBook {
   executing(id: string): CallUpdate[] {
     const before = this.allowed(id, AGENT_DECIDED, "the agent did not ask");
     const stage = before.length > 0 ? ToolCallStage.SCHEDULED : this.stage(id);
-    if (stage !== ToolCallStage.SCHEDULED && stage !== ToolCallStage.EXECUTING)
+    if (
+      stage !== ToolCallStage.SCHEDULED &&
+      stage !== ToolCallStage.EXECUTING
+    ) {
       return [];
+    }
     const text = this.#find(id)?.text ?? "";
     const live = text === "" ? {} : { liveContent: text };
     const call = { ...this.#call(id, ToolCallStatus.EXECUTING), ...live };
@@ -185,12 +192,13 @@ export class CallBook {
 
   succeeded(id: string): CallUpdate[] {
     const stage = this.stage(id);
-    if (stage === ToolCallStage.AWAITING_APPROVAL)
+    if (stage === ToolCallStage.AWAITING_APPROVAL) {
       return this.failed(
         id,
         "execution_failed",
         "the agent ran the call without waiting for the answer",
       );
+    }
     const before = stage === ToolCallStage.EXECUTING ? [] : this.executing(id);
     if (stage !== ToolCallStage.EXECUTING && before.length === 0) return [];
     const value = create(ToolOutputSchema, {
@@ -302,8 +310,9 @@ export class CallBook {
     if (
       content?.case !== "toolCall" ||
       this.stage(id) !== ToolCallStage.SCHEDULED
-    )
+    ) {
       return [];
+    }
     const { confirmationRequest: _answered, ...call } = content.value;
     return [
       { call: { ...call, status: ToolCallStatus.EXECUTING } },
@@ -385,8 +394,13 @@ export class CallBook {
   freeId(base: string): string {
     const task = this.#options.task();
     let id = base;
-    for (let number = 2; findToolCallPart(task, id) || this.#find(id); number++)
+    for (
+      let number = 2;
+      findToolCallPart(task, id) || this.#find(id);
+      number++
+    ) {
       id = `${base}~${number}`;
+    }
     return id;
   }
 

@@ -44,8 +44,9 @@ export class CallDecision {
     if (action?.case === "read") return { case: "allow", rule: "" };
     // The user may have allowed them before the session was put into plan mode.
     const isPlan = this.#approvalMode === ApprovalMode.PLAN;
-    if (action?.case === "write" && this.#options.allowsEdits() && !isPlan)
+    if (action?.case === "write" && this.#options.allowsEdits() && !isPlan) {
       return { case: "allow", rule: OPTION_PROCEED_ALWAYS };
+    }
     return decision;
   }
 

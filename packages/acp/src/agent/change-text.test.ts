@@ -44,8 +44,9 @@ describe("the unified diff of a change", () => {
         said: "",
       });
       // It removes a file that becomes empty.
-      if (newContent !== "")
+      if (newContent !== "") {
         expect(readFileSync(file, "utf8")).toBe(newContent);
+      }
     });
     try {
       fc.assert(property, { numRuns: 60 });

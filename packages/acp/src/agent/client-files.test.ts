@@ -119,8 +119,9 @@ describe("the files of a workspace, for an agent", () => {
       500, 2,
     ]);
     const message = `file ${JSON.stringify(path)} was changed since it was shown: read it again`;
-    for (const reason of refused)
+    for (const reason of refused) {
       expect(reason).toMatchObject({ code: -32_600, message });
+    }
   });
 
   it.each([

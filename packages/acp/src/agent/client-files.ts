@@ -55,19 +55,21 @@ export class ClientFiles {
     app: ClientApp,
     { readTextFile = false, writeTextFile = true }: ClientMethods,
   ): void {
-    if (readTextFile)
+    if (readTextFile) {
       app.onRequest("fs/read_text_file", ({ params, signal }) =>
         answerOf(async () => ({
           content: await this.#read(params.path, params, signal),
         })),
       );
-    if (writeTextFile)
+    }
+    if (writeTextFile) {
       app.onRequest("fs/write_text_file", ({ params, signal }) =>
         answerOf(async () => {
           await this.#write(params.path, params.content, signal);
           return {};
         }),
       );
+    }
   }
 
   async #read(
@@ -91,8 +93,9 @@ export class ClientFiles {
       signal,
     );
     // Escaped control characters take up to six bytes each.
-    if (JSON.stringify(content).length > maxBytes)
+    if (JSON.stringify(content).length > maxBytes) {
       throw tooLarge(path, maxBytes);
+    }
     return content;
   }
 
@@ -112,7 +115,7 @@ export class ClientFiles {
       // The file may have changed while the user decided.
       const isSame =
         present.oldContent === oldContent && present.isHidden === isHidden;
-      if (place.shownPath !== shownPath || !isSame)
+      if (place.shownPath !== shownPath || !isSame) {
         throw new DevtoolError(
           `file ${quoted(path)} was changed since it was shown`,
           Code.FailedPrecondition,
@@ -120,6 +123,7 @@ export class ClientFiles {
             remedy: "read it again",
           },
         );
+      }
       failpoint("devtool:acp.write.before");
       await replaceFile(place.path, content, present.mode).catch(
         (reason: unknown) => {
@@ -166,8 +170,9 @@ async function presentFile(
     const existing = await lstat(place.path).catch((reason: unknown) => {
       if (systemCodeOf(reason) !== "ENOENT") throw reason;
     });
-    if (!existing)
+    if (!existing) {
       return { oldContent: undefined, isHidden: false, mode: 0o644 };
+    }
     if (existing.isSymbolicLink()) throw isALink(path);
     if (!existing.isFile()) throw notAFile(path);
     // The file is replaced, which its own mode would not prevent.
@@ -201,8 +206,9 @@ async function readText(
   for await (const chunk of file.createReadStream({
     end: maxBytes,
     autoClose: false,
-  }))
+  })) {
     chunks.push(Buffer.from(chunk));
+  }
   const bytes = Buffer.concat(chunks);
   if (bytes.length > maxBytes) throw tooLarge(path, maxBytes);
   try {

@@ -59,11 +59,12 @@ export function clientOption(
       : option.options
           .flatMap((each) => ("value" in each ? each : each.options))
           .map((choice) => choice.value);
-  if (!values.includes(value))
+  if (!values.includes(value)) {
     throw refused(
       `agent_options ${quoted(id)} cannot be ${quoted(value)}`,
       values,
     );
+  }
   return option.type === "boolean" ? value === "true" : value;
 }
 

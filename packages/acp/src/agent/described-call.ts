@@ -128,8 +128,9 @@ export class DescribedCall {
         type !== "diff" ||
         typeof path !== "string" ||
         typeof newText !== "string"
-      )
+      ) {
         return [];
+      }
       const oldContent = typeof oldText === "string" ? oldText : undefined;
       const change = {
         filePath: path,
@@ -163,10 +164,12 @@ export class DescribedCall {
    */
   get text(): string {
     const texts = this.#content.filter(isObject).map((item) => {
-      if (item.type === "content")
+      if (item.type === "content") {
         return textOfBlock(objectOrEmpty(item.content));
-      if (item.type === "terminal")
+      }
+      if (item.type === "terminal") {
         return this.#terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
+      }
       return "";
     });
     return (
@@ -197,10 +200,12 @@ export class DescribedCall {
         .join("\n"),
     );
     if (text !== "") return { case: "text", value: text };
-    if (isObject(this.#output))
+    if (isObject(this.#output)) {
       return { case: "structuredData", value: structFromJson(this.#output) };
-    if (this.#output === undefined || this.#output === null)
+    }
+    if (this.#output === undefined || this.#output === null) {
       return { case: undefined };
+    }
     const value =
       typeof this.#output === "string"
         ? this.#output
@@ -214,13 +219,15 @@ export class DescribedCall {
    */
   get details(): ConfirmationRequest["details"] {
     const [diff, ...further] = this.diffs;
-    if (diff && further.length === 0)
+    if (diff && further.length === 0) {
       return { case: "fileEditDetails", value: diff };
-    if (diff)
+    }
+    if (diff) {
       return genericDetails([
         this.#title,
         [diff, ...further].map(unifiedDiff).join(""),
       ]);
+    }
     if (this.#kind === "execute") {
       const workingDirectory =
         stringOrEmpty(objectOrEmpty(this.#input).cwd) || undefined;
@@ -232,11 +239,12 @@ export class DescribedCall {
     }
     const [, serverName, toolName] =
       /^mcp__(.+?)__(.+)$/.exec(this.toolName) ?? [];
-    if (serverName !== undefined && toolName !== undefined)
+    if (serverName !== undefined && toolName !== undefined) {
       return {
         case: "mcpDetails",
         value: create(McpDetailsSchema, { serverName, toolName }),
       };
+    }
     const places = CHANGES.has(this.#kind) ? this.#locations.map(pathText) : [];
     return genericDetails([this.#title, this.text, ...places]);
   }

@@ -41,8 +41,9 @@ export class EarlierQuestions {
     if (earlier === undefined) return undefined;
     // The agent may withdraw its question and ask it once more, as ours does
     // when a prompt begins: the answer holds until the call runs.
-    if (this.#adopted.has(earlier))
+    if (this.#adopted.has(earlier)) {
       return id === earlier && !this.#reported.has(id) ? id : undefined;
+    }
     if (earlier === id) return undefined;
     this.#adopted.add(earlier);
     return earlier;

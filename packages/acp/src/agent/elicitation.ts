@@ -98,14 +98,19 @@ export function elicitationResponse(
   const [only, ...others] = fields;
   const given: JsonObject = isObject(value) ? value : {};
   if (only && others.length === 0 && !isObject(value)) {
-    if (selectedOptionId.startsWith(VALUE_OPTION))
+    if (selectedOptionId.startsWith(VALUE_OPTION)) {
       given[only[0]] = selectedOptionId.slice(VALUE_OPTION.length);
-    else if (text !== "") given[only[0]] = fieldValue(only[1], text, value);
+    } else if (text !== "") {
+      given[only[0]] = fieldValue(only[1], text, value);
+    }
   }
   const content: Record<string, string | number | boolean | string[]> = {};
   for (const [name, field] of Object.entries({ ...defaults, ...given })) {
-    if (Array.isArray(field)) content[name] = field.map(String);
-    else if (typeof field !== "object") content[name] = field;
+    if (Array.isArray(field)) {
+      content[name] = field.map(String);
+    } else if (typeof field !== "object") {
+      content[name] = field;
+    }
   }
   const isComplete = listOrEmpty(
     objectOrEmpty(params.requestedSchema).required,

@@ -57,8 +57,9 @@ export async function enterSession(
     if (
       !(reason instanceof DevtoolError) ||
       reason.code !== Code.Unauthenticated
-    )
+    ) {
       throw reason;
+    }
     if (authMethod === undefined) {
       const methods = (connection.initialized.authMethods ?? []).map(
         (method) => `${method.name} (${method.id})`,
@@ -97,8 +98,9 @@ async function enterOnce(
     (to): Promise<NewSessionResponse> => to.request("session/new", place),
   );
   const id = objectOrEmpty(opened).sessionId;
-  if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH)
+  if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) {
     return { id, isContinued: false, ...stateOf(opened) };
+  }
   const problem = `agent ${quoted(agent.name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
   throw new DevtoolError(problem, Code.Unavailable);
 }
@@ -113,8 +115,9 @@ async function continueSession(
   const { loadSession, sessionCapabilities } =
     connection.initialized.agentCapabilities ?? {};
   const canResume = (sessionCapabilities?.resume ?? undefined) !== undefined;
-  if (sessionId === "" || (!canResume && loadSession !== true))
+  if (sessionId === "" || (!canResume && loadSession !== true)) {
     return undefined;
+  }
   const params = { sessionId, ...place };
   const method = canResume ? "session/resume" : "session/load";
   try {
@@ -127,8 +130,12 @@ async function continueSession(
   } catch (reason) {
     signal.throwIfAborted();
     connection.ended.throwIfAborted();
-    if (reason instanceof DevtoolError && reason.code === Code.Unauthenticated)
+    if (
+      reason instanceof DevtoolError &&
+      reason.code === Code.Unauthenticated
+    ) {
       throw reason;
+    }
     onNotice(
       `a session cannot be continued: ${DevtoolError.from(reason).message}`,
     );

@@ -45,8 +45,9 @@ export function describeField(field: JsonObject): string {
   const choices = choicesOf(field).map(({ value, title: name }) =>
     name === value ? value : `${value} (${name})`,
   );
-  if (choices.length > 0)
+  if (choices.length > 0) {
     words.push(`${type === "array" ? "any" : "one"} of ${choices.join(" | ")}`);
+  }
   for (const [limit, name] of LIMITS) {
     const value = field[limit];
     if (typeof value === "number") words.push(`${name} ${value}`);
@@ -70,8 +71,9 @@ export function fieldValue(
   json: JsonValue | undefined,
 ): JsonValue {
   if (type === "string") return text;
-  if (type === "array" && !Array.isArray(json))
+  if (type === "array" && !Array.isArray(json)) {
     return text.split(",").map((item) => item.trim());
+  }
   return json ?? text;
 }
 

@@ -31,8 +31,9 @@ describe("an action that an agent wants of its client", () => {
       { case: "permission", value: { action: WRITE } },
       [],
     ]);
-    if (question.case === "permission")
+    if (question.case === "permission") {
       question.value.answer({ outcome: "selected", optionId: "allow" });
+    }
     expect([await running, done]).toEqual(["result", ["done"]]);
     expect(await queue.take(signal)).toMatchObject({
       case: "performed",
@@ -56,8 +57,9 @@ describe("an action that an agent wants of its client", () => {
     const running = inbox.run(WRITE, perform, signal);
     const question = await queue.take(signal);
     inbox.close();
-    if (question.case === "permission")
+    if (question.case === "permission") {
       question.value.answer({ outcome: "selected", optionId: "allow" });
+    }
     await expect(running).rejects.toMatchObject({
       code: Code.Canceled,
       problem: 'writing "/w/a" was canceled',
@@ -72,8 +74,9 @@ describe("an action that an agent wants of its client", () => {
     const running = inbox.run(WRITE, perform, ended.signal);
     const question = await queue.take(signal);
     ended.abort();
-    if (question.case === "permission")
+    if (question.case === "permission") {
       question.value.answer({ outcome: "selected", optionId: "allow" });
+    }
     await expect(running).rejects.toMatchObject({ code: Code.Canceled });
     expect(done).toEqual([]);
   });

@@ -113,8 +113,9 @@ export class Inbox implements ClientGate {
   register(app: ClientApp): void {
     app.onNotification("session/update", objectOrEmpty, ({ params }) => {
       const update = objectOrEmpty(params.update);
-      if (update.sessionUpdate === "available_commands_update")
+      if (update.sessionUpdate === "available_commands_update") {
         this.#onCommands(update);
+      }
       // Outside of a turn it is the replay of `session/load`, or a late word
       // about an earlier turn.
       this.put({ case: "update", value: update });
@@ -147,11 +148,12 @@ export class Inbox implements ClientGate {
     signal: AbortSignal,
   ): Promise<Result> {
     const queue = this.#queue;
-    if (!queue)
+    if (!queue) {
       throw new DevtoolError(
         `${nameOf(action)} is not possible now: no turn is open`,
         Code.FailedPrecondition,
       );
+    }
     const params = { toolCall: actionCall(action) };
     const outcome = await this.#ask<RequestPermissionOutcome>(
       signal,
@@ -161,13 +163,15 @@ export class Inbox implements ClientGate {
         value: { params, options: ACTION_OPTIONS, action, answer },
       }),
     );
-    if (outcome.outcome === "cancelled" || signal.aborted)
+    if (outcome.outcome === "cancelled" || signal.aborted) {
       throw new DevtoolError(`${nameOf(action)} was canceled`, Code.Canceled);
-    if (outcome.optionId !== ALLOW)
+    }
+    if (outcome.optionId !== ALLOW) {
       throw new DevtoolError(
         `${nameOf(action)} was not allowed`,
         Code.FailedPrecondition,
       );
+    }
     let error: string | undefined;
     try {
       return await perform();

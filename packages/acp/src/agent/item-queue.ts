@@ -24,8 +24,9 @@ export class ItemQueue<Item> {
 
   /** Resolves when few enough items wait that more should be read. */
   async room(): Promise<void> {
-    if (this.#items.length >= MAX_WAITING)
+    if (this.#items.length >= MAX_WAITING) {
       await new Promise<void>((resolve) => (this.#free = resolve));
+    }
   }
 
   /** Forgets the items. Nobody takes any more. */

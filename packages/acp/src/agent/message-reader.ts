@@ -46,20 +46,25 @@ export async function* readMessages(
         windowStartMs = now;
         count = 0;
       }
-      if (++count > maxMessagesPerSecond)
+      if (++count > maxMessagesPerSecond) {
         throw new Error(
           `it sent more than ${maxMessagesPerSecond} messages within a second`,
         );
+      }
       const isObjectLine = line.startsWith("{");
-      if (isObjectLine)
+      if (isObjectLine) {
         assertJsonBudget(line, {
           maxBytes: maxMessageBytes,
           maxDepth: 64,
           maxNodes: 200_000,
         });
+      }
       const message = isObjectLine ? parseJsonOrUndefined(line) : undefined;
-      if (isMessage(message)) yield message;
-      else if (line.length > 0) onForeignLine();
+      if (isMessage(message)) {
+        yield message;
+      } else if (line.length > 0) {
+        onForeignLine();
+      }
       if (count % MESSAGES_PER_TURN === 0) await nextTurn();
     }
   }
@@ -73,8 +78,9 @@ function isMessage(value: unknown): value is AnyMessage {
   if (!isObject(value)) return false;
   const { method, id, error } = value;
   const hasId = typeof id === "string" || typeof id === "number" || id === null;
-  if (method !== undefined)
+  if (method !== undefined) {
     return typeof method === "string" && (hasId || id === undefined);
+  }
   const isError =
     isObject(error) &&
     typeof error.code === "number" &&

@@ -154,8 +154,9 @@ function reachOf({
     optionId.replaceAll(/([a-z])([A-Z])/g, "$1 $2").replaceAll(/[_-]/g, " "),
     name,
   ].map((text) => text.toLowerCase());
-  if (words.some((text) => WITHOUT_SANDBOX.test(text)))
+  if (words.some((text) => WITHOUT_SANDBOX.test(text))) {
     return "without_sandbox";
+  }
   return kind === "allow_always" || words.some((text) => WIDER.test(text))
     ? "always"
     : "once";

@@ -126,8 +126,11 @@ export class PermissionQuestions {
     ) {
       gathered.add(keyOf(question));
       const { updates, answer } = await this.#decide(question, queue, signal);
-      if (answer) yield* calls(updates);
-      else asking.push(...updates);
+      if (answer) {
+        yield* calls(updates);
+      } else {
+        asking.push(...updates);
+      }
       if (answer) yield* answer();
       if (asking.length === 0) return;
       const following = await queue.peek(GATHER_MS, signal);
@@ -135,8 +138,9 @@ export class PermissionQuestions {
       if (
         following?.case !== "permission" ||
         gathered.has(keyOf(following.value))
-      )
+      ) {
         break;
+      }
       await queue.take(signal);
       question = following.value;
     }
@@ -156,11 +160,13 @@ export class PermissionQuestions {
     const options = new PermissionOptions(question.options);
     const call = objectOrEmpty(params.toolCall);
     const { allowed = CANCELLED, rejected } = options;
-    if (action && this.#approvals.use(action))
+    if (action && this.#approvals.use(action)) {
       return { updates: [], answer: () => answered(question, allowed) };
+    }
     const id = action ? this.#book.begin(call) : this.#book.merge(call, true);
-    if (id === undefined)
+    if (id === undefined) {
       return { updates: [], answer: () => answered(question, CANCELLED) };
+    }
     const earlier = this.#earlier.take(id, this.#book.digestOf(id));
     if (earlier !== undefined) this.#book.adopt(id, earlier);
     const asked = {
@@ -168,19 +174,22 @@ export class PermissionQuestions {
       options,
       shown: this.#approvals.show(earlier ?? id),
     };
-    if (earlier !== undefined)
+    if (earlier !== undefined) {
       return {
         updates: [],
         answer: () => this.#askEarlier(asked, queue, signal),
       };
+    }
     const decision = await this.#decision.about(id, action, signal);
-    if (action?.case === "read" && decision.case === "allow")
+    if (action?.case === "read" && decision.case === "allow") {
       return { updates: [], answer: () => answered(question, allowed) };
-    if (decision.case === "allow" && options.allowed)
+    }
+    if (decision.case === "allow" && options.allowed) {
       return {
         updates: this.#book.allowed(id, decision.rule, ALLOWED),
         answer: () => this.#settle(asked, allowed),
       };
+    }
     if (decision.case === "deny") {
       const { rule, reason } = decision;
       const updates = this.#book.failed(id, "policy_violation", reason, {
@@ -240,20 +249,21 @@ export class PermissionQuestions {
     const chosen =
       findToolCallDetail(this.#turn.task, id)?.selectedOptionId ??
       OPTION_CANCEL;
-    if (stage === ToolCallStage.AWAITING_APPROVAL)
+    if (stage === ToolCallStage.AWAITING_APPROVAL) {
       this.#questions.ask(
         id,
         { callId: id, answer: this.#answerOf(asked), question },
         queue,
         signal,
       );
-    else
+    } else {
       yield* this.#settle(
         asked,
         options.outcome(
           stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen,
         ),
       );
+    }
   }
 
   #answerOf(asked: CallQuestion): UserQuestion["answer"] {
@@ -277,8 +287,9 @@ export class PermissionQuestions {
       this.#approvals.add(shown);
       // Only a call that was shown with its changes counts: an agent may give
       // any call the kind "edit".
-      if (reach === "always" && shown.changes.length > 0)
+      if (reach === "always" && shown.changes.length > 0) {
         this.#session.allowsEdits = true;
+      }
       if (question.action) this.#performing.set(question.params, shown.id);
       yield* calls(this.#book.executing(shown.id));
     }

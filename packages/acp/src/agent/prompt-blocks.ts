@@ -66,10 +66,12 @@ function fileBlock(
   }
   const data = Buffer.from(source.value).toString("base64");
   const [kind] = mediaType.split("/");
-  if (kind === "image" && accepts.image === true)
+  if (kind === "image" && accepts.image === true) {
     return { type: "image", data, mimeType: mediaType };
-  if (kind === "audio" && accepts.audio === true)
+  }
+  if (kind === "audio" && accepts.audio === true) {
     return { type: "audio", data, mimeType: mediaType };
+  }
   const isText = !source.value.includes(0) && isUtf8(source.value);
   const decoded = isText ? new TextDecoder().decode(source.value) : undefined;
   if (accepts.embeddedContext === true) {

@@ -23,8 +23,9 @@ export function streamPipe({ readable, writable }: Stream): AcpPipe {
         let next = await reader.read();
         !next.done;
         next = await reader.read()
-      )
+      ) {
         yield Buffer.from(`${JSON.stringify(next.value)}\n`);
+      }
       ended.resolve("it closed its connection");
     } catch (reason) {
       fail(reason);

@@ -130,12 +130,13 @@ describe("terminals for an agent", () => {
     await expect(sh("a\0b")).rejects.toMatchObject(
       refused('command "a\\u0000b" cannot be run'),
     );
-    for (const name of ["", "A=B", "A\0", "cat x", "A;B", "1A"])
+    for (const name of ["", "A=B", "A\0", "cat x", "A;B", "1A"]) {
       await expect(
         sh("env", { env: [{ name, value: "" }] }),
       ).rejects.toMatchObject(
         refused(`variable ${JSON.stringify(name)} has no valid name`),
       );
+    }
   });
 
   it("find a program in the directories that the user's PATH names, not in the workspace", async () => {
@@ -211,7 +212,14 @@ describe("terminals for an agent", () => {
     expect(ids.map((id) => terminals.outputOf(id))).toEqual([
       undefined,
       undefined,
-      ...["2\n", "3\n", "4\n", "5\n", "6\n", "7\n", "8\n", "9\n"],
+      "2\n",
+      "3\n",
+      "4\n",
+      "5\n",
+      "6\n",
+      "7\n",
+      "8\n",
+      "9\n",
     ]);
     const gone = { sessionId: "s", terminalId: ids[0] ?? "" };
     await expect(

@@ -126,19 +126,21 @@ export class Terminals implements AsyncDisposable {
     const unusable = [command, ...args, ...env.map(({ value }) => value)].find(
       (word) => word.includes("\0"),
     );
-    if (command === "" || unusable !== undefined)
+    if (command === "" || unusable !== undefined) {
       throw new DevtoolError(
         `command ${quoted(unusable ?? command)} cannot be run`,
         Code.InvalidArgument,
       );
+    }
     // Any other name would be shown, and read by a policy, as other words of
     // the command line.
     const wrong = env.find(({ name }) => !/^[A-Za-z_]\w*$/.test(name));
-    if (wrong)
+    if (wrong) {
       throw new DevtoolError(
         `variable ${quoted(wrong.name)} has no valid name`,
         Code.InvalidArgument,
       );
+    }
     const directory = await workspaceDirectoryOf(
       workspacePath,
       request.cwd ?? workspacePath,
@@ -163,13 +165,15 @@ export class Terminals implements AsyncDisposable {
     { command, args = [], env = [], outputByteLimit }: CreateTerminalRequest,
     cwd: string,
   ): Promise<string> {
-    if (this.#terminals.size >= MAX_TERMINALS)
+    if (this.#terminals.size >= MAX_TERMINALS) {
       throw new DevtoolError(
         `the agent has ${MAX_TERMINALS} terminals: release one`,
         Code.ResourceExhausted,
       );
-    if (this.#isClosed)
+    }
+    if (this.#isClosed) {
       throw new DevtoolError("the session has ended", Code.FailedPrecondition);
+    }
     const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
     const terminalId = randomUUID();
     failpoint("devtool:acp.terminal.before");
@@ -188,11 +192,12 @@ export class Terminals implements AsyncDisposable {
       isTruncated: false,
       status: undefined,
     };
-    for (const stream of [child.stdout, child.stderr])
+    for (const stream of [child.stdout, child.stderr]) {
       stream.on("data", (chunk: Buffer) => {
         keep(terminal, chunk);
         this.#options.onOutput(terminalId);
       });
+    }
     this.#terminals.set(terminalId, terminal);
     void terminal.ended.then((status) => (terminal.status = status));
     try {
@@ -212,17 +217,19 @@ export class Terminals implements AsyncDisposable {
     await terminal.ended;
     this.#released.set(terminalId, terminal.output.toString("utf8"));
     const [oldest] = this.#released.keys();
-    if (this.#released.size > MAX_RELEASED && oldest !== undefined)
+    if (this.#released.size > MAX_RELEASED && oldest !== undefined) {
       this.#released.delete(oldest);
+    }
   }
 
   #find(terminalId: string): Terminal {
     const terminal = this.#terminals.get(terminalId);
-    if (!terminal)
+    if (!terminal) {
       throw new DevtoolError(
         `terminal ${quoted(terminalId)} does not exist`,
         Code.NotFound,
       );
+    }
     return terminal;
   }
 }

@@ -66,8 +66,9 @@ export class UpdateEvents {
       case "tool_call":
       case "tool_call_update": {
         const id = this.#book.merge(update, kind === "tool_call");
-        if (id !== undefined)
+        if (id !== undefined) {
           yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
+        }
         return;
       }
       case "plan": {
@@ -89,12 +90,14 @@ export class UpdateEvents {
           `The agent is in mode ${JSON.stringify(stringOrEmpty(update.currentModeId))}.`,
         );
       case "compaction_update":
-        if (update.status === "completed")
+        if (update.status === "completed") {
           yield notice("The agent summarized the conversation.");
-        if (update.status === "failed")
+        }
+        if (update.status === "failed") {
           yield notice(
             `The agent could not summarize the conversation: ${stringOrEmpty(update.error)}`,
           );
+        }
         return;
       // Not shown: our own messages, the state of the session, and the text of
       // a summary, which only the agent needs.
@@ -120,8 +123,11 @@ export class UpdateEvents {
     const file =
       block.type === "resource_link" ? undefined : fileOfBlock(block);
     const text = textOfBlock(block);
-    if (file) yield artifact(`file-${++this.#files}`, "", file, "replace");
-    else if (text !== "") yield { case: "text", value: text };
+    if (file) {
+      yield artifact(`file-${++this.#files}`, "", file, "replace");
+    } else if (text !== "") {
+      yield { case: "text", value: text };
+    }
   }
 
   /**

@@ -92,14 +92,16 @@ export class UserQuestions {
     yield* asked.answer(confirmation);
     const isOwnCall =
       asked.callId !== toolCallId || toolCallId.startsWith(OF_NO_CALL);
-    if (isOwnCall && selectedOptionId !== OPTION_CANCEL)
+    if (isOwnCall && selectedOptionId !== OPTION_CANCEL) {
       yield* calls(this.#book.endQuestion(toolCallId));
+    }
   }
 
   /** Closes a question that the agent has taken back. */
   *withdraw(question: OpenQuestion<unknown>): Generator<AgentEvent> {
-    for (const [id, asked] of this.#open)
+    for (const [id, asked] of this.#open) {
       if (asked.question.params === question.params) yield* this.#close(id);
+    }
   }
 
   /**
@@ -107,8 +109,9 @@ export class UserQuestions {
    * does not ask them again.
    */
   *dropOwnCalls(): Generator<AgentEvent> {
-    for (const [id, { callId }] of this.#open)
+    for (const [id, { callId }] of this.#open) {
       if (callId !== id || id.startsWith(OF_NO_CALL)) yield* this.#close(id);
+    }
   }
 
   *#close(id: string): Generator<AgentEvent> {

@@ -105,12 +105,13 @@ describe("a place in a workspace", () => {
   });
 
   it("has a directory that exists", async () => {
-    for (const path of ["none/a.txt", "src/a.txt/b"])
+    for (const path of ["none/a.txt", "src/a.txt/b"]) {
       await expect(
         WorkspacePlace.open(workspace, join(workspace, path)),
       ).rejects.toMatchObject({
         code: Code.NotFound,
       });
+    }
     expect(await workspaceDirectoryOf(workspace, workspace)).toBe(workspace);
     await expect(workspaceDirectoryOf(workspace, "src")).rejects.toMatchObject({
       code: Code.InvalidArgument,

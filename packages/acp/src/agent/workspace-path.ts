@@ -53,7 +53,7 @@ export class WorkspacePlace implements AsyncDisposable {
     workspacePath: string,
     path: string,
   ): Promise<WorkspacePlace> {
-    if (!isAbsolute(path) || path.includes("\0"))
+    if (!isAbsolute(path) || path.includes("\0")) {
       throw new DevtoolError(
         `path ${quoted(path)} is not absolute`,
         Code.InvalidArgument,
@@ -61,12 +61,14 @@ export class WorkspacePlace implements AsyncDisposable {
           remedy: `begin it with ${quoted(workspacePath)}`,
         },
       );
+    }
     const name = basename(path);
-    if (path.endsWith("/") || ["", ".", ".."].includes(name))
+    if (path.endsWith("/") || ["", ".", ".."].includes(name)) {
       throw new DevtoolError(
         `path ${quoted(path)} names no file`,
         Code.InvalidArgument,
       );
+    }
     const { directory, shownPath } = await openDirectory(
       workspacePath,
       dirname(path),
@@ -88,7 +90,7 @@ export async function workspaceDirectoryOf(
   workspacePath: string,
   path: string,
 ): Promise<string> {
-  if (!isAbsolute(path) || path.includes("\0"))
+  if (!isAbsolute(path) || path.includes("\0")) {
     throw new DevtoolError(
       `directory ${quoted(path)} is not absolute`,
       Code.InvalidArgument,
@@ -96,6 +98,7 @@ export async function workspaceDirectoryOf(
         remedy: `begin it with ${quoted(workspacePath)}`,
       },
     );
+  }
   const { directory, shownPath } = await openDirectory(
     workspacePath,
     path,
@@ -131,23 +134,25 @@ async function openDirectory(
   );
   // A directory on the way may have become a link since.
   const opened = await readlink(`/proc/self/fd/${directory.fd}`);
-  if (isInside(root, opened))
+  if (isInside(root, opened)) {
     return {
       directory,
       shownPath: join(workspacePath, relative(root, opened)),
     };
+  }
   await directory.close();
   throw outside;
 }
 
 function placeError(path: string, reason: unknown): DevtoolError {
   const code = systemCodeOf(reason);
-  if (code === "ENOENT" || code === "ENOTDIR")
+  if (code === "ENOENT" || code === "ENOTDIR") {
     return new DevtoolError(
       `the directory of ${quoted(path)} does not exist`,
       Code.NotFound,
       { cause: reason },
     );
+  }
   return new DevtoolError(
     `path ${quoted(path)} cannot be opened: ${code}`,
     Code.InvalidArgument,

@@ -256,17 +256,19 @@ export class AcpAgent {
     );
     const [first] = tasks;
     if (!first) throw sessionNotFound(sessionId);
-    if (port.workspace !== undefined)
+    if (port.workspace !== undefined) {
       await assertWorksIn(sessionId, cwd, first);
+    }
     // The first prompt of a session fixed its MCP servers.
     const known = new Set(
       first.sessionSettings?.mcpServers.map(({ name }) => name),
     );
     const added = choices.mcpServers.find(({ name }) => !known.has(name));
-    if (added)
+    if (added) {
       throw invalidParams(
         `MCP server ${JSON.stringify(added.name)} cannot be added to session ${JSON.stringify(sessionId)}: its first prompt fixed its servers; leave it out, or start a new session`,
       );
+    }
     this.#sessions.get(sessionId)?.leave();
     const session = this.#session(sessionId, { port, choices, acp });
     session.continue(tasks);

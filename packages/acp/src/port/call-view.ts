@@ -122,8 +122,9 @@ function kindOf(call: ToolCall): ToolKind {
   const [known] =
     TOOLS.find(([, tools]) => tools.includes(call.toolName)) ?? [];
   if (known) return known;
-  if (call.confirmationRequest?.details.case === "executeDetails")
+  if (call.confirmationRequest?.details.case === "executeDetails") {
     return "execute";
+  }
   return diffOf(call) ? "edit" : "other";
 }
 
@@ -132,8 +133,9 @@ function diffOf({
   confirmationRequest,
   result,
 }: ToolCall): FileDiff | undefined {
-  if (result.case === "output" && result.value.result.case === "diff")
+  if (result.case === "output" && result.value.result.case === "diff") {
     return result.value.result.value;
+  }
   const details = confirmationRequest?.details;
   return details?.case === "fileEditDetails" ? details.value : undefined;
 }
@@ -154,8 +156,9 @@ function contentOf(call: ToolCall): ToolCallContent[] {
   }
   if (result.case === "output") {
     const output = result.value.result;
-    if (output.case === "structuredData")
+    if (output.case === "structuredData") {
       return textContent(JSON.stringify(output.value, undefined, 2));
+    }
     return textContent(output.case === "text" ? output.value : "");
   }
   if (result.case === "error") return textContent(result.value.message);

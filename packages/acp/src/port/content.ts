@@ -42,8 +42,9 @@ export async function partsFromPrompt(
   inputModes: readonly string[],
   readBuffer: ReadBuffer,
 ): Promise<Part[]> {
-  if (prompt.length === 0)
+  if (prompt.length === 0) {
     throw invalidParams("prompt is empty: send at least one block");
+  }
   const parts: Part[] = [];
   for (const [index, block] of prompt.entries()) {
     parts.push(
@@ -161,8 +162,9 @@ function filePart(
     readonly place: string;
   },
 ): Part {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64))
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) {
     throw invalidParams(`${place} has data that is not Base64: encode it`);
+  }
   const bytes = new Uint8Array(Buffer.from(base64, "base64"));
   return part({
     content: {
@@ -192,13 +194,16 @@ export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
         return [{ type: "text", text: dataText(content, 2) }];
       case "file": {
         const { name, mediaType, source } = content.value;
-        if (source.case !== "bytes")
+        if (source.case !== "bytes") {
           return [linkBlock(source.value ?? "", name)];
+        }
         const data = Buffer.from(source.value).toString("base64");
-        if (mediaType.startsWith("image/"))
+        if (mediaType.startsWith("image/")) {
           return [{ type: "image", data, mimeType: mediaType }];
-        if (mediaType.startsWith("audio/"))
+        }
+        if (mediaType.startsWith("audio/")) {
           return [{ type: "audio", data, mimeType: mediaType }];
+        }
         const resource = {
           uri: `attachment:${encodeURIComponent(name || "file")}`,
           blob: data,

@@ -88,8 +88,9 @@ export class Conversations {
       known ?? new Conversation(agent, isUnused ? before.contextId : nextId());
     this.#byAgent.set(agent, this.#current);
     const subject = `Agent ${JSON.stringify(agent)}`;
-    if (known)
+    if (known) {
       return `${subject} goes on where it was: it has not seen what others were told.`;
+    }
     if (isUnused) return "";
     const { contextId } = this.#current;
     return `${subject} begins a new conversation, session ${JSON.stringify(contextId)}: it has not seen what was said before.`;

@@ -60,7 +60,8 @@ function kindOf(optionId: string): PermissionOptionKind {
   const known = KINDS.get(optionId);
   if (known) return known;
   const isAlways = /always|session|task|sandbox|all([_-]|$)/i.test(optionId);
-  if (/^(proceed|allow|approve|accept)/i.test(optionId))
+  if (/^(proceed|allow|approve|accept)/i.test(optionId)) {
     return isAlways ? "allow_always" : "allow_once";
+  }
   return "reject_always";
 }

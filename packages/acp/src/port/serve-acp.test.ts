@@ -569,8 +569,9 @@ function startAgent(agent: PortAgent, inits: readonly EventInit[]): Started {
   );
   app.onRequest("session/request_permission", async ({ params, signal }) => {
     asked.push("session/request_permission");
-    if (params.options.some(({ optionId }) => optionId === WITHDRAWN))
+    if (params.options.some(({ optionId }) => optionId === WITHDRAWN)) {
       await once(signal, "abort");
+    }
     return { outcome: { outcome: "cancelled" } };
   });
   for (const method of [

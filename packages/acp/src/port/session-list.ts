@@ -38,8 +38,9 @@ export async function listSessions(
     const { task } = await tasks.getTask({ taskId: summary.id }, { signal });
     const workspace = task?.settings?.workspacePath ?? "";
     if (!task || workspace === "") continue;
-    if (typeof cwd !== "string" || (await isDirectory(cwd, workspace)))
+    if (typeof cwd !== "string" || (await isDirectory(cwd, workspace))) {
       sessions.push(sessionInfo(task));
+    }
   }
   return {
     sessions,

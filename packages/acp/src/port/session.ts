@@ -194,8 +194,9 @@ export class AcpSession {
       } as const;
       await acp.notify("session/update", { sessionId: this.id, update });
     } catch (reason) {
-      if (!signal.aborted)
+      if (!signal.aborted) {
         this.#host.log(`the slash commands are not known: ${String(reason)}`);
+      }
     }
   }
 
@@ -259,8 +260,11 @@ export class AcpSession {
     const cancel = (): void => void turn.cancel();
     canceled.addEventListener("abort", cancel, { once: true });
     try {
-      if (command) await this.#run(command, turn);
-      else await turn.send(this.#request(parts, task));
+      if (command) {
+        await this.#run(command, turn);
+      } else {
+        await turn.send(this.#request(parts, task));
+      }
       return turn.response();
     } finally {
       canceled.removeEventListener("abort", cancel);

@@ -96,14 +96,21 @@ export class Turn {
           client,
           request,
           this.#signal,
-        ))
+        )) {
           break;
+        }
       } else {
-        for await (const event of streamMessage(client, request, this.#signal))
+        for await (const event of streamMessage(
+          client,
+          request,
+          this.#signal,
+        )) {
           await this.#apply(event);
+        }
       }
-      if (!isTurnOver(this.#task))
+      if (!isTurnOver(this.#task)) {
         await this.#read(this.#task.id, this.#task.sequence);
+      }
     });
   }
 
@@ -111,8 +118,9 @@ export class Turn {
   async follow(): Promise<void> {
     await this.#attempt(async () => {
       this.#syncQuestions();
-      if (!isTurnOver(this.#task))
+      if (!isTurnOver(this.#task)) {
         await this.#read(this.#task.id, this.#task.sequence);
+      }
     });
   }
 
@@ -187,10 +195,11 @@ export class Turn {
     } catch (reason) {
       this.detach();
       if (!this.#isCanceled) throw reason;
-      if (!this.#signal.aborted)
+      if (!this.#signal.aborted) {
         this.#host.log(
           `a canceled task was not followed to its end: ${String(reason)}`,
         );
+      }
     }
   }
 
@@ -208,8 +217,9 @@ export class Turn {
   async #apply(event: TaskEvent): Promise<void> {
     const isFirst = this.#task.id === "";
     this.#task = foldTurn(this.#task, event);
-    for (const update of this.#host.updates.ofEvent(event, this.#own))
+    for (const update of this.#host.updates.ofEvent(event, this.#own)) {
       await this.#notify(update);
+    }
     if (isFirst && this.#isCanceled) await this.#cancelTask();
     this.#syncQuestions();
   }
@@ -243,8 +253,11 @@ export class Turn {
     try {
       const optionId = await this.#choice(call, withdrawn.signal);
       if (withdrawn.signal.aborted) return;
-      if (optionId === undefined) await this.cancel();
-      else await this.#answer(call, optionId);
+      if (optionId === undefined) {
+        await this.cancel();
+      } else {
+        await this.#answer(call, optionId);
+      }
     } catch (reason) {
       if (!withdrawn.signal.aborted) this.#stop.abort(reason);
     }
@@ -263,8 +276,9 @@ export class Turn {
     const decline =
       options.find(({ kind }) => kind === "reject_once")?.optionId ??
       OPTION_CANCEL;
-    for (const update of updates.ofCall(call, this.#task.id))
+    for (const update of updates.ofCall(call, this.#task.id)) {
       await this.#notify(update);
+    }
     const { toolCallId } = call;
     const toolCall = updates.view(call);
     const request = acp.request(
@@ -275,8 +289,9 @@ export class Turn {
     try {
       const { outcome } = await request;
       if (outcome.outcome === "cancelled") return undefined;
-      if (options.some(({ optionId }) => optionId === outcome.optionId))
+      if (options.some(({ optionId }) => optionId === outcome.optionId)) {
         return outcome.optionId;
+      }
       log(
         `tool call ${toolCallId} is declined: the client chose ${JSON.stringify(outcome.optionId)}, which was not offered`,
       );
@@ -308,8 +323,9 @@ export class Turn {
         client,
         request,
         this.#signal,
-      ))
+      )) {
         break;
+      }
     } catch (reason) {
       const { task } = await client.tasks.getTask(
         { taskId: this.#task.id },

@@ -104,10 +104,12 @@ export class SessionUpdates {
       return message.parts.flatMap((part): SessionUpdate[] => {
         const { content } = part;
         if (content.case === "thought") return [thoughtChunk(content.value)];
-        if (content.case === "toolCall")
+        if (content.case === "toolCall") {
           return this.ofCall(content.value, task.id);
-        if (content.case === "summary")
+        }
+        if (content.case === "summary") {
           return this.#compaction(content.value, message.messageId);
+        }
         return messageChunks(blocksFromParts([part]));
       });
     });

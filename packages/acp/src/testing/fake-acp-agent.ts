@@ -155,11 +155,12 @@ app.onRequest(AGENT.session.new, async ({ params, client }) => {
 app.onRequest(AGENT.session.load, async ({ params, client }) => {
   await reach(AGENT.session.load);
   const session = find(params.sessionId);
-  for (const update of session.history)
+  for (const update of session.history) {
     await client.notify(CLIENT.session.update, {
       sessionId: session.id,
       update,
     });
+  }
   return stateOf(session);
 });
 app.onRequest(AGENT.session.resume, async ({ params }) => {
@@ -177,11 +178,13 @@ app.onRequest(AGENT.session.setMode, async ({ params }) => {
 });
 app.onRequest(AGENT.session.setConfigOption, async ({ params }) => {
   const session = find(params.sessionId);
-  if (params.configId === "speed") session.speed = String(params.value);
-  else if (params.configId === "permission")
+  if (params.configId === "speed") {
+    session.speed = String(params.value);
+  } else if (params.configId === "permission") {
     session.mode = String(params.value);
-  else
+  } else {
     session.options = { ...session.options, [params.configId]: params.value };
+  }
   return { configOptions: stateOf(session).configOptions ?? [] };
 });
 app.onRequest("session/set_model", readObject, ({ params }) => {
@@ -193,11 +196,12 @@ app.onRequest(AGENT.session.prompt, async ({ params, client }) => {
   const session = find(params.sessionId);
   const turn = new AbortController();
   turns.set(session.id, turn);
-  for (const block of params.prompt)
+  for (const block of params.prompt) {
     session.history.push({
       sessionUpdate: "user_message_chunk",
       content: block,
     });
+  }
   const lines = params.prompt.flatMap((block) =>
     block.type === "text"
       ? block.text.split("\n")

@@ -147,19 +147,20 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
         kind: "edit",
         content: change,
       })
-    )
+    ) {
       await send(step, {
         sessionUpdate: "tool_call_update",
         toolCallId,
         status: "completed",
         content: change,
       });
-    else
+    } else {
       await send(step, {
         sessionUpdate: "tool_call_update",
         toolCallId,
         status: "failed",
       });
+    }
   },
   write: async (step) => {
     const [path = "", body = ""] = step.words;
@@ -203,8 +204,9 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
         kind: "edit",
         content: change,
       }))
-    )
+    ) {
       return;
+    }
     await report(step, () =>
       step.client.request(CLIENT.fs.writeTextFile, {
         sessionId,
@@ -229,8 +231,9 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
         kind: "execute",
         rawInput,
       }))
-    )
+    ) {
       return;
+    }
     await report(step, async () => {
       await using terminal = await step.client.createTerminal({
         sessionId,
@@ -340,12 +343,13 @@ async function ask(
     status: "pending",
     rawInput,
   });
-  if (allowed)
+  if (allowed) {
     await send(step, {
       sessionUpdate: "tool_call_update",
       toolCallId,
       status: "in_progress",
     });
+  }
   const outcome = allowed
     ? { status: "completed" as const, content: [content(`ran ${title}`)] }
     : { status: "failed" as const };

@@ -29,8 +29,9 @@ function pathOf(id: string): string {
 
 /** Keeps a session for later processes, where they share a directory. */
 export function save(session: Session): void {
-  if (flags.state !== undefined)
+  if (flags.state !== undefined) {
     writeFileSync(pathOf(session.id), JSON.stringify(session));
+  }
 }
 
 /**
@@ -40,8 +41,9 @@ export function save(session: Session): void {
 export function find(id: string): Session {
   const known = sessions.get(id);
   if (known) return known;
-  if (flags.state === undefined || !existsSync(pathOf(id)))
+  if (flags.state === undefined || !existsSync(pathOf(id))) {
     throw acp.RequestError.sessionNotFound(id);
+  }
   const session: Session = JSON.parse(readFileSync(pathOf(id), "utf8"));
   sessions.set(id, session);
   return session;

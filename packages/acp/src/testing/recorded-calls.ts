@@ -35,8 +35,9 @@ export class RecordedCalls {
   /** Records that the user answered a call. */
   approve(toolCallId: string): void {
     const content = findToolCallPart(this.task, toolCallId)?.content;
-    if (content?.case !== "toolCall")
+    if (content?.case !== "toolCall") {
       throw new Error(`${toolCallId} is not recorded`);
+    }
     const { confirmationRequest: _answered, ...call } = content.value;
     this.#append({ call });
   }
@@ -48,10 +49,11 @@ export class RecordedCalls {
       detail?.stage === ToolCallStage.VALIDATING &&
       stageOf(call) === ToolCallStage.SCHEDULED;
     const stage = isValidating ? ToolCallStage.VALIDATING : stageOf(call);
-    if (!isStageMove(from, stage))
+    if (!isStageMove(from, stage)) {
       throw new Error(
         `${ToolCallStage[from]} cannot become ${ToolCallStage[stage]}`,
       );
+    }
     const event: TaskEvent = create(TaskEventSchema, {
       taskId: this.task.id,
       sequence: this.task.sequence + 1n,

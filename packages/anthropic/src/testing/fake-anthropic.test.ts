@@ -49,8 +49,9 @@ describe("the fake of Anthropic's API", () => {
       ...request,
       tools: [TOOL],
       messages,
-    }))
+    })) {
       events.push(event);
+    }
     expect(
       events.map((event) =>
         event.type === "content_block_delta" ? event.delta.type : event.type,

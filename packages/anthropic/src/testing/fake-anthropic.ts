@@ -40,11 +40,12 @@ function createDialect({
       const hasKey =
         (headers["x-api-key"] ?? "") !== "" ||
         /^Bearer \S+/.test(headers.authorization ?? "");
-      if (!hasKey)
+      if (!hasKey) {
         throw new RequestRefused({
           status: 401,
           message: "x-api-key header is required",
         });
+      }
       if (!/^\d{4}-\d\d-\d\d$/.test(String(headers["anthropic-version"]))) {
         throw new RequestRefused({
           status: 400,

@@ -21,43 +21,38 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields of `POST /v1/messages`. */
 const FIELDS: ReadonlySet<string> = new Set([
-  ...[
-    "cache_control",
-    "container",
-    "context_management",
-    "diagnostics",
-    "inference_geo",
-    "max_tokens",
-    "messages",
-  ],
-  ...[
-    "metadata",
-    "model",
-    "output_config",
-    "service_tier",
-    "speed",
-    "stop_sequences",
-    "stream",
-    "system",
-  ],
-  ...[
-    "temperature",
-    "thinking",
-    "tool_choice",
-    "tools",
-    "top_k",
-    "top_p",
-    "user_profile_id",
-    "workspace_id",
-  ],
+  "cache_control",
+  "container",
+  "context_management",
+  "diagnostics",
+  "inference_geo",
+  "max_tokens",
+  "messages",
+  "metadata",
+  "model",
+  "output_config",
+  "service_tier",
+  "speed",
+  "stop_sequences",
+  "stream",
+  "system",
+  "temperature",
+  "thinking",
+  "tool_choice",
+  "tools",
+  "top_k",
+  "top_p",
+  "user_profile_id",
+  "workspace_id",
 ]);
 
 /** Reads a request for a message. Refuses what Anthropic refuses. */
 export function readMessagesRequest(value: unknown): AnswerRequest {
   const body = checkObject(value, "body");
   const unknown = Object.keys(body).find((name) => !FIELDS.has(name));
-  if (unknown !== undefined)
+  if (unknown !== undefined) {
     refuse(`${unknown}: Extra inputs are not permitted`);
+  }
   const model = checkString(body.model, "model");
   if (!(Number.isInteger(body.max_tokens) && Number(body.max_tokens) > 0)) {
     refuse("max_tokens: Input should be greater than or equal to 1");
@@ -67,8 +62,9 @@ export function readMessagesRequest(value: unknown): AnswerRequest {
   const messages = checkList(body.messages, "messages").map((each, index) =>
     readMessage(each, `messages.${index}`),
   );
-  if (messages[0]?.role !== "user")
+  if (messages[0]?.role !== "user") {
     refuse('messages: first message must use the "user" role');
+  }
   checkPairs(messages);
   if (thinks) checkThoughts(messages);
   const names = new Map(
@@ -105,22 +101,26 @@ function checkThinking({ thinking, max_tokens, tool_choice }: Fields): boolean {
   if (thinking === undefined) return false;
   const { type, budget_tokens } = checkObject(thinking, "thinking");
   if (type === "disabled") return false;
-  if (type !== "enabled" && type !== "adaptive")
+  if (type !== "enabled" && type !== "adaptive") {
     refuse(
       "thinking.type: Input should be 'enabled', 'adaptive' or 'disabled'",
     );
+  }
   if (type === "enabled") {
     const budget = Number(budget_tokens);
-    if (!(budget >= 1024))
+    if (!(budget >= 1024)) {
       refuse(
         "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024",
       );
-    if (budget >= Number(max_tokens))
+    }
+    if (budget >= Number(max_tokens)) {
       refuse("`max_tokens` must be greater than `thinking.budget_tokens`");
+    }
   }
   const choice = objectOrEmpty(tool_choice).type;
-  if (choice === "any" || choice === "tool")
+  if (choice === "any" || choice === "tool") {
     refuse("Thinking may not be enabled when tool_choice forces tool use.");
+  }
   return true;
 }
 
@@ -136,8 +136,9 @@ const BLOCKS: Readonly<Record<MessageParam["role"], readonly string[]>> = {
 
 function readMessage(value: unknown, path: string): MessageParam {
   const { role, content } = checkObject(value, path);
-  if (role !== "user" && role !== "assistant")
+  if (role !== "user" && role !== "assistant") {
     refuse(`${path}.role: Input should be 'user' or 'assistant'`);
+  }
   if (typeof content === "string") {
     const block = { type: "text", text: content };
     checkText(block, `${path}.content`);
@@ -146,8 +147,9 @@ function readMessage(value: unknown, path: string): MessageParam {
   const blocks = checkList(content, `${path}.content`).map((each, index) => {
     const at = `${path}.content.${index}`;
     const block = checkObject(each, at);
-    if (!BLOCKS[role].includes(stringOrEmpty(block.type)))
+    if (!BLOCKS[role].includes(stringOrEmpty(block.type))) {
       refuse(`${at}: Input tag '${String(block.type)}' is not expected`);
+    }
     checkBlock(block, at);
     return block;
   });
@@ -176,8 +178,9 @@ function checkBlock(block: Fields, at: string): void {
     case "tool_result":
       checkString(block.tool_use_id, `${at}.tool_result.tool_use_id`);
       if (Array.isArray(block.content)) {
-        for (const [index, each] of block.content.entries())
+        for (const [index, each] of block.content.entries()) {
           checkBlock(checkObject(each, at), `${at}.content.${index}`);
+        }
       }
       return;
     case "thinking":
@@ -193,22 +196,25 @@ function checkBlock(block: Fields, at: string): void {
 }
 
 function checkText({ text }: Fields, at: string): void {
-  if (checkString(text, `${at}.text`).trim() === "")
+  if (checkString(text, `${at}.text`).trim() === "") {
     refuse(`${at}: text content blocks must contain non-whitespace text`);
+  }
 }
 
 function checkImage({ source }: Fields, at: string): void {
   const { type, media_type, data, url } = checkObject(source, `${at}.source`);
   if (type === "url") return void checkString(url, `${at}.source.url`);
-  if (type !== "base64")
+  if (type !== "base64") {
     refuse(`${at}.source.type: Input should be 'base64' or 'url'`);
+  }
   if (!/^image\/(jpeg|png|gif|webp)$/.test(stringOrEmpty(media_type))) {
     refuse(
       `${at}.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'`,
     );
   }
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(stringOrEmpty(data)))
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(stringOrEmpty(data))) {
     refuse(`${at}.source.base64.data: invalid base64 data`);
+  }
 }
 
 /**
@@ -229,23 +235,26 @@ function checkPairs(messages: readonly MessageParam[]): void {
       refuse(`messages.${index}: ${problem}: ${lacking.join(", ")}`);
     }
     const foreign = results.find((id) => !calls.includes(id));
-    if (foreign !== undefined)
+    if (foreign !== undefined) {
       refuse(
         `messages.${index + 1}: unexpected \`tool_use_id\` found: ${foreign}`,
       );
+    }
     const twice = calls.find((id, at) => calls.indexOf(id) < at);
-    if (twice !== undefined)
+    if (twice !== undefined) {
       refuse(`messages.${index}: \`tool_use\` ids must be unique`);
+    }
     const afterOther = next.findIndex(
       (block, at) =>
         block.type === "tool_result" &&
         next[at - 1] &&
         next[at - 1]?.type !== "tool_result",
     );
-    if (afterOther >= 0)
+    if (afterOther >= 0) {
       refuse(
         `messages.${index + 1}.content.${afterOther}: tool results must come first`,
       );
+    }
   }
   const first = messages[0]?.blocks.find(({ type }) => type === "tool_result");
   if (first) refuse("messages.0: unexpected `tool_use_id` found");
@@ -267,8 +276,9 @@ function checkThoughts(messages: readonly MessageParam[]): void {
     !calling ||
     !isAnswered ||
     !stringOrEmpty(call?.id).startsWith("toolu_thought")
-  )
+  ) {
     return;
+  }
   const type = stringOrEmpty(calling.blocks[0]?.type);
   if (type !== "thinking" && type !== "redacted_thinking") {
     refuse(
@@ -289,11 +299,12 @@ function entryOf(
   { role, blocks }: MessageParam,
   names: ReadonlyMap<string, string>,
 ): Entry {
-  if (role === "assistant")
+  if (role === "assistant") {
     return {
       role: "model",
       hasCalls: blocks.some(({ type }) => type === "tool_use"),
     };
+  }
   const texts = blocks.flatMap(({ type, text }) =>
     type === "text" ? [stringOrEmpty(text)] : [],
   );
@@ -330,10 +341,11 @@ function readTools(value: unknown): DeclaredTool[] {
       input_schema,
       `tools.${index}.custom.input_schema`,
     );
-    if (kind !== "object")
+    if (kind !== "object") {
       refuse(
         `tools.${index}.custom.input_schema.type: Input should be 'object'`,
       );
+    }
     return [
       {
         name: checkToolName(name, `tools.${index}.custom.name`),
@@ -341,15 +353,17 @@ function readTools(value: unknown): DeclaredTool[] {
       },
     ];
   });
-  if (new Set(tools.map(({ name }) => name)).size < tools.length)
+  if (new Set(tools.map(({ name }) => name)).size < tools.length) {
     refuse("tools: Tool names must be unique.");
+  }
   return tools;
 }
 
 function checkToolName(value: unknown, path: string): string {
   const name = checkString(value, path);
-  if (!/^[a-zA-Z0-9_-]{1,128}$/.test(name))
+  if (!/^[a-zA-Z0-9_-]{1,128}$/.test(name)) {
     refuse(`${path}: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`);
+  }
   return name;
 }
 
@@ -359,8 +373,9 @@ function checkObject(value: unknown, path: string): Fields {
 }
 
 function checkString(value: unknown, path: string): string {
-  if (typeof value !== "string")
+  if (typeof value !== "string") {
     refuse(`${path}: Input should be a valid string`);
+  }
   return value;
 }
 

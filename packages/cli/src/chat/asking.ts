@@ -133,8 +133,11 @@ export class Asking {
       this.words.paste(input.text);
     } else if (input.case === "key") {
       const intent = intentOf(input.text, input.key);
-      if (intent?.case === "submit") this.#answerInWords();
-      else if (intent) this.words.edit(intent);
+      if (intent?.case === "submit") {
+        this.#answerInWords();
+      } else if (intent) {
+        this.words.edit(intent);
+      }
     }
   }
 
@@ -153,25 +156,32 @@ export class Asking {
     const text = this.words.take();
     if (!call || (text === "" && !this.isDeclining)) return;
     const choice = findChoice(this.choices, text);
-    if (this.isDeclining) this.#answer(call, DECLINE_AND_SAY, text);
-    else if (choice) this.#choose(choice.key);
-    else
+    if (this.isDeclining) {
+      this.#answer(call, DECLINE_AND_SAY, text);
+    } else if (choice) {
+      this.#choose(choice.key);
+    } else {
       this.#answer(
         call,
         { key: "", id: OPTION_PROCEED_ONCE, label: text },
         text,
       );
+    }
   }
 
   #choose(key: string): void {
     const { call } = this;
     const choice = findChoice(this.choices, key);
     if (!call || !choice) return;
-    if (choice === VIEW_ALL) this.#options.onViewAll(call);
-    else if (choice === DECLINE_AND_SAY) this.isDeclining = true;
-    else if (choice.edits)
+    if (choice === VIEW_ALL) {
+      this.#options.onViewAll(call);
+    } else if (choice === DECLINE_AND_SAY) {
+      this.isDeclining = true;
+    } else if (choice.edits) {
       this.#options.onEdit({ call, lines: this.lines }, choice);
-    else this.#answer(call, choice, "");
+    } else {
+      this.#answer(call, choice, "");
+    }
     this.#options.onChange();
   }
 

@@ -38,8 +38,9 @@ export class ChatCompleter {
     }
     const [, command = "", word = ""] =
       /^(\/(?:model|mode)\s+)(\S*)$/.exec(before) ?? [];
-    if (command === "")
+    if (command === "") {
       return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
+    }
     let names = [...APPROVAL_MODES.keys()];
     if (command.startsWith("/model")) {
       const models = await this.#tasks

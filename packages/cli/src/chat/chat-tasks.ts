@@ -222,8 +222,9 @@ export class ChatTasks {
 
   /** Forgets the command that ran, if it has ended. */
   forgetEnded(): void {
-    if (this.command && isTerminal(this.command.view.snapshot().task.state))
+    if (this.command && isTerminal(this.command.view.snapshot().task.state)) {
       this.command = undefined;
+    }
   }
 
   /** Answers an open question of the current task. */
@@ -254,8 +255,9 @@ export class ChatTasks {
   async cancel(): Promise<boolean> {
     const { view } = this.command ?? this.conversation;
     const hasBegun = view.snapshot().task.id !== "";
-    if (hasBegun)
+    if (hasBegun) {
       await view.cancel(AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
+    }
     this.abandon();
     return hasBegun;
   }
@@ -362,8 +364,11 @@ async function ended(view: TaskView, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const check = (): void => {
     const { task, error } = view.snapshot();
-    if (error) reject(error);
-    else if (isTerminal(task.state)) resolve();
+    if (error) {
+      reject(error);
+    } else if (isTerminal(task.state)) {
+      resolve();
+    }
   };
   const abort = (): void => reject(signal.reason);
   const unsubscribe = view.subscribe(check);

@@ -118,12 +118,15 @@ export class Chat {
   take(input: TerminalInput): void {
     const intent =
       input.case === "key" ? intentOf(input.text, input.key) : undefined;
-    if (input.case === "end") this.leave();
-    else if (this.picker) intent && this.picker.take(intent);
-    else if (intent && this.#takeCommand(intent)) this.#options.onChange();
-    else if (this.asking.call && !this.#options.approve)
+    if (input.case === "end") {
+      this.leave();
+    } else if (this.picker) {
+      intent && this.picker.take(intent);
+    } else if (intent && this.#takeCommand(intent)) {
+      this.#options.onChange();
+    } else if (this.asking.call && !this.#options.approve) {
       this.asking.take(input);
-    else if (!this.#hasJustAnswered || intent?.case !== "submit") {
+    } else if (!this.#hasJustAnswered || intent?.case !== "submit") {
       this.#hasJustAnswered = false;
       this.asking.keys.noteTyping();
       this.#compose(input);
@@ -135,11 +138,15 @@ export class Chat {
   interrupt(): void {
     const { composer, turn } = this;
     const isGone = this.#options.isServerGone();
-    if (turn.isCanceling) this.leave();
-    else if (!this.asking.call && composer.text !== "") composer.take();
-    // A server that is gone cannot cancel what it asks.
-    else if ((isGone && !this.tasks.isWorking) || !this.cancelTurn())
+    if (turn.isCanceling) {
       this.leave();
+    } else if (!this.asking.call && composer.text !== "") {
+      composer.take();
+    }
+    // A server that is gone cannot cancel what it asks.
+    else if ((isGone && !this.tasks.isWorking) || !this.cancelTurn()) {
+      this.leave();
+    }
     this.#options.onChange();
   }
 
@@ -191,8 +198,11 @@ export class Chat {
         if (!composer.search && !this.asking.back()) this.cancelTurn();
         return !composer.search;
       case "leave":
-        if (composer.text === "") this.leave();
-        else composer.edit({ case: "delete", to: "character after" });
+        if (composer.text === "") {
+          this.leave();
+        } else {
+          composer.edit({ case: "delete", to: "character after" });
+        }
         return true;
       case "next mode":
         this.#options.nextMode();

@@ -17,10 +17,11 @@ export function commandHelp(
   if (!isSlashLine(draft) || draft.includes("\n")) return [];
   const words = draft.slice(1).split(/\s+/);
   const local = LOCAL_COMMANDS.find(({ name }) => name === words[0]);
-  if (local)
+  if (local) {
     return local.what === ""
       ? []
       : [`  ${`/${local.name} ${local.argument}`.trim()}: ${local.what}`];
+  }
   const path: string[] = [];
   let [level, found]: [readonly SlashCommand[], SlashCommand | undefined] = [
     known,

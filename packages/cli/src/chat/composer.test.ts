@@ -69,6 +69,7 @@ function written(text: string): Composer {
 }
 
 function type(composer: Composer, text: string): void {
-  for (const character of text)
+  for (const character of text) {
     composer.edit({ case: "insert", text: character });
+  }
 }

@@ -82,12 +82,14 @@ export class Composer {
 
   /** Inserts a pasted text. */
   paste(text: string): void {
-    if (this.search)
+    if (this.search) {
       this.#find(
         this.search.query + text.split("\n", 1).join(""),
         Number.POSITIVE_INFINITY,
       );
-    else this.write(insertPaste(this.draft, text));
+    } else {
+      this.write(insertPaste(this.draft, text));
+    }
   }
 
   /**
@@ -167,7 +169,8 @@ export class Composer {
   #find(query: string, from: number): void {
     const at = query === "" ? -1 : searchHistory(this.#history(), query, from);
     // A search for an older message that finds none stays where it is.
-    if (at >= 0 || from === Number.POSITIVE_INFINITY)
+    if (at >= 0 || from === Number.POSITIVE_INFINITY) {
       this.search = { query, at };
+    }
   }
 }

@@ -72,8 +72,9 @@ function markWords(
     !pieces.some(
       ({ added, removed, value }) => !added && !removed && value.trim() !== "",
     )
-  )
+  ) {
     return plain;
+  }
   const side = (look: "added" | "removed", mark: string): string => {
     const other = look === "added" ? "removed" : "added";
     const shown = pieces.filter((piece) => !piece[other]);

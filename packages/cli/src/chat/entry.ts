@@ -146,8 +146,9 @@ export function userLines(
   { paint, columns }: LineStyle,
 ): string[] {
   const text = content.case === "text" ? content.value : "";
-  if (fileName !== "")
+  if (fileName !== "") {
     return [paint("dim", `  · attached: ${visibleName(fileName)}`)];
+  }
   const lines = wrapAnsi(visible(text), columns - 2, {
     hard: true,
     trim: false,
@@ -203,8 +204,9 @@ export function runningLines(
 }
 
 function outputOf({ result }: ToolCall, paint: Paint): string[] {
-  if (result.case === "error")
+  if (result.case === "error") {
     return painted(result.value.message, (line) => paint("bad", line));
+  }
   const output = result.case === "output" ? result.value.result : undefined;
   switch (output?.case) {
     case "text":

@@ -200,8 +200,9 @@ describe("the commands of the terminal", () => {
     const run = async (...lines: readonly string[]): Promise<void> => {
       for (const line of lines) {
         const command = readLocalCommand(line);
-        if (!command)
+        if (!command) {
           throw new Error(`"${line}" is not a command of the terminal`);
+        }
         await runLocal(chat, command, actions);
       }
     };

@@ -63,8 +63,9 @@ export async function runLocal(
       return tasks.open(await findTaskId(actions.client, argument, NEVER));
     case "copy": {
       const text = lastWords(tasks.conversation.view.snapshot());
-      if (text === "")
+      if (text === "") {
         return chat.printout.tell("there is no answer to copy yet");
+      }
       // OSC 52 asks the terminal to copy to the clipboard.
       actions.write(
         `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`,
@@ -104,10 +105,11 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
   const now = tasks.model || tasks.conversation.view.snapshot().task.model;
   printout.tell(`model: ${now || "the server's"}`);
   const models = await tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS));
-  if (models.length === 0)
+  if (models.length === 0) {
     return printout.tell(
       "the agent lists no models: choose one by its name, as /model NAME",
     );
+  }
   const width = Math.max(
     0,
     ...models.slice(0, MAX_MODELS).map(({ name }) => name.length),
@@ -157,8 +159,9 @@ function pickSession(
 
 async function exportTo(chat: Chat, argument: string): Promise<void> {
   const snapshot = chat.tasks.conversation.view.snapshot();
-  if (snapshot.items.length === 0)
+  if (snapshot.items.length === 0) {
     return chat.printout.tell("there is nothing to export yet");
+  }
   const path = resolve(
     argument || `devtool-${shortTaskId(snapshot.task.id)}.md`,
   );

@@ -23,8 +23,9 @@ export function renderMarkdown(text: string, style: LineStyle): string[][] {
   // which is nothing to wait for.
   void walkTokens(tokens, (token) => {
     for (const [name, value] of Object.entries(token)) {
-      if (typeof value === "string")
+      if (typeof value === "string") {
         Object.assign(token, { [name]: visible(value) });
+      }
     }
   });
   return tokens
@@ -68,8 +69,9 @@ const MAX_OPEN_LINES = 60;
  */
 export function settledText(text: string): SettledText {
   const complete = text.slice(0, text.lastIndexOf("\n") + 1);
-  if (complete.includes("\r"))
+  if (complete.includes("\r")) {
     return { length: 0, opening: "", isInBlock: false };
+  }
   const tokens = lexer(complete);
   const last = tokens.findLastIndex(({ type }) => type !== "space");
   const blocks = tokens

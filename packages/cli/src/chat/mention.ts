@@ -121,8 +121,9 @@ async function readMention(
   }
   if (!stats.isFile()) return undefined;
   const place = await placeInside(root, path);
-  if (place === undefined)
+  if (place === undefined) {
     return `"${path}" is outside the workspace: it was not attached`;
+  }
   const read = await readAttachment(place, path);
   return typeof read === "string" ? `${read}: it was not attached` : read;
 }

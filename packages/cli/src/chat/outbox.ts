@@ -75,8 +75,9 @@ export class Outbox {
       isHeld() ||
       tasks.command !== undefined ||
       (isCommand(next.text) && tasks.isWorking)
-    )
+    ) {
       return;
+    }
     this.#waiting = rest;
     void this.#send(next);
   }
@@ -132,8 +133,9 @@ export class Outbox {
       );
     } catch (reason) {
       printout.tellProblem(reason);
-      if (!isCommand(text) || reason instanceof UnsendableImages)
+      if (!isCommand(text) || reason instanceof UnsendableImages) {
         composer.restore(text);
+      }
     }
     onChange();
   }

@@ -68,8 +68,11 @@ export class Printout {
       ({ key, whole }) => whole !== undefined && !this.#shownWhole.has(key),
     );
     if (folded) this.#shownWhole.add(folded.key);
-    if (folded?.whole) this.tellLines(folded.whole);
-    else this.tell("there is nothing else to show in full");
+    if (folded?.whole) {
+      this.tellLines(folded.whole);
+    } else {
+      this.tell("there is nothing else to show in full");
+    }
   }
 
   #print(...entries: readonly Entry[]): void {

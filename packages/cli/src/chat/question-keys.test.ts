@@ -94,12 +94,13 @@ function play() {
     onAside: (input) => told.push(`aside ${wordsOf(input)}`),
   });
   const type = (text: string): void => {
-    for (const key of text)
+    for (const key of text) {
       keys.take({
         case: "key",
         text: key,
         key: { name: key === "\r" ? "return" : key },
       });
+    }
   };
   return { keys, told, type, pass: (ms: number): void => timers.pass(ms) };
 }

@@ -178,11 +178,12 @@ function inputOf(
 ): Input {
   const { asking, composer, picker } = chat;
   const { paint } = style;
-  if (picker)
+  if (picker) {
     return {
       lines: [paint("dim", "Enter continues it, Esc goes back")],
       cursor: undefined,
     };
+  }
   if (composer.search) {
     const { query } = composer.search;
     const line = `search: ${query}`;
@@ -195,11 +196,12 @@ function inputOf(
       cursor: { row: found.length, column: line.length },
     };
   }
-  if (asking.call && !asking.isInWords)
+  if (asking.call && !asking.isInWords) {
     return {
       lines: [paint("prompt", asking.prompt)],
       cursor: { row: 0, column: asking.prompt.length },
     };
+  }
   const prompt = asking.isInWords ? asking.prompt : "> ";
   const { text, cursor } = asking.isInWords
     ? asking.words.draft

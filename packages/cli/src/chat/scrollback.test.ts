@@ -41,8 +41,9 @@ describe("the scrollback of a task", () => {
     for (const size of [1, 2, 3, 7, 20]) {
       const scrollback = new Scrollback();
       const lines: string[] = [];
-      for (let end = size; end < whole.length; end += size)
+      for (let end = size; end < whole.length; end += size) {
         lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
+      }
       lines.push(
         ...printed(scrollback, ended(TaskState.COMPLETED, text(whole))),
       );
@@ -109,10 +110,11 @@ describe("the scrollback of a task", () => {
       for (const size of [11, 40, 900]) {
         const scrollback = new Scrollback();
         const lines: string[] = [];
-        for (let end = size; end < whole.length; end += size)
+        for (let end = size; end < whole.length; end += size) {
           lines.push(
             ...printed(scrollback, working(text(whole.slice(0, end)))),
           );
+        }
         expect(lines.length).toBeGreaterThan(items.length);
         lines.push(
           ...printed(scrollback, ended(TaskState.COMPLETED, text(whole))),
@@ -130,8 +132,9 @@ describe("the scrollback of a task", () => {
     );
     const whole = `| Number | Name |\n|---|---|\n${rows.join("")}\nAfter.`;
     const lines: string[] = [];
-    for (let end = 7; end < whole.length; end += 7)
+    for (let end = 7; end < whole.length; end += 7) {
       lines.push(...printed(scrollback, working(text(whole.slice(0, end)))));
+    }
     lines.push(...printed(scrollback, ended(TaskState.COMPLETED, text(whole))));
     expect(lines.filter((line) => /Number +│ Name/.test(line))).toHaveLength(3);
     const found = lines.flatMap(

@@ -79,10 +79,12 @@ export class Scrollback {
           ? []
           : runningLines(content.value, style);
       }
-      if (content.case !== "text" || item.role === Role.USER)
+      if (content.case !== "text" || item.role === Role.USER) {
         return this.#restOf(item, style)?.lines ?? [];
-      if (index > 0 || this.#characters === 0)
+      }
+      if (index > 0 || this.#characters === 0) {
         return textLines(content.value, "first", style);
+      }
       return textLines(this.#unprinted(content.value), "later", style);
     });
   }
@@ -119,8 +121,9 @@ export class Scrollback {
     if (
       content.case === "confirmation" &&
       this.#answered.has(content.value.toolCallId)
-    )
+    ) {
       return undefined;
+    }
     if (
       content.case === "toolCall" &&
       this.#answered.has(content.value.toolCallId)
@@ -136,8 +139,9 @@ export class Scrollback {
         style,
       );
     }
-    if (this.#characters === 0 || content.case !== "text")
+    if (this.#characters === 0 || content.case !== "text") {
       return entryOf(item, style);
+    }
     return {
       key: item.key,
       lines: textLines(this.#unprinted(content.value), "later", style),
@@ -172,8 +176,9 @@ export class Scrollback {
     });
     const isBad =
       task.state === TaskState.FAILED || task.state === TaskState.REJECTED;
-    if (reason !== "")
+    if (reason !== "") {
       lines.push(...wrapLine(paint(isBad ? "bad" : "dim", reason), columns));
+    }
     return lines.length === 0 ? [] : [{ key: ended, lines }];
   }
 }

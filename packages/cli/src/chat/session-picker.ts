@@ -49,8 +49,9 @@ export class SessionPicker {
   lines(maxLines: number): string[] {
     const { isLoaded } = this.#list.snapshot();
     const [sessions, index] = [this.#sessions, this.#index];
-    if (sessions.length === 0)
+    if (sessions.length === 0) {
       return [isLoaded ? "  there are no conversations here" : "  …"];
+    }
     const from = Math.max(
       0,
       Math.min(index - Math.floor(maxLines / 2), sessions.length - maxLines),
@@ -67,12 +68,15 @@ export class SessionPicker {
   /** Handles a key. */
   take(intent: Intent): void {
     const [sessions, index] = [this.#sessions, this.#index];
-    if (intent.case === "escape") this.#choose(undefined);
-    else if (intent.case === "submit") this.#choose(sessions[index]?.id);
-    else if (intent.case === "up")
+    if (intent.case === "escape") {
+      this.#choose(undefined);
+    } else if (intent.case === "submit") {
+      this.#choose(sessions[index]?.id);
+    } else if (intent.case === "up") {
       this.#marked = sessions[index - 1]?.id ?? this.#marked;
-    else if (intent.case === "down")
+    } else if (intent.case === "down") {
       this.#marked = sessions[index + 1]?.id ?? this.#marked;
+    }
     this.#options.onChange();
   }
 

@@ -54,8 +54,13 @@ export function statusLine(status: Status, columns: number): string {
  * where the agent does not say.
  */
 export function contextLeftOf(usage: Usage | undefined): number | undefined {
-  if (!usage || usage.contextTokens === 0n || usage.contextWindowTokens === 0n)
+  if (
+    !usage ||
+    usage.contextTokens === 0n ||
+    usage.contextWindowTokens === 0n
+  ) {
     return undefined;
+  }
   const share = Number(usage.contextTokens) / Number(usage.contextWindowTokens);
   return Math.max(0, Math.round(100 * (1 - share)));
 }
@@ -83,10 +88,11 @@ export async function gitBranch(directory: string): Promise<string> {
   const head = await readFile(join(repository, "HEAD"), "utf8").catch(
     () => undefined,
   );
-  if (head === undefined)
+  if (head === undefined) {
     return dirname(directory) === directory
       ? ""
       : gitBranch(dirname(directory));
+  }
   const [, branch = ""] = /^ref: refs\/heads\/(.+)$/m.exec(head) ?? [];
   return branch || head.trim().slice(0, 8);
 }

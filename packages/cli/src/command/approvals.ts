@@ -23,8 +23,9 @@ export async function approvalsList(
   return withApprovals(options, io, async (approvals) => {
     const saved = await approvals.current();
     if (saved.length === 0) writeLine(io.stderr, "no approvals are saved");
-    for (const { rule } of saved)
+    for (const { rule } of saved) {
       writeLine(io.stdout, `${approvalId(rule)}  ${describe(rule)}`);
+    }
     return ExitCode.OK;
   });
 }
@@ -40,12 +41,14 @@ export async function approvalsRemove(
 ): Promise<number> {
   return withApprovals(options, io, async (approvals) => {
     const rule = await approvals.withdraw(id);
-    if (rule) writeLine(io.stdout, `asks again: ${describe(rule)}`);
-    else
+    if (rule) {
+      writeLine(io.stdout, `asks again: ${describe(rule)}`);
+    } else {
       writeLine(
         io.stderr,
         `approval "${visibleName(id)}" does not exist: see devtool approvals list`,
       );
+    }
     return rule ? ExitCode.OK : ExitCode.FAILED;
   });
 }

@@ -143,8 +143,9 @@ describe("devtool audit", () => {
       from: Task,
     ): Promise<Task> => {
       let task = from;
-      for await (const event of streamMessage(client, request, signal))
+      for await (const event of streamMessage(client, request, signal)) {
         task = reduceTask(task, event);
+      }
       return task;
     };
     const message = textMessage(crypto.randomUUID(), "write hello.txt hello");

@@ -24,8 +24,9 @@ export async function exportAudit(
   options: AuditOptions,
   io: Io,
 ): Promise<number> {
-  for await (const record of readAudit(options, io))
+  for await (const record of readAudit(options, io)) {
     writeJsonLine(io.stdout, AuditRecordSchema, record);
+  }
   return ExitCode.OK;
 }
 
@@ -45,16 +46,18 @@ export async function verify(
     }
   }
   const { count, head, fault } = await verifyAudit(watched());
-  if (fault !== undefined)
+  if (fault !== undefined) {
     return failed(
       `${fault} (${countOf(count, "record")} before it verified)`,
       io,
     );
-  if (!headSeen)
+  }
+  if (!headSeen) {
     return failed(
       `no record has the hash "${options.head}": the end of the log was cut off`,
       io,
     );
+  }
   writeLine(
     io.stdout,
     `verified ${countOf(count, "record")}${head === "" ? "" : `; the last has the hash ${head}`}`,
@@ -84,6 +87,7 @@ async function* readAudit(
     return yield* store.readAudit(0n);
   }
   const client = await connect(options, io);
-  for await (const { record } of client.audit.readAudit({}))
+  for await (const { record } of client.audit.readAudit({})) {
     if (record) yield record;
+  }
 }

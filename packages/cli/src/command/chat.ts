@@ -108,14 +108,17 @@ async function lineChat({
       );
       line = `${line.slice(0, -1)}\n${more ?? ""}`;
     }
-    if (line === undefined || line === "/exit" || line === "/quit")
+    if (line === undefined || line === "/exit" || line === "/quit") {
       return exitCode({ state: TaskState.COMPLETED });
+    }
     if (line === "") continue;
-    if (!(await session.answer(conversation, interrupts)))
+    if (!(await session.answer(conversation, interrupts))) {
       prompter.restore(line);
-    else if (isSlashLine(line))
+    } else if (isSlashLine(line)) {
       await session.command(line, conversation, interrupts);
-    else await session.say(line, conversation, interrupts);
+    } else {
+      await session.say(line, conversation, interrupts);
+    }
     if (interrupts.leaving) return ExitCode.CANCELED;
   }
 }
@@ -237,8 +240,9 @@ class ChatSession {
         signal,
       );
       // The session has the mode now. A model is chosen for one message.
-      if (this.#options.task !== undefined)
+      if (this.#options.task !== undefined) {
         this.#change = sessionSettings({ model: this.#options.model });
+      }
       return ended;
     });
     this.#keep(task);

@@ -33,10 +33,11 @@ export async function playProgram(
   const { title, program, knownFailures } = binding;
   const words = program?.words ?? [];
   const [command, ...args] = words;
-  if (command === undefined)
+  if (command === undefined) {
     throw new Error(
       `${path} names no program: add "program": {"words": ["…"]}`,
     );
+  }
   return {
     suite: "JSON, client and resume",
     subject: { name: words.join(" "), agent: title, agentVersion: "" },
@@ -78,10 +79,11 @@ async function* programResults(
     const streams = programStreams(running, failed);
     yield* runProgramSuite(streams, signal, { server });
     yield* runClientSuite(streams, signal);
-    for (const binding of ["JSONRPC", "HTTP+JSON"] as const)
+    for (const binding of ["JSONRPC", "HTTP+JSON"] as const) {
       yield* runClientSuite(streams, signal, {
         over: { protocolVersion: "1.0", binding },
       });
+    }
   } finally {
     running.stdin?.destroy();
     running.kill();
@@ -112,12 +114,13 @@ function programStreams(
   }
   return {
     async write(bytes) {
-      if (!stdin.write(bytes))
+      if (!stdin.write(bytes)) {
         await Promise.race([
           once(stdin, "drain"),
           once(stdin, "close"),
           failed,
         ]);
+      }
     },
     output: readOutput(stdout),
   };

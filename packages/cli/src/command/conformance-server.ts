@@ -59,8 +59,9 @@ export async function playServer(
   const choice = defined({ prompts, only });
   async function* results(): AsyncIterable<CaseResult> {
     yield* runServerSuite(subject, signal, choice);
-    if (push !== undefined)
+    if (push !== undefined) {
       yield* runPushSuite(subject, signal, { receiver: push, ...choice });
+    }
   }
   return {
     suite: `A2A ${subject.binding.protocolVersion} server`,
@@ -73,8 +74,9 @@ export async function playServer(
 function parsePrompts(text: string): Readonly<Record<string, string>> {
   const entries = Object.entries(JSON.parse(text)).map(
     ([name, prompt]): [string, string] => {
-      if (typeof prompt !== "string")
+      if (typeof prompt !== "string") {
         throw new Error(`prompt "${name}" must be a string`);
+      }
       return [name, prompt];
     },
   );

@@ -65,13 +65,17 @@ export async function conformance(
     results,
     time: new Date(),
   });
-  if (json)
-    for (const item of report.cases)
+  if (json) {
+    for (const item of report.cases) {
       writeJsonLine(io.stdout, CaseReportSchema, item);
-  else writeLine(io.stdout, `\n${visible(reportTable(report))}`);
+    }
+  } else {
+    writeLine(io.stdout, `\n${visible(reportTable(report))}`);
+  }
   if (reportHtml !== undefined) await writeFile(reportHtml, htmlPage([report]));
-  if (reportJunit !== undefined)
+  if (reportJunit !== undefined) {
     await writeFile(reportJunit, junitXml([report]));
+  }
   if (reportJson !== undefined) {
     await writeFile(
       reportJson,
@@ -90,17 +94,20 @@ async function choosePlay(
   }: ConformanceOptions & { readonly url: string | undefined; readonly io: Io },
   signal: AbortSignal,
 ): Promise<Play> {
-  if (program !== undefined && url !== undefined)
+  if (program !== undefined && url !== undefined) {
     throw new Error(`cannot test "${url}" and "${program}" at once: name one`);
-  if (program !== undefined)
+  }
+  if (program !== undefined) {
     return (await import("./conformance-program.ts")).playProgram(
       program,
       signal,
     );
-  if (url === undefined)
+  }
+  if (url === undefined) {
     throw new Error(
       "nothing to test: give the URL of a server, or --program <binding.json>",
     );
+  }
   return playServer({ url, ...options }, signal);
 }
 

@@ -46,10 +46,11 @@ export async function openConsole(
   const { access, url } = found;
   const { label = "", data = defaultDataDirectory(io.env), open } = options;
   try {
-    if (options.list) await listSessions(access, io);
-    else if (options.revoke !== undefined)
+    if (options.list) {
+      await listSessions(access, io);
+    } else if (options.revoke !== undefined) {
       await access.revokeBrowserSession({ id: options.revoke });
-    else {
+    } else {
       const address = await codedAddress(access, url, label);
       if (open !== false) await openInBrowser(address, data, io);
       writeLine(

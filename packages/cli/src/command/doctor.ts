@@ -111,8 +111,9 @@ async function syncRate(data: string): Promise<Finding> {
 
 async function dataDirectory(data: string): Promise<Finding> {
   const name = "data directory";
-  if (!(await stat(data).catch(() => undefined)))
+  if (!(await stat(data).catch(() => undefined))) {
     return { name, verdict: "info", says: `${data} will be created` };
+  }
   return assertPrivateDirectory(data).then(
     (): Finding => ({ name, verdict: "good", says: data }),
     (reason: Error): Finding => ({
@@ -144,8 +145,9 @@ async function runningServer(
     };
   }
   const server = info && (await verifyServer(info, signal));
-  if (server?.case === "proven")
+  if (server?.case === "proven") {
     return { name, verdict: "info", says: `running at ${info?.url}` };
+  }
   if (info && server?.case === "silent") {
     return {
       name,
@@ -153,8 +155,9 @@ async function runningServer(
       says: unresponsiveServer(info, server.timeoutMs),
     };
   }
-  if (server?.case !== "foreign")
+  if (server?.case !== "foreign") {
     return { name, verdict: "info", says: "not running" };
+  }
   return {
     name,
     verdict: "bad",

@@ -56,8 +56,11 @@ export async function pushListen(
         );
         const event = notificationEvent(notification);
         if (!notification.isDuplicate) {
-          if (event) print(event);
-          else writeJsonText(io.stdout, notification.body);
+          if (event) {
+            print(event);
+          } else {
+            writeJsonText(io.stdout, notification.body);
+          }
         }
       } else {
         status = 405;
@@ -84,10 +87,11 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES)
+    if (bytes > MAX_BODY_BYTES) {
       throw new NotificationError(
         `the body is too large: limit is ${MAX_BODY_BYTES} bytes`,
       );
+    }
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -124,10 +128,11 @@ async function fetchKeys(
   signal: AbortSignal,
 ): Promise<NotificationKeys> {
   const address = await findServer(options, io, signal);
-  if (!address)
+  if (!address) {
     throw new Error(
       'no server is running: start one with "devtool serve", or name one with --url',
     );
+  }
   const { url, certificate } = address;
   const trust =
     certificate === undefined ? {} : { fetch: await pinnedFetch(certificate) };

@@ -165,11 +165,12 @@ async function followJob(
       { ...conversation, onEvent },
       interrupt.signal,
     );
-    if (!options.json)
+    if (!options.json) {
       writeLine(
         io.stderr,
         `task ${oneLine(task.id)}${server.log === "" ? "" : `, log ${server.log}`}`,
       );
+    }
     return { task, exitCode: conversation.exitCode(task) };
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;

@@ -71,10 +71,11 @@ export interface ServeOptions extends ListenFlags, ConsoleFlag {
 /** `devtool serve`: runs a server until SIGTERM or Ctrl-C, then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
   assertServes(io);
-  if (options.anonymous && !options.profile)
+  if (options.anonymous && !options.profile) {
     throw new Error(
       "--anonymous is only for --profile: the coding agent has tools",
     );
+  }
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
@@ -326,8 +327,9 @@ was interrupted continues with your next message.`;
  */
 function servedLine(agent: string, model: string, modelLine: string): string {
   if (model === "") return `agent                    ${agent}`;
-  if (modelLine.startsWith(`${model} (`))
+  if (modelLine.startsWith(`${model} (`)) {
     return `model                    ${modelLine}`;
+  }
   const hint =
     "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
   return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;

@@ -33,8 +33,9 @@ export async function commands(
   );
   for (const line of response.commands.flatMap((command) =>
     usageLines(command, ""),
-  ))
+  )) {
     writeLine(io.stdout, line);
+  }
   return ExitCode.OK;
 }
 

@@ -154,8 +154,9 @@ async function follow(
     client,
     request,
     AbortSignal.timeout(300_000),
-  ))
+  )) {
     task = reduceTask(task, event);
+  }
   return task;
 }
 

@@ -60,8 +60,9 @@ export async function copy(
     if (
       !isStored ||
       !equals(PolicyFileSchema, (await copied.read()).file, file)
-    )
+    ) {
       throw new Error("saved approvals differ in the copy: remove the copy");
+    }
   }
   const head = audit.head === "" ? "" : `; the last has the hash ${audit.head}`;
   const [rest, last] = [

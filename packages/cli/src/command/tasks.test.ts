@@ -34,8 +34,9 @@ describe("devtool tasks", () => {
       "text Two.",
       "text One.",
     ]);
-    for (const line of lines)
+    for (const line of lines) {
       expect(line).toMatch(/^[\da-f]{8} {2}\S+ +\d{4}-\d\d-\d\dT\S+Z {2}\S/);
+    }
   });
 
   it.each([

@@ -55,8 +55,9 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
       pageToken,
     });
     for (const task of page.tasks) {
-      if (options.json) writeJsonLine(io.stdout, TaskSummarySchema, task);
-      else {
+      if (options.json) {
+        writeJsonLine(io.stdout, TaskSummarySchema, task);
+      } else {
         const { id, lastEvent, title } = task;
         const name = taskStateName(
           lastEvent?.state ?? TaskState.UNSPECIFIED,

@@ -137,8 +137,9 @@ describe("devtool trust", () => {
     readonly err: string;
     readonly code: number;
   }> {
-    if (typed !== undefined && typed !== "")
+    if (typed !== undefined && typed !== "") {
       return answered(directory ?? "", typed);
+    }
     const { io, out, err } = pipedIo();
     const code = isWithDirectory(command)
       ? await command(directory ?? "", { data }, io)

@@ -34,11 +34,12 @@ export async function trustAdd(
     io.stdout,
     `These files of ${visibleName(grant.path)} will instruct and configure agents:`,
   );
-  if (grant.files.length === 0)
+  if (grant.files.length === 0) {
     writeLine(
       io.stdout,
       "  none yet; files that are added later must be trusted again",
     );
+  }
   for (const { path, sha256 } of grant.files) {
     const hash = Buffer.from(sha256).toString("hex").slice(0, 16);
     writeLine(io.stdout, `  ${visibleName(path)}  sha256 ${hash}`);
@@ -75,11 +76,12 @@ export async function trustList(
 ): Promise<number> {
   const store = openTrustStore(options, io);
   const grants = await store.list();
-  if (grants.length === 0)
+  if (grants.length === 0) {
     writeLine(
       io.stderr,
       "no directory is trusted: trust one with devtool trust add DIR",
     );
+  }
   for (const { path, time, files } of grants) {
     const { case: now } = await store.trustOf(path);
     const since = time ? timestampDate(time).toISOString() : "";

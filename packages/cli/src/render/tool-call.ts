@@ -132,8 +132,13 @@ export function questionLines(
 
 /** Returns the style of a line of a diff; undefined for a line of context. */
 export function diffLook(line: string): Look | undefined {
-  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@"))
+  if (
+    line.startsWith("+++") ||
+    line.startsWith("---") ||
+    line.startsWith("@@")
+  ) {
     return "dim";
+  }
   if (line.startsWith("+")) return "added";
   return line.startsWith("-") ? "removed" : undefined;
 }

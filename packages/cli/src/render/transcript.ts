@@ -128,8 +128,9 @@ export class Transcript {
     if (this.#speakers === "agent" || !message) return [];
     return message.parts.flatMap((part) => {
       const { content } = part;
-      if (content.case === "text")
+      if (content.case === "text") {
         return [this.#paint("heading", `> ${indented(content.value)}`)];
+      }
       if (content.case === "confirmation") {
         return [this.#paint("dim", answerLine(content.value.selectedOptionId))];
       }
@@ -139,10 +140,11 @@ export class Transcript {
 
   #stateLines(state: TaskState, text: string): string[] {
     const outcome = outcomeText(state, text);
-    if (outcome !== undefined)
+    if (outcome !== undefined) {
       return [
         this.#paint(state === TaskState.CANCELED ? "dim" : "bad", outcome),
       ];
+    }
     return text === "" ? [] : [visible(text)];
   }
 

@@ -90,10 +90,15 @@ export class LineEditor implements Disposable {
   /** Handles input of the terminal. */
   take(input: TerminalInput): void {
     if (this.#isEnded) return;
-    if (input.case === "key") this.#readline.write(input.text, input.key);
-    else if (input.case === "paste") this.insert(input.text);
-    else if (input.case === "back") this.#show();
-    else this.#readline.close();
+    if (input.case === "key") {
+      this.#readline.write(input.text, input.key);
+    } else if (input.case === "paste") {
+      this.insert(input.text);
+    } else if (input.case === "back") {
+      this.#show();
+    } else {
+      this.#readline.close();
+    }
   }
 
   /**
@@ -132,8 +137,9 @@ export class LineEditor implements Disposable {
   read(prompt: string, signal: AbortSignal): Promise<Line | undefined> {
     const queued = this.#queue.shift();
     if (queued) this.#options.out.write(`${prompt}${queued.text}\n`);
-    if (queued || this.#isEnded || signal.aborted)
+    if (queued || this.#isEnded || signal.aborted) {
       return Promise.resolve(queued);
+    }
     const { promise, resolve } = Promise.withResolvers<Line | undefined>();
     const withdraw = (): void => this.#give(undefined);
     this.#waiting = (line) => {

@@ -92,8 +92,11 @@ export class TerminalQuestioner implements Questioner {
         const isAnswer =
           input.case !== "end" &&
           (input.case !== "paste" || question.takesWords);
-        if (isAnswer) editor.take(input);
-        else this.#putAside(editor, [input]);
+        if (isAnswer) {
+          editor.take(input);
+        } else {
+          this.#putAside(editor, [input]);
+        }
       });
       drawn.resolve(editor.read(question.prompt, signal));
     });
@@ -107,8 +110,9 @@ export class TerminalQuestioner implements Questioner {
   #putAside(editor: LineEditor, inputs: readonly TerminalInput[]): void {
     if (inputs.length > 0) this.out.write(CLEAR_LINE);
     for (const input of inputs) this.#aside.take(input);
-    if (inputs.some((input) => input.case === "end"))
+    if (inputs.some((input) => input.case === "end")) {
       editor.take({ case: "end" });
+    }
     const notice = this.#aside.notice();
     if (notice !== undefined) editor.tell(notice);
   }

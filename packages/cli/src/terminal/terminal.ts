@@ -192,6 +192,7 @@ export class Terminal {
 }
 
 function setRawMode(stdin: Io["stdin"], mode: "raw" | "cooked"): void {
-  if ("setRawMode" in stdin && typeof stdin.setRawMode === "function")
+  if ("setRawMode" in stdin && typeof stdin.setRawMode === "function") {
     stdin.setRawMode(mode === "raw");
+  }
 }

@@ -31,8 +31,9 @@ export function createRestEndpoint(
         .call(call, signal)
         .catch((reason: unknown) => {
           const { code } = ConnectError.from(reason);
-          if (otherCall && code === Code.InvalidArgument)
+          if (otherCall && code === Code.InvalidArgument) {
             return endpoint.call(otherCall, signal);
+          }
           throw reason;
         });
       return decodeAnswer(() => operation.decodeResult(json));
@@ -103,8 +104,9 @@ async function* openEither(
   try {
     yield* openNoting(call);
   } catch (reason) {
-    if (isOpen || !MISUNDERSTOOD.has(ConnectError.from(reason).code))
+    if (isOpen || !MISUNDERSTOOD.has(ConnectError.from(reason).code)) {
       throw reason;
+    }
     try {
       yield* openNoting(otherCall);
     } catch (otherReason) {

@@ -80,8 +80,9 @@ export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
 async function* readElements(
   elements: AsyncIterable<StreamElement>,
 ): AsyncIterable<Frame> {
-  for await (const { response, id } of elements)
+  for await (const { response, id } of elements) {
     yield { result: frameFromPayload(response.payload), id };
+  }
 }
 
 /**

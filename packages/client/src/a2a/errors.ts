@@ -37,8 +37,9 @@ export function errorFromJsonRpc({
 }: JsonRpcError): ConnectError {
   const json = data ? toJson(ValueSchema, data) : null;
   const connectCode = JSON_RPC_CODES.get(code) ?? Code.Unknown;
-  if (Array.isArray(json))
+  if (Array.isArray(json)) {
     return errorWithDetails(message, connectCode, readDetails(json));
+  }
   const { field, value } = objectOrEmpty(json);
   if (typeof field !== "string") return new ConnectError(message, connectCode);
   const context = {
@@ -70,11 +71,13 @@ export function errorFromHttpJsonV03(
   json: JsonValue,
   status: number,
 ): ConnectError | undefined {
-  if (stringOrEmpty(objectOrEmpty(objectOrEmpty(json).error).status) !== "")
+  if (stringOrEmpty(objectOrEmpty(objectOrEmpty(json).error).status) !== "") {
     return errorFromHttpJsonV1(json);
+  }
   // JSON-RPC has no codes for these; the HTTP status says more than the body.
-  if (status === 401 || status === 403 || status === 503)
+  if (status === 401 || status === 403 || status === 503) {
     return errorFromHttpStatus(status, JSON.stringify(json));
+  }
   const error = decodeAnswer(() => errorFromRest(json, status));
   return error && errorFromJsonRpc(error);
 }
@@ -153,8 +156,9 @@ function detailsOfType<Desc extends DescMessage>(
   details: readonly JsonValue[],
 ): MessageShape<Desc>[] {
   return details.map(objectOrEmpty).flatMap((detail) => {
-    if (!stringOrEmpty(detail["@type"]).endsWith(`/${schema.typeName}`))
+    if (!stringOrEmpty(detail["@type"]).endsWith(`/${schema.typeName}`)) {
       return [];
+    }
     try {
       return [decodeRfcJson(schema, detail)];
     } catch (reason) {

@@ -108,8 +108,9 @@ async function readResponse(
   const { ok, status } = response;
   const text = await waitFor(readText(response), signal);
   const isJsonRpc = /"jsonrpc"\s*:/.test(text);
-  if (DECISIVE_STATUSES.has(status) || (!ok && !isJsonRpc))
+  if (DECISIVE_STATUSES.has(status) || (!ok && !isJsonRpc)) {
     throw errorFromHttpStatus(status, text);
+  }
   // The Go SDK for 0.3 sends an empty body if there is no result.
   return text === "" ? { jsonrpc: "2.0" } : parseAnswer(text);
 }

@@ -50,8 +50,9 @@ export class KnownTasks {
    */
   recipient(taskId: string, messageId: string): KnownTask | undefined {
     const key = JSON.stringify([taskId, messageId]);
-    if (!this.#recipients.has(key))
+    if (!this.#recipients.has(key)) {
       store(this.#recipients, key, this.find(taskId));
+    }
     return this.#recipients.get(key);
   }
 }

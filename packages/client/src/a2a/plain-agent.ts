@@ -61,8 +61,9 @@ export interface FrameEvents {
  */
 export function taskFromAnswer(json: JsonValue): Task {
   const answer = objectOrEmpty(json);
-  if (answer.kind !== "message")
+  if (answer.kind !== "message") {
     return decodeTask(withArtifactsInHistory(answer));
+  }
   const { taskId, contextId } = readIds(answer);
   return decodeTask({
     kind: "task",
@@ -121,8 +122,9 @@ export function receivedMessage(
   { taskId, sent }: StreamPosition,
   task: JsonObject,
 ): TaskEvent | undefined {
-  if (event.payload.case !== "created" || event.taskId !== taskId || !sent)
+  if (event.payload.case !== "created" || event.taskId !== taskId || !sent) {
     return undefined;
+  }
   const queue = decodeQueue(objectOrEmpty(task.metadata));
   const queued = queue.find(
     ({ message }) => message?.messageId === sent.messageId,
@@ -194,8 +196,9 @@ function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
 function eventsFromUpdate(json: JsonObject, event: TaskEvent): FrameEvents {
   const { payload } = event;
   const metadata = objectOrEmpty(json.metadata);
-  if (!isAtRest(event.state) || taskEventMetadata(metadata))
+  if (!isAtRest(event.state) || taskEventMetadata(metadata)) {
     return { events: [event] };
+  }
   const end = {
     ...event,
     payload: { case: "stateChange" as const, value: create(StateChangeSchema) },
@@ -209,12 +212,14 @@ function eventsFromUpdate(json: JsonObject, event: TaskEvent): FrameEvents {
       ],
     };
   }
-  if (payload.case === "text")
+  if (payload.case === "text") {
     return { events: [{ ...event, state: TaskState.WORKING }, end] };
+  }
   // A question may be one of several, so it ends the exchange only if no frame
   // follows.
-  if (payload.case === "toolCall" || payload.case === "thought")
+  if (payload.case === "toolCall" || payload.case === "thought") {
     return { events: [event], end };
+  }
   return { events: [event] };
 }
 

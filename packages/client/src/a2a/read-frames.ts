@@ -35,8 +35,9 @@ export async function* readFrames(
   start: StreamPosition,
 ): AsyncIterable<TaskEvent> {
   const reader = new FrameReader(start);
-  for await (const frame of frames)
+  for await (const frame of frames) {
     yield* decodeAnswer(() => reader.read(frame));
+  }
   yield* reader.end();
 }
 
@@ -104,8 +105,9 @@ class FrameReader {
       frame.kind === "task"
         ? hasExtension
         : frame.kind === "artifact-update" && this.#isLog;
-    if (sequence === undefined || !isEvent)
+    if (sequence === undefined || !isEvent) {
       return eventsFromFrame(result, this.#position);
+    }
     const event = decodeStreamFrame(result, sequence);
     return { events: [receivedMessage(event, this.#position, frame) ?? event] };
   }
@@ -124,8 +126,9 @@ class FrameReader {
       sent ||
       last === 0n ||
       sequence - last > MAX_HIDDEN
-    )
+    ) {
       return [];
+    }
     const count = Math.max(0, Number(sequence - last) - 1);
     const hidden = create(TaskEventSchema, {
       taskId,

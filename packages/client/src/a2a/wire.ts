@@ -30,8 +30,9 @@ export async function waitFor<T>(
       throw new ConnectError(message, code, undefined, undefined, cause);
     }
     if (reason instanceof ConnectError) throw reason;
-    if (reason instanceof ParseError)
+    if (reason instanceof ParseError) {
       throw new ConnectError(reason.message, Code.DataLoss);
+    }
     throw new ConnectError(
       "the connection was lost",
       Code.Unavailable,

@@ -23,10 +23,11 @@ import { approvalIdOf } from "./ui-message.ts";
  */
 export function messageOfUser({ id, parts }: UIMessage): Message {
   const sent = parts.map((part): Part => {
-    if (part.type === "text")
+    if (part.type === "text") {
       return create(PartSchema, {
         content: { case: "text", value: part.text },
       });
+    }
     if (part.type !== "file") {
       const problem = `part "${part.type}" cannot be sent to an agent: send text and files`;
       throw new ConnectError(problem, Code.InvalidArgument);
@@ -64,8 +65,9 @@ export function messageOfUser({ id, parts }: UIMessage): Message {
 export function answersIn({ parts }: UIMessage, task: Task): Part[] {
   const pending = pendingToolCalls(task);
   const answers = parts.flatMap((part) => {
-    if (part.type !== "dynamic-tool" || part.state !== "approval-responded")
+    if (part.type !== "dynamic-tool" || part.state !== "approval-responded") {
       return [];
+    }
     const { toolCallId, approval } = part;
     const call = pending.find((asked) => asked.toolCallId === toolCallId);
     if (!call) return [];

@@ -227,8 +227,11 @@ function streamOf<T>(
   return new ReadableStream<T>({
     async pull(controller) {
       const { done, value } = await items.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
+      if (done) {
+        controller.close();
+      } else {
+        controller.enqueue(value);
+      }
     },
     cancel: (reason) => left.abort(reason),
   });

@@ -175,8 +175,9 @@ describe("answersIn", () => {
       ...create(TaskEventSchema, { payload: { case: "toolCall", value: call } })
         .payload,
     };
-    if (asked.case !== "toolCall" || !asked.value)
+    if (asked.case !== "toolCall" || !asked.value) {
       throw new Error("the event has no call");
+    }
     expect(
       approvalIdOf({ ...asked.value, shownDigest: new Uint8Array([1, 171]) }),
     ).toBe("c:01ab");

@@ -93,13 +93,14 @@ export class ChunkEncoder {
         ];
       case "citation": {
         const { uri, title } = payload.value;
-        if (uri === "")
+        if (uri === "") {
           return [
             {
               type: "data-citation",
               data: toJson(CitationSchema, payload.value),
             },
           ];
+        }
         return [
           { type: "source-url", sourceId: uri, url: uri, title: title || uri },
         ];
@@ -157,8 +158,9 @@ export class ChunkEncoder {
   }
 
   #text(delta: string, sequence: bigint): Chunk[] {
-    if (this.#openText !== "")
+    if (this.#openText !== "") {
       return [{ type: "text-delta", id: this.#openText, delta }];
+    }
     const id = `text-${sequence}`;
     this.#openText = id;
     return [

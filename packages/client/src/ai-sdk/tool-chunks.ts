@@ -31,8 +31,9 @@ export class ToolChunks {
     for (const part of continued?.parts ?? []) {
       if (part.type !== "dynamic-tool") continue;
       this.#inputs.set(part.toolCallId, JSON.stringify(part.input));
-      if (part.state === "approval-requested")
+      if (part.state === "approval-requested") {
         this.#asked.set(part.toolCallId, part.approval.id);
+      }
     }
   }
 
@@ -65,8 +66,9 @@ export class ToolChunks {
     return pendingToolCalls(task).flatMap((call): Chunk[] => {
       const { toolCallId, confirmationRequest } = call;
       const approvalId = approvalIdOf(call);
-      if (!confirmationRequest || this.#asked.get(toolCallId) === approvalId)
+      if (!confirmationRequest || this.#asked.get(toolCallId) === approvalId) {
         return [];
+      }
       this.#asked.set(toolCallId, approvalId);
       const approvalDescriptor = toJson(
         ConfirmationRequestSchema,
@@ -137,8 +139,9 @@ function resultOf(call: ToolCall, task: Task): Chunk[] {
       return [{ type: "tool-output-error", toolCallId, errorText, ...OURS }];
     }
     case ToolCallStatus.CANCELLED:
-      if (isDeclined(toolCallId, task))
+      if (isDeclined(toolCallId, task)) {
         return [{ type: "tool-output-denied", toolCallId }];
+      }
       return [
         {
           type: "tool-output-error",

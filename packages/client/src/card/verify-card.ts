@@ -80,8 +80,11 @@ export async function verifyCard(
       );
       return { keyId: protectedHeader?.kid ?? "" };
     } catch (reason) {
-      if (!(reason instanceof errors.JOSEError || reason instanceof TypeError))
+      if (
+        !(reason instanceof errors.JOSEError || reason instanceof TypeError)
+      ) {
         throw reason;
+      }
     }
   }
   throw notVerified("none of its signatures is valid for a trusted key");

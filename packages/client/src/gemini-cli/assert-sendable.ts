@@ -31,24 +31,28 @@ export function assertSendable(
   }: SendMessageRequest,
   task: Task,
 ): void {
-  if (!message)
+  if (!message) {
     throw new ConnectError("message: is missing", Code.InvalidArgument);
+  }
   if (returnImmediately) {
     throw unavailable(
       "return_immediately",
       "the server stops its work when nobody listens, so stream",
     );
   }
-  if (message.model !== "")
+  if (message.model !== "") {
     throw unavailable(
       "model",
       "the server alone chooses its model, so leave it out",
     );
-  if (pushConfig)
+  }
+  if (pushConfig) {
     throw unavailable("push_config", "the server posts nothing, so stream");
+  }
   if (sessionSettings) assertSettings(sessionSettings);
-  if (messageSettings?.turn)
+  if (messageSettings?.turn) {
     throw unavailable("turn", "the server's own settings hold for every turn");
+  }
   if (messageSettings?.delivery === MessageDelivery.STEER) {
     throw unavailable(
       "delivery",
@@ -84,24 +88,28 @@ const APPROVAL_MODES: ReadonlySet<ApprovalMode> = new Set([
 export function assertSettings(settings: SessionSettings): void {
   const { allowedTools, mcpServers, model, approvalMode, agent, agentOptions } =
     settings;
-  if (allowedTools.length > 0)
+  if (allowedTools.length > 0) {
     throw unavailable(
       "allowed_tools",
       "the server's own settings name its tools",
     );
-  if (mcpServers.length > 0)
+  }
+  if (mcpServers.length > 0) {
     throw unavailable(
       "mcp_servers",
       "the server's own settings name its MCP servers",
     );
-  if (model !== "")
+  }
+  if (model !== "") {
     throw unavailable(
       "model",
       "the server alone chooses its model, so leave it out",
     );
+  }
   assertNoAgent(agent);
-  if (Object.keys(agentOptions).length > 0)
+  if (Object.keys(agentOptions).length > 0) {
     throw unavailable("agent_options", "the server's agent has none");
+  }
   if (!APPROVAL_MODES.has(approvalMode)) {
     throw unavailable(
       "approval_mode",
@@ -115,8 +123,9 @@ export function assertSettings(settings: SessionSettings): void {
  * has one, without a choice.
  */
 export function assertNoAgent(agent: string): void {
-  if (agent !== "")
+  if (agent !== "") {
     throw unavailable("agent", "the server has one agent, so leave it out");
+  }
 }
 
 function assertAnswer(

@@ -42,8 +42,9 @@ export class GeminiCliEndpoint {
     const { url, token = "", fetch = globalThis.fetch } = this.#options;
     return fetchWithToken(token, async (bearer) => {
       const headers = new Headers(init.headers);
-      for (const [name, value] of Object.entries(bearer))
+      for (const [name, value] of Object.entries(bearer)) {
         headers.set(name, value);
+      }
       return await fetch(new URL(path, url), { ...init, headers }).catch(
         (reason: unknown) => {
           throw lostTurnError(reason);
@@ -97,8 +98,9 @@ export async function readErrorMessage(response: Response): Promise<string> {
 export function lostTurnError(reason: unknown): ConnectError {
   const error = ConnectError.from(reason);
   if (error.code === Code.Canceled || isConnectionRefused(reason)) return error;
-  if (error.code !== Code.Unavailable && error.code !== Code.Unknown)
+  if (error.code !== Code.Unavailable && error.code !== Code.Unknown) {
     return error;
+  }
   const message =
     "the connection was lost and the server stopped the turn: send a message to continue";
   return new ConnectError(

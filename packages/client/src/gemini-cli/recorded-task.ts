@@ -78,8 +78,9 @@ export class RecordedTasks {
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, task);
     const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size > MAX_TASKS && oldest !== undefined)
+    if (this.#tasks.size > MAX_TASKS && oldest !== undefined) {
       this.#tasks.delete(oldest);
+    }
     return task;
   }
 }

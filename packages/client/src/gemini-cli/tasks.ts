@@ -48,16 +48,18 @@ export function createGeminiCliTaskService(
         endpoint,
         recorded,
         signal,
-      ))
+      )) {
         task = recorded.find(taskId)?.task;
+      }
       return defined({ task });
     },
     async *streamMessage(
       { request = create(SendMessageRequestSchema) },
       { signal },
     ) {
-      for await (const event of exchange(request, endpoint, recorded, signal))
+      for await (const event of exchange(request, endpoint, recorded, signal)) {
         yield { event };
+      }
     },
     async getTask({ taskId }, { signal }) {
       const task = decodeGeminiCliTask(
@@ -119,8 +121,9 @@ export function createGeminiCliTaskService(
         const message = `task ${JSON.stringify(taskId)} is not known to this client: the server does not replay events`;
         throw new ConnectError(message, Code.Unimplemented);
       }
-      for await (const event of known.read(afterSequence, signal))
+      for await (const event of known.read(afterSequence, signal)) {
         yield { event };
+      }
     },
   };
 }
@@ -206,8 +209,9 @@ function readTaskList(
     );
     const state = decodeState(taskState);
     if (request.contextId !== "" && request.contextId !== contextId) return [];
-    if (request.state !== TaskState.UNSPECIFIED && request.state !== state)
+    if (request.state !== TaskState.UNSPECIFIED && request.state !== state) {
       return [];
+    }
     const lastEvent = { taskId: id, contextId, state, model };
     return [create(TaskSummarySchema, { id, contextId, lastEvent })];
   });

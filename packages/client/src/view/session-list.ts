@@ -270,11 +270,14 @@ class WatchedList implements SessionList {
     })) {
       if (this.#lost) this.#listeners.change();
       this.#lost = undefined;
-      if (isStarted) yield response;
-      else if (response.snapshotComplete) {
+      if (isStarted) {
+        yield response;
+      } else if (response.snapshotComplete) {
         isStarted = true;
         this.#start(start);
-      } else if (response.task) start.push(response.task);
+      } else if (response.task) {
+        start.push(response.task);
+      }
     }
   }
 
@@ -312,8 +315,11 @@ class WatchedList implements SessionList {
       (task) => sequenceOf(task) > sequenceOf(this.#tasks.get(task.id)),
     );
     for (const { id } of newer) {
-      if (excluded.includes(id)) this.#excluded.add(id);
-      else this.#excluded.delete(id);
+      if (excluded.includes(id)) {
+        this.#excluded.add(id);
+      } else {
+        this.#excluded.delete(id);
+      }
     }
     this.#tasks = new Map([
       ...this.#tasks,

@@ -132,10 +132,13 @@ export class TaskReader {
         void this.#ends.after(0n).then(ended);
       }
       const sending = this.#outbox.shift();
-      if (sending) await this.#exchange(sending, signal);
-      else if (this.#position && !this.#isAtEnd)
+      if (sending) {
+        await this.#exchange(sending, signal);
+      } else if (this.#position && !this.#isAtEnd) {
         await this.#readOn(this.#position, signal);
-      else await this.#wakeUp.wait(signal);
+      } else {
+        await this.#wakeUp.wait(signal);
+      }
     }
   }
 
@@ -209,8 +212,9 @@ export class TaskReader {
     const interrupt = AbortSignal.any([signal, this.#wakeUp.signal]);
     const log = this.#observe(taskLog(this.#client, taskId, sequence));
     try {
-      for await (const event of readWithResume(log, this.#options, interrupt))
+      for await (const event of readWithResume(log, this.#options, interrupt)) {
         this.#pass(event);
+      }
       this.#isAtEnd = true;
     } catch (reason) {
       if (!interrupt.aborted) throw reason;
@@ -259,8 +263,9 @@ export class TaskReader {
     const advance = ({ taskId, sequence }: TaskEvent): void => {
       const isOther = this.#position?.taskId !== taskId;
       if (isOther) this.#ends.restart();
-      if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n)
+      if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n) {
         this.#position = { taskId, sequence };
+      }
     };
     return {
       ...log,
@@ -286,8 +291,9 @@ export class TaskReader {
   }
 
   #pass(event: TaskEvent): void {
-    if (this.#sent && !recordedMessage(event))
+    if (this.#sent && !recordedMessage(event)) {
       this.#handlers.onSent(this.#sent, event);
+    }
     this.#sent = undefined;
     this.#handlers.onEvent(event);
     if (endsExchange(event)) this.#ends.reach(event.sequence);

@@ -100,9 +100,11 @@ export class SnapshotFold {
   add(event: TaskEvent): void {
     const before = this.#task;
     const isOther = before.id !== "" && before.id !== event.taskId;
-    if (isOther)
+    if (isOther) {
       this.#earlier = [...this.#earlier, ...this.#items.list(before)];
-    else if (event.sequence <= before.sequence) return;
+    } else if (event.sequence <= before.sequence) {
+      return;
+    }
     this.#task = reduceTask(isOther ? emptyTask() : before, event);
     this.#plan = reducePlan(this.#plan, event);
     this.#notice =
@@ -123,8 +125,9 @@ export class SnapshotFold {
       this.#task.history.some(
         ({ messageId }) => messageId === message.messageId,
       )
-    )
+    ) {
       return;
+    }
     if (next.sequence <= this.#task.sequence) return;
     const event = {
       ...next,

@@ -122,8 +122,9 @@ describe("a view of a task of which much has arrived at once", () => {
       service(TaskService, {
         async *subscribeTask() {
           yield { event: created("task-1", undefined) };
-          while (!hasRun && last < 20_000n)
+          while (!hasRun && last < 20_000n) {
             yield { event: said("task-1", ++last) };
+          }
           yield { event: completed("task-1", ++last) };
         },
       });

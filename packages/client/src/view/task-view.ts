@@ -244,25 +244,28 @@ class LogView implements TaskView {
       ? modifiedArgumentsPart(call, modifiedArguments)
       : confirmationPart(call, optionId, newContent);
     const parts = [part];
-    if (text !== "")
+    if (text !== "") {
       parts.push(
         create(PartSchema, { content: { case: "text", value: text } }),
       );
+    }
     await this.send({ message: { parts } }, signal);
   }
 
   async cancel(signal: AbortSignal): Promise<void> {
     const { taskId } = this.#reader;
-    if (taskId === "")
+    if (taskId === "") {
       throw new ConnectError(
         "there is no task to cancel",
         Code.FailedPrecondition,
       );
+    }
     try {
       await this.#whileReading(async () => {
         await this.#client.tasks.cancelTask({ taskId }, { signal });
-        while (!isTerminal(this.#fold.task.state))
+        while (!isTerminal(this.#fold.task.state)) {
           await this.#reader.exchangeEnd(this.#fold.task.sequence);
+        }
       }, signal);
     } finally {
       this.#listeners.flush();
@@ -271,11 +274,12 @@ class LogView implements TaskView {
 
   async rename(title: string, signal: AbortSignal): Promise<void> {
     const { taskId } = this.#reader;
-    if (taskId === "")
+    if (taskId === "") {
       throw new ConnectError(
         "there is no task to rename",
         Code.FailedPrecondition,
       );
+    }
     const { clientLabel = "" } = this.#options;
     const { task } = await this.#client.tasks.renameTask(
       { taskId, title, clientLabel },

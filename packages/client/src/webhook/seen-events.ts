@@ -29,8 +29,9 @@ export class SeenEvents {
     this.#lastSequences.delete(source);
     this.#lastSequences.set(source, sequence > last ? sequence : last);
     const [oldest] = this.#lastSequences.keys();
-    if (this.#lastSequences.size > this.#maxTasks && oldest !== undefined)
+    if (this.#lastSequences.size > this.#maxTasks && oldest !== undefined) {
       this.#lastSequences.delete(oldest);
+    }
     return sequence > last;
   }
 
@@ -40,7 +41,8 @@ export class SeenEvents {
    * recorded.
    */
   forget(source: string, sequence: bigint): void {
-    if (this.#lastSequences.get(source) === sequence)
+    if (this.#lastSequences.get(source) === sequence) {
       this.#lastSequences.set(source, sequence - 1n);
+    }
   }
 }

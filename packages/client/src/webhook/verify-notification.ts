@@ -158,8 +158,9 @@ export async function verifyNotification(
     typeof request.body === "string"
       ? new TextEncoder().encode(request.body)
       : request.body;
-  if (token !== undefined)
+  if (token !== undefined) {
     assertToken(readHeader(request, "x-a2a-notification-token"), token);
+  }
   const claims = await verifySignature(
     readHeader(request, "devtool-signature"),
     options,
@@ -175,16 +176,18 @@ export async function verifyNotification(
     typeof taskId === "string" &&
     typeof seq === "string" &&
     /^[1-9]\d{0,18}$/.test(seq);
-  if (!isEvent || eventId === undefined)
+  if (!isEvent || eventId === undefined) {
     throw new NotificationError("the signature does not name an event");
+  }
   const sequence = BigInt(seq);
   const digest = await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes));
   if (claims.bodySha256 !== base64url.encode(new Uint8Array(digest))) {
     throw new NotificationError("the body is not what was signed");
   }
   const announced = readHeader(request, "devtool-event-id");
-  if (announced !== "" && announced !== eventId)
+  if (announced !== "" && announced !== eventId) {
     throw new NotificationError("the event id is not what was signed");
+  }
   const source = JSON.stringify([claims.iss, taskId]);
   const isDuplicate = !seen.note(source, sequence);
   const forget = (): void => {
@@ -204,8 +207,9 @@ async function verifySignature(
   jws: string,
   { keys, audience, issuer, now }: VerifyOptions,
 ): Promise<JWTPayload> {
-  if (jws === "")
+  if (jws === "") {
     throw new NotificationError("the header Devtool-Signature is missing");
+  }
   // Base64 can spell one signature in several ways: the last character has
   // unused bits, which must be 0.
   if (!/^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/.test(jws)) {
@@ -241,8 +245,9 @@ async function verifySignature(
     if (
       reason instanceof errors.JWKSTimeout ||
       reason.code === "ERR_JOSE_GENERIC"
-    )
+    ) {
       throw reason;
+    }
     throw new NotificationError(
       `the signature is not valid: ${reason.message}`,
       { cause: reason },
@@ -259,8 +264,9 @@ function assertToken(actual: string, expected: string): void {
   for (let index = 0; index < expected.length; index++) {
     difference |= expected.charCodeAt(index) ^ actual.charCodeAt(index);
   }
-  if (difference !== 0)
+  if (difference !== 0) {
     throw new NotificationError("the token is not that of the push config");
+  }
 }
 
 function readHeader({ headers }: NotificationRequest, name: string): string {

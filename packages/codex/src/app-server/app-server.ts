@@ -252,8 +252,9 @@ export class AppServer implements AsyncDisposable {
 
   #send(message: JsonObject): void {
     this.#process.write(`${JSON.stringify(message)}\n`);
-    if (this.#process.unreadBytes > MAX_UNREAD_BYTES)
+    if (this.#process.unreadBytes > MAX_UNREAD_BYTES) {
       this.#end("it does not read its input");
+    }
   }
 
   async #run(): Promise<void> {
@@ -278,11 +279,13 @@ export class AppServer implements AsyncDisposable {
           maxNodes: MAX_NODES,
         });
         const message = parseJsonOrUndefined(line);
-        if (isObject(message)) this.#deliver(message);
-        else if (line.trim() !== "" && ++broken > MAX_BROKEN_LINES)
+        if (isObject(message)) {
+          this.#deliver(message);
+        } else if (line.trim() !== "" && ++broken > MAX_BROKEN_LINES) {
           throw new Error(
             `it wrote more than ${MAX_BROKEN_LINES} lines that are not valid JSON`,
           );
+        }
         if (at % MESSAGES_PER_TURN === MESSAGES_PER_TURN - 1) await nextTurn();
       }
       await nextTurn();
@@ -306,9 +309,12 @@ export class AppServer implements AsyncDisposable {
           : { case: "notification", ...content },
       );
       const { maxUnread } = this.#limits;
-      if (this.#sink.size > maxUnread)
+      if (this.#sink.size > maxUnread) {
         throw new Error(`it sent more than ${maxUnread} messages at once`);
-    } else if (isId) this.refuse(id, "no turn is running");
+      }
+    } else if (isId) {
+      this.refuse(id, "no turn is running");
+    }
   }
 
   /** Ends the process at once. */

@@ -38,10 +38,12 @@ const killedAt = join(home, "killed-at");
 createInterface({ input: process.stdin }).on("line", (line) => {
   const message: Json = JSON.parse(line);
   appendFileSync(join(home, "received.jsonl"), `${line}\n`);
-  if (typeof message.method !== "string")
+  if (typeof message.method !== "string") {
     return pending.get(Number(message.id))?.(message);
-  if (message.id !== undefined)
+  }
+  if (message.id !== undefined) {
     void respond(Number(message.id), message.method, objectOf(message.params));
+  }
 });
 
 async function respond(
@@ -94,8 +96,9 @@ async function respond(
         },
       });
     case "thread/resume":
-      if (!existsSync(threadFile(threadId)))
+      if (!existsSync(threadFile(threadId))) {
         return refuse(`no rollout found for thread id ${threadId}`);
+      }
       notify("thread/tokenUsage/updated", {
         threadId,
         turnId: "turn-of-before",
@@ -149,8 +152,9 @@ function startThread(): Json {
  * makes it.
  */
 function sandboxOf({ sandbox }: Json): Json {
-  if (sandbox === "read-only")
+  if (sandbox === "read-only") {
     return { type: "readOnly", networkAccess: false };
+  }
   return { type: "workspaceWrite", writableRoots: [], networkAccess: true };
 }
 

@@ -64,8 +64,9 @@ async function runAsking(
     asked,
   );
   if (more.dies) die();
-  if (decision === "decline" || decision === "cancel")
+  if (decision === "decline" || decision === "cancel") {
     current.complete({ ...item, status: "declined" });
+  }
   if (decision === "cancel") return current.end("interrupted");
   if (decision === "decline") return say(current, "declined");
   current.note("item/commandExecution/outputDelta", {
@@ -95,11 +96,12 @@ function runCommand(
     processId: "1",
   };
   current.start({ ...item, status: "inProgress" });
-  for (let at = 0; at < output.length; at += 1000)
+  for (let at = 0; at < output.length; at += 1000) {
     current.note("item/commandExecution/outputDelta", {
       itemId: item.id,
       delta: output.slice(at, at + 1000),
     });
+  }
   const status = exitCode === 0 ? "completed" : "failed";
   current.complete({ ...item, status, exitCode, aggregatedOutput: output });
 }
@@ -107,8 +109,9 @@ function runCommand(
 function say(current: Turn, text: string): void {
   const id = `msg_${nextNumber()}`;
   current.start({ type: "agentMessage", id, text: "" });
-  for (const delta of text.split(/(?= )/))
+  for (const delta of text.split(/(?= )/)) {
     current.note("item/agentMessage/delta", { itemId: id, delta });
+  }
   current.complete({ type: "agentMessage", id, text });
 }
 
@@ -387,12 +390,14 @@ export const STEPS: Readonly<
   killed: die,
   die: () => process.exit(7),
   garbage: (_current, rest) => {
-    for (let count = 0; count < Number(rest); count++)
+    for (let count = 0; count < Number(rest); count++) {
       process.stdout.write("this is not JSON\n");
+    }
   },
   flood: (current, rest) => {
-    for (let count = 0; count < Number(rest); count++)
+    for (let count = 0; count < Number(rest); count++) {
       current.note("item/agentMessage/delta", { itemId: "m", delta: "x" });
+    }
   },
   long: () => void process.stdout.write("x".repeat(40 * 1024 * 1024)),
   unknown: (current) => {

@@ -140,8 +140,9 @@ function variantsReached(
     const variants = [...new Set(variantsIn(definition))];
     const isChoice =
       definition.enum !== undefined || alternatives(definition).length > 1;
-    if (isChoice && variants.length > 1 && !LISTED_APART.has(name))
+    if (isChoice && variants.length > 1 && !LISTED_APART.has(name)) {
       found[name] = variants;
+    }
   }
   return found;
 }

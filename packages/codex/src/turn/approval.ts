@@ -235,18 +235,22 @@ export function approvalOf(
 function commandNotes(params: JsonObject): string[] {
   const { host, protocol } = objectOrEmpty(params.networkApprovalContext);
   const notes: string[] = [];
-  if (host !== undefined)
+  if (host !== undefined) {
     notes.push(
       `Connects to ${stringOrEmpty(host)} (${stringOrEmpty(protocol)}).`,
     );
-  if (isObject(params.additionalPermissions))
+  }
+  if (isObject(params.additionalPermissions)) {
     notes.push(
       `With the permissions ${JSON.stringify(params.additionalPermissions)}.`,
     );
-  if (params.kind === "humanCommand")
+  }
+  if (params.kind === "humanCommand") {
     notes.push("Codex requires the decision of a person.");
-  if (params.kind === "writeStdin")
+  }
+  if (params.kind === "writeStdin") {
     notes.push("Writes to the input of a running command.");
+  }
   return notes;
 }
 

@@ -192,11 +192,12 @@ export class CallBook {
   /** Records what the session has recorded: that the user declined a call. */
   markCancelled(key: string): void {
     const call = this.#calls.get(key);
-    if (call)
+    if (call) {
       this.#calls.set(key, {
         ...unasked(call),
         status: ToolCallStatus.CANCELLED,
       });
+    }
   }
 
   /** Records that a call runs. */

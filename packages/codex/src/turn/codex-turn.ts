@@ -174,9 +174,11 @@ export class CodexTurn {
       if (call?.status === ToolCallStatus.EXECUTING) {
         isLost = true;
         yield* this.#calls.end(key, LEFT_OPEN);
-      } else if (this.#questions.isOwnCall(key))
+      } else if (this.#questions.isOwnCall(key)) {
         yield* this.#calls.end(key, CANCELLED);
-      else if (call && !this.#calls.mayAsk(key)) asked.push(call.toolCallId);
+      } else if (call && !this.#calls.mayAsk(key)) {
+        asked.push(call.toolCallId);
+      }
     }
     if (isLost) return [];
     return Promise.all(
@@ -204,14 +206,16 @@ export class CodexTurn {
       if (message?.case === "notification" && this.#isEnd(message)) {
         // Ends the calls that Codex left open, and those that it should have
         // made again and did not.
-        for (const { call } of this.#answered)
+        for (const { call } of this.#answered) {
           this.#calls.adopt(call.toolCallId, call);
+        }
         const outdated = new Set(
           this.#answered.map(({ call }) => call.toolCallId),
         );
         this.#answered = [];
-        for (const key of this.#calls.open)
+        for (const key of this.#calls.open) {
           yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
+        }
         return objectOrEmpty(message.params.turn);
       }
       if (message) yield* await this.#receive(message, signal);
@@ -227,9 +231,11 @@ export class CodexTurn {
         const steering = turn.task.history
           .slice(known)
           .flatMap(inputFromMessage);
-        if (turn.task.sessionSettings?.approvalMode !== this.#mode)
+        if (turn.task.sessionSettings?.approvalMode !== this.#mode) {
           this.#late.push(...steering);
-        else if (steering.length > 0) await this.#steer(steering, signal);
+        } else if (steering.length > 0) {
+          await this.#steer(steering, signal);
+        }
       }
     }
   }
@@ -248,15 +254,17 @@ export class CodexTurn {
         return [];
       case "notification": {
         const { threadId, turnId } = message.params;
-        if (message.method === "serverRequest/resolved")
+        if (message.method === "serverRequest/resolved") {
           this.#questions.withdraw(message.params);
+        }
         // A resumed thread repeats some notifications of earlier turns.
         if (
           threadId === this.#options.threadId &&
           typeof turnId === "string" &&
           turnId !== this.#turnId
-        )
+        ) {
           return [];
+        }
         return this.#items.receive(message.method, message.params);
       }
       default:
@@ -271,8 +279,9 @@ export class CodexTurn {
     if (
       method !== "turn/completed" ||
       params.threadId !== this.#options.threadId
-    )
+    ) {
       return false;
+    }
     return objectOrEmpty(params.turn).id === this.#turnId;
   }
 
@@ -356,11 +365,12 @@ async function answerTo(
   );
   const answer = given ?? (await turn.confirmations.wait(toolCallId, signal));
   const call = findToolCall(turn.task, toolCallId);
-  if (!call)
+  if (!call) {
     throw new DevtoolError(
       `tool call ${quoted(toolCallId)} is not in the task`,
       Code.Internal,
     );
+  }
   return { call, answer, digest: detail?.digest ?? new Uint8Array() };
 }
 

@@ -82,8 +82,9 @@ export async function fileDiffOf(
     filePath: path,
     formattedDiff: formatChange(change),
   };
-  if (kind === "add")
+  if (kind === "add") {
     return create(FileDiffSchema, { ...fields, newContent: diff });
+  }
   let oldContent: string;
   try {
     if ((await stat(path)).size > MAX_FILE_BYTES) return undefined;
@@ -102,8 +103,9 @@ function formatChange({ path, kind, movePath, diff }: FileChange): string {
   const after = kind === "delete" ? "/dev/null" : movePath || path;
   const header = `--- ${before}\n+++ ${after}\n`;
   if (diff === "") return header;
-  if (kind === "update")
+  if (kind === "update") {
     return `${header}${diff.endsWith("\n") ? diff : `${diff}\n`}`;
+  }
   // One hunk adds or deletes the whole file.
   const lines = diff.replace(/\n$/, "").split("\n");
   const [sign, range] =
@@ -130,12 +132,15 @@ function applyHunks(text: string, diff: string): string | undefined {
       if (next < at) return undefined;
       result.push(...old.slice(at, next));
       at = next;
-    } else if (line.startsWith("+")) result.push(line.slice(1));
-    else if (line.startsWith("-") || line.startsWith(" ")) {
+    } else if (line.startsWith("+")) {
+      result.push(line.slice(1));
+    } else if (line.startsWith("-") || line.startsWith(" ")) {
       if (old[at] !== line.slice(1)) return undefined;
       if (line.startsWith(" ")) result.push(line.slice(1));
       at++;
-    } else if (!line.startsWith("\\")) return undefined;
+    } else if (!line.startsWith("\\")) {
+      return undefined;
+    }
   }
   return [...result, ...old.slice(at)].join("\n");
 }

@@ -115,8 +115,9 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
 
 /** Returns how the call of a completed item ended. */
 export function endOfItem(item: JsonObject): CallEnd {
-  if (item.status === "declined" || item.status === "interrupted")
+  if (item.status === "declined" || item.status === "interrupted") {
     return CANCELLED;
+  }
   const hasFailed =
     item.status === "failed" || isObject(item.error) || isObject(item.failure);
   switch (item.type) {
@@ -143,8 +144,9 @@ export function endOfItem(item: JsonObject): CallEnd {
     case "mcpToolCall":
       return endOfMcpCall(item);
     case "imageGeneration":
-      if (hasFailed)
+      if (hasFailed) {
         return failed(stringOrEmpty(objectOrEmpty(item.failure).message));
+      }
       return succeeded(
         stringOrEmpty(item.savedPath) ||
           stringOrEmpty(item.fileId) ||

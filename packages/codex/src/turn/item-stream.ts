@@ -111,10 +111,11 @@ export class ItemStream {
     const item = objectOrEmpty(sent);
     const itemId = stringOrEmpty(item.id);
     const call = callOfItem(item);
-    if (!call)
+    if (!call) {
       return item.type === "enteredReviewMode"
         ? notice("Codex begins a review.")
         : [];
+    }
     this.#speaker = "";
     if (item.type === "fileChange") await this.#keepChanges(itemId, item);
     const begun = this.#options.begin(itemId, call);
@@ -158,8 +159,9 @@ export class ItemStream {
     const begun = known ? [] : this.#options.begin(itemId, call);
     const end = endOfItem(item);
     const diff = this.#changes.get(itemId)?.diff;
-    if (end.result.case !== "output" || !diff)
+    if (end.result.case !== "output" || !diff) {
       return [...begun, ...this.#options.calls.end(itemId, end)];
+    }
     const value = create(ToolOutputSchema, {
       result: { case: "diff", value: diff },
     });
@@ -222,8 +224,9 @@ export class ItemStream {
       threadId !== this.#options.threadId ||
       text === "" ||
       text === this.#lastDiff
-    )
+    ) {
       return [];
+    }
     this.#lastDiff = text;
     return artifact(`diff-${stringOrEmpty(turnId)}`, "Changes of the turn", {
       text,

@@ -30,8 +30,9 @@ export class LiveOutput {
    * is nothing new or it is too soon.
    */
   take(nowMs: number): string | undefined {
-    if (!this.#isNew || nowMs - this.#shownAtMs < SHOW_INTERVAL_MS)
+    if (!this.#isNew || nowMs - this.#shownAtMs < SHOW_INTERVAL_MS) {
       return undefined;
+    }
     this.#isNew = false;
     this.#shownAtMs = nowMs;
     if (this.#produced <= MAX_LENGTH) return this.#tail;

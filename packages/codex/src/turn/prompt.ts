@@ -46,11 +46,12 @@ function inputFromFile({ name, mediaType, source }: File): JsonObject {
       : textInput(`${title}: ${source.value}`);
   }
   const bytes = Buffer.from(source.value ?? new Uint8Array());
-  if (mediaType.startsWith("image/"))
+  if (mediaType.startsWith("image/")) {
     return {
       type: "image",
       url: `data:${mediaType};base64,${bytes.toString("base64")}`,
     };
+  }
   const text = bytes.toString("utf8");
   return textInput(
     Buffer.from(text).equals(bytes)

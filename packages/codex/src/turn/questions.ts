@@ -118,11 +118,12 @@ export class Questions {
   async handle(request: ServerRequest, signal: AbortSignal): Promise<void> {
     const { server } = this.#options;
     const handler = HANDLERS.get(request.method);
-    if (!handler)
+    if (!handler) {
       return server.refuse(
         request.id,
         `devtool does not support ${request.method}`,
       );
+    }
     const withdrawn = new AbortController();
     this.#open.set(JSON.stringify(request.id), withdrawn);
     try {
@@ -217,12 +218,13 @@ export class Questions {
   ): Promise<void> {
     const { server } = this.#options;
     const approval = elicitationQuestion(params);
-    if (!approval)
+    if (!approval) {
       return server.reply(id, {
         action: "decline",
         content: null,
         _meta: null,
       });
+    }
     const key = await this.#addQuestion(
       `elicitation-${id}`,
       "mcp_elicitation",
@@ -314,13 +316,17 @@ export class Questions {
       changed !== undefined
     ) {
       await publish(() => calls.end(key, CANCELLED));
-    } else if (key === itemId) await publish(() => calls.run(key));
-    else await this.#endQuestion(key, selectedOptionId);
-    if (changed === undefined)
+    } else if (key === itemId) {
+      await publish(() => calls.run(key));
+    } else {
+      await this.#endQuestion(key, selectedOptionId);
+    }
+    if (changed === undefined) {
       return server.reply(
         id,
         approval.results.get(selectedOptionId) ?? { decision: "cancel" },
       );
+    }
     server.reply(id, { decision: "decline" });
     const path = this.#options.changesOf(itemId).changes[0]?.path ?? "the file";
     await this.#options.steer(
@@ -337,8 +343,9 @@ export class Questions {
     { request, results }: Approval,
   ): ToolCallConfirmation | undefined {
     const earlier = this.#options.takeAnswer(itemId);
-    if (!earlier || !results.has(earlier.answer.selectedOptionId))
+    if (!earlier || !results.has(earlier.answer.selectedOptionId)) {
       return undefined;
+    }
     return Buffer.from(earlier.digest).equals(
       approvalDigest(earlier.call, request),
     )
@@ -416,8 +423,11 @@ export class Questions {
     try {
       const answer = await turn.confirmations.wait(toolCallId, signal);
       // The session has recorded the answer.
-      if (answer.selectedOptionId === OPTION_CANCEL) calls.markCancelled(key);
-      else calls.markAnswered(key);
+      if (answer.selectedOptionId === OPTION_CANCEL) {
+        calls.markCancelled(key);
+      } else {
+        calls.markAnswered(key);
+      }
       return answer;
     } catch (reason) {
       await publish(() => calls.withdraw(key));
@@ -428,8 +438,9 @@ export class Questions {
   /** Ends a call that only asked. */
   async #endQuestion(key: string, optionId: string): Promise<void> {
     const { calls, publish } = this.#options;
-    if (optionId !== OPTION_CANCEL)
+    if (optionId !== OPTION_CANCEL) {
       await publish(() => calls.end(key, ANSWERED));
+    }
   }
 
   /**

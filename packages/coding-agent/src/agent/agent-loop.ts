@@ -103,8 +103,9 @@ async function* runTurn(
     openToolCalls(turn.task),
     context,
     signal,
-  ))
+  )) {
     yield { case: "toolCalls", value };
+  }
   const model = new TurnModel(options, history, turn, toolSet);
   for (let step = 0; step < maxSteps; step++) {
     turn.takeSteering();
@@ -127,8 +128,9 @@ async function* runTurn(
       );
     }
     if (calls.length === 0) return;
-    for await (const value of runNewCalls(calls, context, signal))
+    for await (const value of runNewCalls(calls, context, signal)) {
       yield { case: "toolCalls", value };
+    }
   }
   throw new DevtoolError(
     `the turn took ${maxSteps} steps: limit is ${maxSteps}`,

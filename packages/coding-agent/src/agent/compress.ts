@@ -75,8 +75,9 @@ export async function compress(
   const current = modelHistory(request.history);
   const keptMessages = countKeptMessages(request.history);
   const older = current.slice(0, current.length - keptMessages);
-  if (older.every((message) => summaryOf(message) !== undefined))
+  if (older.every((message) => summaryOf(message) !== undefined)) {
     return { summary: undefined, usage: undefined };
+  }
   const summaryRequest: ModelRequest = {
     ...request,
     history: [...older, textMessage(Role.USER, REQUEST)],

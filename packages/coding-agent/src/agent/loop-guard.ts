@@ -146,8 +146,9 @@ function shortestPeriod(text: string): number {
   const borders = new Uint16Array(text.length);
   for (let index = 1; index < text.length; index++) {
     let length = borders[index - 1] ?? 0;
-    while (length > 0 && text[index] !== text[length])
+    while (length > 0 && text[index] !== text[length]) {
       length = borders[length - 1] ?? 0;
+    }
     borders[index] = text[index] === text[length] ? length + 1 : length;
   }
   return text.length - (borders[text.length - 1] ?? 0);

@@ -39,8 +39,14 @@ describe("loadMemory", () => {
   });
 
   it("reads files from the most general to the most specific, and none above the root", async () => {
-    for (const directory of [".", "root", "root/team", "root/team/repository"])
+    for (const directory of [
+      ".",
+      "root",
+      "root/team",
+      "root/team/repository",
+    ]) {
       await grant(directory);
+    }
     const memory = await load();
     expect(textsOf(memory)).toEqual([
       "operator",
@@ -53,8 +59,9 @@ describe("loadMemory", () => {
   });
 
   it("leaves out an untrusted directory above the workspace silently, and a changed one with a notice", async () => {
-    for (const directory of ["root/team", "root/team/repository"])
+    for (const directory of ["root/team", "root/team/repository"]) {
       await grant(directory);
+    }
     expect((await load()).notices).toEqual([]);
     await write("root/team/AGENTS.md", "team, changed");
     const memory = await load();
@@ -81,8 +88,9 @@ describe("loadMemory", () => {
 
   it("leaves out files beyond the total limit", async () => {
     for (const directory of ["root", "root/team", "root/team/repository"]) {
-      for (const name of ["AGENTS.md", "GEMINI.md"])
+      for (const name of ["AGENTS.md", "GEMINI.md"]) {
         await write(`${directory}/${name}`, "y".repeat(60_000));
+      }
       await grant(directory);
     }
     const memory = await load();
@@ -104,8 +112,9 @@ describe("loadMemory", () => {
   });
 
   it("gives no notice when there is nothing to trust", async () => {
-    for (const name of ["AGENTS.md", "GEMINI.md"])
+    for (const name of ["AGENTS.md", "GEMINI.md"]) {
       await rm(join(workspace, name));
+    }
     expect(await load()).toMatchObject({
       files: [{ text: "operator" }],
       notices: [],

@@ -87,8 +87,9 @@ export async function loadMemory(
     if (trust.case === "trusted") {
       for (const name of MEMORY_FILE_NAMES) {
         const content = trust.files.get(name);
-        if (content)
+        if (content) {
           found.push(memoryFile(join(directory, name), content, "workspace"));
+        }
       }
     } else if (
       trust.case === "changed" ||
@@ -112,10 +113,11 @@ export async function loadMemory(
     }
     total += size;
     files.push(file);
-    if (file.bytes > size)
+    if (file.bytes > size) {
       notices.push(
         `memory file ${name} has ${file.bytes} bytes: limit is ${size}, the rest is cut`,
       );
+    }
   }
   return { files, notices };
 }
@@ -162,8 +164,9 @@ function memoryFile(
   scope: MemoryFile["scope"],
 ): MemoryFile {
   const bytes = content.length;
-  if (bytes <= MAX_MEMORY_FILE_BYTES)
+  if (bytes <= MAX_MEMORY_FILE_BYTES) {
     return { path, scope, bytes, text: content.toString("utf8") };
+  }
   const newline = content.lastIndexOf("\n", MAX_MEMORY_FILE_BYTES - 1);
   const end = newline < 0 ? MAX_MEMORY_FILE_BYTES : newline + 1;
   return {
@@ -199,7 +202,8 @@ function directoriesDownTo(
   const directories: string[] = [];
   for (let directory = workspacePath; ; directory = dirname(directory)) {
     directories.unshift(directory);
-    if (directory === outermost || directory === dirname(directory))
+    if (directory === outermost || directory === dirname(directory)) {
       return directories;
+    }
   }
 }

@@ -32,13 +32,14 @@ export function removeQuestions(
     const isAnswer = confirmationsOf(message).some(({ toolCallId }) =>
       questions.has(toolCallId),
     );
-    if (isAnswer)
+    if (isAnswer) {
       return {
         ...message,
         parts: message.parts.filter(
           ({ content }) => content.case === "confirmation",
         ),
       };
+    }
     const asks = toolCallsOf(message).some(({ toolCallId }) =>
       questions.has(toolCallId),
     );
@@ -55,8 +56,9 @@ export function findQuestions(history: readonly Message[]): Set<string> {
   // conversation that it continues.
   for (const { parts } of history) {
     for (const part of parts) {
-      if (part.content.case === "toolCall" && isQuestion(part))
+      if (part.content.case === "toolCall" && isQuestion(part)) {
         ids.add(part.content.value.toolCallId);
+      }
     }
   }
   return ids;

@@ -128,9 +128,11 @@ export class AgentHost implements AsyncDisposable {
     // Servers share approvals, or keep their own in the data directory. Without
     // either, none are kept.
     let saved: SavedApprovals | undefined;
-    if (approvals) saved = new SavedApprovals(approvals, onNotice);
-    else if (dataDirectory !== undefined)
+    if (approvals) {
+      saved = new SavedApprovals(approvals, onNotice);
+    } else if (dataDirectory !== undefined) {
       saved = await SavedApprovals.open(dataDirectory, onNotice);
+    }
     return new AgentHost(dependencies, rules, saved);
   }
 
@@ -160,8 +162,9 @@ export class AgentHost implements AsyncDisposable {
     const path = (trusted.length > 0 ? trusted : ["/usr/bin", "/bin"]).join(
       delimiter,
     );
-    for (const reason of refused)
+    for (const reason of refused) {
       onNotice(`a directory of PATH is left out: ${reason}`);
+    }
     this.environment = { ...environment, PATH: path };
     this.pathInWorkspaces = ofWorkspaces.join(delimiter);
     this.programs = new HostPrograms(path);
@@ -263,8 +266,9 @@ export class AgentHost implements AsyncDisposable {
       },
       AbortSignal.timeout(FIND_SANDBOX_TIMEOUT_MS),
     );
-    if (found.notice !== "" && found.notice !== this.#sandboxNotice)
+    if (found.notice !== "" && found.notice !== this.#sandboxNotice) {
       onNotice(found.notice);
+    }
     this.#sandboxNotice = found.notice;
     return found;
   }

@@ -66,7 +66,9 @@ export function readArguments(
       declared.some((argument) => argument.name === name)
     ) {
       values.set(name, value);
-    } else otherWords.push(word);
+    } else {
+      otherWords.push(word);
+    }
   }
   const unset = declared.filter(({ name }) => !values.has(name));
   for (const [index, { name }] of unset.entries()) {
@@ -77,11 +79,12 @@ export function readArguments(
   const missing = declared.find(
     ({ name, isRequired }) => isRequired && !values.has(name),
   );
-  if (missing)
+  if (missing) {
     throw new DevtoolError(
       `<${missing.name}> is missing: ${missing.description}`,
       Code.InvalidArgument,
     );
+  }
   return Object.fromEntries(values);
 }
 

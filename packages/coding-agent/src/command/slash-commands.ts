@@ -87,8 +87,9 @@ export class SlashCommands implements AgentCommands {
     const missing = command.arguments.find(
       ({ isRequired }) => isRequired && args.trim() === "",
     );
-    if (missing)
+    if (missing) {
       return `/${name} needs <${missing.name}>: ${missing.description}`;
+    }
     try {
       command.play(args, context);
     } catch (reason) {
@@ -116,8 +117,9 @@ export class SlashCommands implements AgentCommands {
     const find = async (signal: AbortSignal): Promise<StepSource> => {
       const known = await this.#findAll(context, signal);
       const command = known.commands.get(name);
-      if (!command)
+      if (!command) {
         throw new DevtoolError(unknownCommand(name, known), Code.NotFound);
+      }
       return command.play(args, context);
     };
     return {
@@ -164,14 +166,16 @@ function unknownCommand(
   const longer = [...commands.keys()].filter((other) =>
     other.startsWith(`${name} `),
   );
-  if (longer.length > 0)
+  if (longer.length > 0) {
     return `/${name} needs another word: choose ${longer.map((other) => `/${other}`).join(", ")}`;
+  }
   const similar = nearest(name, [...commands.keys()]);
-  if (similar !== "")
+  if (similar !== "") {
     return [
       `/${name} does not exist: did you mean /${similar}?`,
       ...notices,
     ].join(" ");
+  }
   const remedy =
     commands.size === 0 ? "this agent has no commands" : "see /help";
   return [`/${name} does not exist: ${remedy}`, ...notices].join(". ");

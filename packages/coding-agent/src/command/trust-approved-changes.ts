@@ -40,8 +40,9 @@ export async function trustApprovedChanges(
       !approved.has(toolCallId) ||
       status !== ToolCallStatus.SUCCEEDED ||
       result.case !== "output"
-    )
+    ) {
       continue;
+    }
     const output = result.value.result;
     if (output.case !== "diff") continue;
     const { filePath, oldContent, newContent } = output.value;

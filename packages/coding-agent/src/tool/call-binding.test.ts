@@ -137,7 +137,8 @@ async function runAfterApproval(
     openToolCalls(task),
     context(started, ran, task),
     signal,
-  ));
+  )) {
+  }
   return ran;
 }
 

@@ -218,8 +218,9 @@ class World {
       openToolCalls(this.task),
       this.context(),
       signal,
-    ))
+    )) {
       return batch;
+    }
     return [];
   }
 

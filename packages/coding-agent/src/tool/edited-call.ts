@@ -78,8 +78,9 @@ export function argumentsToAsk(
   call: ToolCall,
   { task }: Pick<PrepareContext, "task">,
 ): JsonObject | undefined {
-  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call))
+  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) {
     return undefined;
+  }
   return findModifiedArguments(task, call.toolCallId);
 }
 
@@ -150,8 +151,9 @@ async function prepareEdited(
   const tool = findTool(call, context.tools);
   // The schemas of MCP servers say whether they allow other arguments, and MCP
   // tools check that.
-  if (tool.facts?.mcpServer === undefined)
+  if (tool.facts?.mcpServer === undefined) {
     assertKnownFields(tool.declaration.parameters, args, "");
+  }
   const invocation = await tool.prepare(args, signal);
   const edited = {
     ...call,
@@ -206,8 +208,9 @@ function assertKnownFields(
 ): void {
   if (!isObject(schema)) return;
   if (Array.isArray(value)) {
-    for (const [index, item] of listOrEmpty(value).entries())
+    for (const [index, item] of listOrEmpty(value).entries()) {
       assertKnownFields(schema.items, item, `${path}[${index}]`);
+    }
     return;
   }
   const { properties, additionalProperties = false } = schema;
@@ -217,14 +220,15 @@ function assertKnownFields(
     MORE_FIELDS.some((keyword) => keyword in schema);
   for (const [name, item] of Object.entries(value)) {
     const field = path === "" ? name : `${path}.${name}`;
-    if (Object.hasOwn(properties, name))
+    if (Object.hasOwn(properties, name)) {
       assertKnownFields(properties[name], item, field);
-    else if (!isOpen)
+    } else if (!isOpen) {
       throw invalid(
         field,
         "",
         "is unknown",
         `choose ${Object.keys(properties).join(", ")}`,
       );
+    }
   }
 }

@@ -54,8 +54,11 @@ export class IgnoreRules {
       const result = rules?.test(
         kind === "directory" ? `${relativePath}/` : relativePath,
       );
-      if (result?.ignored) ignored = true;
-      else if (result?.unignored) ignored = false;
+      if (result?.ignored) {
+        ignored = true;
+      } else if (result?.unignored) {
+        ignored = false;
+      }
     }
     return ignored;
   }
@@ -145,8 +148,9 @@ function estimateCost(rule: string): number {
     segments.filter((segment) => segment === "**").length,
   );
   for (const segment of segments) {
-    if (segment !== "**")
+    if (segment !== "**") {
       cost *= combinations(MAX_NAME_LENGTH, segment.split(/\*+/).length - 1);
+    }
   }
   return Math.max(MIN_COST, cost);
 }

@@ -95,9 +95,11 @@ export class IgnoreWalk {
         if (
           !includesIgnored &&
           (isDependencies || this.#rules.ignores(entryPath, kind))
-        )
+        ) {
           this.#ignoredCount++;
-        else (kind === "file" ? files : subdirectories).push(entryPath);
+        } else {
+          (kind === "file" ? files : subdirectories).push(entryPath);
+        }
       }
       pending.push(...subdirectories.reverse());
       yield { path: directory, files };

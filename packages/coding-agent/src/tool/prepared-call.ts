@@ -129,8 +129,9 @@ export async function resumeCall(
         policyRequest(call, shown, context),
         signal,
       );
-      if (decision.decision === "deny")
+      if (decision.decision === "deny") {
         return applyDecision(call, detail, shown, decision);
+      }
       return { call, detail, invocation: shown };
     }
     return call.confirmationRequest
@@ -248,8 +249,9 @@ export function withAnswer(
   answer: ToolCallConfirmation | undefined,
 ): ToolInvocation {
   const details = answer?.modifiedDetails;
-  if (details?.case !== "fileDetails" || !invocation.withContent)
+  if (details?.case !== "fileDetails" || !invocation.withContent) {
     return invocation;
+  }
   return invocation.withContent(details.value.newContent);
 }
 

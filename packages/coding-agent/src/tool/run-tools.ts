@@ -80,13 +80,15 @@ export async function* runTools(
     openToolCalls(turn.task),
     context,
     signal,
-  ))
+  )) {
     yield { case: "toolCalls", value };
+  }
   const updates = calls.map(({ name, args }) => ({
     call: newToolCall(nextId(), name, args),
   }));
-  for await (const value of runNewCalls(updates, context, signal))
+  for await (const value of runNewCalls(updates, context, signal)) {
     yield { case: "toolCalls", value };
+  }
 }
 
 /**

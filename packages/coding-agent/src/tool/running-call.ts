@@ -60,11 +60,12 @@ export async function* runCall(
       prepared.detail.rule === READS_ONLY
         ? invocation.confinedToReading?.()
         : invocation;
-    if (!permitted)
+    if (!permitted) {
       throw new DevtoolError(
         "the call cannot be confined to reading",
         Code.Internal,
       );
+    }
     failpoint("devtool:call.run.before");
     for await (const event of permitted.execute(signal)) {
       if (event.case === "question") {

@@ -209,8 +209,9 @@ describe("the tool scheduler", () => {
     const failures: string[] = [];
     for (const name of ["none", "picky", "broken"]) {
       const seen: ToolCall[] = [];
-      for await (const batch of runNewCalls([call("a", name)], tools, signal))
+      for await (const batch of runNewCalls([call("a", name)], tools, signal)) {
         seen.push(...batch.map(({ call }) => call));
+      }
       expect(seen[0]?.status).toBe(ToolCallStatus.PENDING);
       const last = seen.at(-1);
       failures.push(
@@ -607,8 +608,9 @@ class LoggedRun {
     answers: Readonly<Record<string, string>>,
   ) {
     this.#answers = answers;
-    for (const event of events)
+    for (const event of events) {
       this.#append(event.payload, event.toolCallDetail);
+    }
     const task = (): Task => this.task;
     const { task: _none, ...rest } = context();
     this.context = {
@@ -631,8 +633,9 @@ class LoggedRun {
   }
 
   record(updates: readonly CallUpdate[]): void {
-    for (const { call, detail } of updates)
+    for (const { call, detail } of updates) {
       this.#append({ case: "toolCall", value: call }, detail);
+    }
   }
 
   /**

@@ -101,8 +101,9 @@ export async function* runOpenCalls(
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
-  for (const call of calls)
+  for (const call of calls) {
     if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
+  }
   const resumed = await Promise.all(
     calls.map(async (call) => {
       const args = argumentsToAsk(call, context);
@@ -161,8 +162,9 @@ function afterAnswer(
  * step is one message of the agent.
  */
 function followsDeclined(call: ToolCall, task: Task): boolean {
-  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call))
+  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) {
     return false;
+  }
   if (findConfirmation(task, call.toolCallId)) return false;
   const steps = task.history.map((message) =>
     toolCallsOf(message).map(({ toolCallId }) => toolCallId),
@@ -192,8 +194,9 @@ function openQuestions(
   prepared: readonly PreparedCall[],
   { confirmations }: SchedulerContext,
 ): void {
-  for (const { call } of prepared)
+  for (const { call } of prepared) {
     if (isAwaitingApproval(call)) confirmations.open(call.toolCallId);
+  }
 }
 
 /**
@@ -336,8 +339,9 @@ async function withEdit(
   if (
     answer.selectedOptionId !== OPTION_MODIFY_WITH_EDITOR ||
     !asked.invocation
-  )
+  ) {
     return undefined;
+  }
   return askForApproval(asked, withAnswer(asked.invocation, answer));
 }
 

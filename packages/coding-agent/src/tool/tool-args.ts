@@ -74,8 +74,9 @@ function invalidArgument(
   }
   const type = String(memberOf(expected, "type"));
   const choices = memberOf(expected, "enum");
-  if (value === undefined)
+  if (value === undefined) {
     return invalid(name, "", "is missing", `it must be of type ${type}`);
+  }
   if (typeof value === "string" && Array.isArray(choices)) {
     return invalid(
       name,

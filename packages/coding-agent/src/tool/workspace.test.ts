@@ -48,8 +48,9 @@ describe("Workspace (S9)", () => {
     base = realpathSync(mkdtempSync(join(parent, "devtool-workspace-")));
     root = join(base, "inside");
     outside = join(base, "outside");
-    for (const directory of [root, outside, join(base, "inside-evil")])
+    for (const directory of [root, outside, join(base, "inside-evil")]) {
       mkdirSync(directory);
+    }
     writeFileSync(join(outside, "secret"), "secret");
     workspace = new Workspace(root);
   }
@@ -95,8 +96,9 @@ describe("Workspace (S9)", () => {
       ".run.4194305.0.devtool-tmp",
       living,
       "mine.devtool-tmp",
-    ])
+    ]) {
       writeFileSync(join(root, name), "");
+    }
     workspace.writeFile("run", "three");
     workspace.removeLeftovers(".");
     expect(readdirSync(root).sort()).toEqual([
@@ -110,8 +112,9 @@ describe("Workspace (S9)", () => {
     mkdirSync(join(root, "directory"));
     symlinkSync(join(outside, "secret"), join(root, "link"));
     workspace.writeFile("file", "");
-    for (const path of ["file", "missing", "no/such"])
+    for (const path of ["file", "missing", "no/such"]) {
       workspace.removeFile(path);
+    }
     expect(() => workspace.removeFile("directory")).toThrow("is a directory");
     expect(() => workspace.removeFile("link")).toThrow(
       "goes through a symbolic link",
@@ -216,8 +219,9 @@ describe("Workspace (S9)", () => {
       let escaped: string | undefined;
       // On a busy machine, the swapping process may hardly run during one race.
       for (let attempt = 0; escaped === undefined && attempt < 20; attempt++) {
-        for (const left of ["swap", "swap.real"])
+        for (const left of ["swap", "swap.real"]) {
           rmSync(join(root, left), { recursive: true, force: true });
+        }
         const escapes = race(
           (path) => writeFileSync(check(path), "escaped"),
           (path) => readFileSync(check(path), "utf8"),

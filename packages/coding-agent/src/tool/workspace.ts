@@ -44,11 +44,12 @@ export class Workspace implements Disposable {
   locate(path: string): string {
     if (path.includes("\0")) throw pathDenied(path, "contains a NUL byte");
     const absolute = resolve(this.root, path);
-    if (!isInside(this.root, absolute))
+    if (!isInside(this.root, absolute)) {
       throw pathDenied(
         path,
         `is outside workspace ${JSON.stringify(this.root)}`,
       );
+    }
     return relative(this.root, absolute).split(sep).join("/");
   }
 
@@ -150,8 +151,9 @@ export class Workspace implements Disposable {
     // leftover too.
     for (const { name } of directory?.entries() ?? []) {
       const pid = LEFTOVER.exec(name)?.[1];
-      if (pid !== undefined && !isOtherProcess(Number(pid)))
+      if (pid !== undefined && !isOtherProcess(Number(pid))) {
         directory?.remove(name);
+      }
     }
     failpoint("devtool:workspace.sweep.after");
   }
@@ -187,11 +189,12 @@ export class Workspace implements Disposable {
    */
   directoryPath(path: string): string {
     using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
-    if (!directory)
+    if (!directory) {
       throw new DevtoolError(
         `directory ${JSON.stringify(path)} does not exist`,
         Code.InvalidArgument,
       );
+    }
     return directory.realPath();
   }
 
@@ -222,8 +225,9 @@ export class Workspace implements Disposable {
   #split(path: string): { readonly segments: string[]; readonly name: string } {
     const segments = segmentsOf(this.locate(path));
     const name = segments.pop();
-    if (name === undefined)
+    if (name === undefined) {
       throw pathDenied(path, "is the workspace itself", "name a file in it");
+    }
     return { segments, name };
   }
 
@@ -325,11 +329,12 @@ function modeToKeep(
   if (!file) return undefined;
   assertRegular(file, path);
   const { nlink, mode } = file.stat();
-  if (nlink > 1)
+  if (nlink > 1) {
     throw pathDenied(
       path,
       "has several hard links: writing it could change files elsewhere",
     );
+  }
   return mode & 0o777;
 }
 

@@ -71,11 +71,12 @@ export function readConfigFiles(
       );
     }
     files.set(path, content);
-    if (files.size > limits.maxFiles)
+    if (files.size > limits.maxFiles) {
       throw limitExceeded(
         "the configuration has too many files",
         limits.maxFiles,
       );
+    }
   }
   return files;
 }
@@ -147,8 +148,9 @@ function* configPaths(
 ): Iterable<string> {
   const entries = directory.readDirectory("") ?? [];
   for (const name of MEMORY_FILE_NAMES) {
-    if (entries.some((entry) => entry.name === name && entry.isFile()))
+    if (entries.some((entry) => entry.name === name && entry.isFile())) {
       yield name;
+    }
   }
   if (
     entries.some(
@@ -176,8 +178,11 @@ function* pathsBelow(
   }
   for (const entry of directory.readDirectory(path) ?? []) {
     const below = `${path}/${entry.name}`;
-    if (entry.isFile()) yield below;
-    else if (entry.isDirectory()) yield* pathsBelow(directory, below, maxDepth);
+    if (entry.isFile()) {
+      yield below;
+    } else if (entry.isDirectory()) {
+      yield* pathsBelow(directory, below, maxDepth);
+    }
   }
 }
 

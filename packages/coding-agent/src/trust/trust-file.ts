@@ -35,8 +35,9 @@ export async function readTrustFile(path: string): Promise<TrustFile> {
   try {
     // Usually the file does not exist. `lstat` says so without the cost of an
     // error and its stack.
-    if (!lstatSync(path, { throwIfNoEntry: false }))
+    if (!lstatSync(path, { throwIfNoEntry: false })) {
       return create(TrustFileSchema);
+    }
     const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW);
     try {
       const { mode, uid } = fstatSync(descriptor);
@@ -101,8 +102,9 @@ async function lockFile(
   if (held) {
     const pid = Number(await readlink(lock).catch(() => 0));
     const isAbandoned = pid !== process.pid && !isOtherProcess(pid);
-    if (isAbandoned || now().getTime() - held.mtimeMs > MAX_LOCK_AGE_MS)
+    if (isAbandoned || now().getTime() - held.mtimeMs > MAX_LOCK_AGE_MS) {
       await rm(lock, { force: true });
+    }
   }
   try {
     await symlink(String(process.pid), lock);

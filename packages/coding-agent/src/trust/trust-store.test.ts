@@ -300,8 +300,9 @@ describe("TrustStore (S4)", () => {
 });
 
 function textsOf(trust: Trust): Record<string, string> {
-  if (trust.case !== "trusted")
+  if (trust.case !== "trusted") {
     throw new Error(`should be trusted: ${trust.case}`);
+  }
   return Object.fromEntries(
     [...trust.files].map(([path, content]) => [path, content.toString("utf8")]),
   );

@@ -167,8 +167,9 @@ export function detailBreaches({ error }: JsonObject): Breach[] {
   const row = ERROR_ROWS.find((item) => item.code === code);
   if (!row) return [];
   const info = findErrorInfo(listOrEmpty(data));
-  if (info?.reason === row.reason && info.domain === "a2a-protocol.org")
+  if (info?.reason === row.reason && info.domain === "a2a-protocol.org") {
     return [];
+  }
   const wanted = `{"@type":"${ERROR_INFO}","reason":"${row.reason}","domain":"a2a-protocol.org"}`;
   const reason = `error ${row.code} must carry ${wanted}: got ${JSON.stringify(data ?? null).slice(0, 300)}`;
   return [{ requirement: "A2A1-ERROR-INFO", reason }];

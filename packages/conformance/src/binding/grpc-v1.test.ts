@@ -21,8 +21,9 @@ describe("the gRPC binding", () => {
       routes: (router) =>
         router.service(A2AService, {
           getTask({ id }) {
-            if (id === "known")
+            if (id === "known") {
               return { id, contextId: "c", status: { state: 3 } };
+            }
             throw new ConnectError(
               "no such task",
               id === "right" ? Code.NotFound : Code.Internal,

@@ -42,10 +42,11 @@ export function grpcBinding({ url, token, trust }: Endpoint): Binding {
     has: (method) => A2A_METHODS.has(method),
     async play(call, recording, signal) {
       const method = A2A_METHODS.get(call.method);
-      if (!method)
+      if (!method) {
         throw new Error(
           `${call.method} is not a method of A2A 1.0: gRPC cannot call it`,
         );
+      }
       const usual = { "a2a-version": "1.0", "a2a-extensions": EXTENSION_URI };
       const headers = requestHeaders(usual, token, call.headers);
       const requestLine = `${method.parent.typeName}/${method.name} at ${baseUrl}`;
@@ -140,10 +141,11 @@ async function send(
     );
     return { headers: header, messages: [message] };
   }
-  if (!isServerStreaming(method))
+  if (!isServerStreaming(method)) {
     throw new TypeError(
       `${method.name}: A2A has no methods with streamed requests`,
     );
+  }
   const requests = (async function* () {
     yield request;
   })();

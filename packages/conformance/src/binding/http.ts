@@ -58,8 +58,11 @@ export function requestHeaders(
   const headers = new Headers(usual);
   if (token) headers.set("authorization", `Bearer ${token}`);
   for (const [name, value] of Object.entries(changes)) {
-    if (value === "") headers.delete(name);
-    else headers.set(name, value);
+    if (value === "") {
+      headers.delete(name);
+    } else {
+      headers.set(name, value);
+    }
   }
   return headers;
 }
@@ -110,11 +113,12 @@ export async function sendHttp(
       .get("content-type")
       ?.startsWith("text/event-stream");
     const head = { status: response.status, headers: response.headers };
-    if (isStream)
+    if (isStream) {
       return {
         ...head,
         ...(await readEvents(response, recording, leaveAfter)),
       };
+    }
     const text = await response.text();
     recording.setResponseBody(text);
     const documents =

@@ -97,7 +97,8 @@ function responseBreaches(
   if (protocolVersion === "0.3") return breaches;
   breaches.push(...detailBreaches(json));
   const described = A2A_METHODS.get(method);
-  if (described && json.result !== undefined)
+  if (described && json.result !== undefined) {
     breaches.push(...resultBreaches(described, json.result));
+  }
   return breaches;
 }

@@ -85,23 +85,26 @@ export function restBindingV03({ url, token, trust }: Endpoint): Binding {
  */
 function readExchange(answer: HttpAnswer, operation: RestOperation): Exchange {
   const { status } = answer;
-  if (REFUSED_STATUSES.has(status))
+  if (REFUSED_STATUSES.has(status)) {
     return { ...answer, documents: asObjects(answer), breaches: [] };
+  }
   const documents = answer.documents.map(({ id, json }): AnswerDocument => {
     const { message, details } = objectOrEmpty(objectOrEmpty(json).error);
     const row = findNamedRow(listOrEmpty(details));
-    if (row)
+    if (row) {
       return {
         id,
         json: errorDocument(row.code, String(message ?? ""), details),
       };
+    }
     const error = errorFromRest(json, status);
     if (error) {
       const data = error.data && toJson(ValueSchema, error.data);
       return { id, json: errorDocument(error.code, error.message, data) };
     }
-    if (status < 400)
+    if (status < 400) {
       return { id, json: resultDocument(operation.decodeResult(json)) };
+    }
     const problem = `HTTP ${status}: ${JSON.stringify(json).slice(0, 200)}`;
     return {
       id,

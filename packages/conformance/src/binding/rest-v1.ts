@@ -38,10 +38,11 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
       signal,
     ) {
       const method = A2A_METHODS.get(name);
-      if (!method)
+      if (!method) {
         throw new Error(
           `${name} is not a method of A2A 1.0: HTTP+JSON has no path for it`,
         );
+      }
       const { httpMethod, path, body } = httpCallOf(method, params);
       const usual = defined({
         "a2a-version": "1.0",
@@ -69,13 +70,15 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
 function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
   const { status } = answer;
   const objects = asObjects(answer);
-  if (REFUSED_STATUSES.has(status))
+  if (REFUSED_STATUSES.has(status)) {
     return { ...answer, documents: objects, breaches: [] };
+  }
   const documents = objects.map(({ id, json }): AnswerDocument => {
     // A body in the form of AIP-193 is an error, which may also end a stream.
     // Anything else is a result.
-    if (json.error === undefined && status < 400)
+    if (json.error === undefined && status < 400) {
       return { id, json: resultDocument(json) };
+    }
     const { code, message, details } = objectOrEmpty(json.error);
     const row = findErrorRow(listOrEmpty(details), {
       status: status >= 400 ? status : Number(code),
@@ -96,12 +99,13 @@ function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
       json.result === undefined ? [] : resultBreaches(method, json.result),
     ),
   ];
-  if (documents.length === 0)
+  if (documents.length === 0) {
     return {
       ...answer,
       documents: [{ id: undefined, json: resultDocument({}) }],
       breaches,
     };
+  }
   return {
     ...answer,
     status: status >= 400 ? 200 : status,

@@ -23,12 +23,14 @@ export function mismatch(
       ),
     );
   }
-  if (!isObject(expected))
+  if (!isObject(expected)) {
     return expected === actual ? undefined : difference(path, expected, actual);
+  }
   const { "<contains>": members, "<length>": length } = expected;
   if (members !== undefined) {
-    if (!Array.isArray(actual) || !Array.isArray(members))
+    if (!Array.isArray(actual) || !Array.isArray(members)) {
       return difference(path, members, actual);
+    }
     const missing = members.find((member) =>
       actual.every((item) => mismatch(member, item) !== undefined),
     );
@@ -82,8 +84,9 @@ export function missingInOrder(
     const found = actual.findIndex(
       (value, at) => at >= position && mismatch(item, value) === undefined,
     );
-    if (found < 0)
+    if (found < 0) {
       return `frame ${index + 1} of ${expected.length} did not come: ${preview(item)}`;
+    }
     position = found + 1;
   }
   return undefined;
@@ -112,10 +115,11 @@ function textMismatch(
   actual: JsonValue | undefined,
   path: string,
 ): string | undefined {
-  if (expected === "<any>")
+  if (expected === "<any>") {
     return actual === undefined || actual === null
       ? `${path} is missing`
       : undefined;
+  }
   if (expected === "<absent>") {
     return actual === undefined
       ? undefined
@@ -138,8 +142,9 @@ function textMismatch(
       : `${path} must be one of ${choices.join(", ")}: got ${preview(actual)}`;
   }
   const part = /^<has:(.*)>$/s.exec(expected)?.[1];
-  if (part === undefined)
+  if (part === undefined) {
     return expected === actual ? undefined : difference(path, expected, actual);
+  }
   const hasPart = typeof actual === "string" && actual.includes(part);
   return hasPart
     ? undefined

@@ -54,8 +54,9 @@ function withoutDefaults(schema: DescMessage, json: JsonValue): JsonValue {
       if (
         field?.presence === FeatureSet_FieldPresence.IMPLICIT &&
         isDefault(field, value)
-      )
+      ) {
         return [];
+      }
       const { message } = field ?? {};
       if (!message) return [[key, value]];
       const isList = Array.isArray(value);

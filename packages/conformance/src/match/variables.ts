@@ -44,10 +44,11 @@ export class Variables {
     return text.replaceAll(/\$\{([^}]+)\}/g, (_match, name: string) => {
       const value =
         name === "uuid" ? crypto.randomUUID() : this.#values.get(name);
-      if (value === undefined)
+      if (value === undefined) {
         throw new Error(
           `no value for \${${name}}: an earlier step did not set it`,
         );
+      }
       return value;
     });
   }

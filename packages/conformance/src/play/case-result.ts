@@ -54,8 +54,9 @@ export function resultFromFailures(
   failures: readonly CaseFailure[],
   exchanges: readonly ExchangeRecord[],
 ): CaseResult {
-  if (failures.length === 0)
+  if (failures.length === 0) {
     return { id, requirements, status: "passed", durationMs };
+  }
   const reason = failures.map((failure) => failure.reason).join("\n");
   return {
     id,

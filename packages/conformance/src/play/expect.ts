@@ -126,8 +126,9 @@ const checkResults: Check = (
   const found = forbidden.find((frame) =>
     results.some((result) => mismatch(frame, result) === undefined),
   );
-  if (found !== undefined)
+  if (found !== undefined) {
     return `a frame came that must not: ${JSON.stringify(found)}`;
+  }
   const first =
     firstFrame &&
     mismatch(variables.fillValue(firstFrame), results[0], "first frame");
@@ -140,8 +141,9 @@ const checkResults: Check = (
 
 const checkIds: Check = ({ consecutiveIds, firstId }, { documents }) => {
   const ids = documents.map(({ id }) => id);
-  if (firstId !== "" && ids[0] !== firstId)
+  if (firstId !== "" && ids[0] !== firstId) {
     return `the first id must be ${firstId}: got ${ids[0]}`;
+  }
   if (!consecutiveIds) return undefined;
   const broken = ids.findIndex(
     (id, index) => Number(id) !== Number(ids[0]) + index,

@@ -83,8 +83,9 @@ function finalUpdateProblem(
     call &&
     FINAL_METHODS.has(call.method) &&
     updates.slice(0, -1).find(({ final }) => final === true);
-  if (early)
+  if (early) {
     return `only the last update of a stream is final: got ${preview(early, 200)} before it`;
+  }
   const last = updates.at(-1);
   if (!isWholeStream || !last || last.final === true) return undefined;
   return `the last update of a stream must be final: got ${preview(last, 200)}`;
@@ -102,8 +103,9 @@ function streamOrderProblem(
     !call ||
     !STREAM_METHODS.has(call.method) ||
     call.headers["last-event-id"] !== undefined
-  )
+  ) {
     return undefined;
+  }
   const elements = frames.map((frame) =>
     Object.keys(objectOrEmpty(frame)).join("+"),
   );
@@ -113,10 +115,12 @@ function streamOrderProblem(
   }
   const [first, ...rest] = elements;
   if (first === undefined) return undefined;
-  if (first !== "task" && first !== "message")
+  if (first !== "task" && first !== "message") {
     return `a stream must begin with a task or a message: got ${first}`;
-  if (first === "message" && rest.length > 0)
+  }
+  if (first === "message" && rest.length > 0) {
     return `nothing follows a message: got ${rest[0]}`;
+  }
   return rest.includes("message")
     ? "no message comes in the stream of a task"
     : undefined;

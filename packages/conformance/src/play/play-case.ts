@@ -82,8 +82,9 @@ export async function playCase(
         knownIds,
         signal,
       );
-      for (const { requirement, reason } of breaches)
+      for (const { requirement, reason } of breaches) {
         addFailure([requirement], reason);
+      }
       if (problem === undefined) continue;
       addFailure(requirements, problem, reading);
     } catch (reason) {
@@ -96,8 +97,9 @@ export async function playCase(
 
 function describeError(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
-  if (reason.name === "TimeoutError")
+  if (reason.name === "TimeoutError") {
     return "the time limit of the case was reached";
+  }
   const { cause } = reason;
   return cause instanceof Error
     ? `${reason.message}: ${cause.message}`
@@ -134,12 +136,13 @@ async function playStep(
     : undefined;
   const problem =
     repeated ?? (step.expect && unexpected(step.expect, exchange, variables));
-  if (problem === undefined)
+  if (problem === undefined) {
     return {
       breaches,
       problem: capture(step, exchange, variables),
       reading: undefined,
     };
+  }
   const { reading } = step;
   const isReading =
     reading?.expect &&
@@ -159,8 +162,9 @@ function callFromStep(
   variables: Variables,
 ): Call {
   const json = params && variables.fill(toJson(ValueSchema, params));
-  if (json !== undefined && !isObject(json))
+  if (json !== undefined && !isObject(json)) {
     throw new Error("the params of a step must be an object");
+  }
   return {
     method,
     params: json,
@@ -232,8 +236,9 @@ function capture(
     );
     const values = header === undefined ? atPath : [headers.get(header)];
     const value = values.find((found) => typeof found === "string");
-    if (typeof value !== "string")
+    if (typeof value !== "string") {
       return `nothing came that has a string at ${path}`;
+    }
     variables.set(name, value);
   }
   return undefined;

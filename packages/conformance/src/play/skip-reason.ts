@@ -16,13 +16,15 @@ export function skipReason(
   const missing = steps.find(
     ({ method }) => method !== "" && !binding.has(method),
   );
-  if (missing)
+  if (missing) {
     return `A2A ${binding.protocolVersion} has no ${missing.method} over ${binding.name}`;
+  }
   for (const need of one.needs) {
     const claim = need.replace("!", "");
     const isUnwanted = need.startsWith("!");
-    if (claims.has(claim) === isUnwanted)
+    if (claims.has(claim) === isUnwanted) {
       return `the card ${isUnwanted ? "claims" : "does not claim"} ${claim}`;
+    }
   }
   const text = JSON.stringify(steps.map((step) => toJson(StepSchema, step)));
   const prompts = [...text.matchAll(/\$\{(prompt:[\w-]+)\}/g)].map(

@@ -78,8 +78,9 @@ export class Program implements AskProgram {
         this.#responses.next(),
         aborted.promise,
       ]);
-      if (done)
+      if (done) {
         throw new Error(`the program ended without an answer to ${work.case}`);
+      }
       return value.outcome;
     } finally {
       signal.removeEventListener("abort", abort);

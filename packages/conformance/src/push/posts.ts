@@ -31,12 +31,13 @@ export function postBreach(
   { posts, followed }: ReceivedPosts,
   version: ProtocolVersion,
 ): CaseFailure | undefined {
-  if (followed > 0)
+  if (followed > 0) {
     return {
       requirements: ["PUSH-2"],
       step: 0,
       reason: "a redirect was followed",
     };
+  }
   if (version === "0.3") return undefined;
   for (const [index, post] of posts.entries()) {
     const problem = streamResponseProblem(post);
@@ -89,8 +90,9 @@ export function missingPost(
       if (
         expected.repeats &&
         headers[EVENT_ID] !== received[at - 1]?.headers[EVENT_ID]
-      )
+      ) {
         return false;
+      }
       const bodyProblem = mismatch(variables.fillValue(expected.body), body);
       const headerProblem = mismatch(variables.fill(expected.headers), {
         ...headers,

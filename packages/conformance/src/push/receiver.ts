@@ -66,8 +66,9 @@ export async function startReceiver(address: string): Promise<Receiver> {
       body: parseJsonOrUndefined(text) ?? text,
       status,
     });
-    if (status >= 300 && status < 400)
+    if (status >= 300 && status < 400) {
       response.setHeader("location", `${path}/elsewhere`);
+    }
     response.statusCode = status;
     response.end();
     nextPost.resolve();

@@ -73,12 +73,14 @@ function readRpcCall(
   path: string,
   body: string,
 ): Omit<A2aCall, "lastEventId"> {
-  if (head.method !== "POST" || path !== "/")
+  if (head.method !== "POST" || path !== "/") {
     throw new Error("its methods are posted to /");
+  }
   const rpc = decodeJsonRpcRequest(JSON.parse(body));
   const method = A2AService.methods.find(({ name }) => name === rpc.method);
-  if (!method)
+  if (!method) {
     throw new Error(`method ${JSON.stringify(rpc.method)} does not exist`);
+  }
   const id = rpc.id ? toJson(ValueSchema, rpc.id) : null;
   const encode = (outcome: object): string =>
     JSON.stringify({ jsonrpc: "2.0", id, ...outcome });

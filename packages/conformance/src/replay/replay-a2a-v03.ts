@@ -67,13 +67,16 @@ export async function answerA2aV03(
       );
     }
     const played = playCall(call, replay, closed.signal);
-    if ("events" in played)
+    if ("events" in played) {
       await writeStream(response, played.events, id, replay);
-    else answer(played);
+    } else {
+      answer(played);
+    }
   } catch (reason) {
     const { rawMessage: message } = ConnectError.from(reason);
-    if (!response.headersSent)
+    if (!response.headersSent) {
       answer({ error: { code: JsonRpcCode.INVALID_PARAMS, message } });
+    }
   }
 }
 

@@ -92,8 +92,11 @@ export async function answerA2aV1(
   try {
     assertHeaders(request, replay);
     const elements = openStream(call, replay, closed.signal);
-    if (elements) await writeStream(response, elements, call);
-    else answer(200, call.encodeResult(callMethod(call, replay)));
+    if (elements) {
+      await writeStream(response, elements, call);
+    } else {
+      answer(200, call.encodeResult(callMethod(call, replay)));
+    }
   } catch (reason) {
     if (response.headersSent) return void response.end();
     const { status, body } = call.encodeError(
@@ -152,10 +155,12 @@ function openStream(
   if (call.method !== subscribeToTask) return undefined;
   const { id } = readRequest(call, subscribeToTask.input, replay);
   const { state } = replay.task(id);
-  if (call.lastEventId !== undefined)
+  if (call.lastEventId !== undefined) {
     return laterElements(replay, BigInt(call.lastEventId), signal);
-  if (replay.isOver && isTerminal(state))
+  }
+  if (replay.isOver && isTerminal(state)) {
     throw replay.reject(`task ${JSON.stringify(id)} has ended: get it`);
+  }
   return subscriptionElements(replay, signal);
 }
 
@@ -167,8 +172,11 @@ async function* exchangeElements(
   after: bigint,
 ): AsyncIterable<StreamElement> {
   for (const event of replay.exchange(after)) {
-    if (event.sequence === after + 1n) yield snapshot(replay, event.sequence);
-    else yield* elementsFrom(event, replay);
+    if (event.sequence === after + 1n) {
+      yield snapshot(replay, event.sequence);
+    } else {
+      yield* elementsFrom(event, replay);
+    }
   }
 }
 
@@ -178,8 +186,9 @@ async function* laterElements(
   after: bigint,
   signal: AbortSignal,
 ): AsyncIterable<StreamElement> {
-  for await (const event of replay.follow(after, signal))
+  for await (const event of replay.follow(after, signal)) {
     yield* elementsFrom(event, replay);
+  }
 }
 
 /** Yields the task as it is now, and then the events after it. */
@@ -224,10 +233,11 @@ function callMethod(call: A2aCall, replay: Replay): JsonValue {
     });
     return encodeA2aJson(SendMessageResponseSchema, response);
   }
-  if (call.method !== getTask)
+  if (call.method !== getTask) {
     throw replay.reject(
       `method ${JSON.stringify(call.method.name)} is not served here`,
     );
+  }
   return encodeA2aJson(
     A2aTaskSchema,
     taskToA2a(replay.task(readRequest(call, getTask.input, replay).id)),

@@ -78,9 +78,11 @@ export async function startReplayServer({
   };
   const handlers = createHandlers(replay, over);
   const http1 = createHttpServer((request, response) => {
-    if (request.method === "GET" && request.url === CARD_PATH)
+    if (request.method === "GET" && request.url === CARD_PATH) {
       response.end(JSON.stringify(handlers.card(url)));
-    else if (isAuthorized(request, response)) handlers.http1(request, response);
+    } else if (isAuthorized(request, response)) {
+      handlers.http1(request, response);
+    }
   });
   const http2 = createHttp2Server((request, response) => {
     if (isAuthorized(request, response)) handlers.http2(request, response);

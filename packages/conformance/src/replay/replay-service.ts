@@ -16,14 +16,16 @@ export function replayService(
     },
     async *streamMessage({ request }) {
       if (!request) throw replay.reject("the request is empty");
-      for (const event of replay.exchange(replay.acceptMessage(request)))
+      for (const event of replay.exchange(replay.acceptMessage(request))) {
         yield { event };
+      }
     },
     getTask: ({ taskId }) => ({ task: replay.task(taskId) }),
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       replay.task(taskId);
-      for await (const event of replay.follow(afterSequence, signal))
+      for await (const event of replay.follow(afterSequence, signal)) {
         yield { event };
+      }
     },
   };
 }

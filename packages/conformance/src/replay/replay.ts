@@ -119,19 +119,22 @@ export class Replay {
     message,
     taskId,
   }: Pick<SendMessageRequest, "message" | "taskId">): bigint {
-    if (!message || message.messageId === "")
+    if (!message || message.messageId === "") {
       throw this.reject("the message has no id");
+    }
     const { messageId } = message;
     const known = this.#starts.get(messageId);
     if (known !== undefined) return BigInt(known);
     const exchange = this.#exchanges[this.#starts.size];
-    if (!exchange)
+    if (!exchange) {
       throw this.reject("a message came after the conversation was over");
+    }
     const expectedId = this.#log[0]?.taskId ?? "";
-    if (taskId !== expectedId)
+    if (taskId !== expectedId) {
       throw this.reject(
         `the message must name task "${expectedId}": it names "${taskId}"`,
       );
+    }
     const recorded = exchange[0] && messageIn(exchange[0]);
     if (!recorded) throw new Error("an exchange must begin with a message");
     for (const part of message.parts) this.#assertShown(part);
@@ -179,8 +182,9 @@ export class Replay {
       signal.addEventListener("abort", () => resolve(), { once: true }),
     );
     let position = Number(after);
-    if (position > this.#log.length)
+    if (position > this.#log.length) {
       throw this.reject(`event ${after} was not sent`, Code.OutOfRange);
+    }
     while (!signal.aborted) {
       const nextEvents = this.#nextEvents.promise;
       for (const event of this.#log.slice(position)) {
@@ -215,8 +219,9 @@ export class Replay {
     if (
       digest.length === shownDigest.length &&
       digest.every((byte, index) => byte === shownDigest[index])
-    )
+    ) {
       return;
+    }
     throw this.reject(
       `the answer to ${toolCallId} has the digest of another question`,
       Code.FailedPrecondition,

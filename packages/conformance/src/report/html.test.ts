@@ -20,15 +20,27 @@ describe("the page of a report", () => {
     );
     expect([...told].map(([markup]) => textOf(markup))).toEqual([
       "agent: A2A 1.0 server over JSONRPC",
-      ...["1", "1", "1", "0", "1", "1", "0", "0", "3", "2"],
+      "1",
+      "1",
+      "1",
+      "0",
+      "1",
+      "1",
+      "0",
+      "0",
+      "3",
+      "2",
       "What to look at",
       "✗ failed bad",
       "Known to fail",
       "≈ known to fail known",
       "Requirements",
-      ...["A2A1-LIST", "A2A1-GET"],
+      "A2A1-LIST",
+      "A2A1-GET",
       "Cases",
-      ...["bad", "known", "good"],
+      "bad",
+      "known",
+      "good",
     ]);
   });
 

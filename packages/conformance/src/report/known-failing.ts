@@ -12,18 +12,20 @@ import {
 export function readKnownFailing(json: string): KnownFailing {
   const known = fromJsonString(KnownFailingSchema, json);
   const silent = known.failures.find(({ reason }) => reason.trim() === "");
-  if (silent)
+  if (silent) {
     throw new Error(
       `known failure "${silent.id}" has no reason: say why it fails`,
     );
+  }
   const keys = known.failures.map(({ id, binding, protocolVersion }) =>
     [id, protocolVersion, binding].join(" "),
   );
   const twice = known.failures.find(
     (_entry, index) => keys.indexOf(keys[index] ?? "") !== index,
   );
-  if (twice)
+  if (twice) {
     throw new Error(`known failure "${twice.id}" is listed twice: remove one`);
+  }
   return known;
 }
 

@@ -25,8 +25,9 @@ export function html(
   const parts = template.map((part, index) => {
     const content = contents[index] ?? "";
     if (content instanceof Markup) return part + content.text;
-    if (typeof content === "object")
+    if (typeof content === "object") {
       return part + content.map(({ text }) => text).join("\n");
+    }
     return part + escapeHtml(String(content));
   });
   return new Markup(parts.join(""));

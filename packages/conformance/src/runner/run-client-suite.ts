@@ -211,11 +211,12 @@ function judgeOutcome(outcome: ProgramOutcome, replay: Replay): Verdict {
     const reason = `a conversation must be returned: got ${outcome.case}: ${String(outcome.value)}`;
     return { status: "failed", reason };
   }
-  if (!replay.isOver)
+  if (!replay.isOver) {
     return {
       status: "failed",
       reason: "the client left before the conversation was over",
     };
+  }
   const { events, task } = outcome.value;
   const sent = replay.shown.map((event) => toJson(TaskEventSchema, event));
   const received = events.map((event) => toJson(TaskEventSchema, event));

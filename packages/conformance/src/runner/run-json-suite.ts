@@ -79,10 +79,12 @@ function goldenProblem(
     const outcome = resultOrMessage(() => ({
       accepted: codec.rewrite(type, input),
     }));
-    if (typeof outcome !== "string")
+    if (typeof outcome !== "string") {
       return `${JSON.stringify(input)} must be refused`;
-    if (!outcome.includes(says))
+    }
+    if (!outcome.includes(says)) {
       return `the error for ${JSON.stringify(input)} must say ${says}: got ${outcome}`;
+    }
   }
   return undefined;
 }

@@ -88,16 +88,18 @@ export async function* runProgramSuite(
       },
     );
     const result = { id, requirements, durationMs: elapsedMs(start) };
-    if (!verdict) yield { ...result, status: "passed" };
-    else if ("skipped" in verdict)
+    if (!verdict) {
+      yield { ...result, status: "passed" };
+    } else if ("skipped" in verdict) {
       yield { ...result, status: "skipped", reason: verdict.skipped };
-    else
+    } else {
       yield {
         ...result,
         status: "failed",
         reason: verdict.failed,
         exchanges: recording.records,
       };
+    }
   }
 }
 
@@ -167,8 +169,9 @@ async function checkGolden(
       { case: "readJson", value: { type, json } },
       signal,
     );
-    if (outcome.case === "binary" && base64Encode(outcome.value) === expected)
+    if (outcome.case === "binary" && base64Encode(outcome.value) === expected) {
       continue;
+    }
     // JSON in base64 could be taken for a binary.
     const got =
       outcome.case === "json"
@@ -180,15 +183,17 @@ async function checkGolden(
     { case: "readBinary", value: { type, binary } },
     signal,
   );
-  if (outcome.case !== "json")
+  if (outcome.case !== "json") {
     return {
       failed: `the binary must become JSON: got ${describeOutcome(outcome)}`,
     };
+  }
   const json = parseJsonOrUndefined(outcome.value);
-  if (json === undefined)
+  if (json === undefined) {
     return {
       failed: `the binary must become JSON: got ${JSON.stringify(outcome.value)}`,
     };
+  }
   const problem = messageInequality(type, valueToJson(golden), json);
   return problem === undefined ? undefined : { failed: problem };
 }
@@ -206,8 +211,9 @@ function conversationChecks(server: ProgramSuiteOptions["server"]): Check[] {
         answers: one.answers,
       };
       const outcome = await program.ask({ case: "converse", value }, signal);
-      if (outcome.case === "unsupported")
+      if (outcome.case === "unsupported") {
         return { skipped: `the program does not converse: ${outcome.value}` };
+      }
       if (outcome.case !== "conversation") {
         return {
           failed: `a conversation must be returned: got ${describeOutcome(outcome)}`,
@@ -236,8 +242,9 @@ function conversationProblem(
   const taskJson: JsonValue = toJson(TaskSchema, task);
   const folded = toJson(TaskSchema, events.reduce(reduceTask, emptyTask()));
   const foldProblem = inequality(taskJson, folded);
-  if (foldProblem !== undefined)
+  if (foldProblem !== undefined) {
     return `the events do not fold to the task: ${foldProblem}`;
+  }
   const expected = one.events.map((event) => variables.fillValue(event));
   const actual = events.map((event) => toJson(TaskEventSchema, event));
   return (

@@ -73,8 +73,9 @@ export function readClaims(card: JsonObject): ReadonlySet<string> {
     if (uri === SHOWN_DIGEST_URI) claims.add("shownDigest");
     if (uri === MODIFIED_ARGUMENTS_URI) claims.add("modifiedArguments");
   }
-  if (card.supportsAuthenticatedExtendedCard === true)
+  if (card.supportsAuthenticatedExtendedCard === true) {
     claims.add("extendedAgentCard");
+  }
   const isSecured = [card.security, card.securityRequirements].some(
     (list) => listOrEmpty(list).length > 0,
   );

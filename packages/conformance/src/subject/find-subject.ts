@@ -99,8 +99,9 @@ export async function findSubject(
     if (
       protocolVersion !== undefined &&
       item.protocolVersion !== protocolVersion
-    )
+    ) {
       return false;
+    }
     return binding === undefined
       ? item.binding in (BINDINGS[item.protocolVersion] ?? {})
       : item.binding === binding;

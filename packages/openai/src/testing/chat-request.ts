@@ -24,53 +24,43 @@ import {
 
 /** The parameters of `POST /v1/chat/completions`. */
 const PARAMETERS: ReadonlySet<string> = new Set([
-  ...[
-    "audio",
-    "frequency_penalty",
-    "function_call",
-    "functions",
-    "logit_bias",
-    "logprobs",
-    "max_completion_tokens",
-  ],
-  ...[
-    "max_tokens",
-    "messages",
-    "metadata",
-    "modalities",
-    "model",
-    "moderation",
-    "n",
-    "parallel_tool_calls",
-  ],
-  ...[
-    "prediction",
-    "presence_penalty",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-  ],
-  ...[
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "seed",
-    "service_tier",
-    "stop",
-    "store",
-    "stream",
-  ],
-  ...[
-    "stream_options",
-    "temperature",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "user",
-    "verbosity",
-  ],
-  ...["web_search_options"],
+  "audio",
+  "frequency_penalty",
+  "function_call",
+  "functions",
+  "logit_bias",
+  "logprobs",
+  "max_completion_tokens",
+  "max_tokens",
+  "messages",
+  "metadata",
+  "modalities",
+  "model",
+  "moderation",
+  "n",
+  "parallel_tool_calls",
+  "prediction",
+  "presence_penalty",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "reasoning_effort",
+  "response_format",
+  "safety_identifier",
+  "seed",
+  "service_tier",
+  "stop",
+  "store",
+  "stream",
+  "stream_options",
+  "temperature",
+  "tool_choice",
+  "tools",
+  "top_logprobs",
+  "top_p",
+  "user",
+  "verbosity",
+  "web_search_options",
 ]);
 
 /** Reads a request for a chat completion. Refuses what OpenAI refuses. */
@@ -208,11 +198,13 @@ function readCalls(
   calls: CallLedger,
 ): number {
   const { content, tool_calls } = message;
-  if (content !== undefined && content !== null)
+  if (content !== undefined && content !== null) {
     readContent(content, `${param}.content`);
+  }
   if (tool_calls === undefined) {
-    if (content === undefined || content === null)
+    if (content === undefined || content === null) {
       refuse(`Missing required parameter: '${param}.content'.`, param);
+    }
     return 0;
   }
   const list = checkList(tool_calls, `${param}.tool_calls`);

@@ -19,20 +19,23 @@ export function checkObject(
   param: string,
   known?: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
-  if (!isObject(value))
+  if (!isObject(value)) {
     refuse(`Invalid type for '${param}': expected an object.`, param);
+  }
   for (const name of Object.keys(value)) {
     const path = param === "body" ? name : `${param}.${name}`;
-    if (known && !known.has(name))
+    if (known && !known.has(name)) {
       refuse(`Unknown parameter: '${path}'.`, path);
+    }
   }
   return value;
 }
 
 /** Returns a value if it is a string; refuses the request otherwise. */
 export function checkString(value: unknown, param: string): string {
-  if (typeof value !== "string")
+  if (typeof value !== "string") {
     refuse(`Invalid type for '${param}': expected a string.`, param);
+  }
   return value;
 }
 
@@ -41,13 +44,15 @@ export function checkString(value: unknown, param: string): string {
  * otherwise.
  */
 export function checkList(value: unknown, param: string): readonly unknown[] {
-  if (!Array.isArray(value))
+  if (!Array.isArray(value)) {
     refuse(`Invalid type for '${param}': expected an array.`, param);
-  if (value.length === 0)
+  }
+  if (value.length === 0) {
     refuse(
       `Invalid '${param}': empty array. Expected an array with minimum length 1.`,
       param,
     );
+  }
   return value;
 }
 
@@ -58,11 +63,12 @@ export function checkOneOf<T extends string>(
   values: readonly T[],
 ): T {
   const found = values.find((each) => each === value);
-  if (found === undefined)
+  if (found === undefined) {
     refuse(
       `Invalid value: '${String(value)}'. Supported values are: ${values.join(", ")}.`,
       param,
     );
+  }
   return found;
 }
 
@@ -122,11 +128,12 @@ export class CallLedger {
    */
   settle(id: string, param: string): string {
     const name = this.#names.get(id);
-    if (name === undefined)
+    if (name === undefined) {
       refuse(
         `No tool call found for function call output with call_id ${id}.`,
         param,
       );
+    }
     this.#open.delete(id);
     return name;
   }
@@ -134,7 +141,8 @@ export class CallLedger {
   /** Refuses calls that have no result. */
   checkSettled(param: string): void {
     const [id] = this.#open;
-    if (id !== undefined)
+    if (id !== undefined) {
       refuse(`No tool output found for function call ${id}.`, param);
+    }
   }
 }

@@ -31,8 +31,9 @@ describe("the fake of OpenAI's API", () => {
       model: "gpt-test",
       stream: true,
       ...request,
-    }))
+    })) {
       events.push(event);
+    }
     return events;
   }
 
@@ -199,8 +200,9 @@ describe("the fake of OpenAI's API", () => {
       ...request,
       messages,
       tools,
-    }))
+    })) {
       chunks.push(chunk);
+    }
     expect(chunks.map(({ choices }) => choices[0]?.delta)).toMatchObject([
       { role: "assistant" },
       { reasoning_content: "**Subject 1** Description 1." },

@@ -275,12 +275,13 @@ class ResponseStream {
         ...place,
         part: { ...part, text: "" },
       });
-      for (const delta of halves(text))
+      for (const delta of halves(text)) {
         this.#emit({
           type: "response.reasoning_summary_text.delta",
           ...place,
           delta,
         });
+      }
       this.#emit({
         type: "response.reasoning_summary_text.done",
         ...place,
@@ -316,12 +317,13 @@ class ResponseStream {
         item: { ...item, input: "" },
       });
       const place = { item_id: item.id, output_index };
-      for (const delta of halves(input))
+      for (const delta of halves(input)) {
         this.#emit({
           type: "response.custom_tool_call_input.delta",
           ...place,
           delta,
         });
+      }
       this.#emit({
         type: "response.custom_tool_call_input.done",
         ...place,
@@ -347,12 +349,13 @@ class ResponseStream {
       item: begun,
     });
     const place = { item_id: id, output_index };
-    for (const delta of halves(whole))
+    for (const delta of halves(whole)) {
       this.#emit({
         type: "response.function_call_arguments.delta",
         ...place,
         delta,
       });
+    }
     // The name is in OpenAI's description of the API, but not in the types of
     // its SDK.
     const done = { ...place, name, arguments: whole };

@@ -26,42 +26,39 @@ import {
  * OpenAI takes it.
  */
 const PARAMETERS: ReadonlySet<string> = new Set([
-  ...[
-    "access_programs",
-    "background",
-    "client_metadata",
-    "context_management",
-    "conversation",
-    "include",
-    "input",
-  ],
-  ...[
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "model",
-    "moderation",
-    "parallel_tool_calls",
-  ],
-  ...[
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-  ],
-  ...[
-    "reasoning",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "stream",
-    "stream_options",
-    "temperature",
-    "text",
-  ],
-  ...["tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user"],
+  "access_programs",
+  "background",
+  "client_metadata",
+  "context_management",
+  "conversation",
+  "include",
+  "input",
+  "instructions",
+  "max_output_tokens",
+  "max_tool_calls",
+  "metadata",
+  "model",
+  "moderation",
+  "parallel_tool_calls",
+  "previous_response_id",
+  "prompt",
+  "prompt_cache_key",
+  "prompt_cache_options",
+  "prompt_cache_retention",
+  "reasoning",
+  "safety_identifier",
+  "service_tier",
+  "store",
+  "stream",
+  "stream_options",
+  "temperature",
+  "text",
+  "tool_choice",
+  "tools",
+  "top_logprobs",
+  "top_p",
+  "truncation",
+  "user",
 ]);
 
 /** Reads a request for a response. Refuses what OpenAI refuses. */
@@ -101,8 +98,9 @@ export function readResponsesRequest(value: unknown): AnswerRequest {
 }
 
 function readTools(value: unknown): DeclaredTool[] {
-  if (!Array.isArray(value))
+  if (!Array.isArray(value)) {
     refuse("Invalid type for 'tools': expected an array.", "tools");
+  }
   const tools = value.flatMap((each, index) =>
     readTool(each, `tools[${index}]`),
   );
@@ -161,8 +159,9 @@ function readInput(value: unknown, isStateless: boolean): Input {
   const conversation = checkList(value, "input").flatMap(
     (each, index): Entry[] => {
       const item = checkObject(each, `input[${index}]`);
-      if (item.type === "reasoning")
+      if (item.type === "reasoning") {
         signatures.push(...readReasoning(item, `input[${index}]`, isStateless));
+      }
       return readItem(item, `input[${index}]`, calls);
     },
   );
@@ -227,8 +226,9 @@ function readMessage(
     "system",
     "developer",
   ]);
-  if (typeof item.content !== "string")
+  if (typeof item.content !== "string") {
     checkContent(item.content, role, `${param}.content`);
+  }
   const texts =
     typeof item.content === "string" ? [item.content] : listTexts(item.content);
   if (role === "assistant") return [{ role: "model", hasCalls: false }];
@@ -239,18 +239,21 @@ function checkContent(value: unknown, role: string, param: string): void {
   checkList(value, param).forEach((each, index) => {
     const path = `${param}[${index}]`;
     const part = checkObject(each, path);
-    if (role === "assistant")
+    if (role === "assistant") {
       checkOneOf(part.type, `${path}.type`, ["output_text", "refusal"]);
-    else
+    } else {
       checkOneOf(part.type, `${path}.type`, [
         "input_text",
         "input_image",
         "input_file",
       ]);
-    if (part.type === "input_text" || part.type === "output_text")
+    }
+    if (part.type === "input_text" || part.type === "output_text") {
       checkString(part.text, `${path}.text`);
-    if (part.type === "input_image")
+    }
+    if (part.type === "input_image") {
       checkImageUrl(part.image_url, `${path}.image_url`);
+    }
   });
 }
 
@@ -276,18 +279,20 @@ function readReasoning(
   isStateless: boolean,
 ): string[] {
   const id = checkString(item.id, `${param}.id`);
-  if (!Array.isArray(item.summary))
+  if (!Array.isArray(item.summary)) {
     refuse(
       `Missing required parameter: '${param}.summary'.`,
       `${param}.summary`,
     );
+  }
   const encrypted = item.encrypted_content ?? undefined;
   if (encrypted === undefined) {
-    if (isStateless)
+    if (isStateless) {
       refuse(
         `Item with id '${id}' not found. Items are not persisted when 'store' is set to false.`,
         param,
       );
+    }
     return [];
   }
   if (encrypted !== encryptReasoning(id)) {

@@ -46,8 +46,9 @@ export function allowsArguments(
   let operands = 0;
   for (let at = 0; at < args.length; at++) {
     const word = args[at] ?? "";
-    if (word === "--")
+    if (word === "--") {
       return allowsOperands(grammar, args.slice(at + 1), operands);
+    }
     if (!isFlag(word)) {
       if (!allowsOperands(grammar, [word], operands++)) return false;
       continue;
@@ -106,8 +107,9 @@ function readFlag(grammar: ArgumentGrammar, word: string): FlagForm {
   }
   for (let at = 1; at < word.length; at++) {
     const letter = word[at] ?? "";
-    if (valueLetters.includes(letter))
+    if (valueLetters.includes(letter)) {
       return at + 1 < word.length ? "complete" : "value follows";
+    }
     if (!letters.includes(letter)) return "unknown";
   }
   return "complete";

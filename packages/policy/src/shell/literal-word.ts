@@ -57,16 +57,18 @@ function readPiece(text: string, at: number): Piece {
   switch (character) {
     case "'": {
       const close = text.indexOf("'", at + 1);
-      if (close < 0)
+      if (close < 0) {
         return { value: "", end: text.length, doubt: "has an open quote" };
+      }
       return { value: text.slice(at + 1, close), end: close + 1 };
     }
     case '"':
       return readDoubleQuoted(text, at);
     case "\\": {
       const escaped = text[at + 1] ?? "";
-      if (escaped === "" || escaped === "\n")
+      if (escaped === "" || escaped === "\n") {
         return { value: "", end: at + 2, doubt: "spans several lines" };
+      }
       return { value: escaped, end: at + 2 };
     }
     default: {
@@ -74,10 +76,12 @@ function readPiece(text: string, at: number): Piece {
       let doubt = UNQUOTED_DOUBTS.get(character);
       // Braces are expanded when they hold a comma or two dots; `{}` and
       // `HEAD^{commit}` are not.
-      if (doubt === undefined && /^\{.*(,|\.\.).*\}/s.test(rest))
+      if (doubt === undefined && /^\{.*(,|\.\.).*\}/s.test(rest)) {
         doubt = "is expanded";
-      if (doubt === undefined && /^[^\0-~]/.test(rest))
+      }
+      if (doubt === undefined && /^[^\0-~]/.test(rest)) {
         doubt = "has letters outside quotes";
+      }
       return { value: character, end: at + 1, doubt };
     }
   }
@@ -88,11 +92,13 @@ function readDoubleQuoted(text: string, at: number): Piece {
   for (let next = at + 1; next < text.length; next++) {
     const character = text[next] ?? "";
     if (character === '"') return { value, end: next + 1 };
-    if (character === "$" || character === "`")
+    if (character === "$" || character === "`") {
       return { value, end: text.length, doubt: "is expanded" };
+    }
     const follower = text[next + 1] ?? "";
-    if (character === "\\" && follower === "\n")
+    if (character === "\\" && follower === "\n") {
       return { value, end: text.length, doubt: "spans several lines" };
+    }
     // Within double quotes a backslash escapes only these characters, and is
     // itself literal before any other.
     const isEscape =

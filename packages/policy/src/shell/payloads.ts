@@ -99,8 +99,9 @@ export function payloadOf({ words }: SimpleCommand): Payload | undefined {
   }
   if (name === "git") return gitPayload(words);
   if (AWKS.has(name)) {
-    if (!args.some((word) => AWK_RUNS.test(word) || AWK_FLAG.test(word)))
+    if (!args.some((word) => AWK_RUNS.test(word) || AWK_FLAG.test(word))) {
       return undefined;
+    }
     const literals = args.flatMap((word) =>
       [...word.matchAll(AWK_STRING)].map(([, text = ""]) => text),
     );
@@ -125,8 +126,9 @@ export function payloadOf({ words }: SimpleCommand): Payload | undefined {
     return { commands: [], scripts: [], guesses, doubt: runsAnother(name) };
   }
   if (SHELLS.has(name) || WRAPPERS.has(name)) return wrapperPayload(name, args);
-  if (FINDING.has(name) && args.some((word) => FIND_RUNS.test(word)))
+  if (FINDING.has(name) && args.some((word) => FIND_RUNS.test(word))) {
     return wrapperPayload(name, args);
+  }
   // `printf -v` and `%n` write to a variable, whose subscript the shell
   // evaluates.
   const setsVariable =

@@ -125,7 +125,8 @@ export function redirectionText(
   target: string,
 ): string | undefined {
   if (operator.endsWith("&") && /^[12]$/.test(target)) return undefined;
-  if (HARMLESS_OPERATORS.has(operator) && target === "/dev/null")
+  if (HARMLESS_OPERATORS.has(operator) && target === "/dev/null") {
     return undefined;
+  }
   return `${operator} ${target}`;
 }

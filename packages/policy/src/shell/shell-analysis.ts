@@ -101,23 +101,28 @@ function analyze(
   // Syntax that both readers are known to misread is in doubt. The text itself
   // is searched, quoted or not, because no reading can be trusted to say
   // whether such syntax counts.
-  if (source.includes("\\\n"))
+  if (source.includes("\\\n")) {
     doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
-  if (DESCRIPTOR_VARIABLE.test(source))
+  }
+  if (DESCRIPTOR_VARIABLE.test(source)) {
     doubts.push({
       kind: "assignment",
       text: "sets a variable to a descriptor",
     });
-  if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source))
+  }
+  if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source)) {
     doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
+  }
   doubts.push(...one.doubts, ...other.doubts);
   const isSame =
     sortedText(one.commands) === sortedText(other.commands) &&
     sortedText(one.redirections) === sortedText(other.redirections);
-  if (!isSame)
+  if (!isSame) {
     doubts.push({ kind: "disagreement", text: "can be read in two ways" });
-  if (Math.max(one.commands.length, other.commands.length) > MAX_COMMANDS)
+  }
+  if (Math.max(one.commands.length, other.commands.length) > MAX_COMMANDS) {
     doubts.push(TOO_MUCH);
+  }
   const commands = union(one.commands, other.commands);
   const redirections = union(one.redirections, other.redirections);
   // The commands that these may run besides themselves are added, to any depth
@@ -126,8 +131,9 @@ function analyze(
   const hasLines = payloads.some(
     ({ scripts, guesses }) => scripts.length + guesses.length > 0,
   );
-  if (depth >= MAX_DEPTH && hasLines)
+  if (depth >= MAX_DEPTH && hasLines) {
     return { commands, doubts: [...doubts, TOO_MUCH], redirections };
+  }
   const scripts = payloads.flatMap((payload) =>
     payload.scripts.map((script) => analyze(script, readers, depth + 1)),
   );

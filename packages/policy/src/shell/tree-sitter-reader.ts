@@ -43,45 +43,39 @@ const DOUBTS: ReadonlyMap<string, readonly [DoubtKind, string]> = new Map([
 
 /** The kinds of node, and the tokens, that raise no doubt themselves. */
 const PLAIN: ReadonlySet<string> = new Set([
-  ...[
-    "program",
-    "list",
-    "pipeline",
-    "negated_command",
-    "redirected_statement",
-    "command",
-    "command_name",
-    "comment",
-  ],
-  ...[
-    "word",
-    "number",
-    "string",
-    "string_content",
-    "raw_string",
-    "concatenation",
-    "file_redirect",
-    "file_descriptor",
-  ],
-  ...[
-    "&&",
-    "||",
-    ";",
-    "|",
-    "|&",
-    "\n",
-    '"',
-    "!",
-    ">",
-    ">>",
-    "<",
-    "<>",
-    ">&",
-    "<&",
-    ">|",
-    "&>",
-    "&>>",
-  ],
+  "program",
+  "list",
+  "pipeline",
+  "negated_command",
+  "redirected_statement",
+  "command",
+  "command_name",
+  "comment",
+  "word",
+  "number",
+  "string",
+  "string_content",
+  "raw_string",
+  "concatenation",
+  "file_redirect",
+  "file_descriptor",
+  "&&",
+  "||",
+  ";",
+  "|",
+  "|&",
+  "\n",
+  '"',
+  "!",
+  ">",
+  ">>",
+  "<",
+  "<>",
+  ">&",
+  "<&",
+  ">|",
+  "&>",
+  "&>>",
 ]);
 
 /** The children of a command that are not its words. */
@@ -120,8 +114,9 @@ async function load(): Promise<ShellReader> {
     };
     const tree = parser.parse(source);
     try {
-      if (!tree || tree.rootNode.hasError)
+      if (!tree || tree.rootNode.hasError) {
         reading.doubts.push({ kind: "syntax", text: "is not understood" });
+      }
       if (tree) readNode(tree.rootNode, reading);
     } finally {
       tree?.delete();
@@ -136,16 +131,19 @@ async function load(): Promise<ShellReader> {
  */
 function readNode({ type, children }: Node, reading: MutableReading): void {
   const [kind, text] = DOUBTS.get(type) ?? [];
-  if (kind && text) reading.doubts.push({ kind, text });
-  else if (type === "&")
+  if (kind && text) {
+    reading.doubts.push({ kind, text });
+  } else if (type === "&") {
     reading.doubts.push({ kind: "background", text: "runs in the background" });
+  }
   // A token inside a node that is in doubt, such as a keyword, repeats the
   // doubt: that does no harm.
-  else if (!PLAIN.has(type))
+  else if (!PLAIN.has(type)) {
     reading.doubts.push({
       kind: "expansion",
       text: `has ${JSON.stringify(type)}`,
     });
+  }
   if (type === "command") readCommand(children, reading);
   if (type === "file_redirect") {
     const operator = children.find(({ isNamed }) => !isNamed)?.type ?? "";
@@ -179,6 +177,7 @@ function readCommand(children: readonly Node[], reading: MutableReading): void {
   if (!program) return;
   reading.commands.push({ words: words.map(({ value }) => value) });
   reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
-  if (program.doubt || program.value === "")
+  if (program.doubt || program.value === "") {
     reading.doubts.push({ kind: "dynamic", text: "does not name its program" });
+  }
 }

@@ -95,14 +95,17 @@ export async function createUnbashReader(): Promise<ShellReader> {
 function readNode(node: SyntaxNode, reading: MutableReading): void {
   const { doubts } = reading;
   const kind = DOUBTS.get(node.type);
-  if (kind !== undefined)
+  if (kind !== undefined) {
     doubts.push({ kind, text: DOUBT_TEXTS.get(kind) ?? node.type });
-  else if (!PLAIN.has(node.type))
+  } else if (!PLAIN.has(node.type)) {
     doubts.push({ kind: "expansion", text: `has a ${node.type}` });
-  if (node.type === "Script" && node.errors?.length)
+  }
+  if (node.type === "Script" && node.errors?.length) {
     doubts.push({ kind: "syntax", text: "is not understood" });
-  if (node.type === "Statement" && node.background)
+  }
+  if (node.type === "Statement" && node.background) {
     doubts.push({ kind: "background", text: "runs in the background" });
+  }
   if (node.type === "Command" && node.name) {
     const args = node.args.flatMap((argument) =>
       argument.type === "Word" ? [argument] : [],
@@ -111,11 +114,12 @@ function readNode(node: SyntaxNode, reading: MutableReading): void {
     const [program] = words;
     reading.commands.push({ words: words.map(({ value }) => value) });
     doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
-    if (program?.doubt || program?.value === "")
+    if (program?.doubt || program?.value === "") {
       doubts.push({
         kind: "dynamic",
         text: `does not name its program at ${node.pos}`,
       });
+    }
   }
   if (node.type !== "Redirect") return;
   const { operator, descriptor } = node;
@@ -131,8 +135,9 @@ function readNode(node: SyntaxNode, reading: MutableReading): void {
 
 function shellWord(word: Word): ShellWord {
   const isExpanded = word.parts?.some((part) => {
-    if (part.type === "DoubleQuoted")
+    if (part.type === "DoubleQuoted") {
       return part.parts.some(({ type }) => type !== "Literal");
+    }
     return part.type !== "Literal" && part.type !== "SingleQuoted";
   });
   if (!isExpanded) return { value: word.value, doubt: undefined };

@@ -43,8 +43,9 @@ export function showsUnnamedFiles([
       const [command = "", ...flags] = args.filter(
         (word) => word !== "--no-pager",
       );
-      if (command === "status")
+      if (command === "status") {
         return flags.some((word) => VERBOSE_FLAG.test(word));
+      }
       if (NO_CONTENT.has(command)) return false;
       if (!SHOWN_BY_FLAGS.has(command)) return true;
       if (flags.some((word) => CONTENT_FLAG.test(word))) return true;

@@ -69,8 +69,9 @@ export function findPostgres(): string | undefined {
     ["initdb", "postgres"].every((name) => existsSync(join(directory, name))),
   );
   if (found !== undefined) return found;
-  if (process.env.CI !== undefined)
+  if (process.env.CI !== undefined) {
     throw new Error("PostgreSQL is not installed: apt-get install postgresql");
+  }
   console.info(
     "skipped: PostgreSQL is not installed (apt-get install postgresql)",
   );

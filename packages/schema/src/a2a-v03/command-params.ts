@@ -38,8 +38,9 @@ export function decodeCommandPlace(
       ? {}
       : { settings: create(AgentSettingsSchema, { workspacePath }) };
   const { metadata } = params;
-  if (metadata !== undefined && !isObject(metadata))
+  if (metadata !== undefined && !isObject(metadata)) {
     throw mistyped("metadata", metadata, "an object");
+  }
   if (metadata?.[MESSAGE_SETTINGS_URI] !== undefined) {
     throw new WireError(
       "metadata",
@@ -79,7 +80,8 @@ function textIn(
   const value = params[key];
   if (typeof value !== "string") throw mistyped(key, value, "a string");
   const [, other] = given;
-  if (other !== undefined && params[other] !== value)
+  if (other !== undefined && params[other] !== value) {
     throw new WireError(key, value, `differs from ${other}: give one`);
+  }
   return value;
 }

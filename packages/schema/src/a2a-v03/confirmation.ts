@@ -38,23 +38,19 @@ const WRAPPERS = [
  * write in place of it.
  */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
-  ...[
-    "tool_call_id",
-    "toolCallId",
-    "file_details",
-    "fileDetails",
-    "modified_details",
-    "modifiedDetails",
-  ],
-  ...[
-    "option_id",
-    "optionId",
-    "selected_option",
-    "selectedOption",
-    "option",
-    "outcome",
-    "decision",
-  ],
+  "tool_call_id",
+  "toolCallId",
+  "file_details",
+  "fileDetails",
+  "modified_details",
+  "modifiedDetails",
+  "option_id",
+  "optionId",
+  "selected_option",
+  "selectedOption",
+  "option",
+  "outcome",
+  "decision",
 ]);
 
 /**
@@ -134,8 +130,9 @@ export function assertNoBrokenConfirmation(
   if (
     hasToolCallId(data) &&
     Object.keys(data).every((key) => OWN_FIELDS.has(key))
-  )
+  ) {
     throw missingOption(path);
+  }
 }
 
 /**
@@ -153,12 +150,13 @@ export function assertNoBrokenAnswer(data: JsonObject, path: string): void {
     ([, value]) =>
       isObject(value) && (hasToolCallId(value) || looksLikeConfirmation(value)),
   );
-  if (nested)
+  if (nested) {
     throw new WireError(
       `${path}.${nested[0]}`,
       "",
       "holds an answer: put its fields directly into data",
     );
+  }
 }
 
 function hasToolCallId(data: JsonObject): boolean {

@@ -22,10 +22,11 @@ import {
  *   active.
  */
 export function isFramed({ payload, toolCallDetail }: TaskEvent): boolean {
-  if (payload.case === "message")
+  if (payload.case === "message") {
     return payload.value.parts.some(
       ({ content }) => content.case !== "confirmation",
     );
+  }
   if (payload.case !== "toolCall") return payload.case !== undefined;
   const { status, confirmationRequest } = payload.value;
   const wasAnswered = (toolCallDetail?.selectedOptionId ?? "") !== "";
@@ -75,8 +76,9 @@ export function kindOfEvent({ payload }: TaskEvent): Kind {
  */
 export function agentMessageOf(event: TaskEvent): Message | undefined {
   const messageId = `${event.taskId}:${event.sequence}`;
-  if (event.payload.case === "reply")
+  if (event.payload.case === "reply") {
     return { ...event.payload.value, messageId, role: Role.AGENT };
+  }
   const parts = contentsOf(event).map((content) =>
     create(PartSchema, { content }),
   );

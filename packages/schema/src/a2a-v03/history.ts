@@ -98,7 +98,9 @@ export function mergeSteps(messages: readonly Message[]): Message[] {
         ...last,
         parts: [...last.parts, ...message.parts],
       };
-    } else merged.push(message);
+    } else {
+      merged.push(message);
+    }
   }
   return merged;
 }

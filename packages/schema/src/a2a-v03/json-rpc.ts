@@ -34,22 +34,28 @@ export const JsonRpcCode = {
  * invalid. Does not check `params`.
  */
 export function decodeJsonRpcRequest(json: unknown): JsonRpcRequest {
-  if (Array.isArray(json))
+  if (Array.isArray(json)) {
     throw new WireError(
       "",
       "",
       "a batch is not supported: send one request at a time",
     );
-  if (!isObject(json))
+  }
+  if (!isObject(json)) {
     throw new WireError("", "", "a request is a JSON object");
+  }
   const { jsonrpc, method, id } = json;
-  if (jsonrpc !== "2.0")
+  if (jsonrpc !== "2.0") {
     throw new WireError("jsonrpc", quote(jsonrpc), 'must be "2.0"');
-  if (typeof method !== "string" || method === "")
+  }
+  if (typeof method !== "string" || method === "") {
     throw new WireError("method", quote(method), "must be a string");
-  if (typeof id === "object" && id !== null)
+  }
+  if (typeof id === "object" && id !== null) {
     throw new WireError("id", quote(id), "must be a string, a number or null");
-  if (typeof id === "boolean")
+  }
+  if (typeof id === "boolean") {
     throw new WireError("id", quote(id), "must be a string, a number or null");
+  }
   return decodeRfcJson(JsonRpcRequestSchema, json);
 }

@@ -18,8 +18,9 @@ export function assertMessageForm(
   const { metadata: _ofMessage, ...message } = objectOrEmpty(params.message);
   const role = stringOrEmpty(message.role);
   const other = version === "0.3" ? /^ROLE_(USER|AGENT)$/ : /^(user|agent)$/;
-  if (other.test(role))
+  if (other.test(role)) {
     throw new WireError("message.role", quote(role), OTHER_FORM[version]);
+  }
   for (const [index, part] of listOrEmpty(message.parts).entries()) {
     const { kind, type, file, text } = objectOrEmpty(part);
     const path = `message.parts[${index}]`;

@@ -39,8 +39,9 @@ export function decodeMessageSettings(metadata: JsonObject | undefined): {
   const place = `message.metadata[${JSON.stringify(MESSAGE_SETTINGS_URI)}]`;
   const remedy =
     'send "delivery" as "MESSAGE_DELIVERY_QUEUE" or "MESSAGE_DELIVERY_STEER", and "clientLabel" as text';
-  if (!isObject(json))
+  if (!isObject(json)) {
     throw new WireError(place, quote(json), `must be an object: ${remedy}`);
+  }
   try {
     return { messageSettings: fromJson(MessageSettingsSchema, json) };
   } catch (cause) {

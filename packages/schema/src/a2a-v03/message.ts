@@ -100,8 +100,11 @@ export function runsOf(parts: readonly Part[]): Part[][] {
   const runs: Part[][] = [];
   for (const part of parts) {
     const run = runs.at(-1);
-    if (run?.[0] && kindOfPart(run[0]) === kindOfPart(part)) run.push(part);
-    else runs.push([part]);
+    if (run?.[0] && kindOfPart(run[0]) === kindOfPart(part)) {
+      run.push(part);
+    } else {
+      runs.push([part]);
+    }
   }
   return runs;
 }
@@ -154,8 +157,9 @@ export function decodeMessage(
  */
 export function decodeSentMessage(message: A2aMessage, path: string): Message {
   for (const [index, { data }] of message.parts.entries()) {
-    if (data && !looksLikeConfirmation(data))
+    if (data && !looksLikeConfirmation(data)) {
       assertNoBrokenConfirmation(data, `${path}.parts[${index}].data`);
+    }
   }
   return decodeMessage(message, path);
 }

@@ -275,12 +275,14 @@ export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
           : { case: "data", value: data };
       }
       default:
-        if (looksLikeConfirmation(data))
+        if (looksLikeConfirmation(data)) {
           return { case: "confirmation", value: decodeConfirmation(data, at) };
+        }
         // Earlier agents send a question as a whole ToolCall under the kind of
         // an answer (STREAM-2).
-        if (kind !== Kind.TOOL_CALL_CONFIRMATION)
+        if (kind !== Kind.TOOL_CALL_CONFIRMATION) {
           return { case: "data", value: data };
+        }
         return {
           case: "toolCall",
           value: decodeRfcJson(ToolCallSchema, data, at),
@@ -329,12 +331,13 @@ function decodeContent(
       };
     }
     case "data":
-      if (!part.data)
+      if (!part.data) {
         throw new WireError(
           `${path}.data`,
           "",
           "is missing: a data part of A2A 0.3 holds an object",
         );
+      }
       return readData(part.data);
     default:
       throw new WireError(

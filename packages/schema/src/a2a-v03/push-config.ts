@@ -51,8 +51,9 @@ export function decodePushConfig(params: JsonValue | undefined): PushConfig {
     TaskPushNotificationConfigSchema,
     params ?? {},
   );
-  if (!pushNotificationConfig)
+  if (!pushNotificationConfig) {
     throw new WireError("pushNotificationConfig", "", "is missing");
+  }
   return pushConfigOf(taskId, pushNotificationConfig);
 }
 

@@ -56,11 +56,12 @@ export function decodeRequestSettings(
   const other = workspaces.find(
     ({ workspacePath }) => workspacePath !== settings?.workspacePath,
   );
-  if (settings && other)
+  if (settings && other) {
     throw contradiction("workspace_path", [
       settings.workspacePath,
       other.workspacePath,
     ]);
+  }
   return defined({
     settings,
     sessionSettings:
@@ -122,21 +123,20 @@ export function assertNoSettings(object: JsonObject, path: string): void {
 }
 
 const MISPLACED: ReadonlySet<string> = new Set([
-  ...[
-    "AgentSettings",
-    "agentSettings",
-    "agent_settings",
-    "workspace_path",
-    "workspacePath",
-  ],
-  ...[
-    "SessionSettings",
-    "sessionSettings",
-    "session_settings",
-    "allowed_tools",
-    "allowedTools",
-  ],
-  ...["approval_mode", "approvalMode", "mcp_servers", "mcpServers"],
+  "AgentSettings",
+  "agentSettings",
+  "agent_settings",
+  "workspace_path",
+  "workspacePath",
+  "SessionSettings",
+  "sessionSettings",
+  "session_settings",
+  "allowed_tools",
+  "allowedTools",
+  "approval_mode",
+  "approvalMode",
+  "mcp_servers",
+  "mcpServers",
 ]);
 
 /**
@@ -144,12 +144,13 @@ const MISPLACED: ReadonlySet<string> = new Set([
  * next to them.
  */
 function decodeAgentSettings(value: JsonValue): Settings {
-  if (!isObject(value))
+  if (!isObject(value)) {
     throw mistyped(
       "AgentSettings",
       value,
       'an object like {"workspace_path": "/absolute/path"}',
     );
+  }
   const entries = Object.entries(value);
   const isEvent = "kind" in value;
   const own = entries.filter(
@@ -173,12 +174,13 @@ function decodeAgentSettings(value: JsonValue): Settings {
   const empty = beside.find(
     ([, list]) => Array.isArray(list) && list.length === 0,
   );
-  if (empty)
+  if (empty) {
     throw new WireError(
       empty[0],
       "",
       "is an empty list: name what is allowed, or leave it out",
     );
+  }
   return defined({
     settings: workspace && settings,
     sessionSettings:
@@ -249,8 +251,9 @@ function mergeSettings(
       agentOptions:
         Object.keys(given.agentOptions).length > 0 ? merged.agentOptions : {},
     });
-    if (!equals(SessionSettingsSchema, kept, given))
+    if (!equals(SessionSettingsSchema, kept, given)) {
       throw contradiction("session settings", []);
+    }
   }
   return merged;
 }

@@ -64,8 +64,9 @@ export function encodeStreamFrame(
       encodeRfcJson(A2aTaskSchema, createdEnvelope(event, payload.value, view)),
     );
   }
-  if (payload.case === "artifact")
+  if (payload.case === "artifact") {
     return JSON.stringify(encodeArtifactUpdate(event, payload.value));
+  }
   if (view === "plain") {
     const text = plainText(event);
     if (text === undefined) return undefined;
@@ -111,8 +112,9 @@ export function decodeStreamFrame(
   result: JsonValue,
   sequence: bigint,
 ): TaskEvent {
-  if (!isObject(result))
+  if (!isObject(result)) {
     throw new WireError("result", quote(result), "must be a JSON object");
+  }
   switch (result.kind) {
     case "task":
       return decodeCreated(result, sequence);
@@ -265,8 +267,9 @@ function decodePayload(
   if (
     !isStateChange &&
     (content?.case === "toolCall" || content?.case === "thought")
-  )
+  ) {
     return content;
+  }
   if (event ? event.kind === Kind.TEXT_CONTENT : text !== "") {
     return { case: "text", value: create(TextContentSchema, { text }) };
   }

@@ -31,10 +31,12 @@ export function decodeWithdrawal(
   params: JsonValue | undefined,
 ): WithdrawMessageRequest {
   const request = decodeRfcJson(WithdrawMessageRequestSchema, params ?? {});
-  if (request.taskId === "")
+  if (request.taskId === "") {
     throw new WireError("taskId", "", "is missing: name the task");
-  if (request.messageId === "")
+  }
+  if (request.messageId === "") {
     throw new WireError("messageId", "", "is missing: name the queued message");
+  }
   return request;
 }
 

@@ -130,10 +130,11 @@ describe("a task in A2A 0.3", () => {
       "9".repeat(19),
       "9".repeat(100),
       null,
-    ])
+    ]) {
       expect(
         decodeTask({ ...json, metadata: { [SEQUENCE_URI]: foreign } }).sequence,
       ).toBe(0n);
+    }
   });
 
   it("is the JSON of the message Task", () => {

@@ -168,8 +168,9 @@ export function taskEnvelope(
  */
 export function decodeTask(json: JsonValue): Task {
   const task = decodeRfcJson(A2aTaskSchema, json);
-  if (task.kind !== "task")
+  if (task.kind !== "task") {
     throw new WireError("kind", quote(task.kind), "is not a task");
+  }
   const explained =
     task.status?.message &&
     decodeMessage(task.status.message, "status.message");
@@ -208,11 +209,12 @@ function decodeAnswering(
   metadata: JsonObject | undefined,
 ): Pick<Task, "model" | "error"> {
   const json = taskEventMetadata(metadata);
-  if (!json)
+  if (!json) {
     return {
       model: decodeEventMetadata(metadata)?.model ?? "",
       error: decodeEventMetadata(metadata)?.error ?? "",
     };
+  }
   const { model, payload } = decodeRfcJson(TaskEventSchema, json);
   return {
     model,
@@ -297,11 +299,12 @@ function taskMetadata(task: Task): JsonObject {
     });
     metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, event);
   }
-  if (queuedMessages.length > 0)
+  if (queuedMessages.length > 0) {
     metadata[TASK_URI] = toJson(
       TaskSchema,
       create(TaskSchema, { queuedMessages }),
     );
+  }
   if (sequence > 0n) metadata[SEQUENCE_URI] = String(sequence);
   return metadata;
 }

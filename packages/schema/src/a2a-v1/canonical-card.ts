@@ -24,8 +24,9 @@ export function canonicalCard(card: JsonObject): string {
 }
 
 function withoutDefaults(schema: DescMessage, json: JsonValue): JsonValue {
-  if (!isObject(json) || schema.typeName.startsWith("google.protobuf."))
+  if (!isObject(json) || schema.typeName.startsWith("google.protobuf.")) {
     return json;
+  }
   const kept = schema.fields.flatMap((field): [string, JsonValue][] => {
     const value = json[field.jsonName] ?? json[field.name];
     if (value === undefined || value === null) return [];
@@ -54,8 +55,9 @@ function valueWithoutDefaults(field: DescField, value: JsonValue): JsonValue {
   const { message } = field;
   if (!message) return value;
   if (field.fieldKind === "message") return withoutDefaults(message, value);
-  if (Array.isArray(value))
+  if (Array.isArray(value)) {
     return value.map((item) => withoutDefaults(message, item));
+  }
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [

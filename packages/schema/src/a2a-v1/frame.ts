@@ -46,8 +46,9 @@ export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
     case "artifactUpdate": {
       const { taskId, contextId, artifact, append, lastChunk, metadata } =
         payload.value;
-      if (!artifact)
+      if (!artifact) {
         throw new WireError("artifactUpdate.artifact", "", "is missing");
+      }
       const update = create(ArtifactUpdateV03Schema, {
         kind: "artifact-update",
         taskId,

@@ -37,8 +37,9 @@ export function requestJson(
   const { variables, query, body } = parts;
   let request: JsonObject = {};
   if (body !== undefined && holder === "*") {
-    if (!isObject(body))
+    if (!isObject(body)) {
       throw new WireError("body", "", "must be a JSON object");
+    }
     // Field names are normalized, so that variables of the path replace them.
     request = Object.fromEntries(
       Object.entries(body).map(([name, value]) => [
@@ -76,12 +77,13 @@ function assertOnce(
     });
     if (!field || field.fieldKind === "list") continue;
     const jsonName = jsonNames.join(".");
-    if (names.has(jsonName))
+    if (names.has(jsonName)) {
       throw new WireError(
         jsonName,
         text.slice(0, 200),
         "is given twice: give it once",
       );
+    }
     names.add(jsonName);
   }
 }
@@ -110,8 +112,9 @@ function withValue(
     );
     return { ...json, [field.jsonName]: inner };
   }
-  if (field.fieldKind !== "list")
+  if (field.fieldKind !== "list") {
     return { ...json, [field.jsonName]: valueJson(field, text) };
+  }
   return {
     ...json,
     [field.jsonName]: [
@@ -162,17 +165,19 @@ export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
   const [binding] = bindings.toSorted(
     (a, b) => b.variables.length - a.variables.length,
   );
-  if (!binding)
+  if (!binding) {
     throw new WireError(
       method.name,
       "",
       "lacks an id of its path: give the ids",
     );
+  }
   const rest = { ...request };
   for (const name of binding.variables) delete rest[jsonNameOf(input, name)];
   const path = binding.fill(textIn);
-  if (binding.body !== "")
+  if (binding.body !== "") {
     return { httpMethod: binding.httpMethod, path, body: rest };
+  }
   const query = Object.entries(rest).map(
     ([name, value]) => `${name}=${encodeURIComponent(scalarText(value))}`,
   );

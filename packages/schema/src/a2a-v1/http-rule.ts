@@ -66,10 +66,11 @@ export function compileTemplate(
   const source = template.replace(
     PIECES,
     (piece, field: string | undefined, pattern: string | undefined) => {
-      if (field === undefined)
+      if (field === undefined) {
         return (
           WILDCARDS.get(piece) ?? piece.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&")
         );
+      }
       const inner = pattern ?? "*";
       names.push({
         field,

@@ -24,12 +24,14 @@ export function decodeA2aJson<Desc extends DescMessage>(
   schema: Desc,
   json: JsonValue,
 ): MessageShape<Desc> {
-  if (schema.typeName === SendMessageRequestSchema.typeName && isObject(json))
+  if (schema.typeName === SendMessageRequestSchema.typeName && isObject(json)) {
     assertMessageForm(json, "1.0");
+  }
   const message = decodeRfcJson(schema, json);
   const [unknown] = unknownNames(schema, json, "");
-  if (unknown)
+  if (unknown) {
     throw new WireError(unknown.field, unknown.value, unknown.description);
+  }
   return message;
 }
 
@@ -42,16 +44,18 @@ export function encodeA2aJson<Desc extends DescMessage>(
   message: MessageShape<Desc>,
 ): JsonObject {
   const json: JsonValue = toJson(schema, message);
-  if (!isObject(json))
+  if (!isObject(json)) {
     throw new WireError(schema.name, "", "is not written as a JSON object");
+  }
   const missing = schema.fields.filter(
     (field) => isRequired(field) && !(field.jsonName in json),
   );
   if (missing.length === 0) return json;
   const zeros = missing.map((field): [string, JsonValue] => {
     if (field.fieldKind === "list") return [field.jsonName, []];
-    if (field.fieldKind === "map" || field.fieldKind === "message")
+    if (field.fieldKind === "map" || field.fieldKind === "message") {
       return [field.jsonName, {}];
+    }
     return [
       field.jsonName,
       field.fieldKind === "scalar" && field.scalar === ScalarType.STRING
@@ -75,8 +79,9 @@ function unknownNames(
   json: JsonValue | undefined,
   path: string,
 ): UnknownName[] {
-  if (!isObject(json) || schema.typeName.startsWith("google.protobuf."))
+  if (!isObject(json) || schema.typeName.startsWith("google.protobuf.")) {
     return [];
+  }
   return schema.fields.flatMap((field) => {
     const value = json[field.jsonName] ?? json[field.name];
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
@@ -91,14 +96,16 @@ function unknownNames(
         },
       ];
     }
-    if (field.fieldKind === "message")
+    if (field.fieldKind === "message") {
       return unknownNames(field.message, value, at);
+    }
     if (
       field.fieldKind !== "list" ||
       field.listKind !== "message" ||
       !Array.isArray(value)
-    )
+    ) {
       return [];
+    }
     return value.flatMap((item, index) =>
       unknownNames(field.message, item, `${at}[${index}]`),
     );

@@ -86,12 +86,13 @@ export function partToV03(
     }
     case "data": {
       const value = toJson(ValueSchema, content.value);
-      if (isObject(value))
+      if (isObject(value)) {
         return create(PartV03Schema, {
           kind: "data",
           data: value,
           metadata: withNames,
         });
+      }
       const { data, metadata: mark } = wrapValue(value);
       return create(PartV03Schema, {
         kind: "data",

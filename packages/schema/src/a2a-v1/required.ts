@@ -59,8 +59,11 @@ function* missingIn(
   }
   for (const field of message.fields) {
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
-    if (message.isSet(field)) yield* missingBelow(message, field, at);
-    else if (isRequired(field)) yield { field: at, description: "is missing" };
+    if (message.isSet(field)) {
+      yield* missingBelow(message, field, at);
+    } else if (isRequired(field)) {
+      yield { field: at, description: "is missing" };
+    }
   }
 }
 
@@ -70,8 +73,9 @@ function* missingBelow(
   path: string,
 ): Generator<FieldViolation> {
   if (field.message?.typeName.startsWith("google.protobuf.")) return;
-  if (field.fieldKind === "message")
+  if (field.fieldKind === "message") {
     return yield* missingIn(message.get(field), path);
+  }
   if (field.fieldKind !== "list" || field.listKind !== "message") return;
   let index = 0;
   for (const item of message.get(field)) {

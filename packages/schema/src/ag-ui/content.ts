@@ -24,44 +24,52 @@ import { mistyped, quote, WireError } from "../wire-error.ts";
  */
 export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
   const json = content ? toJson(ValueSchema, content) : "";
-  if (typeof json === "string")
+  if (typeof json === "string") {
     return json === ""
       ? []
       : [create(PartSchema, { content: { case: "text", value: json } })];
-  if (!Array.isArray(json))
+  }
+  if (!Array.isArray(json)) {
     throw mistyped(`${path}.content`, json, "text or a list of parts");
+  }
   return json.map((item, index) => {
     const at = `${path}.content[${index}]`;
     const { type, text, source } = decodeRfcJson(ContentPartSchema, item, at);
-    if (type === "text")
+    if (type === "text") {
       return create(PartSchema, { content: { case: "text", value: text } });
-    if (!MEDIA.has(type))
+    }
+    if (!MEDIA.has(type)) {
       throw new WireError(
         `${at}.type`,
         quote(type),
         `is not one of text, ${[...MEDIA].join(", ")}`,
       );
-    if (!source)
+    }
+    if (!source) {
       throw new WireError(
         `${at}.source`,
         "",
         "is missing: say where the bytes are",
       );
+    }
     const { type: kind, value, mimeType: mediaType } = source;
-    if (kind === "url")
+    if (kind === "url") {
       return filePart({ mediaType, source: { case: "uri", value } });
-    if (kind !== "data")
+    }
+    if (kind !== "data") {
       throw new WireError(
         `${at}.source.type`,
         quote(kind),
         "is not supported: send data or url",
       );
-    if (mediaType === "")
+    }
+    if (mediaType === "") {
       throw new WireError(
         `${at}.source.mimeType`,
         "",
         "is missing: name the media type",
       );
+    }
     try {
       return filePart({
         mediaType,
@@ -103,8 +111,9 @@ export function contentOf(parts: readonly Part[]): Value | undefined {
     content.case === "file" ? [content.value] : [],
   );
   if (texts.length === 0 && files.length === 0) return undefined;
-  if (files.length === 0 && texts.length === 1)
+  if (files.length === 0 && texts.length === 1) {
     return jsonValue(texts.join(""));
+  }
   const media = files.map(({ mediaType, source }): JsonValue => {
     const [kind] = mediaType.split("/", 1);
     const mimeType = mediaType || "application/octet-stream";

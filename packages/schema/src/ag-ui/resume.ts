@@ -67,12 +67,14 @@ export function readResume(
   ) {
     return inputOf(first.entry, first.path);
   }
-  if (first && others.length === 0 && isRecordedInput(first.entry, task))
+  if (first && others.length === 0 && isRecordedInput(first.entry, task)) {
     return { case: "replay" };
+  }
   const parts = answers.map(({ entry, path }) => answerOf(entry, task, path));
   const areRecorded = parts.every((part) => isRecorded(part, task));
-  if (areRecorded && answers.every(({ isOpen }) => !isOpen))
+  if (areRecorded && answers.every(({ isOpen }) => !isOpen)) {
     return { case: "replay" };
+  }
   const missing = [...open].filter((id) => !seen.has(id));
   // An answer to another question than the open one is refused by the server,
   // which says why.
@@ -91,18 +93,20 @@ function assertEntry(
   seen: ReadonlySet<string>,
   path: string,
 ): void {
-  if (interruptId === "")
+  if (interruptId === "") {
     throw new WireError(
       `${path}.interruptId`,
       "",
       "is missing: name the interrupt",
     );
-  if (seen.has(interruptId))
+  }
+  if (seen.has(interruptId)) {
     throw new WireError(
       `${path}.interruptId`,
       quote(interruptId),
       "is answered twice",
     );
+  }
   if (status !== "resolved" && status !== "cancelled") {
     throw new WireError(
       `${path}.status`,
@@ -127,12 +131,13 @@ function inputOf({ status, payload }: ResumeEntry, path: string): Resumption {
     payload && toJson(ValueSchema, payload),
     `${path}.payload`,
   );
-  if (text === "")
+  if (text === "") {
     throw new WireError(
       `${path}.payload.text`,
       "",
       "is missing: say what the agent waits for",
     );
+  }
   return {
     case: "answers",
     parts: [create(PartSchema, { content: { case: "text", value: text } })],
@@ -212,15 +217,17 @@ function optionOf(
   { approved, option, editedArgs }: ApprovalPayload,
   path: string,
 ): string {
-  if (approved === undefined)
+  if (approved === undefined) {
     throw new WireError(
       `${path}.approved`,
       "",
       "is missing: send true or false",
     );
+  }
   if (editedArgs) {
-    if (approved && (option === "" || option === OPTION_MODIFY_ARGUMENTS))
+    if (approved && (option === "" || option === OPTION_MODIFY_ARGUMENTS)) {
       return OPTION_MODIFY_ARGUMENTS;
+    }
     const problem =
       "go with approved: true and no option, since the call asks again with them";
     throw new WireError(`${path}.editedArgs`, "", problem);

@@ -111,8 +111,9 @@ export class RunEvents {
       case "reply": {
         const { parts, messageId } = payload.value;
         return parts.flatMap((part) => {
-          if (part.content.case === "text")
+          if (part.content.case === "text") {
             return this.#text(part.content.value, messageId);
+          }
           return this.#custom("part", toJson(PartSchema, part));
         });
       }

@@ -19,18 +19,20 @@ export function decodeRunInput(text: string): RunAgentInput {
   const json = parseJson(text);
   if (!isObject(json)) throw mistyped("", json, "a JSON object");
   const input = decodeRfcJson(RunAgentInputSchema, json);
-  if (input.threadId === "")
+  if (input.threadId === "") {
     throw new WireError(
       "threadId",
       "",
       "is missing: choose an id for the thread",
     );
-  if (input.runId === "")
+  }
+  if (input.runId === "") {
     throw new WireError(
       "runId",
       "",
       "is missing: choose an id that is new for each run",
     );
+  }
   // Answers decide what runs, so unknown fields in them are errors.
   const resume = listOrEmpty(json.resume).map((item, index) =>
     decodeStrictJson(ResumeEntrySchema, item, `resume[${index}]`),

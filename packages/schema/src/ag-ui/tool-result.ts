@@ -10,8 +10,9 @@ import {
  * Empty if the tool gave none.
  */
 export function resultTextOf({ status, result }: ToolCall): string {
-  if (status === ToolCallStatus.CANCELLED)
+  if (status === ToolCallStatus.CANCELLED) {
     return "The call was declined or canceled.";
+  }
   if (result.case === "error") return result.value.message;
   if (result.case !== "output") return "";
   const { result: output } = result.value;

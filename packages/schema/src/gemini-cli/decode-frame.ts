@@ -49,8 +49,9 @@ export function decodeGeminiCliFrame(
   result: JsonValue,
   task: Task,
 ): TaskEvent[] {
-  if (!isObject(result))
+  if (!isObject(result)) {
     throw new WireError("result", quote(result), "must be a JSON object");
+  }
   switch (result.kind) {
     case "task":
       // Some responses repeat a known task; it is created only once.

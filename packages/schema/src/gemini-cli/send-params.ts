@@ -98,8 +98,9 @@ export function rfcSendParams(
 
 /** Returns whether a part is the answer to a confirmation request. */
 function isAnswer(part: JsonValue): boolean {
-  if (!isObject(part) || part.kind !== "data" || !isObject(part.data))
+  if (!isObject(part) || part.kind !== "data" || !isObject(part.data)) {
     return false;
+  }
   return (
     typeof part.data.callId === "string" &&
     typeof part.data.outcome === "string"

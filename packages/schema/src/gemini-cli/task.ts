@@ -77,10 +77,11 @@ function taskJson(task: Shown): JsonObject {
       const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
       if (written.length === 0) return [];
       const ids = { taskId: id, contextId };
-      if (role === Role.USER)
+      if (role === Role.USER) {
         return [
           { kind: "message", messageId, role: "user", parts: written, ...ids },
         ];
+      }
       return written.map((part, index) => ({
         kind: "message",
         messageId: index === 0 ? messageId : `${messageId}#${index}`,

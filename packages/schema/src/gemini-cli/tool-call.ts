@@ -114,8 +114,9 @@ export interface DecodedCall {
  */
 export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
   const decoded = decodeRfcJson(GeminiCliToolCallSchema, data);
-  if (!decoded.request?.callId)
+  if (!decoded.request?.callId) {
     throw new WireError("request.callId", "", "is missing");
+  }
   const stage = STAGES.get(decoded.status) ?? ToolCallStage.UNSPECIFIED;
   const status = STATUSES[stage] ?? ToolCallStatus.PENDING;
   const { callId, name, args } = decoded.request;

@@ -18,8 +18,9 @@ export class Confirmations {
    * Opens the question of a tool call; does nothing when it is open already.
    */
   open(toolCallId: string): void {
-    if (!this.#open.has(toolCallId))
+    if (!this.#open.has(toolCallId)) {
       this.#open.set(toolCallId, Promise.withResolvers());
+    }
   }
 
   /**

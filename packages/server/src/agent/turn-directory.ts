@@ -22,8 +22,9 @@ export function turnDirectory(
   if (wanted === "") return workspace;
   if (!isAbsolute(wanted)) throw unusable(wanted, "must be an absolute path");
   const real = directoryAt(realPath(wanted));
-  if (real === undefined)
+  if (real === undefined) {
     throw unusable(wanted, "must be a directory that exists on the server");
+  }
   if (workspace === "" || !isInside(workspace, real)) {
     throw unusable(
       wanted,

@@ -48,13 +48,14 @@ export class ServedAgents implements AsyncDisposable {
     const wrong = [...this.#agents.keys()].find(
       (name) => !/^[\w-]+$/.test(name),
     );
-    if (wrong !== undefined)
+    if (wrong !== undefined) {
       throw invalid(
         "agents",
         wrong,
         "is not a name",
         "use letters, digits, - and _",
       );
+    }
     if (!found) {
       const remedy = `choose ${this.#names || "one"}`;
       throw invalid(
@@ -73,8 +74,9 @@ export class ServedAgents implements AsyncDisposable {
    */
   async open(services: AgentServices): Promise<void> {
     try {
-      for (const [name, agent] of this.#agents)
+      for (const [name, agent] of this.#agents) {
         this.#opened.set(name, await agent.open(services));
+      }
     } catch (reason) {
       await this[Symbol.asyncDispose]();
       throw reason;
@@ -175,8 +177,9 @@ export class ServedAgents implements AsyncDisposable {
     if (
       servers.length === 0 ||
       this.#agents.get(agent)?.takesMcpServers === true
-    )
+    ) {
       return;
+    }
     const takers = [...this.#agents].flatMap(([other, { takesMcpServers }]) =>
       takesMcpServers === true ? [other] : [],
     );
@@ -228,8 +231,9 @@ export class ServedAgents implements AsyncDisposable {
   ): void {
     const name = settings.agent || this.#defaultName;
     const agent = this.#opened.get(name);
-    if (agent?.checkOptions)
+    if (agent?.checkOptions) {
       return void agent.checkOptions(settings.agentOptions, conversation);
+    }
     const ids = Object.keys(settings.agentOptions).join(", ");
     const problem = `cannot be set: agent ${quoted(name)} has no options`;
     throw invalid(

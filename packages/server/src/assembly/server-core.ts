@@ -163,12 +163,13 @@ export async function openCore(
       }),
     );
     await registry.recover(onError);
-    if (shared)
+    if (shared) {
       inbox = joinFleet(
         shared,
         { registry, notifications, clock, onError },
         closing.signal,
       );
+    }
   } catch (reason) {
     await dispose();
     throw reason;

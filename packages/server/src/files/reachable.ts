@@ -13,8 +13,9 @@ import { directoryAt, realPath } from "./real-path.ts";
 export function assertReachable(path: string, roots: readonly string[]): void {
   if (path === "") return;
   const isHere = directoryAt(realPath(path)) === path;
-  if (isHere && roots.some((root) => isInside(realPath(root) ?? root, path)))
+  if (isHere && roots.some((root) => isInside(realPath(root) ?? root, path))) {
     return;
+  }
   const why = isHere
     ? "is outside the roots of this server (--root)"
     : "is not on this server";

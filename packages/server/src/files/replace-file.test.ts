@@ -123,10 +123,12 @@ describe("replaceFile", () => {
       const steps = (await readFile(calls, "utf8"))
         .split("\n")
         .flatMap((call) => {
-          if (call.includes("fsync(") && call.includes(".new>"))
+          if (call.includes("fsync(") && call.includes(".new>")) {
             return ["sync file"];
-          if (call.includes("rename") && call.includes(".new"))
+          }
+          if (call.includes("rename") && call.includes(".new")) {
             return ["rename"];
+          }
           return call.includes("fsync(") && call.includes(`<${directory}>`)
             ? ["sync directory"]
             : [];

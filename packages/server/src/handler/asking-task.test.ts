@@ -22,8 +22,9 @@ describe("an answer without a task id (TOOL-5)", () => {
       createExecutor: asking,
       now: () => new Date(),
     });
-    for (let index = 0; index < 300; index++)
+    for (let index = 0; index < 300; index++) {
       await askIn(registry, `t${index}`);
+    }
     const answer = create(ToolCallConfirmationSchema, {
       toolCallId: "call-of-t299",
     });

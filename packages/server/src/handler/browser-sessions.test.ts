@@ -49,8 +49,9 @@ describe("browser sessions", () => {
       sessions.createCode(OPERATOR, "").code,
     );
     const connection = new FakeConnection();
-    for (let request = 0; request < 100; request++)
+    for (let request = 0; request < 100; request++) {
       sessions.hold(token, connection);
+    }
     expect(connection.listeners).toHaveLength(1);
     for (const close of connection.listeners) close();
     await sessions.revoke(OPERATOR.principal, session.id);

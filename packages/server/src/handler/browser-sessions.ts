@@ -95,8 +95,9 @@ export class BrowserSessions implements Disposable {
     const sessions = new BrowserSessions(options);
     const kept =
       options.file === undefined ? [] : await readBrowserSessions(options.file);
-    for (const stored of kept)
+    for (const stored of kept) {
       if (options.sources.has(stored.credentialSource)) sessions.#add(stored);
+    }
     // Ended sessions are removed for good: they do not return when their token
     // is configured again.
     if (sessions.#sessions.size < kept.length) await sessions.#save();
@@ -112,13 +113,15 @@ export class BrowserSessions implements Disposable {
     label: string,
   ): { readonly code: string; readonly expireMs: number } {
     const now = this.#options.now();
-    for (const [digest, { expireMs }] of this.#codes)
+    for (const [digest, { expireMs }] of this.#codes) {
       if (expireMs <= now) this.#codes.delete(digest);
+    }
     const waiting = [...this.#codes.values()].filter(
       (open) => open.caller.principal === caller.principal,
     );
-    if (waiting.length >= MAX_PER_PRINCIPAL)
+    if (waiting.length >= MAX_PER_PRINCIPAL) {
       throw tooMany("codes", "wait a minute");
+    }
     const code = randomBytes(32).toString("base64url");
     const expireMs = now + CODE_MS;
     this.#codes.set(digestOf(code), { caller, label, expireMs });
@@ -147,8 +150,9 @@ export class BrowserSessions implements Disposable {
       );
     }
     const { caller, label } = open;
-    if (this.list(caller.principal).length >= MAX_PER_PRINCIPAL)
+    if (this.list(caller.principal).length >= MAX_PER_PRINCIPAL) {
       throw tooMany("sessions", "revoke one");
+    }
     const token = randomBytes(32).toString("base64url");
     const session = create(BrowserSessionSchema, {
       id: randomBytes(6).toString("hex"),
@@ -318,8 +322,9 @@ async function readBrowserSessions(
       await readFile(path, "utf8"),
     ).sessions;
   } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT")
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") {
       return [];
+    }
     const remedy = "remove it, which ends the sessions of browsers";
     const problem = `browser sessions in "${path}" cannot be read: ${cause instanceof Error ? cause.message : cause}`;
     throw new DevtoolError(problem, Code.FailedPrecondition, { remedy, cause });

@@ -66,8 +66,9 @@ export function createCommandHandler(
       },
       context,
     ) {
-      if (!command || command.commandPath.length === 0)
+      if (!command || command.commandPath.length === 0) {
         throw invalid("command_path", "", "is empty", "name a command");
+      }
       const principal = principalOf(context);
       const settings = withAddressedAgent<Settings>(
         { settings: requested, sessionSettings },

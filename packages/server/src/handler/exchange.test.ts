@@ -83,8 +83,9 @@ describe("a message in a conversation of many tasks", () => {
       now,
     });
     const exchanges = exchangesOf(registry, store);
-    for (let index = 0; index < 50; index++)
+    for (let index = 0; index < 50; index++) {
       await exchanges.begin(requestOf(`m${index}`, { contextId: "c" }), "p");
+    }
     store.calls.length = 0;
     await exchanges.begin(requestOf("m50", { contextId: "c" }), "p");
     expect(store.calls.filter((name) => name === "list")).toEqual([]);

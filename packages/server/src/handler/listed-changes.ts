@@ -49,8 +49,9 @@ export class ListedChanges {
     const { tasks, cursor } = await store.list({ principal, limit: PAGE });
     for (const { last } of tasks) listed.#found.set(last.taskId, last.sequence);
     const oldest = tasks.at(-1);
-    if (cursor !== undefined && oldest)
+    if (cursor !== undefined && oldest) {
       listed.#oldestMs = positionOf(oldest.last).timeMs;
+    }
     return listed;
   }
 

@@ -28,12 +28,13 @@ export function assertName(field: string, name: string): void {
  * that contains one that is.
  */
 export function assertNames(field: string, names: readonly string[]): void {
-  if (names.length > MAX_NAMES)
+  if (names.length > MAX_NAMES) {
     throw invalid(
       field,
       String(names.length),
       `are too many: limit is ${MAX_NAMES}`,
     );
+  }
   for (const name of names) assertName(field, name);
 }
 
@@ -54,8 +55,9 @@ export function assertLabel(field: string, label: string): void {
     visibleText(label) === label &&
     label.trim() === label &&
     !/[\n\t]/.test(label)
-  )
+  ) {
     return;
+  }
   throw invalid(
     field,
     label,
@@ -71,13 +73,14 @@ export function assertLabel(field: string, label: string): void {
  */
 export function readTitle(field: string, text: string): string {
   const title = titleLine(text);
-  if (title === "")
+  if (title === "") {
     throw invalid(
       field,
       text,
       "has no visible character",
       "send one line of text",
     );
+  }
   const { length } = [...title];
   if (length <= MAX_TITLE_LENGTH) return title;
   throw invalid(

@@ -69,13 +69,14 @@ export function createPushHandler(
     },
     async deletePushConfig({ taskId, configId }, context) {
       await findTask(taskId, context);
-      if (configId === "")
+      if (configId === "") {
         throw invalid(
           "config_id",
           "",
           "is missing",
           "name the config to delete",
         );
+      }
       await registrar.delete(taskId, configId);
       return {};
     },

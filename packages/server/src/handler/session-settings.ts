@@ -237,20 +237,22 @@ export function changedApprovalMode(
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
   const agent = earlier.sessionSettings?.agent ?? "";
-  if (requested.sessionSettings)
+  if (requested.sessionSettings) {
     assertAgentOptions(
       { ...requested.sessionSettings, agent },
       conversation,
       options,
     );
+  }
   const approvalMode =
     requested.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
   const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
   if (
     approvalMode === ApprovalMode.UNSPECIFIED ||
     approvalMode === current.approvalMode
-  )
+  ) {
     return undefined;
+  }
   options.assertChange({ ...current, approvalMode });
   return approvalMode;
 }
@@ -270,8 +272,9 @@ function withApprovalMode(
   { settings, sessionSettings }: Settings,
   approvalMode: ApprovalMode,
 ): Settings {
-  if (approvalMode === ApprovalMode.UNSPECIFIED)
+  if (approvalMode === ApprovalMode.UNSPECIFIED) {
     return { settings, sessionSettings };
+  }
   return {
     settings,
     sessionSettings: {
@@ -347,20 +350,22 @@ function resolveWorkspace(
       "is missing: this server has no default workspace, so the first message of a session names one";
     throw invalid("workspace_path", "", problem);
   }
-  if (!isAbsolute(requested))
+  if (!isAbsolute(requested)) {
     throw invalid("workspace_path", requested, "must be an absolute path");
+  }
   const { dataDirectory = "", workspaceRoots } = options;
   // Each path is looked up once: the default workspace is usually the only
   // root.
   const paths = new Set([requested, dataDirectory, ...workspaceRoots]);
   const real = new Map([...paths].map((path) => [path, realPath(path)]));
   const path = directoryAt(real.get(requested));
-  if (path === undefined)
+  if (path === undefined) {
     throw invalid(
       "workspace_path",
       requested,
       "must be a directory that exists on the server",
     );
+  }
   const isPermitted = workspaceRoots.some((root) => {
     const found = real.get(root);
     return found !== undefined && isInside(found, path);

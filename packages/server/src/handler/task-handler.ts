@@ -58,8 +58,9 @@ export function createTaskHandler(
       // A task that is answered with a message alone is not shown, so a client
       // could not ask for it later.
       if (!request.returnImmediately || session.task.replyOnly) {
-        for await (const event of session.read(after, context.signal))
+        for await (const event of session.read(after, context.signal)) {
           if (endsExchange(event)) break;
+        }
       }
       const task = taskForClients(session);
       const history = exchangeHistory(task, request.message?.messageId ?? "");
@@ -87,13 +88,14 @@ export function createTaskHandler(
       return { task: taskForClients(held.session) };
     },
     async withdrawMessage({ taskId, messageId }, context) {
-      if (messageId === "")
+      if (messageId === "") {
         throw invalid(
           "message_id",
           "",
           "is missing",
           "name the message to withdraw",
         );
+      }
       using held = await find(taskId, context);
       await held.session.withdraw(messageId);
       return { task: taskForClients(held.session) };
@@ -140,8 +142,9 @@ async function beginExchange(
   const request = withAddressedAgent(message, context);
   const principal = principalOf(context);
   const newTaskId = context.values.get(newTaskIdKey);
-  if (!request.pushConfig)
+  if (!request.pushConfig) {
     return exchanges.begin(request, principal, newTaskId);
+  }
   if (!registrar) throw pushNotSupported();
   const config = await registrar.check(
     request.pushConfig,
@@ -199,8 +202,9 @@ async function* follow(
     failpoint("devtool:subscription.show.before");
     yield { event: hideSecretsInEvent(event) };
     failpoint("devtool:subscription.show.after");
-    if (isTerminal(event.state) && event.sequence === session.task.sequence)
+    if (isTerminal(event.state) && event.sequence === session.task.sequence) {
       return;
+    }
   }
 }
 

@@ -45,10 +45,11 @@ function assertPolicy(
   value: number,
   known: Readonly<Record<number, string>>,
 ): void {
-  if (known[value] === undefined)
+  if (known[value] === undefined) {
     throw invalid(
       `message_settings.turn.${field}`,
       String(value),
       "is not a policy",
     );
+  }
 }

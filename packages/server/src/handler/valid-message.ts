@@ -22,12 +22,13 @@ export function validMessage(
 ): Message {
   if (!message) throw invalid("message", "", "is missing");
   const { role, messageId, parts } = message;
-  if (role === Role.AGENT)
+  if (role === Role.AGENT) {
     throw invalid(
       "message.role",
       "agent",
       "must be the user's in what a client sends",
     );
+  }
   if (messageId === "") {
     throw invalid(
       "message.message_id",
@@ -36,12 +37,13 @@ export function validMessage(
       "choose an id that is new for each message",
     );
   }
-  if (parts.length === 0)
+  if (parts.length === 0) {
     throw invalid(
       "message.parts",
       "",
       "is empty: a message needs at least one part",
     );
+  }
   if (parts.length > maxParts) {
     throw invalid(
       "message.parts",

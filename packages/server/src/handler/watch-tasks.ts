@@ -46,8 +46,9 @@ export async function* watchTasks(
   using watch = feed.watch(principal);
   const others = changes && (await ListedChanges.begin(store, principal));
   const { tasks } = await store.list({ ...filter, principal, limit });
-  for (const task of tasks)
+  for (const task of tasks) {
     yield { task: summaryOf(task), snapshotComplete: false };
+  }
   yield { snapshotComplete: true };
   const listed = new Map(tasks.map(({ last }) => [last.taskId, last.sequence]));
   // Whether the client has a task, by its id. Beyond a full snapshot it may
@@ -55,12 +56,13 @@ export async function* watchTasks(
   const shown = new Map(tasks.map(({ last }) => [last.taskId, true]));
   const mayHaveOthers = tasks.length === limit;
   const left = new AbortController();
-  if (changes)
+  if (changes) {
     void others?.follow(
       changes,
       watch,
       AbortSignal.any([left.signal, context.signal]),
     );
+  }
   try {
     for await (const task of watch.read(context.signal)) {
       const { taskId, sequence } = task.last;
@@ -110,8 +112,9 @@ type FilterRequest = Pick<
  * `Code.InvalidArgument` above 100 or below 0.
  */
 export function pageSizeOf(field: string, size: number): number {
-  if (size < 0 || size > 100)
+  if (size < 0 || size > 100) {
     throw invalid(field, String(size), "must be 1 to 100, or 0 for 50");
+  }
   return size || 50;
 }
 

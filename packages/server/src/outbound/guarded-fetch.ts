@@ -112,8 +112,9 @@ async function follow(
       location === "" ||
       request.method !== "GET" ||
       request.maxRedirects === 0
-    )
+    ) {
       return response;
+    }
     if (redirects === request.maxRedirects) {
       const problem = `host ${JSON.stringify(url.host)} redirects more than ${request.maxRedirects} times`;
       throw new DevtoolError(problem, Code.FailedPrecondition, {
@@ -217,8 +218,11 @@ export function lookupOf(addresses: readonly string[]): LookupFunction {
   }));
   return (_host, { all: wantsAll }, callback) => {
     const [first] = all;
-    if (wantsAll || !first) callback(null, all);
-    else callback(null, first.address, first.family);
+    if (wantsAll || !first) {
+      callback(null, all);
+    } else {
+      callback(null, first.address, first.family);
+    }
   };
 }
 

@@ -73,11 +73,12 @@ describe("interim responses", () => {
 
   async function answer(socket: Socket): Promise<void> {
     for (let sent = 0; sent < hints && !socket.destroyed; sent++) {
-      if (!socket.write(HINT))
+      if (!socket.write(HINT)) {
         await Promise.race([
           once(socket, "drain"),
           once(socket, "close"),
         ]).catch(() => undefined);
+      }
     }
     socket.end("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
   }

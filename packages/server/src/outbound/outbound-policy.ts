@@ -50,13 +50,15 @@ export function parseTarget(text: string): URL {
     );
   }
   const url = URL.parse(text);
-  if (!url)
+  if (!url) {
     throw invalid("url", text, "is not an absolute URL", "begin with https://");
+  }
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw invalid("url", text, "must begin with https:// or http://");
   }
-  if (url.username !== "" || url.password !== "")
+  if (url.username !== "" || url.password !== "") {
     throw invalid("url", url.host, "holds a user name", "leave it out");
+  }
   return url;
 }
 
@@ -87,11 +89,13 @@ export async function checkedAddresses(
   const remedy = `the operator allows it with ${policy.allowing(hostPort(url))}`;
   for (const address of addresses) {
     const isPublic = isPublicAddress(address);
-    if (isOwnPort && (isThisMachine(address) || !isPublic))
+    if (isOwnPort && (isThisMachine(address) || !isPublic)) {
       throw denied(host, "is this server");
+    }
     if (!isAllowed && !isPublic) throw denied(host, "is not public", remedy);
-    if (!isAllowed && isThisMachine(address))
+    if (!isAllowed && isThisMachine(address)) {
       throw denied(host, "is this machine", remedy);
+    }
   }
   return addresses;
 }

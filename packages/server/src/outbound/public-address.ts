@@ -22,8 +22,9 @@ const PLATFORM: ReadonlySet<string> = new Set(["168.63.129.16"]);
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = unwrapIPv4(ipaddr.parse(text));
-  if (address.range() !== "unicast" || PLATFORM.has(address.toString()))
+  if (address.range() !== "unicast" || PLATFORM.has(address.toString())) {
     return false;
+  }
   return !(address instanceof ipaddr.IPv6) || address.match(GLOBAL_UNICAST);
 }
 

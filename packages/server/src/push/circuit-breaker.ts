@@ -109,9 +109,10 @@ export class CircuitBreaker {
           const { clock, random } = this.#options;
           this.#lastFailure = outcome.reason;
           this.#failures++;
-          if (this.isOpen)
+          if (this.isOpen) {
             this.#openUntil =
               clock.now() + retryDelayMs(this.#failures, random());
+          }
         } else if (outcome) {
           const wasOpen = this.isOpen;
           this.#failures = 0;
@@ -135,8 +136,9 @@ export class CircuitBreaker {
       !this.isOpen ||
       !this.#semaphore.isWanted ||
       waitMs <= 0
-    )
+    ) {
       return;
+    }
     this.#isTimed = true;
     clock.sleep(waitMs, stopped).then(
       () => {

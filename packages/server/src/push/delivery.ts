@@ -176,8 +176,9 @@ export class Delivery {
       signal.throwIfAborted();
       if (!(await this.#deliver(event, signal))) return;
     }
-    if (this.#done > this.#progress.cursor)
+    if (this.#done > this.#progress.cursor) {
       await this.#save({ cursor: this.#done });
+    }
   }
 
   /**
@@ -201,8 +202,11 @@ export class Delivery {
     // After an abort the stored config may be a newer one, whose progress must
     // not be changed.
     if (signal.aborted) return false;
-    if (outcome.case === "gone") await this.#end(outcome.reason);
-    else await this.#fail(outcome.reason);
+    if (outcome.case === "gone") {
+      await this.#end(outcome.reason);
+    } else {
+      await this.#fail(outcome.reason);
+    }
     return false;
   }
 
@@ -243,8 +247,9 @@ export class Delivery {
     const { breaker } = this.#target;
     this.#waitsSince =
       this.#progress.failingSince ?? timestampFromMs(clock.now());
-    if (breaker.isOpen && !this.#progress.failingSince)
+    if (breaker.isOpen && !this.#progress.failingSince) {
       await this.#save({ failingSince: this.#waitsSince });
+    }
     const { failingSince } = this.#progress;
     const since = failingSince ? timestampMs(failingSince) : clock.now();
     const maxWaitMs = Math.max(GIVE_UP_MS - (clock.now() - since), 0);

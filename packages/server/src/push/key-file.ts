@@ -14,10 +14,11 @@ export function keyFile(path: string): KeyStorage {
     async read() {
       try {
         const { mode } = await stat(path);
-        if ((mode & 0o077) !== 0)
+        if ((mode & 0o077) !== 0) {
           throw unusable(path, "other users can access it", {
             remedy: "remove it, and the server creates a new one",
           });
+        }
         return {
           keys: fromJsonString(
             SigningKeyFileSchema,
@@ -31,8 +32,9 @@ export function keyFile(path: string): KeyStorage {
           reason instanceof Error &&
           "code" in reason &&
           reason.code === "ENOENT"
-        )
+        ) {
           return { keys: create(SigningKeyFileSchema), version: 0n };
+        }
         throw unusable(path, "it cannot be read", {
           remedy: "repair or remove it",
           cause: reason,

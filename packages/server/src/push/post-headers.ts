@@ -95,10 +95,11 @@ function authenticationHeaders(
     };
   }
   const { scheme, credentials } = authentication;
-  if (credentials === "")
+  if (credentials === "") {
     return scheme.toLowerCase() === "bearer"
       ? { authorization: `Bearer ${token}` }
       : {};
+  }
   // `Basic` requires base64. A client that sets `user:password` has not encoded
   // it.
   const isPlain = scheme.toLowerCase() === "basic" && credentials.includes(":");

@@ -91,8 +91,9 @@ export class PushNotifier implements AsyncDisposable {
       !this.#isStarted ||
       this.#stopping.signal.aborted ||
       this.#fenceOf(taskId) === undefined
-    )
+    ) {
       return;
+    }
     this.#active.add(taskId);
     await this.#change(taskId);
   }
@@ -122,8 +123,11 @@ export class PushNotifier implements AsyncDisposable {
   wake(taskId: string): void {
     if (!this.#active.has(taskId) || this.#stopping.signal.aborted) return;
     const deliveries = this.#deliveries.get(taskId);
-    if (deliveries) for (const delivery of deliveries.values()) delivery.wake();
-    else if (!this.#changes.has(taskId)) void this.#change(taskId);
+    if (deliveries) {
+      for (const delivery of deliveries.values()) delivery.wake();
+    } else if (!this.#changes.has(taskId)) {
+      void this.#change(taskId);
+    }
   }
 
   /**
@@ -170,8 +174,9 @@ export class PushNotifier implements AsyncDisposable {
       const subscriptions = await configs.list(taskId);
       const opened: Deliveries = new Map();
       this.#deliveries.set(taskId, opened);
-      for (const subscription of subscriptions)
+      for (const subscription of subscriptions) {
         this.#begin(opened, subscription);
+      }
     } else if (configId !== undefined) {
       await known.get(configId)?.stop(GRACE_MS);
       known.delete(configId);
@@ -225,8 +230,9 @@ export class PushNotifier implements AsyncDisposable {
       stopped: this.#stopping.signal,
     });
     if (this.#breakers.size >= MAX_BREAKERS) {
-      for (const [other, { isAtRest }] of this.#breakers)
+      for (const [other, { isAtRest }] of this.#breakers) {
         if (isAtRest) this.#breakers.delete(other);
+      }
     }
     this.#breakers.set(key, breaker);
     return breaker;

@@ -148,8 +148,9 @@ export class PushRegistrar {
  * because it is a secret.
  */
 function assertHeader(field: string, value: string): void {
-  if (/[^\x20-\x7e]/.test(value))
+  if (/[^\x20-\x7e]/.test(value)) {
     throw invalid(field, "", "must hold printable ASCII characters only");
+  }
   assertLength(field, value);
 }
 

@@ -92,10 +92,11 @@ export class SigningKeys {
     const key =
       keys.findLast((candidate) => now - createdMs(candidate) >= OVERLAP_MS) ??
       keys[0];
-    if (!key)
+    if (!key) {
       throw new DevtoolError("there is no signing key", Code.Internal, {
         remedy: "start the server again",
       });
+    }
     return {
       keyId: key.id,
       algorithm: ALGORITHM,

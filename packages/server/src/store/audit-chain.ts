@@ -81,17 +81,20 @@ function chainFault(
   previous: AuditRecord | undefined,
 ): string | undefined {
   const number = (previous?.number ?? 0n) + 1n;
-  if (record.number !== number)
+  if (record.number !== number) {
     return `record ${number} is missing: the next one is ${record.number}`;
-  if (Buffer.compare(record.previousHash, previous?.hash ?? NO_HASH) !== 0)
+  }
+  if (Buffer.compare(record.previousHash, previous?.hash ?? NO_HASH) !== 0) {
     return `record ${number} does not follow the one before`;
+  }
   const hashed = hash(
     "sha256",
     toBinary(AuditRecordSchema, { ...record, hash: NO_HASH }),
     "buffer",
   );
-  if (Buffer.compare(record.hash, hashed) !== 0)
+  if (Buffer.compare(record.hash, hashed) !== 0) {
     return `record ${number} was changed`;
+  }
   return undefined;
 }
 

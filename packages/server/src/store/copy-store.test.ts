@@ -147,17 +147,19 @@ describe("copyStore", () => {
  * has.
  */
 async function fill(store: MemoryTaskStore): Promise<void> {
-  for (let task = 0; task < 600; task++)
+  for (let task = 0; task < 600; task++) {
     await store.append([created(`t${task}`, task)], [record(`t${task}`)]);
+  }
   const large = text("t7", 2n, "x".repeat(3 * 1024 * 1024));
   const small = Array.from({ length: 898 }, (_, at) =>
     text("t7", BigInt(at + 3)),
   );
   await store.append([large, ...small]);
-  for (const [at, id] of ["older", "newer"].entries())
+  for (const [at, id] of ["older", "newer"].entries()) {
     await store.append([
       create(TaskEventSchema, { ...created(id, 700 + at), contextId: "other" }),
     ]);
+  }
   for (const id of ["a", "b"]) {
     const config = { id, taskId: "t7", url: "https://hook.test/" };
     await store.pushConfigs.put(

@@ -44,7 +44,7 @@ export async function copyStore(
 ): Promise<StoreCopy> {
   await assertEmpty(to);
   const audit = await verifyAudit(from.readAudit(0n));
-  if (audit.fault !== undefined)
+  if (audit.fault !== undefined) {
     throw new DevtoolError(
       `the audit log of the source is damaged: ${audit.fault}`,
       Code.DataLoss,
@@ -52,6 +52,7 @@ export async function copyStore(
         remedy: "restore the source from a backup",
       },
     );
+  }
   let events = 0;
   let pushConfigs = 0;
   const tasks = await lastEvents(from);
@@ -61,8 +62,9 @@ export async function copyStore(
     signal.throwIfAborted();
     events += await copyEvents(from, to, taskId);
     const subscriptions = await from.pushConfigs.list(taskId);
-    for (const subscription of subscriptions)
+    for (const subscription of subscriptions) {
       await to.pushConfigs.put(subscription);
+    }
     pushConfigs += subscriptions.length;
   }
   await copyAudit(from, to, signal);
@@ -72,10 +74,11 @@ export async function copyStore(
     copied.fault !== undefined ||
     copied.count !== audit.count ||
     copied.head !== audit.head
-  )
+  ) {
     throw new DevtoolError("the audit log differs in the copy", Code.DataLoss, {
       remedy: "remove the copy",
     });
+  }
   return { tasks: tasks.length, events, pushConfigs, audit };
 }
 
@@ -138,12 +141,13 @@ async function copyEvents(
   await to.append(page);
   const stored = createHash("sha256");
   for await (const event of to.readEvents(taskId, 0n)) addEvent(stored, event);
-  if (copied.digest("hex") !== stored.digest("hex"))
+  if (copied.digest("hex") !== stored.digest("hex")) {
     throw new DevtoolError(
       `task ${quoted(taskId)} differs in the copy`,
       Code.DataLoss,
       { remedy: "remove the copy" },
     );
+  }
   return count;
 }
 

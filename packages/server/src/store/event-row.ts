@@ -37,8 +37,9 @@ export function encodeRows(events: readonly TaskEvent[]): EventRow[] {
   const last = events.at(-1);
   if (!last) return [];
   const data = encodeRow(events);
-  if (events.length === 1 || data.length <= MAX_ROW_BYTES)
+  if (events.length === 1 || data.length <= MAX_ROW_BYTES) {
     return [{ sequence: last.sequence, data }];
+  }
   const middle = Math.ceil(events.length / 2);
   return [
     ...encodeRows(events.slice(0, middle)),
@@ -54,8 +55,9 @@ export function decodeRow(data: unknown): TaskEvent[] {
   if (!(data instanceof Uint8Array)) throw dataLoss(undefined);
   try {
     const { events, $unknown: strange } = fromBinary(EventRowSchema, data);
-    if (events.length === 0 || strange)
+    if (events.length === 0 || strange) {
       throw new Error("the row holds something else than events");
+    }
     return events;
   } catch (reason) {
     throw dataLoss(reason);

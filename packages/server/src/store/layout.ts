@@ -70,9 +70,11 @@ function tagRows(database: DatabaseSync): void {
   let position = 0;
   for (;;) {
     const rows = read.all(position, PAGE);
-    for (const { row, data } of rows)
-      if (data instanceof Uint8Array)
+    for (const { row, data } of rows) {
+      if (data instanceof Uint8Array) {
         write.run(taggedEvents(data), Number(row));
+      }
+    }
     if (rows.length < PAGE) return;
     position = Number(rows.at(-1)?.row);
   }

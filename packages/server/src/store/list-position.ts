@@ -38,8 +38,9 @@ export function encodeCursor({ timeMs, taskId }: ListPosition): string {
 export function decodeCursor(cursor: string): ListPosition {
   try {
     const [timeMs, taskId]: unknown[] = JSON.parse(cursor);
-    if (typeof timeMs === "number" && typeof taskId === "string")
+    if (typeof timeMs === "number" && typeof taskId === "string") {
       return { timeMs, taskId };
+    }
   } catch {
     // Falls through to the error that quotes the token.
   }

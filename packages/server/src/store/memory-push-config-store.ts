@@ -51,8 +51,9 @@ export class MemoryPushConfigStore implements PushConfigStore {
         [...configs.values()].some(
           ({ progress }) => progress?.endedReason === "",
         )
-      )
+      ) {
         yield taskId;
+      }
     }
   }
 

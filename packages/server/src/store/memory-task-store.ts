@@ -49,16 +49,18 @@ export class MemoryTaskStore implements ServerStore {
       const principal = readPrincipal(log);
       for (const event of events) {
         const messageId = messageIdOf(event);
-        if (messageId !== undefined)
+        if (messageId !== undefined) {
           this.#messages.set(JSON.stringify([principal, messageId]), event);
+        }
       }
       this.#latest.set(
         JSON.stringify([principal, first.contextId]),
         events.at(-1) ?? first,
       );
     }
-    for (const record of audit)
+    for (const record of audit) {
       this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
+    }
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {

@@ -45,8 +45,9 @@ function testConfigs(open: () => Promise<OpenedPushConfigStore>): void {
   it("refuses a config beyond the maximum, but replaces an existing one", async () => {
     await using opened = await open();
     const { configs } = opened;
-    for (let id = 0; id < MAX_PUSH_CONFIGS; id++)
+    for (let id = 0; id < MAX_PUSH_CONFIGS; id++) {
       await configs.put(subscription({ id: `c${id}` }));
+    }
     await expect(
       configs.put(subscription({ id: "more" })),
     ).rejects.toMatchObject({ code: Code.InvalidArgument });
@@ -93,8 +94,9 @@ function testProgress(open: () => Promise<OpenedPushConfigStore>): void {
   it("lists each task with an active config once", async () => {
     await using opened = await open();
     const { configs } = opened;
-    for (let task = 0; task < 600; task++)
+    for (let task = 0; task < 600; task++) {
       await configs.put(subscription({ id: "a", taskId: `t${task}` }));
+    }
     await configs.put(subscription({ id: "b", taskId: "t0" }));
     await configs.put(subscription({ id: "a", taskId: "ended" }));
     const ended = create(PushProgressSchema, {

@@ -139,8 +139,12 @@ describe("SqliteTaskStore", () => {
     const sized = kept.map((event) =>
       sizeDelimitedEncode(TaskEventSchema, event),
     );
-    for (const [sequence, row] of [sized.slice(0, 1), sized.slice(1)].entries())
+    for (const [sequence, row] of [
+      sized.slice(0, 1),
+      sized.slice(1),
+    ].entries()) {
       put.run(1 + 2 * sequence, Buffer.concat(row));
+    }
     database.exec(
       "INSERT INTO event (task_id, sequence, data) VALUES ('damaged', 1, x'05ff')",
     );
@@ -295,8 +299,9 @@ describe("SqliteTaskStore", () => {
 async function fill(path: string, count: number): Promise<void> {
   await using store = await SqliteTaskStore.open(path);
   await store.append([created("t1")]);
-  for (let sequence = 2; sequence <= count; sequence++)
+  for (let sequence = 2; sequence <= count; sequence++) {
     void store.append([text("t1", BigInt(sequence))]);
+  }
 }
 
 /**
@@ -313,8 +318,9 @@ async function bytesByTurn(
   };
   let next = setImmediate(everyTurn);
   for await (const { payload } of events) {
-    if (payload.case === "text")
+    if (payload.case === "text") {
       read.push((read.pop() ?? 0) + payload.value.text.length);
+    }
   }
   clearImmediate(next);
   return read;

@@ -301,26 +301,30 @@ export class SqliteTaskStore implements ServerStore {
     }
     const { taskId } = first;
     failpoint("devtool:store.events.before");
-    for (const { sequence, data } of rows)
+    for (const { sequence, data } of rows) {
       this.#statements.putEvents.run(taskId, sequence, data);
+    }
     for (const event of events) {
       const messageId = messageIdOf(event);
-      if (messageId !== undefined)
+      if (messageId !== undefined) {
         this.#statements.putMessage.run(
           head.principal,
           messageId,
           event.taskId,
           event.sequence,
         );
+      }
       const label = labelAfter(NO_LABEL, event);
-      if (event.payload.case === "created")
+      if (event.payload.case === "created") {
         this.#statements.putLabel.run(...labelRow(taskId, label));
-      if (event.payload.case === "renamed")
+      }
+      if (event.payload.case === "renamed") {
         this.#statements.renameTask.run(
           label.title,
           foldTitle(label.title),
           taskId,
         );
+      }
     }
     failpoint("devtool:store.events.after");
     // Moves the task to the end: of the tasks of one context, the last one here
@@ -334,8 +338,9 @@ export class SqliteTaskStore implements ServerStore {
   #readHead({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
     const row = this.#statements.head.get(taskId);
     const principal = payload.case === "created" ? payload.value.principal : "";
-    if (!row)
+    if (!row) {
       return { sequence: 0n, principal, state: undefined, isLatest: false };
+    }
     const { sequence, state, latest } = row;
     return {
       sequence: BigInt(Number(sequence)),
@@ -351,9 +356,9 @@ export class SqliteTaskStore implements ServerStore {
     for (const { last, principal, state: before } of heads) {
       const { taskId, contextId, state, sequence } = last;
       const { timeMs } = positionOf(last);
-      if (state === before)
+      if (state === before) {
         this.#statements.advanceTask.run(timeMs, sequence, taskId);
-      else
+      } else {
         this.#statements.putTask.run(
           taskId,
           contextId,
@@ -362,6 +367,7 @@ export class SqliteTaskStore implements ServerStore {
           timeMs,
           sequence,
         );
+      }
     }
     // The latest task of each context, unless the file has it already. Most
     // appends write nothing here.
@@ -371,9 +377,11 @@ export class SqliteTaskStore implements ServerStore {
         head,
       ]),
     );
-    for (const { principal, last, isLatest } of latest.values())
-      if (!isLatest)
+    for (const { principal, last, isLatest } of latest.values()) {
+      if (!isLatest) {
         this.#statements.putLatest.run(principal, last.contextId, last.taskId);
+      }
+    }
     failpoint("devtool:store.head.after");
   }
 }

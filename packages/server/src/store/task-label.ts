@@ -55,8 +55,9 @@ export function matchesLabel(
   label: TaskLabel,
 ): boolean {
   if (agent !== undefined && label.agent !== agent) return false;
-  if (workspacePath !== undefined && label.workspacePath !== workspacePath)
+  if (workspacePath !== undefined && label.workspacePath !== workspacePath) {
     return false;
+  }
   return (
     titleContains === undefined ||
     foldTitle(label.title).includes(foldTitle(titleContains))

@@ -25,8 +25,9 @@ function testList(open: OpenTaskStore): void {
 
   it("lists no task twice when one changes between two pages", async () => {
     await using store = await open();
-    for (const [index, id] of ["a", "b", "c"].entries())
+    for (const [index, id] of ["a", "b", "c"].entries()) {
       await store.append([created(id, index / 2)]);
+    }
     const first = await store.list({ limit: 2 });
     await store.append([text("c", 2n)]);
     const second = await store.list({ limit: 2, cursor: first.cursor ?? "" });
@@ -36,8 +37,9 @@ function testList(open: OpenTaskStore): void {
 
   it("sorts by last change, the latest first, over pages and for equal times", async () => {
     await using store = await open();
-    for (const [index, id] of ["a", "b", "c", "d", "e"].entries())
+    for (const [index, id] of ["a", "b", "c", "d", "e"].entries()) {
       await store.append([created(id, index < 3 ? 5 : 7)]);
+    }
     const first = await store.list({ principal: "me", limit: 2 });
     const second = await store.list({
       principal: "me",
@@ -122,10 +124,11 @@ function testLabels(open: OpenTaskStore): void {
 
   it("pages through the tasks that a filter selects, none twice and none left out when one is renamed", async () => {
     await using store = await open();
-    for (const [at, id] of ["a", "b", "c", "d", "e"].entries())
+    for (const [at, id] of ["a", "b", "c", "d", "e"].entries()) {
       await store.append([
         labeled(id, at % 2 === 0 ? "even" : "odd", "/w", "", at / 4),
       ]);
+    }
     const first = await store.list({ titleContains: "even", limit: 2 });
     await store.append([renamed("e", 2n, "even more")]);
     await store.append([renamed("b", 2n, "even now")]);

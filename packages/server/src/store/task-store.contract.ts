@@ -170,8 +170,9 @@ function testReadEvents(open: OpenTaskStore): void {
     await store.append([created("t1")]);
     const reader = store.readEvents("t1", 0n)[Symbol.asyncIterator]();
     expect((await reader.next()).value?.sequence).toBe(1n);
-    for (let sequence = 2n; sequence <= 600n; sequence++)
+    for (let sequence = 2n; sequence <= 600n; sequence++) {
       await store.append([text("t1", sequence)]);
+    }
     await reader.return?.();
     expect(await sequences(store, "t1", 590n)).toEqual([
       591n,

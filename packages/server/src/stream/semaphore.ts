@@ -55,8 +55,11 @@ export class Semaphore {
       const at = this.#waiting.indexOf(next);
       // No longer waiting: the turn was assigned before the signal aborted, and
       // passes on.
-      if (at < 0) this.#release();
-      else this.#waiting.splice(at, 1);
+      if (at < 0) {
+        this.#release();
+      } else {
+        this.#waiting.splice(at, 1);
+      }
       throw reason;
     }
   }

@@ -72,8 +72,9 @@ export class StdioProcess implements AsyncDisposable {
       this.#child.stdin,
       this.#child.stdout,
       this.#child.stderr,
-    ])
+    ]) {
       stream.on("error", () => undefined);
+    }
     this.#child.stderr.on("data", (chunk: Buffer) => {
       const all =
         chunk.length >= KEPT_STDERR_BYTES
@@ -158,8 +159,9 @@ export class StdioProcess implements AsyncDisposable {
     this.#hasEnded = true;
     // The rest of standard error is on its way, unless a process that was left
     // behind holds it open.
-    if (!this.#child.stderr.destroyed)
+    if (!this.#child.stderr.destroyed) {
       await Promise.race([once(this.#child.stderr, "close"), delay(LINGER_MS)]);
+    }
     return how;
   }
 

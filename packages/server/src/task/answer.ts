@@ -43,12 +43,13 @@ export function answeredCalls(
   }
   const ids = new Set<string>();
   for (const { toolCallId } of confirmations) {
-    if (ids.has(toolCallId))
+    if (ids.has(toolCallId)) {
       throw invalid(
         "tool_call_id",
         toolCallId,
         "is answered twice in one message",
       );
+    }
     ids.add(toolCallId);
   }
   for (const part of message.parts) assertShownQuestion(task, part);
@@ -57,9 +58,14 @@ export function answeredCalls(
     const confirmation = part.content.value;
     const { selectedOptionId } = confirmation;
     const awaited = findAwaitedCall(task, confirmation);
-    if (part.modifiedArguments || selectedOptionId === OPTION_MODIFY_ARGUMENTS)
+    if (
+      part.modifiedArguments ||
+      selectedOptionId === OPTION_MODIFY_ARGUMENTS
+    ) {
       assertValidEdit(task, part);
-    else assertValidAnswer(awaited, confirmation);
+    } else {
+      assertValidAnswer(awaited, confirmation);
+    }
     const call = answeredToolCall(awaited, confirmation);
     const detail = findToolCallDetail(task, call.toolCallId);
     // A call that the user changed is validated again before it can run.
@@ -123,20 +129,22 @@ function findAwaitedCall(
   task: Task,
   { toolCallId }: ToolCallConfirmation,
 ): ToolCall {
-  if (toolCallId === "")
+  if (toolCallId === "") {
     throw invalid(
       "tool_call_id",
       "",
       "is missing",
       "name the tool call that is answered",
     );
+  }
   const call = findToolCall(task, toolCallId);
-  if (!call)
+  if (!call) {
     throw invalid(
       "tool_call_id",
       toolCallId,
       `is unknown in task ${JSON.stringify(task.id)}`,
     );
+  }
   if (isAwaitingApproval(call)) return call;
   const answer = findConfirmation(task, toolCallId);
   const ended = isEnded(call) ? "has already ended" : "asks nothing";
@@ -244,8 +252,9 @@ function assertValidEdit(
       "write the content into the arguments",
     );
   }
-  if (isQuestionOfCall(task, toolCallId))
+  if (isQuestionOfCall(task, toolCallId)) {
     throw fixedArguments(toolCallId, "it is a question of a running call");
+  }
 }
 
 /** Creates the error for arguments that a user cannot change. */

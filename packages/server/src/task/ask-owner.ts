@@ -58,12 +58,13 @@ export async function askOwner(
     clearInterval(poll);
   }
   const problem = `no server has taken the request for task ${quoted(taskId)} yet`;
-  if (unreachable)
+  if (unreachable) {
     throw new DevtoolError(
       `${problem}, and ${unreachable.problem}`,
       Code.Unavailable,
       { remedy: unreachable.remedy },
     );
+  }
   throw new DevtoolError(problem, Code.Unavailable, {
     remedy: "read the task before you send it again",
   });

@@ -37,8 +37,9 @@ export function auditRecords(
     for (const { content, modifiedArguments } of payload.value.parts) {
       if (content.case !== "confirmation") continue;
       answers.set(content.value.toolCallId, content.value);
-      if (modifiedArguments)
+      if (modifiedArguments) {
         edits.set(content.value.toolCallId, modifiedArguments);
+      }
     }
   }
   return events.flatMap((event) => {

@@ -44,8 +44,9 @@ export function callEntries(
       stage === ToolCallStage.SCHEDULED &&
       reported?.stage === ToolCallStage.VALIDATING;
     const to = isValidating ? ToolCallStage.VALIDATING : stage;
-    if (to === ToolCallStage.CANCELLED && from === ToolCallStage.CANCELLED)
+    if (to === ToolCallStage.CANCELLED && from === ToolCallStage.CANCELLED) {
       return [];
+    }
     if (!isStageMove(from, to)) {
       const move = `${ToolCallStage[from]} to ${ToolCallStage[to]}`;
       throw new DevtoolError(

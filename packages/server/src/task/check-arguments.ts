@@ -21,8 +21,9 @@ export async function checkArguments(
     if (content.case !== "confirmation" || !args) continue;
     const { toolCallId } = content.value;
     const call = findToolCall(task, toolCallId);
-    if (!call || !executor.checkArguments)
+    if (!call || !executor.checkArguments) {
       throw fixedArguments(toolCallId, "its agent takes no changed arguments");
+    }
     await executor.checkArguments({ task, call, args }, signal);
   }
 }

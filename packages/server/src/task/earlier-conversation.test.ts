@@ -171,8 +171,9 @@ async function storeWith(
   tasks: Readonly<Record<string, Told>>,
 ): Promise<MemoryTaskStore> {
   const store = new MemoryTaskStore();
-  for (const [id, told] of Object.entries(tasks))
+  for (const [id, told] of Object.entries(tasks)) {
     await store.append(eventsOf(id, told));
+  }
   return store;
 }
 

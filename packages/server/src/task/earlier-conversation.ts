@@ -51,8 +51,9 @@ export class EarlierConversation {
     const found = await this.#read(store, task).finally(() =>
       this.#reads.delete(changed),
     );
-    if (!found.isPreliminary && ![...changed].some((id) => found.ids.has(id)))
+    if (!found.isPreliminary && ![...changed].some((id) => found.ids.has(id))) {
       this.#known = found;
+    }
     return found.before;
   }
 

@@ -45,8 +45,9 @@ describe("a log with a thousand waiting readers", () => {
     expect(
       new Set((await Promise.allSettled(left)).map(({ status }) => status)),
     ).toEqual(new Set(["rejected"]));
-    for (const sequences of await Promise.all(reads))
+    for (const sequences of await Promise.all(reads)) {
       expect(sequences).toEqual([1n, 2n, 3n]);
+    }
     expect(log.idle).toBe(true);
   });
 });

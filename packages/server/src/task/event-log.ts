@@ -183,9 +183,11 @@ export class EventLog {
         this.#fence !== undefined &&
         reason instanceof DevtoolError &&
         reason.code === Code.Aborted
-      )
+      ) {
         this.lose();
-      else this.#fail(reason);
+      } else {
+        this.#fail(reason);
+      }
       throw this.failure ?? reason;
     }
     failpoint("devtool:log.publish.before");
@@ -221,7 +223,7 @@ export class EventLog {
           yield event;
           position = event.sequence;
         }
-        if (!recent)
+        if (!recent) {
           for await (const event of this.#store.readEvents(
             this.#fold.taskId,
             position,
@@ -229,6 +231,7 @@ export class EventLog {
             yield event;
             position = event.sequence;
           }
+        }
         if (position < this.#committed) continue;
         this.failed.throwIfAborted();
         await this.#waitForMore(signal);

@@ -37,8 +37,9 @@ type Payload = TaskEvent["payload"];
 /** A tail after this many events, each with the same payload. */
 function tailOf(count: number, payload: Payload): EventTail {
   const tail = new EventTail(0n);
-  for (let sequence = 1n; sequence <= count; sequence++)
+  for (let sequence = 1n; sequence <= count; sequence++) {
     tail.push([{ ...create(TaskEventSchema), sequence, payload }]);
+  }
   return tail;
 }
 

@@ -71,10 +71,11 @@ function charactersIn({ payload, toolCallDetail }: TaskEvent): number {
   const parts: unknown[] = [payload, toolCallDetail];
   while (parts.length > 0) {
     const part = parts.pop();
-    if (typeof part === "string" || part instanceof Uint8Array)
+    if (typeof part === "string" || part instanceof Uint8Array) {
       sum += part.length;
-    else if (typeof part === "object" && part !== null)
+    } else if (typeof part === "object" && part !== null) {
       for (const inner of Object.values(part)) parts.push(inner);
+    }
   }
   return sum;
 }

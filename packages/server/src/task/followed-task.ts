@@ -97,8 +97,9 @@ export class FollowedTask implements TaskHandle {
   }
 
   async activateExtension(): Promise<void> {
-    if (!this.extensionActive)
+    if (!this.extensionActive) {
       await this.#ask({ case: "activateExtension", value: true });
+    }
   }
 
   async withdraw(messageId: string): Promise<void> {
@@ -165,7 +166,8 @@ export class FollowedTask implements TaskHandle {
   }
 
   #add(event: TaskEvent): void {
-    if (event.sequence === this.#task.sequence + 1n)
+    if (event.sequence === this.#task.sequence + 1n) {
       this.#task = reduceTask(this.#task, event);
+    }
   }
 }

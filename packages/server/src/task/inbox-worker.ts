@@ -103,8 +103,9 @@ export class InboxWorker implements AsyncDisposable {
             case: "taken",
             sequence,
           }))
-        )
+        ) {
           return;
+        }
       } catch (reason) {
         // The request may be in the log, or its task elsewhere: whoever opens
         // the task next finds out.
@@ -116,8 +117,9 @@ export class InboxWorker implements AsyncDisposable {
             session.fence,
             refusalOf(reason),
           ))
-        )
+        ) {
           return;
+        }
       }
     }
   }

@@ -82,8 +82,9 @@ describe("a message to a working task (STREAM-8)", () => {
     const agent = new SteppedAgent();
     const session = await begin(agent);
     await agent.turn();
-    for (let count = 1; count <= 16; count++)
+    for (let count = 1; count <= 16; count++) {
       await session.accept(sent(text(`m${count}`)));
+    }
     const { sequence } = session.task;
     const refused = session.accept(sent(text("m17")));
     await expect(refused).rejects.toMatchObject({

@@ -163,8 +163,9 @@ export function withUntaken(
     queuedMessages.length === 0 ||
     !isTerminal(state) ||
     payload.case !== "stateChange"
-  )
+  ) {
     return entry;
+  }
   const untakenMessageIds = queuedMessages.map(
     ({ message }) => message?.messageId ?? "",
   );

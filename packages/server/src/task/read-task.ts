@@ -9,7 +9,8 @@ export async function readTask(
   taskId: string,
 ): Promise<Task | undefined> {
   let task = emptyTask();
-  for await (const event of store.readEvents(taskId, 0n))
+  for await (const event of store.readEvents(taskId, 0n)) {
     task = reduceTask(task, event);
+  }
   return task.sequence === 0n ? undefined : task;
 }

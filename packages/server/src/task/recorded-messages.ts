@@ -53,8 +53,9 @@ export class RecordedMessages {
     if (
       retryWindowMs > 0 &&
       now().getTime() - timestampMs(event.time) < retryWindowMs
-    )
+    ) {
       return event;
+    }
     await shared?.forgetMessage(principal, messageId, event);
     return undefined;
   }

@@ -72,8 +72,9 @@ export function recoverTask(task: Task): Recovery {
   const asks = openCalls.length > 0;
   const entries = callEntries(task, updates);
   // The session continues with the first queued message.
-  if (!asks && task.queuedMessages.length > 0)
+  if (!asks && task.queuedMessages.length > 0) {
     return { case: "interrupt", entries };
+  }
   const waiting = stateEntry(TaskState.INPUT_REQUIRED, {
     openCalls,
     text: asks ? "" : REASON,

@@ -223,8 +223,9 @@ async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
     },
     created,
   );
-  for await (const { state } of held.session.read(0n, signal))
+  for await (const { state } of held.session.read(0n, signal)) {
     if (isTerminal(state)) return;
+  }
 }
 
 async function useAll(

@@ -145,11 +145,12 @@ export class SessionRegistry implements AsyncDisposable {
     );
     using held = await this.#hold(taskId, { opening: session, holders: 0 });
     await this.#closeIdle();
-    if (!held)
+    if (!held) {
       throw new DevtoolError(
         `task ${JSON.stringify(taskId)} was not created`,
         Code.Internal,
       );
+    }
     return held.hold();
   }
 
@@ -290,8 +291,9 @@ export class SessionRegistry implements AsyncDisposable {
         // Another task of the conversation may have activated the extension, or
         // have a newer session of the agent.
         const latest = await store.findLatest(task.principal, task.contextId);
-        if (task.extensionActive || latest?.extensionActive)
+        if (task.extensionActive || latest?.extensionActive) {
           conversation.activateExtension();
+        }
         conversation.agentSessionId ||=
           latest?.agentSessionId ?? task.agentSessionId;
         const session = this.#open(
@@ -386,8 +388,9 @@ export class SessionRegistry implements AsyncDisposable {
         !session?.idle ||
         task.holders > 0 ||
         this.#tasks.get(taskId) !== task
-      )
+      ) {
         continue;
+      }
       this.#forget(taskId, session.task);
       await session.close();
     }

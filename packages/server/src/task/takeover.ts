@@ -89,8 +89,9 @@ export class Takeover {
   async run(signal: AbortSignal): Promise<void> {
     const { registry, shared, clock } = this.#options;
     const failures: unknown[] = [];
-    for (const [workspace, since] of this.#unreachable)
+    for (const [workspace, since] of this.#unreachable) {
       if (clock.now() - since > RETRY_MS) this.#unreachable.delete(workspace);
+    }
     const orphaned = await shared.leases.orphaned([
       ...this.#unreachable.keys(),
     ]);
@@ -125,10 +126,11 @@ export class Takeover {
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, openEach));
-    if (failures.length > 0)
+    if (failures.length > 0) {
       throw new AggregateError(
         failures,
         "tasks of another server cannot be opened",
       );
+    }
   }
 }

@@ -9,8 +9,9 @@ describe("the feed of changes", () => {
   it("has for a slow reader the newest event of each task", async () => {
     const feed = new TaskFeed();
     using watch = feed.watch("ada");
-    for (let sequence = 1; sequence <= 10_000; sequence++)
+    for (let sequence = 1; sequence <= 10_000; sequence++) {
       feed.note("ada", eventOf("one", sequence));
+    }
     feed.note("ada", eventOf("two", 1));
     const seen: string[] = [];
     for await (const {
@@ -47,8 +48,11 @@ describe("the feed of changes", () => {
         last: { sequence },
       } of watch.read(controller.signal)) {
         seen.push(sequence);
-        if (seen.length === 2) controller.abort(new Error("enough"));
-        else setTimeout(() => feed.note("ada", eventOf("one", 2)), 200);
+        if (seen.length === 2) {
+          controller.abort(new Error("enough"));
+        } else {
+          setTimeout(() => feed.note("ada", eventOf("one", 2)), 200);
+        }
       }
     })();
     feed.note("ada", eventOf("one", 1));

@@ -24,8 +24,9 @@ export class TaskFeed {
     this.#watches.set(principal, watches);
     const watch = new TaskWatch(() => {
       watches.delete(watch);
-      if (watches.size === 0 && this.#watches.get(principal) === watches)
+      if (watches.size === 0 && this.#watches.get(principal) === watches) {
         this.#watches.delete(principal);
+      }
     });
     watches.add(watch);
     return watch;

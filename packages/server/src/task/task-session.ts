@@ -152,8 +152,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
    * task, ends all work here.
    */
   async isCurrent(): Promise<boolean> {
-    if (!this.log.failure && this.#lease && !(await this.#lease.isCurrent()))
+    if (!this.log.failure && this.#lease && !(await this.#lease.isCurrent())) {
       this.#lose();
+    }
     return this.log.failure === undefined;
   }
 
@@ -199,13 +200,14 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
         incoming.message.parts.some(
           ({ modifiedArguments }) => modifiedArguments !== undefined,
         )
-      )
+      ) {
         await checkArguments(
           this.task,
           incoming.message,
           this.#executor,
           this.#stopped.signal,
         );
+      }
       return this.#take(incoming);
     };
     if (!this.#messages) return take();
@@ -261,8 +263,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     // The agent starts before the message is durable. Its events follow the
     // message in the log, so none is durable earlier.
     const committed = this.#recorder.appendWithState(entries, answer);
-    for (const confirmation of confirmationsOf(message))
+    for (const confirmation of confirmationsOf(message)) {
       this.#runner.answer(confirmation);
+    }
     if (!this.#runner.isRunning) this.#runner.start();
     await committed;
     return sequence;
@@ -300,8 +303,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   async cancel(): Promise<void> {
     assertNotEnded(this.task);
-    if (!this.#runner.isRunning)
+    if (!this.#runner.isRunning) {
       return this.#end({ case: "aborted", reason: CANCELED });
+    }
     await this.#runner.abort(CANCELED);
   }
 
@@ -365,8 +369,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     if (recovery.case === "interrupt") await this.log.append(recovery.entries);
     if (recovery.case === "resume") return this.#runner.start();
     const [next] = this.task.queuedMessages;
-    if (next && awaitedToolCalls(this.task).length === 0)
+    if (next && awaitedToolCalls(this.task).length === 0) {
       await this.#continueWith(next, [cutTurnNotice()]);
+    }
   }
 
   /**
@@ -411,8 +416,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       // find it.
       await this.#recorder.append([]);
       const recovery = recoverTask(this.task);
-      if (recovery.case === "interrupt")
+      if (recovery.case === "interrupt") {
         await this.#recorder.append(recovery.entries);
+      }
       return;
     }
     const entry =
@@ -425,8 +431,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     }));
     const ended = callEntries(this.task, cancelled);
     const [next] = this.task.queuedMessages;
-    if (!next || !continuesWithQueue(this.task, entry.state))
+    if (!next || !continuesWithQueue(this.task, entry.state)) {
       return this.#recorder.append([...ended, withUntaken(entry, this.task)]);
+    }
     const before = [...ended, ...endTextEntries(entry)];
     // The message waits for the next start of the server, and the task stays
     // `working`.

@@ -134,16 +134,18 @@ export class TurnRecorder {
         this.#arguments === "fixed" ||
         isQuestion ||
         !isAwaitingApproval(call)
-      )
+      ) {
         return update;
+      }
       return {
         call,
         detail: changedDetail(detail, { argumentsEditable: true }),
       };
     });
     const recorded = this.appendWithState(callEntries(task, offered));
-    if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING))
+    if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) {
       return recorded;
+    }
     recorded.catch(() => undefined);
     return undefined;
   }

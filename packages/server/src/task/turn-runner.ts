@@ -195,8 +195,9 @@ export class TurnRunner implements AsyncDisposable {
     };
     this.isRestarted = false;
     for await (const event of executor.execute(turn, signal)) {
-      if (event.case === "end" || event.case === "reply")
+      if (event.case === "end" || event.case === "reply") {
         return endEntry(event, log.task);
+      }
       // Before the event: whoever has the next turn finds this session, also
       // when this server dies now.
       if (event.case === "session") await session?.record(event.value);
@@ -231,10 +232,11 @@ async function beginSessionTurn(
       turn.agentSessionId || log.conversation.agentSessionId;
     // The first event with the id puts it into the task. Store failures surface
     // on the next append.
-    if (log.task.agentSessionId !== log.conversation.agentSessionId)
+    if (log.task.agentSessionId !== log.conversation.agentSessionId) {
       recorder
         .append([{ payload: { case: undefined } }])
         .catch(() => undefined);
+    }
     return turn;
   }
 }

@@ -63,8 +63,9 @@ export function createTckAgent(options: TckAgentOptions): Agent {
           const prompts = task.history.filter(({ role }) => role === Role.USER);
           const [first, last] = [prompts[0], prompts.at(-1)];
           if (!first || !last) return;
-          for (const step of stepsFor(first, last, options))
+          for (const step of stepsFor(first, last, options)) {
             yield* play(step, last, options, signal);
+          }
         },
       }),
     }),
@@ -132,8 +133,9 @@ function acceptedParts(
   const { artifact } = update;
   if (!artifact) return undefined;
   const parts = artifact.parts.filter(({ content, mediaType }) => {
-    if (content.case === "file")
+    if (content.case === "file") {
       return takesMode(modes, content.value.mediaType);
+    }
     const isData = content.case === "data" || content.case === "dataValue";
     return takesMode(
       modes,

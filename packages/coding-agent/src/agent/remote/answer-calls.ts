@@ -36,8 +36,9 @@ export class AnswerCalls {
    * `ModelFault` for a call that cannot be used.
    */
   add({ id, name, argumentsText, signature }: ApiCall): void {
-    if (typeof name !== "string" || typeof argumentsText !== "string")
+    if (typeof name !== "string" || typeof argumentsText !== "string") {
       throw malformedFault();
+    }
     if (name === "") {
       const remedy = "send the message again";
       throw new ModelFault(

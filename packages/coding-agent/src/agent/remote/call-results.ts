@@ -48,12 +48,13 @@ export class CallResults {
   describe(call: ToolCall): JsonObject {
     const answer = this.#answers.get(call.toolCallId);
     const response = encodeResult(call, answer);
-    if (call.result.case && answer?.modifiedDetails.case === "fileDetails")
+    if (call.result.case && answer?.modifiedDetails.case === "fileDetails") {
       response.note =
         "The user changed the proposed content before it was written; the arguments of the call show theirs.";
-    else if (this.#edited.has(call.toolCallId))
+    } else if (this.#edited.has(call.toolCallId)) {
       response.note =
         "The user changed the arguments of this call; they are shown as the user wrote them.";
+    }
     return response;
   }
 
@@ -119,10 +120,12 @@ function explainNoResult(
   call: ToolCall,
   answer: ToolCallConfirmation | undefined,
 ): string {
-  if (answer?.selectedOptionId === OPTION_CANCEL)
+  if (answer?.selectedOptionId === OPTION_CANCEL) {
     return "The user declined this call, so it did not run. Do not make it again unless the user asks for it.";
-  if (call.status === ToolCallStatus.CANCELLED)
+  }
+  if (call.status === ToolCallStatus.CANCELLED) {
     return "The call was canceled before it ended.";
+  }
   return isEnded(call)
     ? "The call ended without a result."
     : "The call has not ended.";

@@ -37,7 +37,9 @@ export class Deadlines implements Disposable {
       if (isFirst) {
         clearTimeout(this.#timer);
         this.#timer = this.#startTimer("next piece", this.#timeouts.idleMs);
-      } else this.#timer.refresh();
+      } else {
+        this.#timer.refresh();
+      }
       isFirst = false;
     }
   }

@@ -89,8 +89,9 @@ async function* wholeLines(
   let [lineBytes, pieceBytes, answerBytes] = [0, 0, 0];
   for await (const bytes of body) {
     answerBytes += bytes.length;
-    if (answerBytes > MAX_ANSWER_BYTES)
+    if (answerBytes > MAX_ANSWER_BYTES) {
       throw sizeFault("the model's answer", MAX_ANSWER_BYTES);
+    }
     const end = bytes.lastIndexOf(NEWLINE) + 1;
     if (end > 0) {
       const lines = Buffer.concat([...unfinished, bytes.subarray(0, end)]);
@@ -102,8 +103,9 @@ async function* wholeLines(
     }
     unfinished.push(bytes.subarray(end));
     lineBytes += bytes.length - end;
-    if (pieceBytes + lineBytes > MAX_PIECE_BYTES)
+    if (pieceBytes + lineBytes > MAX_PIECE_BYTES) {
       throw sizeFault("a piece of the model's answer", MAX_PIECE_BYTES);
+    }
   }
   if (lastLine === "keep") yield* validLines(Buffer.concat(unfinished));
 }
@@ -120,8 +122,9 @@ function endOfLastPiece(lines: Buffer): number {
   }
   // The newline before the first line came earlier.
   if (end === 0 && lines[0] === NEWLINE) return 1;
-  if (end === 0 && lines[0] === CARRIAGE_RETURN && lines[1] === NEWLINE)
+  if (end === 0 && lines[0] === CARRIAGE_RETURN && lines[1] === NEWLINE) {
     return 2;
+  }
   return end;
 }
 

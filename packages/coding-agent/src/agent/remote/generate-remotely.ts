@@ -111,8 +111,9 @@ async function* attempt<Piece>(
   using deadlines = new Deadlines(timeouts, signal);
   const answer = createReader();
   try {
-    for await (const piece of deadlines.watch(ask(deadlines.signal)))
+    for await (const piece of deadlines.watch(ask(deadlines.signal))) {
       yield* wellFormed(() => answer.add(piece));
+    }
     yield* wellFormed(() => answer.end());
   } catch (reason) {
     // Users see the fault, also when the request is sent again after it.
@@ -127,8 +128,9 @@ async function* attempt<Piece>(
 function* wellFormed(read: () => Iterable<ModelEvent>): Iterable<ModelEvent> {
   try {
     for (const event of read()) {
-      if (!textsOf(event).every((text) => typeof text === "string"))
+      if (!textsOf(event).every((text) => typeof text === "string")) {
         throw malformedFault();
+      }
       yield event;
     }
   } catch (reason) {

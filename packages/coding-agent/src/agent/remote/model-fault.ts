@@ -65,8 +65,9 @@ export class ModelFault extends DevtoolError {
     let errorCode: string | undefined;
     for (let error = reason; error instanceof Error; error = error.cause) {
       if (error instanceof ModelFault) return error;
-      if ("code" in error && typeof error.code === "string")
+      if ("code" in error && typeof error.code === "string") {
         errorCode ??= error.code;
+      }
     }
     if (reason instanceof DevtoolError) {
       const { problem, code, remedy } = reason;

@@ -48,14 +48,20 @@ export async function* withRetries(
       signal.throwIfAborted();
       const fault = ModelFault.from(reason);
       const { problem, code, remedy, cause } = fault;
-      if (hasBegun || !fault.retriable || fault.retryAfterMs > maxRetryAfterMs)
+      if (
+        hasBegun ||
+        !fault.retriable ||
+        fault.retryAfterMs > maxRetryAfterMs
+      ) {
         throw fault;
-      if (attempts >= maxAttempts)
+      }
+      if (attempts >= maxAttempts) {
         throw new ModelFault(
           attempts === 1 ? problem : `${problem} (${attempts} tries)`,
           code,
           { remedy, cause },
         );
+      }
       const backoffMs = Math.round(
         random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1)),
       );

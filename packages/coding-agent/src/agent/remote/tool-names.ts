@@ -13,8 +13,9 @@ export class ToolNames {
     for (const { name } of tools) {
       const plain = this.#clean(name);
       let encoded = plain;
-      for (let copy = 2; this.#decoded.has(encoded); copy++)
+      for (let copy = 2; this.#decoded.has(encoded); copy++) {
         encoded = `${plain.slice(0, maxLength - 4)}_${copy}`;
+      }
       this.#encoded.set(name, encoded);
       this.#decoded.set(encoded, name);
     }

@@ -63,9 +63,13 @@ export function parseScript(
       step.case === "finish" ||
       step.case === "duplicate" ||
       (step.case === "break" && step.how !== "empty");
-    if (step.case === "next") turns.push([]);
-    else if (hasCalls && step.case !== "call" && !isEnding) turns.push([step]);
-    else turn.push(step);
+    if (step.case === "next") {
+      turns.push([]);
+    } else if (hasCalls && step.case !== "call" && !isEnding) {
+      turns.push([step]);
+    } else {
+      turn.push(step);
+    }
   }
   return turns.filter((turn) => turn.length > 0);
 }
@@ -194,8 +198,9 @@ const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
     (rest) => {
       const [, path, from, to] =
         /^(\S+)\s+(.+?)\s*=>\s*(.*)$/s.exec(rest) ?? [];
-      if (path === undefined || from === undefined || to === undefined)
+      if (path === undefined || from === undefined || to === undefined) {
         return undefined;
+      }
       const args = {
         file_path: path,
         old_string: unescapeText(from),

@@ -68,7 +68,8 @@ async function play(
     instructions: async () => "",
     model: "",
   };
-  for await (const event of createScriptedModel().generate(request, signal))
+  for await (const event of createScriptedModel().generate(request, signal)) {
     events.push(event);
+  }
   return events;
 }

@@ -58,8 +58,9 @@ export function createScriptedModel(): Model {
       for (const step of turn) {
         signal.throwIfAborted();
         if (step.case === "wait") await delay(step.ms, undefined, { signal });
-        if (step.case === "break" && step.how === "hang")
+        if (step.case === "break" && step.how === "hang") {
           await abortable(new Promise<never>(() => {}), signal);
+        }
         if (step.case === "duplicate" && last) yield last;
         for (const event of eventsOf(step)) {
           last = event;
@@ -74,14 +75,16 @@ export function createScriptedModel(): Model {
 function* eventsOf(step: Step): Iterable<ModelEvent> {
   switch (step.case) {
     case "say":
-      for (let index = 1; index <= step.count; index++)
+      for (let index = 1; index <= step.count; index++) {
         yield { case: "text", value: sayPiece(index, step.bytes) };
+      }
       return;
     case "text":
       return yield { case: "text", value: step.text };
     case "repeat":
-      for (let index = 1; index <= step.count; index++)
+      for (let index = 1; index <= step.count; index++) {
         yield { case: "text", value: step.text };
+      }
       return;
     case "think":
       for (let index = 1; index <= step.count; index++) {
@@ -104,8 +107,9 @@ function* eventsOf(step: Step): Iterable<ModelEvent> {
       if (step.reason === "STOP") return;
       throw modelError(`stopped with ${step.reason}`);
     case "fail":
-      if (!Number.isFinite(step.times))
+      if (!Number.isFinite(step.times)) {
         throw modelError(`failed with status ${step.code}`);
+      }
       for (let attempt = 1; attempt <= step.times; attempt++) {
         const text = `The scripted model failed with status ${step.code}: it is asked again.`;
         yield {
@@ -135,8 +139,9 @@ function modelError(problem: string): DevtoolError {
 
 function firstLineOfResult({ result }: ToolCall): string {
   if (result.case === undefined) return "declined";
-  if (result.case === "error")
+  if (result.case === "error") {
     return result.value.message.split("\n", 1)[0] ?? "";
+  }
   const output = result.value.result;
   switch (output.case) {
     case "text":

@@ -86,18 +86,23 @@ describe("the built-in commands (CMD-3)", () => {
       policies: { list: async () => [] },
     });
     expect(all.map(({ path }) => path.join(" "))).toEqual([
-      ...["help", "about", "init", "shell", "tools"],
-      ...["memory show", "memory list", "memory refresh", "memory add"],
-      ...[
-        "compress",
-        "plan",
-        "stats",
-        "restore",
-        "restore list",
-        "mcp list",
-        "mcp refresh",
-        "policies list",
-      ],
+      "help",
+      "about",
+      "init",
+      "shell",
+      "tools",
+      "memory show",
+      "memory list",
+      "memory refresh",
+      "memory add",
+      "compress",
+      "plan",
+      "stats",
+      "restore",
+      "restore list",
+      "mcp list",
+      "mcp refresh",
+      "policies list",
     ]);
   });
 
@@ -252,12 +257,10 @@ tool calls: 3 (2 succeeded, 1 failed)
     const invocation = await tool?.prepare({ checkpoint: "a1" }, signal);
     const asked = [
       "Restore the files of the workspace to checkpoint a1 (1970-01-01T00:00:00.000Z, before: replace src/a.ts)",
-      ...[
-        "22 files change:",
-        "  .mcp.json",
-        ...WRITTEN.slice(0, 19).map((path) => `  ${path}`),
-        "  and 2 more",
-      ],
+      "22 files change:",
+      "  .mcp.json",
+      ...WRITTEN.slice(0, 19).map((path) => `  ${path}`),
+      "  and 2 more",
     ].join("\n");
     expect(invocation?.changes).toEqual([...WRITTEN, ".mcp.json", "b\nc"]);
     expect(invocation?.confirmation).toMatchObject({
@@ -323,8 +326,9 @@ tool calls: 3 (2 succeeded, 1 failed)
     history: readonly Message[] = [],
   ) {
     let text = "";
-    for await (const event of eventsOf(line, args, all, history))
+    for await (const event of eventsOf(line, args, all, history)) {
       if (event.case === "text") text += event.value;
+    }
     return text;
   }
 
@@ -334,8 +338,9 @@ tool calls: 3 (2 succeeded, 1 failed)
     all: CommandServices = services,
   ) {
     const calls: ModelToolCall[] = [];
-    for await (const event of eventsOf(line, args, all, []))
+    for await (const event of eventsOf(line, args, all, [])) {
       if (event.case === "toolCall") calls.push(event.value);
+    }
     expect(calls).toHaveLength(1);
     return calls[0];
   }

@@ -111,8 +111,9 @@ function policiesCommand(policies: Policies): SlashCommand {
     play: (_args, context) =>
       replyWith(async () => {
         const rules = await policies.list(context);
-        if (rules.length === 0)
+        if (rules.length === 0) {
           return "There are no rules: every change needs approval.";
+        }
         return rules
           .map(
             ({ decision, name, description }) =>

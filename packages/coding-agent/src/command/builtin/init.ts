@@ -25,10 +25,11 @@ export function initCommand(
       "Explores the workspace and writes AGENTS.md, a file that instructs agents",
     arguments: [],
     play: (_args, place) => {
-      if (prose)
+      if (prose) {
         return promptModel(prose, async () => [
           { role: "user", text: REQUEST },
         ]);
+      }
       return callThenReply({
         first: (request) => {
           using workspace = new Workspace(request.workspacePath);

@@ -53,8 +53,9 @@ export function restoreCommands(checkpoints: Checkpoints): SlashCommand[] {
     play: (_args, place) =>
       replyWith(async (_request, signal) => {
         const found = await checkpoints.list(place, signal);
-        if (found.length === 0)
+        if (found.length === 0) {
           return "There are no checkpoints: one is made before each approved change of a file.";
+        }
         return found
           .map(
             ({ id, time, label }) => `${id}  ${time.toISOString()}  ${label}`,
@@ -77,8 +78,9 @@ function restoreTool(checkpoints: Checkpoints, place: CommandPlace): Tool {
       const known = (await checkpoints.list(place, preparing)).find(
         (checkpoint) => checkpoint.id === id,
       );
-      if (!known)
+      if (!known) {
         throw invalid("checkpoint", id, "does not exist", "see /restore list");
+      }
       const preview = await checkpoints.preview(place, id, preparing);
       const which = `${id} (${known.time.toISOString()}, before: ${known.label})`;
       const description = `Restore the files of the workspace to checkpoint ${which}`;

@@ -29,7 +29,9 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
         cause: reason,
       });
     }
-  } else json = parseMarkdownFile(path, text);
+  } else {
+    json = parseMarkdownFile(path, text);
+  }
   let file: CommandFile;
   try {
     file = fromJson(CommandFileSchema, json);
@@ -48,10 +50,11 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
       cause: reason,
     });
   }
-  if (file.prompt.trim() === "")
+  if (file.prompt.trim() === "") {
     throw invalidFile(path, "has no prompt", {
       remedy: "say what the model is told",
     });
+  }
   return file;
 }
 

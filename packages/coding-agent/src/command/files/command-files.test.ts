@@ -218,8 +218,9 @@ describe("command files", () => {
       instructions: async () => "",
       model: "",
     };
-    for await (const event of model.generate(request, signal))
+    for await (const event of model.generate(request, signal)) {
       expect(event).toEqual({ case: "text", value: "ok" });
+    }
   }
 
   function context(): CommandContext {

@@ -60,8 +60,12 @@ export class BackgroundProcesses implements AsyncDisposable {
     const { nextId, maxRunning, maxEnded, maxOutputBytes } = this.#options;
     // The oldest ended processes make room for this one.
     const ended = [...this.#processes].filter(([, { state }]) => state.end);
-    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded + 1)))
+    for (const [id] of ended.slice(
+      0,
+      Math.max(0, ended.length - maxEnded + 1),
+    )) {
       this.#processes.delete(id);
+    }
     const running = [...this.#processes]
       .filter(([, { state }]) => !state.end)
       .map(([id]) => id);

@@ -84,11 +84,13 @@ function formatState(
   { command, output, end }: BackgroundState,
 ): string {
   let outcome = "runs";
-  if (end?.error) outcome = `could not be started: ${end.error.message}`;
-  else if (end)
+  if (end?.error) {
+    outcome = `could not be started: ${end.error.message}`;
+  } else if (end) {
     outcome =
       end.signalName === ""
         ? `ended with exit code ${end.exitCode}`
         : `was ended by ${end.signalName}`;
+  }
   return `background process ${id} (${command}) ${outcome}\n${output}`;
 }

@@ -212,8 +212,9 @@ describe.skipIf(!found.confines)("a confined process", () => {
     );
     const script = `require("child_process").spawn(${JSON.stringify(unfiltered[0])}, ${JSON.stringify(unfiltered.slice(1))}, { detached: true, env: ${JSON.stringify(environment)} })`;
     const server = spawn(process.execPath, ["-e", script]);
-    while (!existsSync(join(root, "begun")) || !isRunning(sleeping))
+    while (!existsSync(join(root, "begun")) || !isRunning(sleeping)) {
       await turn();
+    }
     server.kill("SIGKILL");
     while (isRunning(sleeping)) await turn();
     expect(isRunning(sleeping)).toBe(false);

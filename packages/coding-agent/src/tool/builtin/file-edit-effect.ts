@@ -29,7 +29,8 @@ export function editState(
  */
 export function settleEdit(workspace: Workspace, edit: EditRecord): EditState {
   const directory = posix.dirname(edit.path);
-  if (directory === "." || workspace.readDirectory(directory))
+  if (directory === "." || workspace.readDirectory(directory)) {
     workspace.removeLeftovers(directory);
+  }
   return editState(workspace, edit);
 }

@@ -75,8 +75,9 @@ export function replaceAll(
   newText: string,
 ): Replaced {
   const pieces = content.split(oldText);
-  if (pieces.length > 1 || !hasCrlf(content))
+  if (pieces.length > 1 || !hasCrlf(content)) {
     return { content: pieces.join(newText), count: pieces.length - 1 };
+  }
   const crlfPieces = content.split(withCrlf(oldText));
   return {
     content: crlfPieces.join(withCrlf(newText)),

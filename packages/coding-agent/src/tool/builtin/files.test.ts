@@ -125,10 +125,11 @@ describe("the tools for files", () => {
 
   it("searches in linear time, where a backtracking engine would exceed the test's timeout", async () => {
     writeFileSync(join(root, "evil.txt"), "a".repeat(100_000));
-    for (const pattern of ["^(a+)+$x", "^(a|a)*$x", "(a*)*b"])
+    for (const pattern of ["^(a+)+$x", "^(a|a)*$x", "(a*)*b"]) {
       expect(await text("search_file_content", { pattern, path: "." })).toBe(
         "No line matches.",
       );
+    }
   });
 
   it("write_file shows the change and makes it, or the user's change instead (TOOL-3, TOOL-6)", async () => {
@@ -347,8 +348,9 @@ describe("the tools for files", () => {
       "src/two.log",
       "src/keep.log",
       "two.key",
-    ])
+    ]) {
       writeFileSync(join(root, path), "two\n");
+    }
     writeFileSync(join(root, ".gitignore"), "out/\n*.log\n");
     writeFileSync(join(root, "src/.gitignore"), "!keep.log\n");
     writeFileSync(join(root, ".devtoolignore"), "*.key\n");
@@ -514,8 +516,9 @@ describe("the tools for files", () => {
   function makeThousands(): void {
     for (let index = 0; index < 30; index++) {
       mkdirSync(join(root, `d${index}`));
-      for (let file = 0; file < 100; file++)
+      for (let file = 0; file < 100; file++) {
         writeFileSync(join(root, `d${index}/${file}.txt`), "");
+      }
     }
   }
 
@@ -555,11 +558,12 @@ describe("the tools for files", () => {
         '--- missing ---\n[not read: file "missing" does not exist]',
       ].join("\n"),
     );
-    for (let index = 0; index < 9; index++)
+    for (let index = 0; index < 9; index++) {
       writeFileSync(
         join(root, `big${index}`),
         `${"0123456789".repeat(6)}\n`.repeat(10_000),
       );
+    }
     const much = await text("read_many_files", { paths: ["big*"] });
     expect(much.length).toBeLessThan(300_000);
     expect(much.slice(-80)).toContain("more files did not fit");

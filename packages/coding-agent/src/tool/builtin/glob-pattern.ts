@@ -74,8 +74,9 @@ function toRegularExpression(pattern: string): string {
     if (below) return ".*";
     if (star) return "[^/]*";
     if (one) return "[^/]";
-    if (members !== undefined)
+    if (members !== undefined) {
       return `[${not ? "^/" : ""}${members.replace(/[[^&~]/g, "\\$&")}]`;
+    }
     if (brace === "{") openBraces++;
     if (brace !== undefined && openBraces > 0) {
       if (brace === "}") openBraces--;

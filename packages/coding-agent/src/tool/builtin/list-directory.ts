@@ -100,11 +100,12 @@ async function listDirectory(
 ): Promise<string> {
   const { path, ignored, filter } = listing;
   const all = workspace.readDirectory(path);
-  if (!all)
+  if (!all) {
     throw new DevtoolError(
       `directory ${JSON.stringify(path)} does not exist`,
       Code.NotFound,
     );
+  }
   const entries = all.filter((entry) => {
     const entryPath = posix.join(path, entry.name);
     // The mark of a sandbox's placeholder can be forged, so a directory is left
@@ -124,10 +125,14 @@ async function listDirectory(
     await pace.rest();
     const { name } = entry;
     const kind = entry.isDirectory() ? "directory" : "file";
-    if (!includesIgnored && rules.ignores(posix.join(path, name), kind))
+    if (!includesIgnored && rules.ignores(posix.join(path, name), kind)) {
       continue;
-    if (kind === "directory") lines.push(`${name}/`);
-    else lines.push(entry.isSymbolicLink() ? `${name}@` : name);
+    }
+    if (kind === "directory") {
+      lines.push(`${name}/`);
+    } else {
+      lines.push(entry.isSymbolicLink() ? `${name}@` : name);
+    }
   }
   const note = ignoredNote(entries.length - lines.length);
   if (lines.length === 0) return `The directory is empty.${note}`;

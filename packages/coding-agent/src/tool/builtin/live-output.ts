@@ -55,8 +55,9 @@ export class LiveOutput {
     const size = Math.min(this.#produced, this.#maxLength);
     const isAffordable =
       this.#shown + size <= MAX_SHOWN_PER_PRODUCED * this.#produced;
-    if (quietMs < INTERVAL_MS || (!isAffordable && quietMs < MAX_QUIET_MS))
+    if (quietMs < INTERVAL_MS || (!isAffordable && quietMs < MAX_QUIET_MS)) {
       return undefined;
+    }
     this.#shown += size;
     this.#shownAtProduced = this.#produced;
     this.#shownAtMs = nowMs;

@@ -41,8 +41,9 @@ export function multiEditTool(workspace: Workspace): Tool {
     prepare: async (args) => {
       const { file_path, edits } = PARAMETERS.read(args);
       const path = workspace.locate(file_path);
-      if (edits.length === 0)
+      if (edits.length === 0) {
         throw invalid("edits", "", "is empty", "name at least one edit");
+      }
       const oldContent = readExisting(workspace, path);
       let newContent = oldContent;
       for (const [
@@ -50,13 +51,14 @@ export function multiEditTool(workspace: Workspace): Tool {
         { old_string: oldText, new_string: newText, replace_all: replacesAll },
       ] of edits.entries()) {
         const field = `edits[${index}].old_string`;
-        if (oldText === "")
+        if (oldText === "") {
           throw invalid(
             field,
             "",
             "is empty",
             "use write_file to write a whole file",
           );
+        }
         const { content, count } = replaceAll(newContent, oldText, newText);
         if (count === 0 || (count > 1 && !replacesAll)) {
           const remedy =

@@ -42,8 +42,9 @@ describe.skipIf(!sandbox.confines)(
 
     it("is neither configuration nor part of a listing for another session", async () => {
       await using _running = startProcess(await waitingCommand(), signal);
-      while (!existsSync(join(workspace, "began")))
+      while (!existsSync(join(workspace, "began"))) {
         await delay(10, undefined, { signal });
+      }
       expect(readdirSync(workspace)).toContain(".devtool");
       const trust: WorkspaceTrust = {
         trustOf: async () => ({ case: "untrusted", reason: "" }),

@@ -53,8 +53,9 @@ export async function readLines(
   while (chunk.length > 0) {
     await pace.rest();
     lines.push(chunk);
-    if (lines.isFull && size > MAX_COUNTED_BYTES)
+    if (lines.isFull && size > MAX_COUNTED_BYTES) {
       return { case: "text", text: lines.format("some") };
+    }
     // In a regular file, a short read means the end of the file.
     chunk =
       chunk.length < CHUNK_BYTES ? Buffer.alloc(0) : file.readNext(CHUNK_BYTES);
@@ -118,8 +119,9 @@ class LineCollector {
     });
     const text = shortened.join("\n");
     const total = this.#line + 1;
-    if (offset === 0 && total <= limit && this.#cutAt === undefined)
+    if (offset === 0 && total <= limit && this.#cutAt === undefined) {
       return text;
+    }
     const shown =
       text.endsWith("\n") && total > offset + limit ? text.slice(0, -1) : text;
     const last =

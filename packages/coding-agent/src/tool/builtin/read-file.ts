@@ -47,8 +47,9 @@ export function readFileTool(workspace: Workspace): Tool {
         limit = DEFAULT_LINES,
       } = PARAMETERS.read(args);
       const path = workspace.locate(file_path);
-      if (offset < 0)
+      if (offset < 0) {
         throw invalid("offset", String(offset), "must be 0 or more");
+      }
       if (limit < 1) throw invalid("limit", String(limit), "must be 1 or more");
       return {
         args,
@@ -81,16 +82,18 @@ export async function readText(
   signal: AbortSignal,
 ): Promise<string> {
   using file = workspace.openFile(path);
-  if (!file)
+  if (!file) {
     throw new DevtoolError(
       `file ${JSON.stringify(path)} does not exist`,
       Code.NotFound,
     );
+  }
   const content = await readLines(file, range, signal);
   if (content.case === "text") return content.text;
   const kind = describeContent(content.head, content.bytes);
-  if (isImage(content.head))
+  if (isImage(content.head)) {
     return `[${path} is a ${kind}: its pixels cannot be given as text]`;
+  }
   throw new DevtoolError(
     `file ${JSON.stringify(path)} is binary (${kind})`,
     Code.InvalidArgument,

@@ -56,8 +56,9 @@ export function readManyFilesTool(
       const { paths, include_ignored: includesIgnored } = PARAMETERS.read(args);
       const targets = paths.map((path): Target => {
         const pattern = toRelativePattern(workspace, path);
-        if (picomatch.scan(pattern).isGlob)
+        if (picomatch.scan(pattern).isGlob) {
           return { case: "pattern", matches: compileGlob("paths", pattern) };
+        }
         return { case: "path", path: workspace.locate(path) };
       });
       if (targets.length === 0 || targets.length > MAX_PATTERNS) {

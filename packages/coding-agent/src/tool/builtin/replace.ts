@@ -46,13 +46,14 @@ export function replaceTool(workspace: Workspace): Tool {
       } = PARAMETERS.read(args);
       const path = workspace.locate(file_path);
       const oldContent = readExisting(workspace, path);
-      if (oldText === "")
+      if (oldText === "") {
         throw invalid(
           "old_string",
           "",
           "is empty",
           "use write_file to write a whole file",
         );
+      }
       const { content, count } = replaceAll(oldContent, oldText, newText);
       if (count !== expected_replacements) {
         const problem = `occurs ${count} times in ${JSON.stringify(path)}, expected ${expected_replacements}`;

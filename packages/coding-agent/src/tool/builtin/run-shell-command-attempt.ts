@@ -327,16 +327,18 @@ function commandResult(
       `the command took longer than ${timedOutMs} ms and was ended${details}`,
     );
   }
-  if (error)
+  if (error) {
     return failureResult(
       "execution_failed",
       `the command could not be started: ${error.message}`,
     );
-  if (signalName)
+  }
+  if (signalName) {
     return failureResult(
       "execution_failed",
       `the command was ended by ${signalName}${details}`,
     );
+  }
   if (exitCode === 0) return textResult(output);
   return failureResult(
     "execution_failed",

@@ -56,8 +56,9 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
   });
   afterEach(() => {
     workspace[Symbol.dispose]();
-    for (const path of [root, outside])
+    for (const path of [root, outside]) {
       rmSync(path, { recursive: true, force: true });
+    }
   });
 
   it("reports its process and the name of its sandbox", async () => {
@@ -266,8 +267,9 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
       { grants: granting(join(root, ".git")) },
       ["cancel"],
     );
-    for (const { asked } of [hook, config, swap])
+    for (const { asked } of [hook, config, swap]) {
       expect(asked[0]?.description).toContain("no sandbox");
+    }
     expect(existsSync(join(root, ".git/hooks/pre-commit"))).toBe(false);
   });
 
@@ -339,10 +341,11 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
         "touch here",
         `touch ${outside}/x`,
         "echo sudo: Operation not permitted; exit 1",
-      ])
+      ]) {
         expect(
           (await read(command, { access: reading(outside) })).asked,
         ).toEqual([]);
+      }
     });
 
     it("does not run without a sandbox", async () => {

@@ -122,8 +122,9 @@ export function runShellCommandTool(
       const checked = parameters.read(args);
       const { command } = checked;
       if (command.trim() === "") throw invalid("command", command, "is empty");
-      if (command.includes("\0"))
+      if (command.includes("\0")) {
         throw invalid("command", command, "contains a NUL byte");
+      }
       const directory = checked.directory || ".";
       const workingDirectory = workspace.directoryPath(directory);
       const background =
@@ -301,11 +302,12 @@ function startOptions(options: RunOptions, sandbox: Sandbox): StartOptions {
     shell: programs.get("bash", [workspace]),
   };
   if (permission === "read") {
-    if (!sandbox.confines)
+    if (!sandbox.confines) {
       throw new DevtoolError(
         "the command cannot be confined to reading",
         Code.FailedPrecondition,
       );
+    }
     const reading = {
       ...access,
       writable: [],

@@ -39,8 +39,9 @@ export function saveMemoryTool(workspace: Workspace): Tool {
       // the list.
       const line = PARAMETERS.read(args).fact.replaceAll(/\s+/g, " ").trim();
       const fact = line.replace(/^[-*] /, "");
-      if (fact === "")
+      if (fact === "") {
         throw invalid("fact", "", "is empty", "say what to remember");
+      }
       if (fact.length > MAX_FACT_LENGTH) {
         throw invalid(
           "fact",

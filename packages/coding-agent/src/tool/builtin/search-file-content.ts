@@ -162,8 +162,9 @@ async function searchLines(
       for (const [index, line] of text.split("\n").entries()) {
         await pace.rest();
         const isMatch = expression.test(line.slice(0, MAX_SEARCHED_CHARS));
-        if (isMatch)
+        if (isMatch) {
           found.push(`${file}:${index + 1}:${line.slice(0, MAX_SHOWN_CHARS)}`);
+        }
       }
       if (found.length > MAX_MATCHES) return found;
     }

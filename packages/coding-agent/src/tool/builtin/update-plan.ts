@@ -46,12 +46,13 @@ export function updatePlanTool(): Tool {
       const running = plan.filter(
         ({ status }) => status === "in_progress",
       ).length;
-      if (running > 1)
+      if (running > 1) {
         throw invalid(
           "plan",
           "",
           `has ${running} steps in_progress: at most one may be`,
         );
+      }
       const done = plan.filter(({ status }) => status === "completed").length;
       return {
         args,

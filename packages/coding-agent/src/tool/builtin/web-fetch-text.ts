@@ -102,12 +102,14 @@ class TextWriter {
   }
 
   text(text: string): void {
-    if (this.#inTitle)
+    if (this.#inTitle) {
       this.#title = (this.#title + text).slice(0, MAX_TITLE_LENGTH);
-    if (this.#hidden === 0)
+    }
+    if (this.#hidden === 0) {
       this.#pieces.push(
         this.#preformatted > 0 ? text : text.replace(/\s+/g, " "),
       );
+    }
   }
 
   close(name: string): void {
@@ -118,8 +120,9 @@ class TextWriter {
     if (name === "pre") this.#preformatted--;
     this.#separate(name);
     if (name === "td" || name === "th") this.#pieces.push(" | ");
-    if (name === "a" && this.#link !== "")
+    if (name === "a" && this.#link !== "") {
       this.#pieces.push(` (${this.#link})`);
+    }
     if (name === "a") this.#link = "";
   }
 
@@ -137,7 +140,10 @@ class TextWriter {
 
   /** Writes the line breaks before or after a block. */
   #separate(name: string): void {
-    if (PARAGRAPHS.has(name)) this.#pieces.push("\n\n");
-    else if (BLOCKS.has(name)) this.#pieces.push("\n");
+    if (PARAGRAPHS.has(name)) {
+      this.#pieces.push("\n\n");
+    } else if (BLOCKS.has(name)) {
+      this.#pieces.push("\n");
+    }
   }
 }

@@ -85,8 +85,9 @@ export class CheckpointRepository {
       // last line is empty.
       const [, mode, blob = "", path = ""] =
         /^(100644|100755) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
-      if (mode === "100644" || mode === "100755")
+      if (mode === "100644" || mode === "100755") {
         files.set(path, { blob, mode, stamp: undefined, birthNs: 0n });
+      }
     }
     return { tree: tree.toString("utf8").trim(), files };
   }
@@ -168,8 +169,9 @@ export class CheckpointRepository {
       signal,
     );
     for (const name of await readdir(this.#directory, { recursive: true })) {
-      if (name.endsWith(".lock"))
+      if (name.endsWith(".lock")) {
         await rm(join(this.#directory, name), { force: true });
+      }
     }
     failpoint("devtool:checkpoint.make.after");
   }
@@ -214,12 +216,14 @@ export class CommitWriter implements AsyncDisposable {
         `data ${message.length}\n${message}\n${before ? `M 040000 ${before.tree} ""\n` : ""}`,
     );
     const known: TrackedFiles = before?.files ?? new Map();
-    for (const path of known.keys())
+    for (const path of known.keys()) {
       if (!files.has(path)) await command.write(`D ${quotePath(path)}\n`);
+    }
     for (const [path, { blob, mode }] of files) {
       const old = known.get(path);
-      if (old?.blob !== blob || old.mode !== mode)
+      if (old?.blob !== blob || old.mode !== mode) {
         await command.write(`M ${mode} ${blob} ${quotePath(path)}\n`);
+      }
     }
     await command.write('ls ""\n\ndone\n');
     const answer = await command.end();

@@ -13,8 +13,9 @@ export function withCheckpoints(
 ): Tool {
   const addCheckpoint = (invocation: ToolInvocation): ToolInvocation => {
     const kind = invocation.confirmation?.case;
-    if (kind !== "fileEditDetails" && kind !== "executeDetails")
+    if (kind !== "fileEditDetails" && kind !== "executeDetails") {
       return invocation;
+    }
     const { withContent } = invocation;
     return defined({
       ...invocation,

@@ -39,8 +39,9 @@ describe("Checkpoints", () => {
     root = join(base, "workspace");
     dataDirectory = join(base, "data");
     notices = [];
-    for (const directory of [root, join(root, "src"), dataDirectory])
+    for (const directory of [root, join(root, "src"), dataDirectory]) {
       mkdirSync(directory);
+    }
     write("src/a.txt", "one\r\n");
     write("run.sh", "#!/bin/sh\n");
     chmodSync(join(root, "run.sh"), 0o755);
@@ -92,8 +93,9 @@ describe("Checkpoints", () => {
     expect(await open().snapshot(own(root), "two", signal)).toBe("2");
     write("src/a.txt", "three");
     const attempts = [];
-    for (const label of ["three", "again"])
+    for (const label of ["three", "again"]) {
       attempts.push(await checkpoints.snapshot(own(root), label, signal));
+    }
     expect(attempts.at(-1)).toBe("3");
   });
 
@@ -106,13 +108,15 @@ describe("Checkpoints", () => {
     const names = ["git~1", ".GIT", "-x", " y", "M 100644 :1 z"];
     for (const name of names) write(name, "one");
     const id = await open().snapshot(own(root), "Change them", signal);
-    for (const name of [...names.map((each) => join(root, each)), odd])
+    for (const name of [...names.map((each) => join(root, each)), odd]) {
       writeFileSync(name, "two");
+    }
     expect((await restore(open(), own(root), id ?? "")).toSorted()).toEqual(
       names.toSorted(),
     );
-    for (const name of names)
+    for (const name of names) {
       expect(readFileSync(join(root, name), "utf8"), name).toBe("one");
+    }
     expect(readFileSync(odd, "utf8")).toBe("two");
   });
 
@@ -205,8 +209,9 @@ describe("Checkpoints", () => {
     write("late/a.txt", "one");
     const checkpoints = open();
     const id = await checkpoints.snapshot(own(root), "one", signal);
-    for (const name of ["directory", "pipe", "swapped", "src"])
+    for (const name of ["directory", "pipe", "swapped", "src"]) {
       rmSync(join(root, name), { recursive: true });
+    }
     mkdirSync(join(root, "directory"));
     execFileSync("mkfifo", [join(root, "pipe")]);
     symlinkSync(join(outside, "a.txt"), join(root, "swapped"));
@@ -219,7 +224,11 @@ describe("Checkpoints", () => {
     const lines = await checkpoints.restore(own(root), preview, signal);
     const kept = lines.filter((line) => line.includes("(left as it is: "));
     expect(kept.map((line) => line.split(" ")[0]).toSorted()).toEqual([
-      ...["directory", "late/a.txt", "pipe", "src/a.txt", "swapped"],
+      "directory",
+      "late/a.txt",
+      "pipe",
+      "src/a.txt",
+      "swapped",
     ]);
     expect(readFileSync(join(root, "run.sh"), "utf8")).toBe("#!/bin/sh\n");
     expect(readdirSync(outside)).toEqual(["a.txt"]);
@@ -253,8 +262,9 @@ describe("Checkpoints", () => {
     execFileSync("git", ["init", "--quiet", root]);
     execFileSync("git", ["init", "--quiet", join(root, "nested")]);
     const config = `[core]\n fsmonitor = ${command}\n hooksPath = ${root}/hooks\n[filter "evil"]\n clean = ${command}\n smudge = ${command}\n`;
-    for (const path of [".git/config", "nested/.git/config"])
+    for (const path of [".git/config", "nested/.git/config"]) {
       write(path, config);
+    }
     mkdirSync(join(root, "hooks"));
     for (const hook of [
       "reference-transaction",

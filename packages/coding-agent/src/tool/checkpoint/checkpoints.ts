@@ -157,8 +157,12 @@ export class Checkpoints {
         time: toDate(createTime),
       }));
     } catch (reason) {
-      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unavailable)
+      if (
+        !(reason instanceof DevtoolError) ||
+        reason.code !== Code.Unavailable
+      ) {
         throw reason;
+      }
       this.#sendNotice(`no checkpoint was made: ${reason.message}`);
       return [];
     }
@@ -224,10 +228,11 @@ export class Checkpoints {
       let index = 0;
       for await (const content of this.#repository.contents(blobs, signal)) {
         const entry = plan.write[index++];
-        if (entry)
+        if (entry) {
           lines.push(
             writeFile(workspace, entry, content, current.get(entry[0])),
           );
+        }
       }
       return [
         ...lines,
@@ -355,8 +360,9 @@ export class Checkpoints {
         checkpoints.slice(KEPT),
       );
       const ids = old.map((one) => one.id);
-      if (ids.length > 0)
+      if (ids.length > 0) {
         await this.#repository.remove(workspacePath, ids, signal);
+      }
     }
     return id;
   }
@@ -390,8 +396,9 @@ export class Checkpoints {
   #assertGitIsOutside(workspacePath: string): void {
     const { programs } = this.#options;
     const git = programs.find("git", []);
-    if (git === undefined || git === programs.find("git", [workspacePath]))
+    if (git === undefined || git === programs.find("git", [workspacePath])) {
       return;
+    }
     throw new DevtoolError(`${git} lies in the workspace`, Code.Unavailable, {
       remedy: "install git for the system",
     });

@@ -104,8 +104,9 @@ export function writeFile(
   try {
     if (!current) {
       using existing = workspace.openFile(path);
-      if (existing)
+      if (existing) {
         return `${path} (left as it is: it is ignored or too large now: move it away)`;
+      }
     }
     const changedMode = mode === "100755" ? 0o755 : 0o644;
     workspace.writeFile(

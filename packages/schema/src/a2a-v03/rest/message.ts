@@ -74,12 +74,13 @@ export function partsFromRest(parts: JsonValue): JsonValue {
       if ("kind" in part) return part;
       const { text, file, data, ...rest } = part;
       if (text !== undefined) return { ...rest, kind: "text", text };
-      if (file === undefined)
+      if (file === undefined) {
         return {
           ...rest,
           kind: "data",
           data: objectOrEmpty(data).data ?? data ?? null,
         };
+      }
       const converted = mapObject(
         file,
         ({

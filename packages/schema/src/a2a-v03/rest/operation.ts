@@ -320,12 +320,13 @@ export const REST_OPERATIONS: readonly RestOperation[] =
  */
 export function restOperation(method: string): RestOperation {
   const operation = REST_OPERATIONS.find((item) => item.method === method);
-  if (!operation)
+  if (!operation) {
     throw new WireError(
       "method",
       method,
       "has no path in the HTTP+JSON binding of A2A 0.3",
     );
+  }
   return operation;
 }
 
@@ -342,8 +343,9 @@ function operationFrom({
   const callWith = (given: JsonObject, write: ParamsForm["body"]): RestCall => {
     const filled = path.replace(VARIABLES, (_variable, name: string) => {
       const id = stringOrEmpty(given[name]);
-      if (id === "")
+      if (id === "") {
         throw new WireError(name, "", "is missing: the path needs it");
+      }
       return encodeURIComponent(id);
     });
     return {

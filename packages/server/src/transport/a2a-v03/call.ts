@@ -111,8 +111,9 @@ export async function assertExtension(
   if (
     EXTENSION_METHODS.has(name) ||
     name === "agent/getAuthenticatedExtendedCard"
-  )
+  ) {
     return;
+  }
   const { view, context } = call;
   const params = objectOrEmpty(call.params);
   const isMessage = MESSAGE_METHODS.has(name);

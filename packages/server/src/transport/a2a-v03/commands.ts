@@ -141,11 +141,12 @@ async function* commandFrames(
   };
   const taskId = started.executionId;
   const task = create(TaskSchema, { id: taskId });
-  if (taskId !== "")
+  if (taskId !== "") {
     yield* subscriptionFrames(
       handler,
       call,
       { task, after: 0n },
       encoderFor(call),
     );
+  }
 }

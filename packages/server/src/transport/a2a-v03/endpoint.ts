@@ -50,8 +50,9 @@ export async function callMethod(
     const message = `method ${quoted(name)} does not exist: choose ${[...operations.keys()].join(", ")}`;
     throw new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
   }
-  if (params !== undefined && !isObject(params))
+  if (params !== undefined && !isObject(params)) {
     throw mistyped("params", params, "an object");
+  }
   const call = openCall(request, {
     operation,
     params,

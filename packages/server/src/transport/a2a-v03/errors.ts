@@ -76,8 +76,9 @@ export function reportError(
       ? { ...PUSH_NAMES, task_id: "id" }
       : PUSH_NAMES;
   const error = jsonRpcErrorFrom(withFieldNames(reason, names));
-  if (error.code === JsonRpcCode.INTERNAL_ERROR && reason !== shutdown.reason)
+  if (error.code === JsonRpcCode.INTERNAL_ERROR && reason !== shutdown.reason) {
     onError(reason);
+  }
   return error;
 }
 
@@ -86,16 +87,18 @@ export function reportError(
  * error has in JSON-RPC.
  */
 export function restStatusOf(reason: unknown, code: number): number {
-  if (reason instanceof NoOperation && reason.httpMethods.length > 0)
+  if (reason instanceof NoOperation && reason.httpMethods.length > 0) {
     return 405;
+  }
   // With details it is a limit that the client can keep to. Without, the server
   // is out of resources, for instance of disk space.
   if (
     reason instanceof DevtoolError &&
     reason.code === Code.ResourceExhausted &&
     reason.details
-  )
+  ) {
     return 429;
+  }
   return httpStatusOf(reason) ?? REST_STATUSES.get(code) ?? 400;
 }
 

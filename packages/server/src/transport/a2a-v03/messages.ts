@@ -134,8 +134,9 @@ async function sendRequestFor(
     activateExtension: call.activates,
   };
   if (pushConfig) request.pushConfig = withFormat(call, pushConfig);
-  if (call.view === "extension" || request.taskId === "" || !request.message)
+  if (call.view === "extension" || request.taskId === "" || !request.message) {
     return request;
+  }
   const task = await findTask(handler, call, request.taskId);
   return { ...request, message: withPlainAnswer(request.message, task) };
 }

@@ -38,8 +38,9 @@ export function operationsOf<T extends DescService>(
   return new Map(
     service.methods.map((method) => {
       const run = runs.get(method.localName);
-      if (!run)
+      if (!run) {
         throw new TypeError(`${method.name} of A2A 0.3 is not implemented`);
+      }
       const name = getOption(method, json_rpc_method);
       return [
         name,

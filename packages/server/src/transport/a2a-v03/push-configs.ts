@@ -66,8 +66,9 @@ export async function setConfig(
   asked: PushConfig,
   call: MethodCall,
 ): Promise<JsonObject> {
-  if (asked.taskId === "")
+  if (asked.taskId === "") {
     throw new WireError("taskId", "", "is missing: name the task");
+  }
   const request = create(SetPushConfigRequestSchema, {
     config: withFormat(call, asked),
   });
@@ -126,8 +127,12 @@ async function awaitPush<T>(answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (reason) {
-    if (!(reason instanceof DevtoolError) || reason.code !== Code.Unimplemented)
+    if (
+      !(reason instanceof DevtoolError) ||
+      reason.code !== Code.Unimplemented
+    ) {
       throw reason;
+    }
     throw new JsonRpcFailure(
       reason.message,
       JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED,

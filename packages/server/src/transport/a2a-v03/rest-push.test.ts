@@ -108,11 +108,12 @@ function memoryPush(): RequestHandler["push"] {
     },
     getPushConfig({ configId }) {
       const config = configs.get(configId);
-      if (!config)
+      if (!config) {
         throw new DevtoolError(
           `push config "${configId}" does not exist: list them`,
           Code.NotFound,
         );
+      }
       return { config };
     },
     listPushConfigs: () => ({ configs: [...configs.values()] }),

@@ -95,11 +95,12 @@ async function readCall(
   // Not trimmed for the parser: `trim` removes what JSON does not permit, such
   // as a byte order mark.
   const body = isEmpty ? {} : parseBody(text);
-  if (!isObject(body))
+  if (!isObject(body)) {
     throw new JsonRpcFailure(
       "the body is not a JSON object: send one",
       JsonRpcCode.INVALID_REQUEST,
     );
+  }
   const path = pathOf(request).slice(PREFIX.length);
   const matches = REST_OPERATIONS.flatMap((operation) => {
     const ids = operation.match(path);

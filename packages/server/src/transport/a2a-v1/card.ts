@@ -34,8 +34,9 @@ export function agentCardV1(
   const { hostname, port, protocol, pathname } = new URL(baseUrl);
   // Clients of gRPC get a host and a port, which leaves no place for a path
   // prefix: with one, gRPC cannot be reached.
-  if (pathname === "/")
+  if (pathname === "/") {
     bindings.GRPC = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
+  }
   const interfaces = Object.entries(bindings).map(([protocolBinding, url]) =>
     create(AgentInterfaceSchema, {
       url,

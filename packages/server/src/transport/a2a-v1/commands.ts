@@ -70,8 +70,9 @@ export async function runCommand(
       value: encodeRfcJson(GetAllSlashCommandsResponseSchema, response),
     };
   }
-  if (takesStream)
+  if (takesStream) {
     return { case: "stream", value: streamCommand(options, params, context) };
+  }
   const started = await startCommand(
     options,
     params,

@@ -22,7 +22,8 @@ export function reportError(
   { errorTable, onError }: Endpoint,
 ): ConnectError {
   const error = connectErrorFrom(reason, errorTable);
-  if (error.code === Code.Internal || error.code === Code.Unknown)
+  if (error.code === Code.Internal || error.code === Code.Unknown) {
     onError(error.cause ?? error);
+  }
   return error;
 }

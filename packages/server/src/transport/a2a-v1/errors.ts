@@ -75,8 +75,9 @@ export function connectErrorFrom(
 ): ConnectError {
   if (reason instanceof ConnectError) return reason;
   if (reason instanceof A2aFailure) return namedError(reason, table);
-  if (reason instanceof InvalidRequest)
+  if (reason instanceof InvalidRequest) {
     return badRequest(reason.message, reason.violations);
+  }
   if (reason instanceof WireError) {
     return badRequest(reason.message, [
       { field: reason.field, description: reason.message },
@@ -89,8 +90,9 @@ export function connectErrorFrom(
   const violations = details
     ? [{ field: a2aFieldName(field), description: message }]
     : [];
-  if (code === Code.InvalidArgument || code === Code.OutOfRange)
+  if (code === Code.InvalidArgument || code === Code.OutOfRange) {
     return badRequest(message, violations);
+  }
   const failure = failureReason(code, details);
   if (failure) {
     const namesSubject =

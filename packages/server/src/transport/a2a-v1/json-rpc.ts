@@ -90,8 +90,9 @@ async function runMethod(
 }
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {
-  if (reason instanceof JsonRpcFailure)
+  if (reason instanceof JsonRpcFailure) {
     return errorText(id, { code: reason.code, message: reason.message });
+  }
   return errorText(
     id,
     rpcErrorFrom(reportError(reason, endpoint), endpoint.errorTable),

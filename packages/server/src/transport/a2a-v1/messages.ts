@@ -126,8 +126,9 @@ export async function* subscribe(
 ): AsyncIterable<StreamResponse> {
   const task = await findTask(handler, call, taskId);
   const { lastEventId } = call;
-  if (lastEventId === undefined && isTerminal(task.state))
+  if (lastEventId === undefined && isTerminal(task.state)) {
     throw endedError(task, "get it instead of subscribing");
+  }
   const from = create(SubscribeTaskRequestSchema, {
     taskId,
     afterSequence: lastEventId ?? task.sequence,

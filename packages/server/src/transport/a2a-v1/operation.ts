@@ -62,8 +62,9 @@ async function runMethod(
     case "server_streaming": {
       const responses = spec.impl(request, context);
       const frames = async function* (): AsyncIterable<Frame> {
-        for await (const item of responses)
+        for await (const item of responses) {
           yield frameFrom(create(StreamResponseSchema, item));
+        }
       };
       return { case: "stream", value: frames() };
     }
@@ -97,8 +98,9 @@ export function createContext(
   for (const name of HEADERS) {
     const value = request.headers[name];
     // A header that occurs several times becomes one list.
-    if (value !== undefined)
+    if (value !== undefined) {
       headers[name] = typeof value === "string" ? value : value.join(", ");
+    }
   }
   return new RequestContext(request, {
     method,

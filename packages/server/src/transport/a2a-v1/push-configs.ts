@@ -76,8 +76,9 @@ export async function createConfig(
   asked: TaskPushNotificationConfig,
   call: Call,
 ): Promise<TaskPushNotificationConfig> {
-  if (asked.taskId === "")
+  if (asked.taskId === "") {
     throw invalid("taskId", "", "is missing", "name the task");
+  }
   const request = create(setPushConfig.input, {
     config: configFromA2a(asked, call),
   });
@@ -105,8 +106,9 @@ export async function listConfigs(
   { taskId, pageSize, pageToken }: ListTaskPushNotificationConfigsRequest,
   { context }: Call,
 ): Promise<ListTaskPushNotificationConfigsResponse> {
-  if (pageSize < 0)
+  if (pageSize < 0) {
     throw invalid("pageSize", String(pageSize), "must be 0 or more");
+  }
   const request = create(listPushConfigs.input, { taskId });
   const { configs } = create(
     listPushConfigs.output,

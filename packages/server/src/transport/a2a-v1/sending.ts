@@ -90,15 +90,19 @@ export async function readSending(
     ...sendRequestFromA2a(asked),
     activateExtension: call.activates,
   };
-  if (taskPushNotificationConfig)
+  if (taskPushNotificationConfig) {
     request.pushConfig = configFromA2a(taskPushNotificationConfig, call);
-  if (request.taskId === "")
+  }
+  if (request.taskId === "") {
     return { request, before: emptyTask(), historyLength };
+  }
   const before = await findTask(options.handler, call, request.taskId);
-  if (isTerminal(before.state))
+  if (isTerminal(before.state)) {
     return continueEnded(request, before, historyLength, options);
-  if (call.view === "extension" || !request.message)
+  }
+  if (call.view === "extension" || !request.message) {
     return { request, before, historyLength };
+  }
   return {
     request: { ...request, message: withPlainAnswer(request.message, before) },
     before,
@@ -141,8 +145,9 @@ function continueEnded(
     before.history.some(({ messageId }) => messageId === message.messageId);
   // An answer to an approval belongs to the ended task, whose handler reports
   // what became of the approval (TOOL-5).
-  if (isRetry || confirmationsOf(message).length > 0)
+  if (isRetry || confirmationsOf(message).length > 0) {
     return { request, before, historyLength };
+  }
   const referenceTaskIds = [
     ...new Set([...message.referenceTaskIds, before.id]),
   ];

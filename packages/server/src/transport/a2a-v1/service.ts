@@ -173,8 +173,9 @@ function wrappers(options: A2aServiceOptions) {
     // The card needs no extension: from it, clients learn that the extension is
     // required.
     const isCard = method === A2AService.method.getExtendedAgentCard;
-    if (extensionRequired && !isCard)
+    if (extensionRequired && !isCard) {
       await assertExtension(handler, request, call);
+    }
     return call;
   };
   const translate = (reason: unknown, { input }: DescMethod): ConnectError =>
@@ -208,9 +209,11 @@ function wrappers(options: A2aServiceOptions) {
         const responses = run(asked, await open(method, asked, context));
         // JSON bindings write the sequence as the id of a server-sent event.
         // gRPC has no such place, so it is in the metadata.
-        if (context.protocolName === JSON_PROTOCOL) yield* responses;
-        else
+        if (context.protocolName === JSON_PROTOCOL) {
+          yield* responses;
+        } else {
           for await (const response of responses) yield withSequence(response);
+        }
       } catch (reason) {
         throw translate(reason, method);
       }
@@ -251,8 +254,9 @@ function withMessageId<T extends Message>(
   request: T,
   nextMessageId: A2aServiceOptions["nextMessageId"],
 ): T {
-  if (!nextMessageId || !isMessage(request, A2aSendMessageRequestSchema))
+  if (!nextMessageId || !isMessage(request, A2aSendMessageRequestSchema)) {
     return request;
+  }
   const { message } = request;
   if (message?.messageId !== "") return request;
   return { ...request, message: { ...message, messageId: nextMessageId() } };
@@ -273,8 +277,9 @@ async function cancelTask(
     if (
       !(reason instanceof DevtoolError) ||
       reason.code !== Code.FailedPrecondition
-    )
+    ) {
       throw reason;
+    }
     throw new A2aFailure(reason.message, "TASK_NOT_CANCELABLE", { taskId });
   }
 }

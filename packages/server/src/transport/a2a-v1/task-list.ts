@@ -37,8 +37,9 @@ export async function listTasks(
     historyLength = 0,
     includeArtifacts = false,
   } = request;
-  if (pageSize < 1 || pageSize > LARGEST_PAGE)
+  if (pageSize < 1 || pageSize > LARGEST_PAGE) {
     throw invalid("pageSize", String(pageSize), "must be 1 to 100");
+  }
   assertHistoryLength(historyLength, "historyLength");
   const { summaries, nextPageToken } = await readPage(
     handler,
@@ -48,11 +49,12 @@ export async function listTasks(
   const isFull = historyLength > 0 || includeArtifacts;
   const tasks = await Promise.all(
     summaries.map(async (summary): Promise<A2aTask> => {
-      if (!isFull)
+      if (!isFull) {
         return taskToA2a(summaryTask(summary), {
           view: "plain",
           historyLength: 0,
         });
+      }
       const task = taskFor(
         call,
         await listedTask(handler, call, summary),

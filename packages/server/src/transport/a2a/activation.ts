@@ -75,8 +75,9 @@ export function activationOf({
   const header = present.find((name) =>
     (headerOf(name) ?? "").split(",").some((uri) => isExtensionUri(uri.trim())),
   );
-  if (header === undefined)
+  if (header === undefined) {
     return { view: "plain", activates: false, header: ownHeader };
+  }
   return { view: "extension", activates: startsTurn, header };
 }
 

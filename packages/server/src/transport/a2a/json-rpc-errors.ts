@@ -46,16 +46,18 @@ const CODES: Readonly<Record<Code, number>> = {
  * (ERR-1).
  */
 export function jsonRpcErrorFrom(reason: unknown): JsonRpcError {
-  if (reason instanceof JsonRpcFailure)
+  if (reason instanceof JsonRpcFailure) {
     return jsonRpcError(reason.code, reason.message);
+  }
   if (
     reason instanceof BodyTooLarge ||
     reason instanceof UnsupportedMediaType
   ) {
     return jsonRpcError(JsonRpcCode.INVALID_REQUEST, reason.message);
   }
-  if (reason instanceof WireError)
+  if (reason instanceof WireError) {
     return jsonRpcError(JsonRpcCode.INVALID_PARAMS, reason.message, reason);
+  }
   const error = DevtoolError.from(reason);
   const { message, details } = error;
   if (!details) return jsonRpcError(CODES[error.code], message);

@@ -94,8 +94,9 @@ export async function cancelTask(
     if (
       !(reason instanceof DevtoolError) ||
       reason.code !== Code.FailedPrecondition
-    )
+    ) {
       throw reason;
+    }
     throw new JsonRpcFailure(reason.message, JsonRpcCode.TASK_NOT_CANCELABLE);
   }
 }
@@ -106,6 +107,7 @@ export function assertTakesOutput(
   outputModes: readonly string[] | undefined,
 ): void {
   const refusal = outputRefusal(accepted, outputModes);
-  if (refusal !== undefined)
+  if (refusal !== undefined) {
     throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
+  }
 }

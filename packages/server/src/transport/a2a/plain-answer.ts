@@ -28,8 +28,9 @@ const OPTION_BY_WORD: ReadonlyMap<string, string> = new Map([
  */
 export function withPlainAnswer(message: Message, task: Task): Message {
   const [part] = message.parts;
-  if (message.parts.length !== 1 || part?.content.case !== "text")
+  if (message.parts.length !== 1 || part?.content.case !== "text") {
     return message;
+  }
   const text = part.content.value.trim().toLowerCase();
   const selectedOptionId = OPTION_BY_WORD.get(text) ?? text;
   const earlier = task.history.find(
@@ -48,8 +49,9 @@ export function withPlainAnswer(message: Message, task: Task): Message {
   if (
     pending.length === 0 ||
     !pending.every((call) => offersOption(call, selectedOptionId))
-  )
+  ) {
     return message;
+  }
   const parts = pending.map(({ toolCallId }) =>
     create(PartSchema, {
       content: {

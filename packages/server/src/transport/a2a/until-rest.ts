@@ -33,8 +33,9 @@ export type Standing = "past" | "end" | "rest" | "live";
  *   everything up to there, ends of exchanges included.
  */
 export function standingOf(event: TaskEvent, head: Task): Standing {
-  if (endsExchange(event))
+  if (endsExchange(event)) {
     return event.sequence < head.sequence ? "past" : "end";
+  }
   // An event after the end of the last exchange, for instance a summary, does
   // not start the task again.
   return event.sequence === head.sequence && isAtRest(head.state)

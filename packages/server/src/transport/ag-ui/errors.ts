@@ -37,8 +37,9 @@ export function errorEvent(
   reason: unknown,
   onError: (reason: unknown) => void,
 ): JsonObject {
-  if (reason instanceof WireError)
+  if (reason instanceof WireError) {
     return encodeRunError(reason.message, "invalid_argument");
+  }
   const { field = "" } =
     (reason instanceof DevtoolError && reason.details) || {};
   // A field that is inside of one with another name in runs.

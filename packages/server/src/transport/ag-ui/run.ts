@@ -157,12 +157,13 @@ async function* follow(
   taskId: string,
   saying: Saying,
 ): AsyncIterable<Frame> {
-  if (taskId === "")
+  if (taskId === "") {
     throw invalid(
       "messages",
       "",
       "say nothing new: end them with a message of the user",
     );
+  }
   const ownMessageId =
     saying.case === "send" ? (saying.request.message?.messageId ?? "") : "";
   const events = new RunEvents(before, ownMessageId);
@@ -193,15 +194,17 @@ async function* follow(
       if (
         ownMessageId === "" ||
         messages.some(({ messageId }) => messageId === ownMessageId)
-      )
+      ) {
         break;
+      }
     }
   }
   const parameters = await parametersOf(run, events.task);
   for (const shown of encodeRunEnd(run.input, events, (tool) =>
     parameters.get(tool),
-  ))
+  )) {
     yield frameOf(shown);
+  }
 }
 
 /**

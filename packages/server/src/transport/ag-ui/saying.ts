@@ -65,21 +65,23 @@ export function readSaying(
   }
   if (task.id === "") throw noThread(threadId);
   // The same request again: its answers were recorded under the id of the run.
-  if (task.history.some(({ messageId }) => messageId === runId))
+  if (task.history.some(({ messageId }) => messageId === runId)) {
     return { case: "show" };
+  }
   const resumption = readResume(resume, task);
   if (resumption.case === "answers") {
     const { messageId, parts } = said ?? { messageId: runId, parts: [] };
     const answers = { messageId, parts: [...resumption.parts, ...parts] };
     return { case: "send", request: requestOf(input, props, task, answers) };
   }
-  if (said)
+  if (said) {
     throw invalid(
       "messages",
       "",
       "have a message that goes with no answer",
       "send it in a run of its own",
     );
+  }
   return { case: resumption.case === "cancel" ? "cancel" : "show" };
 }
 

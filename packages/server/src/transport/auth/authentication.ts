@@ -59,12 +59,14 @@ export async function createAuthenticator(
   if (browsers) authenticators.push(browserAuthenticator(browsers));
   // A token identifies the caller, a certificate often only the machine: tokens
   // come first.
-  if (jwt)
+  if (jwt) {
     authenticators.push(
       (await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now),
     );
-  if (certificates)
+  }
+  if (certificates) {
     authenticators.push(createCertificateAuthenticator(certificates));
+  }
   if (anonymous === "admit") authenticators.push(anonymousAuthenticator);
   return firstOf(authenticators);
 }
@@ -78,8 +80,9 @@ export async function credentialSources(
   { jwt, certificates }: Pick<AuthenticationOptions, "jwt" | "certificates">,
 ): Promise<ReadonlySet<string>> {
   const sources = [sourceOf("token", token)];
-  if (jwt)
+  if (jwt) {
     sources.push((await import("./jwt-authenticator.ts")).issuerSource(jwt));
+  }
   if (certificates) sources.push(certificateSource(certificates));
   return new Set(sources);
 }

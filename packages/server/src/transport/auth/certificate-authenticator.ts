@@ -48,11 +48,12 @@ export function createCertificateAuthenticator(
       const { issuer, subject } = certificate;
       // Node has no name for an empty one. All callers without a subject would
       // be the same principal.
-      if (!issuer || !subject)
+      if (!issuer || !subject) {
         return {
           case: "wrong",
           message: "the client certificate names no subject",
         };
+      }
       const principal = `x509:${encodeName(issuer)}#${encodeName(subject)}`;
       return {
         case: "caller",

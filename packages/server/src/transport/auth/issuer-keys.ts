@@ -103,8 +103,9 @@ function assertSafe(field: string, text: string): URL {
   if (
     url &&
     (url.protocol === "https:" || (url.protocol === "http:" && isLoopback))
-  )
+  ) {
     return url;
+  }
   throw invalid(
     field,
     text,

@@ -135,8 +135,9 @@ describe("an authenticator of signed tokens", () => {
         value: { principal: "x", rights: new Set() },
       }),
     };
-    for (const [, token] of await forged())
+    for (const [, token] of await forged()) {
       expect((await tell(credulous, token)).case).toBe("caller");
+    }
   });
 
   it.each([

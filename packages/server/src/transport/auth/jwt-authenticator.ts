@@ -101,14 +101,16 @@ function assertSafeOptions({
       "write it as it stands in its tokens",
     );
   }
-  if (audience === "")
+  if (audience === "") {
     throw invalid(
       "audience",
       audience,
       "is empty: tokens for other services would be accepted",
     );
-  if (algorithms.length === 0)
+  }
+  if (algorithms.length === 0) {
     throw invalid("algorithms", "", "is empty", "name at least one");
+  }
   const odd = algorithms.find(
     (algorithm) => !PUBLIC_KEY_ALGORITHMS.test(algorithm),
   );
@@ -138,8 +140,9 @@ async function verify(
       try {
         return (await jwtVerify(token, key, options)).payload;
       } catch (failure) {
-        if (!(failure instanceof errors.JWSSignatureVerificationFailed))
+        if (!(failure instanceof errors.JWSSignatureVerificationFailed)) {
           throw failure;
+        }
       }
     }
     throw new errors.JWSSignatureVerificationFailed();
@@ -186,12 +189,14 @@ function identifyCaller(
     subject.length > MAX_SUBJECT_LENGTH ||
     !subject.isWellFormed() ||
     /\p{Cc}/u.test(subject)
-  )
+  ) {
     return { case: "wrong", message: "the token has no unambiguous subject" };
+  }
   const scopes = scopesOf(payload);
   const rights = new Set<Right>();
-  if (approveScope === undefined || scopes.has(approveScope))
+  if (approveScope === undefined || scopes.has(approveScope)) {
     rights.add("approve");
+  }
   if (auditScope !== undefined && scopes.has(auditScope)) rights.add("audit");
   const caller = { principal: `${issuer}#${subject}`, rights, source };
   if (payload.exp === undefined) return { case: "caller", value: caller };
@@ -208,8 +213,9 @@ function identifyCaller(
  */
 function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
   const listed: unknown = scope ?? scp;
-  if (typeof listed === "string")
+  if (typeof listed === "string") {
     return new Set(listed.split(" ").filter((each) => each !== ""));
+  }
   return new Set(
     Array.isArray(listed)
       ? listed.filter((each) => typeof each === "string")

@@ -56,8 +56,9 @@ export function securitySchemesOf({
       description: "A token of the issuer.",
     };
   }
-  if (certificates)
+  if (certificates) {
     schemes.mtls = { type: "mutualTLS", description: "A client certificate." };
+  }
   return schemes;
 }
 

@@ -130,8 +130,9 @@ const refuseHttp1: Interceptor = (next) => async (call) => {
   if (
     call.method.methodKind !== "bidi_streaming" ||
     request?.httpVersionMajor !== 1
-  )
+  ) {
     return next(call);
+  }
   const problem = `${call.method.name} needs HTTP/2, and this request came over HTTP/1.1`;
   const remedy =
     'use gRPC, or Connect over HTTP/2 (in Node createConnectTransport({ httpVersion: "2" }))';

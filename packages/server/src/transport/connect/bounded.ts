@@ -63,10 +63,12 @@ export function boundedHandler(
     const header = new Headers(request.header);
     const [, count, unit = ""] =
       /^(\d+)([HMSmun])$/.exec(header.get("grpc-timeout") ?? "") ?? [];
-    if (Number(count) * (UNIT_MS[unit] ?? 0) > MAX_TIMEOUT_MS)
+    if (Number(count) * (UNIT_MS[unit] ?? 0) > MAX_TIMEOUT_MS) {
       header.delete("grpc-timeout");
-    if (Number(header.get("connect-timeout-ms")) > MAX_TIMEOUT_MS)
+    }
+    if (Number(header.get("connect-timeout-ms")) > MAX_TIMEOUT_MS) {
       header.delete("connect-timeout-ms");
+    }
     return handler({ ...request, header, body });
   };
   return Object.assign(handle, handler);
@@ -97,9 +99,11 @@ async function* boundedBody(
       ? await compression.decompress(bytes, maxBytes)
       : bytes;
     try {
-      if (mediaType.endsWith("json"))
+      if (mediaType.endsWith("json")) {
         assertJsonBudget(new TextDecoder().decode(message));
-      else assertBinaryBudget(input, message);
+      } else {
+        assertBinaryBudget(input, message);
+      }
     } catch (reason) {
       throw connectErrorFrom(reason);
     }

@@ -57,8 +57,9 @@ export function errorInterceptor(
     if (
       error.code === Code.Internal &&
       !(request && isDisconnection(request, reason))
-    )
+    ) {
       onError(reason);
+    }
     return error;
   };
   const translateStream = async function* <T>(
@@ -113,7 +114,8 @@ function correctError(reason: unknown): void {
   if (
     reason.code !== Code.Internal ||
     !MALFORMED_REQUEST.test(reason.rawMessage)
-  )
+  ) {
     return;
+  }
   Object.defineProperty(reason, "code", { value: Code.InvalidArgument });
 }

@@ -15,8 +15,9 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
   const handle: Route["handle"] = async (request, response) => {
     // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events
     // back until its buffer is full.
-    if (request.httpVersionMajor === 1)
+    if (request.httpVersionMajor === 1) {
       response.setHeader("x-accel-buffering", "no");
+    }
     loading ??= import("./adapter.ts").then(({ createAdapter }) =>
       createAdapter(options),
     );

@@ -84,11 +84,12 @@ export async function executeCommand(visit: Visit): Promise<void> {
     ExecuteCommandRequestSchema,
     await readBody(visit.request, visit.maxRequestBytes),
   );
-  if (asked.command === "")
+  if (asked.command === "") {
     throw new HttpFailure(
       "command: is missing: name one of GET /listCommands",
       400,
     );
+  }
   // Every command is subscribed to, so the stream must fit the limit before the
   // command runs.
   const context = contextFor(visit, TaskService.method.subscribeTask);
@@ -98,9 +99,11 @@ export async function executeCommand(visit: Visit): Promise<void> {
   const events = commandEvents(visit, taskId, context);
   // Both branches are awaited: the stream counts until its last event is
   // written.
-  if (asked.command === "init" || takesStream(visit.request))
+  if (asked.command === "init" || takesStream(visit.request)) {
     await streamUpdates(visit, taskId, events);
-  else await sendOutcome(visit, asked.command, taskId, events);
+  } else {
+    await sendOutcome(visit, asked.command, taskId, events);
+  }
 }
 
 /**
@@ -130,8 +133,9 @@ async function startCommand(
     contextFor(visit, runSlashCommand),
   );
   const { result } = create(RunSlashCommandResponseSchema, response);
-  if (result && result.status !== CommandExecutionStatus.FAILED_TO_START)
+  if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) {
     return result.executionId;
+  }
   const { commands } = await findCommands(
     visit,
     defined({ contextId, settings }),

@@ -57,14 +57,17 @@ function failureFrom(reason: unknown): {
   readonly message: string;
 } {
   if (reason instanceof HttpFailure) return reason;
-  if (reason instanceof BodyTooLarge)
+  if (reason instanceof BodyTooLarge) {
     return { status: 413, message: reason.message };
-  if (reason instanceof WireError)
+  }
+  if (reason instanceof WireError) {
     return { status: 400, message: reason.message };
+  }
   const { code, message, details } = DevtoolError.from(reason);
   // With details it is a limit that the client can keep to. Without, the server
   // is out of resources, for instance of disk space.
-  if (code === Code.ResourceExhausted && !details)
+  if (code === Code.ResourceExhausted && !details) {
     return { status: 507, message };
+  }
   return { status: STATUSES[code] ?? 500, message };
 }

@@ -70,8 +70,9 @@ export class GeminiCliTasks {
     // Forgets a task of the same principal, so that no principal can make
     // another one lose a task.
     const [oldest, ...newer] = this.promisedTo(task.principal);
-    if (oldest && newer.length + 1 >= MAX_PROMISED)
+    if (oldest && newer.length + 1 >= MAX_PROMISED) {
       this.#promised.delete(oldest.id);
+    }
     remember(this.#promised, id, promised);
     return promised;
   }

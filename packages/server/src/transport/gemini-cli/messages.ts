@@ -72,12 +72,13 @@ export async function readSending(
     taskId,
     activateExtension: call.activates,
   };
-  if (pushConfig)
+  if (pushConfig) {
     request.pushConfig = {
       ...pushConfig,
       taskId,
       format: PushFormat.A2A_V03_PLAIN,
     };
+  }
   if (taskId !== "" && request.message) {
     request.message = withOfferedOutcomes(
       request.message,

@@ -29,8 +29,9 @@ export function withOfferedOutcomes(message: Message, task: Task): Message {
     if (
       content.case !== "confirmation" ||
       content.value.selectedOptionId !== OPTION_PROCEED_ALWAYS
-    )
+    ) {
       return part;
+    }
     const { toolCallId } = content.value;
     const answer = earlierAnswers.find(
       (confirmation) => confirmation.toolCallId === toolCallId,

@@ -94,8 +94,9 @@ export class GeminiCliService implements MethodDialect {
           answer.case === "stream" ||
           !isObject(answer.value) ||
           answer.value.taskId !== taskId
-        )
+        ) {
           return answer;
+        }
         return { case: "result", value: { ...answer.value, taskId: clientId } };
       }
     }

@@ -115,8 +115,9 @@ async function findInfo(visit: Visit, id: string): Promise<TaskInfo> {
     create(GetTaskRequestSchema, { taskId }),
     context,
   );
-  if (!task)
+  if (!task) {
     throw new HttpFailure(`task ${quoted(taskId)} does not exist`, 404);
+  }
   const { contextId, state, model } = create(TaskSchema, task);
   const { tools, mcpServers } = await handler.offers(taskId, context);
   return create(TaskInfoSchema, {

@@ -82,8 +82,9 @@ export function writeAnswer(
   { answer, headers }: Answered,
   form: AnswerForm,
 ): Promise<void> | undefined {
-  if (answer.case === "stream")
+  if (answer.case === "stream") {
     return streamFrames(response, answer.value, headers, form);
+  }
   const body =
     form.body?.(answer.value) ?? form.wrap(JSON.stringify(answer.value));
   send(response, 200, { body, "content-type": form.contentType, ...headers() });
@@ -118,8 +119,9 @@ export async function streamFrames(
     // A stream that is cut off makes its client resume. A regular end would
     // tell the client that nothing is missing.
     if (form.endpoint.shutdown.aborted) return void response.destroy();
-    if (!response.destroyed)
+    if (!response.destroyed) {
       await sse.sendError(form.error(reason), form.errorEvent);
+    }
   } finally {
     sse[Symbol.dispose]();
     await iterator.return?.();

@@ -41,8 +41,11 @@ export async function readBody(
   let size = 0;
   const take = (chunk: Buffer): void => {
     size += chunk.length;
-    if (size > maxBytes) request.destroy(new BodyTooLarge(size, maxBytes));
-    else chunks.push(chunk);
+    if (size > maxBytes) {
+      request.destroy(new BodyTooLarge(size, maxBytes));
+    } else {
+      chunks.push(chunk);
+    }
   };
   request.on("data", take);
   // `for await` would leave its listeners on the request: a kilobyte for as

@@ -94,11 +94,12 @@ describe("the connections of a server", () => {
     await serve({ maxConnections: 8 });
     const first = openHttp2();
     expect(await statusOf(first, { authorization: "right" })).toBe(404);
-    for (let index = 0; index < 20; index++)
+    for (let index = 0; index < 20; index++) {
       await once(
         open().on("error", () => undefined),
         "connect",
       );
+    }
     const late = openHttp2();
     expect(await statusOf(late, { authorization: "right" })).toBe(404);
     expect(await statusOf(first, { authorization: "right" })).toBe(404);
@@ -134,8 +135,9 @@ describe("the connections of a server", () => {
       socket.write(sent.replace("HOST", new URL(listener?.url ?? "").host));
       // Once the server answers later connections, it has read the data of this
       // one.
-      for (let turn = 0; turn < 3; turn++)
+      for (let turn = 0; turn < 3; turn++) {
         expect(await statusOf(openHttp2(), RIGHT)).toBe(404);
+      }
       await listener?.close(120_000);
     });
   });

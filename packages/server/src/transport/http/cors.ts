@@ -15,21 +15,24 @@ const METHODS = [...cors.allowedMethods, "HEAD", "DELETE"].join(", ");
  */
 const REQUEST_HEADERS = [
   ...cors.allowedHeaders,
-  ...[
-    "Accept",
-    "Authorization",
-    "Grpc-Accept-Encoding",
-    "Grpc-Encoding",
-    "If-None-Match",
-    "Last-Event-ID",
-  ],
-  ...["A2A-Extensions", "A2A-Version", "X-A2A-Extensions"],
+  "Accept",
+  "Authorization",
+  "Grpc-Accept-Encoding",
+  "Grpc-Encoding",
+  "If-None-Match",
+  "Last-Event-ID",
+  "A2A-Extensions",
+  "A2A-Version",
+  "X-A2A-Extensions",
 ].join(", ");
 
 /** The response headers that a web page may read. */
 const RESPONSE_HEADERS = [
   ...cors.exposedHeaders,
-  ...["A2A-Extensions", "ETag", "WWW-Authenticate", "X-A2A-Extensions"],
+  "A2A-Extensions",
+  "ETag",
+  "WWW-Authenticate",
+  "X-A2A-Extensions",
 ].join(", ");
 
 /**

@@ -52,8 +52,9 @@ export async function answerRequest(
     if (guard.origins.size > 0) response.setHeader("vary", "Origin");
     const misdirection = misdirectionOf(request, guard);
     if (misdirection) return refuse(request, response, misdirection);
-    if (request.headers.origin !== undefined)
+    if (request.headers.origin !== undefined) {
       shareWithOrigin(request, response);
+    }
     if (isPreflight(request)) return answerPreflight(request, response);
     const route = routeOf(routes, request);
     const access = route?.access ?? "token";
@@ -64,11 +65,13 @@ export async function answerRequest(
     await route.handle(request, response);
   } catch (reason) {
     if (isDisconnection(request, reason)) return;
-    if (response.headersSent) response.destroy();
-    else
+    if (response.headersSent) {
+      response.destroy();
+    } else {
       send(response, 500, {
         body: JSON.stringify({ error: "internal error" }),
       });
+    }
     onError(reason);
   }
 }

@@ -98,10 +98,11 @@ export class Drain {
  * rest of it or to read the response.
  */
 function waitsForClient({ request, response }: OpenRequest): boolean {
-  if (!("stream" in request))
+  if (!("stream" in request)) {
     return (
       !request.complete || response.writableEnded || response.writableLength > 0
     );
+  }
   const { stream } = request;
   const hasSent =
     stream.endAfterHeaders || stream.state.state === HALF_CLOSED_REMOTE;

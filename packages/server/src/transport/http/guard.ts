@@ -55,8 +55,9 @@ export function misdirectionOf(
   if (
     origin === undefined ||
     (typeof origin === "string" && origins.has(origin))
-  )
+  ) {
     return undefined;
+  }
   const how = "the operator allows it with --allow-origin (allowed_origins)";
   return {
     status: 403,
@@ -111,7 +112,8 @@ export function hostOf(request: HttpRequest): string {
     request.rawHeaders.filter(
       (name, at) => at % 2 === 0 && /^host$/i.test(name),
     ).length > 1
-  )
+  ) {
     return "";
+  }
   return authority || host;
 }

@@ -53,9 +53,11 @@ export function healthRoutes({
       );
       const problem = await findProblem();
       const proof = challenge.length > 0 ? prove(challenge) : new Uint8Array();
-      if (problem === "") sendReadiness(response, 200, { status: "ok", proof });
-      else
+      if (problem === "") {
+        sendReadiness(response, 200, { status: "ok", proof });
+      } else {
         sendReadiness(response, 503, { status: "unavailable", problem, proof });
+      }
     }),
   ];
 }

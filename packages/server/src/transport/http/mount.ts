@@ -72,8 +72,9 @@ export class Mount {
    * why: the mount must come before body parsers.
    */
   answer(request: IncomingMessage, response: ServerResponse): void {
-    if (request.socket.localPort !== undefined)
+    if (request.socket.localPort !== undefined) {
       this.#onPort(request.socket.localPort);
+    }
     request.url ??= "/";
     const path = pathOf(request);
     // Express and similar routers have removed the prefix before.
@@ -83,8 +84,9 @@ export class Mount {
       request.baseUrl !== "";
     const hasPrefix =
       path === this.#prefix || path.startsWith(`${this.#prefix}/`);
-    if (hasPrefix && !isRemoved)
+    if (hasPrefix && !isRemoved) {
       request.url = withoutPrefix(this.#prefix, request.url);
+    }
     this.#open.add(response);
     response.once("close", () => {
       this.#open.delete(response);

@@ -77,13 +77,17 @@ export function refuse(
   const form = formOf(request, refusal);
   response.statusCode = form.status ?? refusal.status;
   response.setHeader("content-type", "application/json");
-  if (refusal.challenge !== undefined)
+  if (refusal.challenge !== undefined) {
     response.setHeader("www-authenticate", refusal.challenge);
-  for (const [name, value] of Object.entries(form.headers ?? {}))
+  }
+  for (const [name, value] of Object.entries(form.headers ?? {})) {
     response.setHeader(name, value);
-  if (request.httpVersionMajor === 1)
+  }
+  if (request.httpVersionMajor === 1) {
     void closeAfter(request, response, form.body);
-  else finish(response, form.body);
+  } else {
+    finish(response, form.body);
+  }
 }
 
 /**
@@ -131,8 +135,9 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
   }
   if (RPC_PATH.test(path)) {
     const error = { code: CODES[status].connect, message };
-    if (!type.startsWith("application/connect+"))
+    if (!type.startsWith("application/connect+")) {
       return { body: JSON.stringify(error) };
+    }
     // A stream ends with the error in an envelope.
     const json = Buffer.from(JSON.stringify({ error }));
     const head = Buffer.alloc(5);
@@ -154,10 +159,12 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
       }),
     };
   }
-  if (path.startsWith("/v1/"))
+  if (path.startsWith("/v1/")) {
     return { body: JSON.stringify(errorToRest(jsonRpcError(refusal))) };
-  if (GEMINI_CLI_PATH.test(path))
+  }
+  if (GEMINI_CLI_PATH.test(path)) {
     return { body: JSON.stringify({ error: message }) };
+  }
   // HTTP+JSON of A2A 1.0 (section 11.6), and the form of paths that no protocol
   // claims.
   return {

@@ -107,8 +107,9 @@ export function valuesInQuery(
     const jsonName = name.replace(/_([a-z])/g, (_match, letter: string) =>
       letter.toUpperCase(),
     );
-    if (names.has(jsonName))
+    if (names.has(jsonName)) {
       throw new WireError(name, shorten(value), "is given twice: give it once");
+    }
     names.add(jsonName);
     values.set(name, value);
   }
@@ -160,8 +161,11 @@ export function send(
     "content-type": type,
   })) {
     if (value === undefined) continue;
-    if (name === "vary") response.appendHeader(name, value);
-    else response.setHeader(name, value);
+    if (name === "vary") {
+      response.appendHeader(name, value);
+    } else {
+      response.setHeader(name, value);
+    }
   }
   finish(response, body);
 }
@@ -178,7 +182,10 @@ export function nothingServed(
 /** Ends a response with the rest of its body. */
 export function finish(response: Writable, body: string | Uint8Array): void {
   failpoint("devtool:http.answer.before");
-  if (body.length === 0) response.end();
-  else response.end(body);
+  if (body.length === 0) {
+    response.end();
+  } else {
+    response.end(body);
+  }
   failpoint("devtool:http.answer.after");
 }

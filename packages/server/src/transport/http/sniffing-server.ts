@@ -103,8 +103,9 @@ export function createSniffingServer(
     if (
       first.subarray(0, HTTP2_PREFACE.length).toString("latin1") !==
       HTTP2_PREFACE
-    )
+    ) {
       return http1;
+    }
     http2 ??= createHttp2Server(
       {
         settings: { maxConcurrentStreams: limits.maxConcurrentStreams },

@@ -89,16 +89,18 @@ describe("a stream of server-sent events", () => {
     for (let sent = 0; sent < FRAMES; sent++) {
       let taken = 0;
       void Promise.resolve(sse.send(FRAME, BigInt(sent))).then(() => taken++);
-      for (let turns = 0; turns < 1000 && taken === 0; turns++)
+      for (let turns = 0; turns < 1000 && taken === 0; turns++) {
         await nextTurn();
+      }
       if (taken === 0) return sent;
     }
     return FRAMES;
   }
 
   async function sendAll(sse: SseStream): Promise<void> {
-    for (let sent = 0; sent < FRAMES; sent++)
+    for (let sent = 0; sent < FRAMES; sent++) {
       await sse.send(FRAME, BigInt(sent));
+    }
   }
 
   /** Opens a response that has not begun, and its client. */

@@ -49,8 +49,9 @@ export class SseStream implements Beating, Disposable {
   /** Sends a comment as a sign of life, unless events wait to be written. */
   beat(): void {
     const writable: Writable = this.#response;
-    if (this.#waiting === "" && !this.#draining && !writable.destroyed)
+    if (this.#waiting === "" && !this.#draining && !writable.destroyed) {
       writable.write(": heartbeat\n\n");
+    }
   }
 
   /**

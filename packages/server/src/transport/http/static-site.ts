@@ -66,21 +66,25 @@ export function staticSiteRoutes(
         (requested === path || requested.startsWith(`${path}/`)),
       handle: (request, response) => {
         const requested = pathOf(request).slice(path.length);
-        if (url !== undefined && isOtherLoopbackName(hostOf(request), url))
+        if (url !== undefined && isOtherLoopbackName(hostOf(request), url)) {
           return send(response, 307, { body: "", location: `${url}${path}/` });
-        for (const [name, value] of Object.entries(SECURITY_HEADERS))
+        }
+        for (const [name, value] of Object.entries(SECURITY_HEADERS)) {
           response.setHeader(name, value);
-        if (requested === "")
+        }
+        if (requested === "") {
           return send(response, 308, {
             body: "",
             location: `./${posix.basename(path)}/`,
           });
+        }
         const file = files.get(requested);
-        if (!file)
+        if (!file) {
           return send(response, 404, {
             body: "not found\n",
             "content-type": "text/plain; charset=utf-8",
           });
+        }
         sendFile(request, response, file, compressed);
       },
     },

@@ -22,8 +22,9 @@ export function parsePlace(text: string): Place | undefined {
   if (text === "") return undefined;
   const [, sequence = "", index = ""] =
     /^([1-9]\d{0,17})\.(\d{1,3})$/.exec(text) ?? [];
-  if (sequence === "")
+  if (sequence === "") {
     throw invalid("resume_after", text, "is not the seq of an event");
+  }
   return { sequence: BigInt(sequence), index: Number(index) };
 }
 

@@ -107,8 +107,9 @@ export function answerRequest(
       shownDigest: op.value.shownDigest,
     },
   ];
-  if (op.case === "userInputAnswer" && op.value.text !== "")
+  if (op.case === "userInputAnswer" && op.value.text !== "") {
     parts.push({ content: { case: "text", value: op.value.text } });
+  }
   return create(SendMessageRequestSchema, {
     message: { messageId: id, parts },
     taskId: task.id,

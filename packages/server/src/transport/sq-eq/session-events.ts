@@ -65,8 +65,9 @@ export class SessionEvents {
       case "created":
         return this.#begin(payload.value.message?.messageId ?? "");
       case "message":
-        if (confirmationsOf(payload.value).length === 0)
+        if (confirmationsOf(payload.value).length === 0) {
           return this.#begin(payload.value.messageId);
+        }
         this.#id = payload.value.messageId;
         return [];
       case "messageTaken":

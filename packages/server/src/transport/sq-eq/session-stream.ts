@@ -79,7 +79,7 @@ export class SessionStream {
         if (done) {
           // Ends the stream now if nothing is left to show, or else when the
           // session rests.
-          if (this.#taskId !== "")
+          if (this.#taskId !== "") {
             this.#end = (
               await findTask(
                 this.#handler,
@@ -87,6 +87,7 @@ export class SessionStream {
                 this.#taskId,
               )
             ).sequence;
+          }
           if (this.#taskId === "" || this.#isOver()) this.#close();
           return;
         }
@@ -132,8 +133,9 @@ export class SessionStream {
         )) {
           if (!init) continue;
           const event = create(TaskEventSchema, init);
-          for (const { place, shown } of events.receive(event))
+          for (const { place, shown } of events.receive(event)) {
             if (isAfter(place, this.#resumeAfter)) yield shown;
+          }
           this.#last = event;
           if (this.#isOver()) return;
         }
@@ -160,19 +162,21 @@ export class SessionStream {
     this.#configuration = op.value;
     this.#resumeAfter = parsePlace(resumeAfter);
     if (sessionId === "") {
-      if (resumeAfter !== "")
+      if (resumeAfter !== "") {
         throw invalid("resume_after", resumeAfter, "needs session_id");
+      }
       return;
     }
     const given = (["cwd", "model", "agent"] as const).find(
       (name) => settings[name] !== "",
     );
-    if (given)
+    if (given) {
       throw invalid(
         given,
         settings[given],
         "must be empty for a session that exists",
       );
+    }
     const task = await findTask(
       this.#handler,
       { context: this.#context },
@@ -200,13 +204,14 @@ export class SessionStream {
   ): Promise<SessionEvent | undefined> {
     const { id = "", op = { case: undefined } } = submission ?? {};
     try {
-      if (id === "")
+      if (id === "") {
         throw invalid(
           "id",
           "",
           "is missing",
           "choose an id that is new for each submission",
         );
+      }
       switch (op.case) {
         case "userInput":
         case "userTurn":
@@ -278,8 +283,9 @@ export class SessionStream {
       this.#end === undefined ||
       !this.#last ||
       this.#last.sequence < this.#end
-    )
+    ) {
       return false;
+    }
     return isAtRest(this.#last.state);
   }
 
