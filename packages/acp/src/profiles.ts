@@ -35,9 +35,7 @@ export interface AcpProfile {
 }
 
 const DEFAULTS = {
-  environment: {},
   askingMode: undefined,
-  readsThroughClient: "yes",
   notes: [],
   untested: undefined,
 } as const;
