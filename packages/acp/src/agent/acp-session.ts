@@ -1,5 +1,4 @@
 import type {
-  ClientApp,
   ClientCapabilities,
   ContentBlock,
   SessionConfigOption,
@@ -17,7 +16,11 @@ import {
   type Semaphore,
   StdioProcess,
 } from "@devtool/server/agent";
-import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
+import type {
+  AcpAgentOptions,
+  AcpLimits,
+  AcpPipe,
+} from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
 import { ClientFiles } from "./client-files.ts";
 import {
@@ -92,59 +95,15 @@ export class AcpSession implements AsyncDisposable {
     options: AcpSessionOptions,
     signal: AbortSignal,
   ): Promise<AcpSession> {
-    const { agent, limits, workspacePath } = options;
+    const { agent, limits } = options;
     const timeout = AbortSignal.timeout(limits.startTimeoutMs);
     const starting = AbortSignal.any([signal, timeout]);
     try {
-      const { command } = agent;
-      const pipe =
-        typeof command === "function"
-          ? await command(workspacePath, starting)
-          : new StdioProcess({
-              command: command.command,
-              args: command.args ?? [],
-              workingDirectory: workspacePath,
-              environment: {
-                ...inheritedEnvironment(process.env),
-                ...command.environment,
-              },
-            });
-      const inbox = new Inbox(options.onCommands);
-      const terminals = new Terminals({
-        workspacePath,
-        gate: inbox,
-        onOutput: (id) => inbox.put({ case: "terminal", value: id }),
-      });
-      const capabilities = capabilitiesOf(agent);
-      const register = (app: ClientApp): void => {
-        inbox.register(app);
-        if (agent.clientMethods?.terminal === true) terminals.register(app);
-        const { maxMessageBytes: maxBytes } = limits;
-        const files = new ClientFiles({
-          workspacePath,
-          maxBytes,
-          gate: inbox,
-          writing: options.writing,
-        });
-        files.register(app, agent.clientMethods ?? {});
-      };
-      const { onNotice, nowMs } = options;
-      const connection = await AcpConnection.open(
-        pipe,
-        {
-          name: agent.name,
-          limits,
-          capabilities,
-          register,
-          room: () => inbox.room(),
-          onNotice,
-          nowMs,
-        },
-        starting,
-      );
-      const session = new AcpSession(connection, inbox, terminals, options);
+      const session = await AcpSession.#connect(options, starting);
       try {
-        session.#enter(await enterSession(connection, options, starting));
+        session.#enter(
+          await enterSession(session.connection, options, starting),
+        );
       } catch (reason) {
         await session[Symbol.asyncDispose]();
         throw reason;
@@ -156,6 +115,46 @@ export class AcpSession implements AsyncDisposable {
       const problem = `agent ${quoted(agent.name)} did not open a session within ${limits.startTimeoutMs} ms`;
       throw new DevtoolError(problem, Code.DeadlineExceeded, { cause: reason });
     }
+  }
+
+  /** Starts the agent and connects to it, without a session of its own yet. */
+  static async #connect(
+    options: AcpSessionOptions,
+    signal: AbortSignal,
+  ): Promise<AcpSession> {
+    const { agent, limits, workspacePath, writing, onNotice, nowMs } = options;
+    const { clientMethods = {} } = agent;
+    const pipe = await startAgent(agent, workspacePath, signal);
+    const inbox = new Inbox(options.onCommands);
+    const terminals = new Terminals({
+      workspacePath,
+      gate: inbox,
+      onOutput: (id) => inbox.put({ case: "terminal", value: id }),
+    });
+    const files = new ClientFiles({
+      workspacePath,
+      maxBytes: limits.maxMessageBytes,
+      gate: inbox,
+      writing,
+    });
+    const connection = await AcpConnection.open(
+      pipe,
+      {
+        name: agent.name,
+        limits,
+        capabilities: capabilitiesOf(agent),
+        register: (app) => {
+          inbox.register(app);
+          if (clientMethods.terminal === true) terminals.register(app);
+          files.register(app, clientMethods);
+        },
+        room: () => inbox.room(),
+        onNotice,
+        nowMs,
+      },
+      signal,
+    );
+    return new AcpSession(connection, inbox, terminals, options);
   }
 
   #enter({
@@ -388,6 +387,24 @@ export class AcpSession implements AsyncDisposable {
     await this.terminals[Symbol.asyncDispose]();
     await this.connection[Symbol.asyncDispose]();
   }
+}
+
+/** Starts the process of an agent, or connects to where it runs. */
+async function startAgent(
+  { command }: AcpAgentOptions,
+  workspacePath: string,
+  signal: AbortSignal,
+): Promise<AcpPipe> {
+  if (typeof command === "function") return command(workspacePath, signal);
+  return new StdioProcess({
+    command: command.command,
+    args: command.args ?? [],
+    workingDirectory: workspacePath,
+    environment: {
+      ...inheritedEnvironment(process.env),
+      ...command.environment,
+    },
+  });
 }
 
 /** The capabilities that the client offers the agent. */

@@ -51,13 +51,7 @@ export class UpdateEvents {
   *of(update: JsonObject): Generator<AgentEvent> {
     const kind = stringOrEmpty(update.sessionUpdate);
     if (kind === "agent_thought_chunk") {
-      const text = textOfBlock(objectOrEmpty(update.content));
-      const beginsAnother =
-        /^\s*\*\*/.test(text) ||
-        this.#thought.length + text.length > MAX_THOUGHT_LENGTH;
-      if (beginsAnother) yield* this.flush();
-      this.#thought += text;
-      return;
+      return yield* this.#think(textOfBlock(objectOrEmpty(update.content)));
     }
     yield* this.flush();
     switch (kind) {
@@ -110,6 +104,15 @@ export class UpdateEvents {
       default:
         this.#onUnknown(kind);
     }
+  }
+
+  /** Adds a piece of a thought. Yields the thought before, if this begins one. */
+  *#think(piece: string): Generator<AgentEvent> {
+    const beginsAnother =
+      /^\s*\*\*/.test(piece) ||
+      this.#thought.length + piece.length > MAX_THOUGHT_LENGTH;
+    if (beginsAnother) yield* this.flush();
+    this.#thought += piece;
   }
 
   /** Yields the thought that was still growing. */

@@ -1,7 +1,9 @@
 import { basename } from "node:path";
 import type {
   ContentBlock,
+  EmbeddedResource,
   PromptCapabilities,
+  ResourceLink,
 } from "@agentclientprotocol/sdk";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { dataText, type Part, PartSchema, takesMode } from "@devtool/schema";
@@ -83,51 +85,10 @@ async function partsFromBlock(
         }),
       ];
     }
-    case "resource_link": {
-      const { uri, name, title, mimeType } = block;
-      const mention = part({
-        content: { case: "text", value: `[${title || name}](${uri})` },
-      });
-      // A file that the editor has open may not be saved yet. The fragment of
-      // its URI is a line range and does not belong to the path.
-      const url = URL.parse(uri);
-      const text =
-        url?.protocol === "file:"
-          ? await context.readBuffer(decodeURIComponent(url.pathname))
-          : undefined;
-      if (text === undefined) return [mention];
-      return [
-        mention,
-        part({
-          content: { case: "text", value: text },
-          fileName: name,
-          mediaType: mimeType ?? "",
-        }),
-      ];
-    }
-    case "resource": {
-      const { resource } = block;
-      const name = basename(URL.parse(resource.uri)?.pathname ?? resource.uri);
-      const mediaType = resource.mimeType ?? "";
-      const mention = part({
-        content: { case: "text", value: `[${name}](${resource.uri})` },
-      });
-      if ("text" in resource) {
-        return [
-          mention,
-          part({
-            content: { case: "text", value: resource.text },
-            fileName: name,
-            mediaType,
-          }),
-        ];
-      }
-      assertTaken(mediaType || "application/octet-stream", context);
-      return [
-        mention,
-        filePart(resource.blob, { name, mediaType, place: context.place }),
-      ];
-    }
+    case "resource_link":
+      return partsFromLink(block, context.readBuffer);
+    case "resource":
+      return partsFromResource(block, context);
     default: {
       // A block of a later version of ACP, which the SDK let through.
       const { type }: { readonly type?: unknown } = block satisfies never;
@@ -137,6 +98,53 @@ async function partsFromBlock(
       );
     }
   }
+}
+
+/**
+ * Returns a mention of a linked resource, and its text if the editor has it
+ * open.
+ */
+async function partsFromLink(
+  { uri, name, title, mimeType }: ResourceLink,
+  readBuffer: ReadBuffer,
+): Promise<Part[]> {
+  const mention = part({
+    content: { case: "text", value: `[${title || name}](${uri})` },
+  });
+  // A file that the editor has open may not be saved yet. The fragment of its
+  // URI is a line range and does not belong to the path.
+  const url = URL.parse(uri);
+  const text =
+    url?.protocol === "file:"
+      ? await readBuffer(decodeURIComponent(url.pathname))
+      : undefined;
+  if (text === undefined) return [mention];
+  const content = { case: "text", value: text } as const;
+  return [
+    mention,
+    part({ content, fileName: name, mediaType: mimeType ?? "" }),
+  ];
+}
+
+/** Returns a mention of an embedded resource, and its text or its bytes. */
+function partsFromResource(
+  { resource }: EmbeddedResource,
+  context: BlockContext,
+): Part[] {
+  const name = basename(URL.parse(resource.uri)?.pathname ?? resource.uri);
+  const mediaType = resource.mimeType ?? "";
+  const mention = part({
+    content: { case: "text", value: `[${name}](${resource.uri})` },
+  });
+  if ("text" in resource) {
+    const content = { case: "text", value: resource.text } as const;
+    return [mention, part({ content, fileName: name, mediaType })];
+  }
+  assertTaken(mediaType || "application/octet-stream", context);
+  return [
+    mention,
+    filePart(resource.blob, { name, mediaType, place: context.place }),
+  ];
 }
 
 function assertTaken(
