@@ -94,18 +94,22 @@ export function createOpenAiModel(options: OpenAiModelOptions): Model {
         (sdk, abort) => sdk.models.list({ signal: abort }),
         signal,
       );
-      return Array.fromAsync(listed, (model) => {
-        // The fields of vLLM, OpenRouter and Groq.
-        const { max_model_len, context_length, context_window } =
-          objectOrEmpty(model);
-        const sizes = [max_model_len, context_length, context_window].filter(
-          (size) => typeof size === "number",
-        );
-        const contextWindowTokens = sizes.find(
-          (size) => Number.isSafeInteger(size) && size > 0,
-        );
-        return { name: model.id, contextWindowTokens };
-      });
+      return Array.fromAsync(listed, (model) => ({
+        name: model.id,
+        contextWindowTokens: contextWindowOf(model),
+      }));
     },
   };
+}
+
+/**
+ * Reads the size of a listed model's context, in tokens, from the fields that
+ * vLLM, OpenRouter and Groq add. Undefined when the server does not give it.
+ */
+function contextWindowOf(model: unknown): number | undefined {
+  const { max_model_len, context_length, context_window } =
+    objectOrEmpty(model);
+  return [max_model_len, context_length, context_window]
+    .filter((size) => typeof size === "number")
+    .find((size) => Number.isSafeInteger(size) && size > 0);
 }

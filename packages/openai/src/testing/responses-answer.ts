@@ -299,39 +299,49 @@ class ResponseStream {
     );
   }
 
-  #addCall({ id: call_id, name, args }: PlannedCall): void {
+  #addCall(call: PlannedCall): void {
     this.#closeMessage();
-    const output_index = this.#output.length;
-    if (isCustomTool(this.#body.tools, name)) {
-      const input = stringOrEmpty(objectOrEmpty(args).input);
-      const item = {
-        id: this.#newId("ctc"),
-        type: "custom_tool_call",
-        call_id,
-        name,
-        input,
-      } as const;
-      this.#emit({
-        type: "response.output_item.added",
-        output_index,
-        item: { ...item, input: "" },
-      });
-      const place = { item_id: item.id, output_index };
-      for (const delta of halves(input)) {
-        this.#emit({
-          type: "response.custom_tool_call_input.delta",
-          ...place,
-          delta,
-        });
-      }
-      this.#emit({
-        type: "response.custom_tool_call_input.done",
-        ...place,
-        input,
-      });
-      this.#closeItem(item);
-      return;
+    if (isCustomTool(this.#body.tools, call.name)) {
+      this.#addCustomCall(call);
+    } else {
+      this.#addFunctionCall(call);
     }
+  }
+
+  #addCustomCall({ id: call_id, name, args }: PlannedCall): void {
+    const output_index = this.#output.length;
+    const id = this.#newId("ctc");
+    const input = stringOrEmpty(objectOrEmpty(args).input);
+    const item = {
+      id,
+      type: "custom_tool_call",
+      call_id,
+      name,
+      input,
+    } as const;
+    this.#emit({
+      type: "response.output_item.added",
+      output_index,
+      item: { ...item, input: "" },
+    });
+    const place = { item_id: id, output_index };
+    for (const delta of halves(input)) {
+      this.#emit({
+        type: "response.custom_tool_call_input.delta",
+        ...place,
+        delta,
+      });
+    }
+    this.#emit({
+      type: "response.custom_tool_call_input.done",
+      ...place,
+      input,
+    });
+    this.#closeItem(item);
+  }
+
+  #addFunctionCall({ id: call_id, name, args }: PlannedCall): void {
+    const output_index = this.#output.length;
     const id = this.#newId("fc");
     const whole = JSON.stringify(args);
     const item = {
@@ -342,11 +352,10 @@ class ResponseStream {
       arguments: whole,
       status: "completed",
     } as const;
-    const begun = { ...item, arguments: "", status: "in_progress" } as const;
     this.#emit({
       type: "response.output_item.added",
       output_index,
-      item: begun,
+      item: { ...item, arguments: "", status: "in_progress" },
     });
     const place = { item_id: id, output_index };
     for (const delta of halves(whole)) {
