@@ -131,29 +131,8 @@ function itemsOfStep(
           ],
         };
       });
-    case "call": {
-      const earlier = items.flatMap((item) =>
-        item.case === "parts" ? item.parts : [],
-      );
-      const before = earlier.filter(
-        ({ functionCall }) => functionCall !== undefined,
-      ).length;
-      const thoughtSignature = Buffer.from(`signature ${serial}`).toString(
-        "base64",
-      );
-      // The first call of a turn has the signature.
-      const parts = step.calls.map(({ name, args }, index): Part => {
-        const functionCall = {
-          name,
-          args,
-          id: `call-${serial}-${before + index + 1}`,
-        };
-        return before + index === 0
-          ? { functionCall, thoughtSignature }
-          : { functionCall };
-      });
-      return [{ case: "parts", parts }];
-    }
+    case "call":
+      return [callItem(step.calls, items, serial)];
     case "duplicate":
       return items.slice(-1);
     case "wait":
@@ -169,6 +148,29 @@ function itemsOfStep(
     default:
       return step satisfies never;
   }
+}
+
+/**
+ * Returns the item of calls. The first call of a turn has the signature.
+ * `items` are those before it.
+ */
+function callItem(
+  calls: Extract<Step, { case: "call" }>["calls"],
+  items: readonly Item[],
+  serial: number,
+): Item {
+  const before = items
+    .flatMap((item) => (item.case === "parts" ? item.parts : []))
+    .filter(({ functionCall }) => functionCall !== undefined).length;
+  const thoughtSignature = Buffer.from(`signature ${serial}`).toString(
+    "base64",
+  );
+  const parts = calls.map(({ name, args }, index): Part => {
+    const number = before + index + 1;
+    const functionCall = { name, args, id: `call-${serial}-${number}` };
+    return number === 1 ? { functionCall, thoughtSignature } : { functionCall };
+  });
+  return { case: "parts", parts };
 }
 
 function text(value: string): Item {
