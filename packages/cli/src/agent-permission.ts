@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { stricterMode } from "@devtool/coding-agent/operator";
 import {
   ApprovalMode,
+  type CompiledRule,
   callRequest,
   createPolicyEngine,
   createShellAnalyzer,
@@ -35,22 +36,7 @@ export async function permissionPolicy({
   policyFiles = [],
   approvalMode = ApprovalMode.DEFAULT,
 }: AgentRules): Promise<PermissionPolicy> {
-  const own = await readPolicyFile({
-    path: join(dataDirectory, "policy.toml"),
-    tier: "user",
-    label: "policy.toml",
-  });
-  const operators = await Promise.all(
-    policyFiles.map(async (path, index) => {
-      const compiled = await readPolicyFile({ path, tier: "operator" });
-      // Clients see the number of an operator's file in place of its path.
-      return compiled.map((rule) => ({
-        ...rule,
-        label: `operator-${index + 1}${rule.label.slice(path.length)}`,
-      }));
-    }),
-  );
-  const rules = [...own, ...operators.flat()];
+  const rules = await readRules(dataDirectory, policyFiles);
   const analyze = createShellAnalyzer();
   return async (request, signal) => {
     const workspace = request.workspacePath;
@@ -79,17 +65,48 @@ export async function permissionPolicy({
         );
       }
     }
-    // The strictest one: a call about several files runs only if it is allowed
-    // for each of them.
-    return (
-      decisions.find((decision) => decision.case === "deny") ??
-      decisions.find(
-        (decision) => decision.case === "ask" && decision.rule !== undefined,
-      ) ??
-      decisions.find((decision) => decision.case === "ask") ??
-      decisions[0] ?? { case: "ask" }
-    );
+    return strictest(decisions);
   };
+}
+
+/** Reads the rules of the user and those of the operator's files. */
+async function readRules(
+  dataDirectory: string,
+  policyFiles: readonly string[],
+): Promise<CompiledRule[]> {
+  const own = await readPolicyFile({
+    path: join(dataDirectory, "policy.toml"),
+    tier: "user",
+    label: "policy.toml",
+  });
+  const operators = await Promise.all(
+    policyFiles.map(async (path, index) => {
+      const compiled = await readPolicyFile({ path, tier: "operator" });
+      // Clients see the number of an operator's file in place of its path.
+      return compiled.map((rule) => ({
+        ...rule,
+        label: `operator-${index + 1}${rule.label.slice(path.length)}`,
+      }));
+    }),
+  );
+  return [...own, ...operators.flat()];
+}
+
+/**
+ * Returns the strictest decision: a call about several files runs only if it is
+ * allowed for each of them.
+ */
+function strictest(
+  decisions: readonly PermissionDecision[],
+): PermissionDecision {
+  return (
+    decisions.find((decision) => decision.case === "deny") ??
+    decisions.find(
+      (decision) => decision.case === "ask" && decision.rule !== undefined,
+    ) ??
+    decisions.find((decision) => decision.case === "ask") ??
+    decisions[0] ?? { case: "ask" }
+  );
 }
 
 /**

@@ -1,5 +1,11 @@
 import type { TaskItem } from "@devtool/client";
-import { isEnded, type Part, Role, type ToolCall } from "@devtool/schema";
+import {
+  type AgentThought,
+  isEnded,
+  type Part,
+  Role,
+  type ToolCall,
+} from "@devtool/schema";
 import wrapAnsi from "wrap-ansi";
 import { answerLine } from "../choice.ts";
 import {
@@ -67,27 +73,8 @@ export function entryOf(
             ? userLines(part, style)
             : textLines(content.value, "first", style),
       };
-    case "thought": {
-      const text = visible(
-        `${content.value.subject}: ${content.value.description}`,
-      );
-      const [first = "", ...rest] = wrapAnsi(text, columns - 4, {
-        hard: true,
-      }).split("\n");
-      const whole = [
-        paint("dim", `… ${first}`),
-        ...rest.map((line) => paint("dim", `    ${line}`)),
-      ];
-      if (rest.length < 2) return { key, lines: whole };
-      return {
-        key,
-        lines: [
-          whole[0] ?? "",
-          paint("dim", `    [${rest.length} more lines: Ctrl-O]`),
-        ],
-        whole,
-      };
-    }
+    case "thought":
+      return thoughtEntry(key, content.value, style);
     case "toolCall":
       return callEntry(key, content.value, style);
     case "confirmation":
@@ -116,6 +103,23 @@ export function entryOf(
       return { key, lines: lines.flatMap((line) => wrapLine(line, columns)) };
     }
   }
+}
+
+/** Returns the entry of a thought; one of three lines or more is folded. */
+function thoughtEntry(
+  key: string,
+  { subject, description }: AgentThought,
+  { paint, columns }: LineStyle,
+): Entry {
+  const text = visible(`${subject}: ${description}`);
+  const [begin = "", ...rest] = wrapAnsi(text, columns - 4, {
+    hard: true,
+  }).split("\n");
+  const first = paint("dim", `… ${begin}`);
+  const whole = [first, ...rest.map((line) => paint("dim", `    ${line}`))];
+  if (rest.length < 2) return { key, lines: whole };
+  const fold = paint("dim", `    [${rest.length} more lines: Ctrl-O]`);
+  return { key, lines: [first, fold], whole };
 }
 
 /**

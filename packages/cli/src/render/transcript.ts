@@ -54,31 +54,24 @@ export class Transcript {
           )
         );
       case "notice":
-        return this.#lines([
-          this.#paint("dim", `· ${indented(payload.value.text)}`),
-        ]);
+        return this.#lines([this.#note(indented(payload.value.text))]);
       case "summary":
         return this.#lines([
-          this.#paint("dim", "· the earlier conversation was summarized"),
+          this.#note("the earlier conversation was summarized"),
         ]);
       case "citation": {
         const { uri, title, license } = payload.value;
         const source = [title, uri, license && `(${license})`]
           .filter((part) => part !== "")
           .join(" ");
-        return this.#lines([
-          this.#paint("dim", `· source: ${indented(source)}`),
-        ]);
+        return this.#lines([this.#note(`source: ${indented(source)}`)]);
       }
       case "artifact": {
-        const {
-          artifactId = "",
-          name = "",
-          parts = [],
-        } = payload.value.artifact ?? {};
+        const { artifact } = payload.value;
+        const name = artifact?.name || (artifact?.artifactId ?? "");
         return this.#lines([
-          this.#paint("dim", `· artifact: ${indented(name || artifactId)}`),
-          ...partLines(parts),
+          this.#note(`artifact: ${indented(name)}`),
+          ...partLines(artifact?.parts ?? []),
         ]);
       }
       case "reply":
@@ -86,21 +79,13 @@ export class Transcript {
       case "messageQueued":
         return this.#lines([
           ...this.#userLines(payload.value.message),
-          this.#paint(
-            "dim",
-            "· the message is queued until the agent takes it",
-          ),
+          this.#note("the message is queued until the agent takes it"),
         ]);
       case "messageWithdrawn":
-        return this.#lines([
-          this.#paint("dim", "· a queued message was withdrawn"),
-        ]);
+        return this.#lines([this.#note("a queued message was withdrawn")]);
       case "renamed":
         return this.#lines([
-          this.#paint(
-            "dim",
-            `· the title is now: ${indented(payload.value.title)}`,
-          ),
+          this.#note(`the title is now: ${indented(payload.value.title)}`),
         ]);
       case "created":
         return this.#lines(this.#userLines(payload.value.message));
@@ -118,6 +103,11 @@ export class Transcript {
   /** Returns a line of the program itself, for printing between events. */
   line(text: string): string {
     return this.#lines([text]);
+  }
+
+  /** Returns a line about the task, which nobody said. */
+  #note(text: string): string {
+    return this.#paint("dim", `· ${text}`);
   }
 
   /**
