@@ -151,23 +151,7 @@ export class CodexExecutor implements AgentExecutor {
       now: this.#host.now,
     });
     try {
-      // Recorded first: what Codex does from here on is in this thread.
-      if (threadId !== turn.task.agentSessionId) {
-        yield { case: "session", value: threadId };
-      }
-      if (warning !== "") {
-        yield {
-          case: "notice",
-          value: create(NoticeSchema, { text: warning }),
-        };
-      }
-      for (const { call, answer } of answered) {
-        if (answer.selectedOptionId !== OPTION_REJECT) continue;
-        yield {
-          case: "toolCalls",
-          value: [{ call: { ...call, status: ToolCallStatus.CANCELLED } }],
-        };
-      }
+      yield* beginningOf(turn, { threadId, warning }, answered);
       const end = turnEnd(yield* codexTurn.run(input, signal));
       if (end) yield { case: "end", value: end };
       return { codexTurn, failure: undefined };
@@ -275,6 +259,31 @@ function isStopped(answered: readonly AnsweredCall[]): boolean {
 }
 
 const DECLINING: readonly string[] = [OPTION_CANCEL, OPTION_REJECT];
+
+/**
+ * Yields what precedes a turn of Codex: its thread, a warning about that, and
+ * the ends of the calls that the user declined.
+ */
+function* beginningOf(
+  { task }: Turn,
+  { threadId, warning }: Pick<OpenThread, "threadId" | "warning">,
+  answered: readonly AnsweredCall[],
+): Generator<AgentEvent> {
+  // Recorded first: what Codex does from here on is in this thread.
+  if (threadId !== task.agentSessionId) {
+    yield { case: "session", value: threadId };
+  }
+  if (warning !== "") {
+    yield { case: "notice", value: create(NoticeSchema, { text: warning }) };
+  }
+  for (const { call, answer } of answered) {
+    if (answer.selectedOptionId !== OPTION_REJECT) continue;
+    yield {
+      case: "toolCalls",
+      value: [{ call: { ...call, status: ToolCallStatus.CANCELLED } }],
+    };
+  }
+}
 
 /**
  * Whether an idle app-server still answers: it may have ended since, unnoticed.

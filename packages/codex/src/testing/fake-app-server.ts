@@ -58,42 +58,32 @@ async function respond(
   const threadId = String(params.threadId ?? "");
   const refuse = (message: string): void =>
     write({ id, error: { code: -32600, message } });
+  const reply = (result: Json): void => write({ id, result });
   switch (method) {
     case "initialize":
-      return write({
-        id,
-        result: {
-          userAgent: "fake",
-          codexHome: home,
-          platformFamily: "unix",
-          platformOs: "linux",
-        },
+      return reply({
+        userAgent: "fake",
+        codexHome: home,
+        platformFamily: "unix",
+        platformOs: "linux",
       });
     case "account/read":
-      return write({
-        id,
-        result: {
-          account: process.env.OPENAI_API_KEY ? { type: "apiKey" } : null,
-          requiresOpenaiAuth: false,
-        },
+      return reply({
+        account: process.env.OPENAI_API_KEY ? { type: "apiKey" } : null,
+        requiresOpenaiAuth: false,
       });
     case "model/list":
-      return write({
-        id,
-        result:
-          params.cursor === "2"
-            ? modelPage("gpt-small", null)
-            : modelPage("gpt-own", "2"),
-      });
+      return reply(
+        params.cursor === "2"
+          ? modelPage("gpt-small", null)
+          : modelPage("gpt-own", "2"),
+      );
     case "thread/start":
     case "thread/fork":
-      return write({
-        id,
-        result: {
-          thread: startThread(),
-          model: "gpt-own",
-          sandbox: sandboxOf(params),
-        },
+      return reply({
+        thread: startThread(),
+        model: "gpt-own",
+        sandbox: sandboxOf(params),
       });
     case "thread/resume":
       if (!existsSync(threadFile(threadId))) {
@@ -105,21 +95,18 @@ async function respond(
         tokenUsage: usage,
       });
       memoryOf(threadId);
-      return write({
-        id,
-        result: { thread: { id: threadId }, sandbox: sandboxOf(params) },
-      });
+      return reply({ thread: { id: threadId }, sandbox: sandboxOf(params) });
     case "turn/start": {
       const turnId = `turn-${process.pid}-${nextNumber()}`;
-      write({ id, result: { turn: turn(turnId, "inProgress") } });
+      reply({ turn: turn(turnId, "inProgress") });
       return await runTurn(threadId, turnId, promptOf(params));
     }
     case "turn/steer":
       if (!running.steer) return refuse("no active turn");
-      write({ id, result: { turnId: params.expectedTurnId } });
+      reply({ turnId: params.expectedTurnId });
       return running.steer(promptOf(params));
     case "turn/interrupt":
-      write({ id, result: {} });
+      reply({});
       return running.interrupt?.();
     default:
       return refuse(`Invalid request: unknown variant \`${method}\``);

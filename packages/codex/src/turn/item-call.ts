@@ -51,10 +51,8 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
       };
     }
     case "mcpToolCall": {
-      const [server, tool] = [
-        stringOrEmpty(item.server),
-        stringOrEmpty(item.tool),
-      ];
+      const server = stringOrEmpty(item.server);
+      const tool = stringOrEmpty(item.tool);
       return {
         toolName: `mcp__${server}__${tool}`,
         description: `${tool} of ${server}`,
@@ -62,28 +60,12 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
       };
     }
     case "dynamicToolCall": {
-      const tool = stringOrEmpty(item.tool);
-      return {
-        toolName: tool,
-        description: tool,
-        args: argsOf(item.arguments),
-      };
+      const toolName = stringOrEmpty(item.tool);
+      const args = argsOf(item.arguments);
+      return { toolName, description: toolName, args };
     }
-    case "collabAgentToolCall": {
-      const { tool, senderThreadId = "", receiverThreadIds = [] } = item;
-      const prompt = item.prompt ?? undefined;
-      const threads = {
-        parent_thread_id: senderThreadId,
-        child_thread_ids: receiverThreadIds,
-      };
-      return {
-        toolName: `agent:${stringOrEmpty(tool)}`,
-        description: stringOrEmpty(prompt),
-        args: structFromJson(
-          defined({ ...threads, prompt, model: item.model ?? undefined }),
-        ),
-      };
-    }
+    case "collabAgentToolCall":
+      return agentCall(item);
     case "webSearch":
       return {
         toolName: "web_search",
@@ -111,6 +93,23 @@ export function callOfItem(item: JsonObject): ItemCall | undefined {
     default:
       return undefined;
   }
+}
+
+/** Returns the call with which an agent of Codex works with another one. */
+function agentCall(item: JsonObject): ItemCall {
+  const { tool, senderThreadId = "", receiverThreadIds = [] } = item;
+  const prompt = item.prompt ?? undefined;
+  const args = {
+    parent_thread_id: senderThreadId,
+    child_thread_ids: receiverThreadIds,
+    prompt,
+    model: item.model ?? undefined,
+  };
+  return {
+    toolName: `agent:${stringOrEmpty(tool)}`,
+    description: stringOrEmpty(prompt),
+    args: structFromJson(defined(args)),
+  };
 }
 
 /** Returns how the call of a completed item ended. */
