@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -33,6 +36,8 @@ const CHANGING = METHODS.filter(
     idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
 );
 const LIST = "devtool.v1alpha.TaskService/ListTasks";
+/** More than the maximum size of a request, by some bytes that are not read. */
+const TOO_LARGE = new Uint8Array(6 * 2 ** 20);
 const CUT = gzipSync("{}").subarray(0, 15);
 
 describe("Connect", () => {
@@ -106,6 +111,50 @@ describe("Connect", () => {
       JSON.stringify({ message }),
     );
     expect([status, body.task?.state]).toEqual([200, "TASK_STATE_COMPLETED"]);
+  });
+
+  it("answers the next request of a connection after one that was too large", async () => {
+    const { hostname, port, host } = new URL(server.url);
+    const socket = connectTcp(Number(port), hostname).setEncoding("utf8");
+    const send = async (head: readonly string[], body: string) => {
+      const authorization = `Authorization: Bearer ${server.token}`;
+      const lines = [...head, `Host: ${host}`, authorization];
+      socket.write(`${lines.join("\r\n")}\r\n\r\n${body}`);
+      const signal = AbortSignal.timeout(10_000);
+      const [answer] = await once(socket, "data", { signal });
+      return String(answer).split("\r\n")[0];
+    };
+    // In a chunk, so that its length shows only while it is read.
+    const chunk = `${TOO_LARGE.length.toString(16)}\r\n${"x".repeat(TOO_LARGE.length)}\r\n0\r\n\r\n`;
+    const post = `POST /${LIST} HTTP/1.1`;
+    const json = "Content-Type: application/json";
+    expect(await send([post, json, "Transfer-Encoding: chunked"], chunk)).toBe(
+      "HTTP/1.1 429 Too Many Requests",
+    );
+    expect(await send(["GET /healthz HTTP/1.1"], "")).toBe("HTTP/1.1 200 OK");
+    socket.destroy();
+  });
+
+  it("answers other requests of an HTTP/2 session after one that was too large", async () => {
+    const session = connect(server.url);
+    const exchange = async (body: Uint8Array) => {
+      const stream = session.request(
+        {
+          ":method": "POST",
+          ":path": `/${LIST}`,
+          "content-type": "application/json",
+          ...authorized(),
+        },
+        { signal: AbortSignal.timeout(10_000) },
+      );
+      stream.end(body);
+      const [headers] = await once(stream, "response");
+      await stream.resume().toArray();
+      return Object(headers)[":status"];
+    };
+    expect(await exchange(TOO_LARGE)).toBe(429);
+    expect(await exchange(Buffer.from("{}"))).toBe(200);
+    session.close();
   });
 
   function authorized(): Record<string, string> {

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from "node:stream";
 import type { DescService, Message } from "@bufbuild/protobuf";
 import {
   Code,
@@ -81,12 +82,18 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
       undefined,
       values,
     );
+    // The library stops reading a request that it refuses. The rest of it is
+    // read nevertheless, within the time limit of a request: it would hold up
+    // the next request of the connection for ever.
+    const [rest, answered]: [Readable, Writable] = [request, response];
+    const body = rest.iterator({ destroyOnReturn: false });
+    answered.once("finish", () => rest.resume());
     // The library would answer a stream in both directions over HTTP/1.1 with
     // the bare status 505. With this version it does not check, and
     // `refuseHttp1` says what is wrong, in the protocol of the client. Not
     // awaited: with HTTP/1.1, the promise of a response that was written never
     // resolves.
-    handle({ ...call, httpVersion: "2.0" })
+    handle({ ...call, body, httpVersion: "2.0" })
       .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((reason: unknown) => {
         const isEnded = ConnectError.from(reason).code === Code.Aborted;
