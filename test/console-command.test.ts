@@ -92,7 +92,7 @@ describe("devtool console", () => {
     await devtool("console", "--revoke", id);
     expect(await devtool("console", "--list")).not.toContain(id);
     await expect(devtool("console", "--revoke", id)).rejects.toThrow(
-      `browser session "${id}" does not exist`,
+      `browser session "${id}" does not exist: list them with "devtool console --list"`,
     );
   });
 

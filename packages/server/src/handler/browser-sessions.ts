@@ -199,7 +199,7 @@ export class BrowserSessions implements Disposable {
         stored.principal === principal && stored.session?.id === id,
     );
     if (!found) {
-      const remedy = "list the browser sessions";
+      const remedy = 'list them with "devtool console --list"';
       throw new DevtoolError(
         `browser session "${id}" does not exist`,
         Code.NotFound,
