@@ -48,8 +48,33 @@ describe("the events of a call", () => {
     const call = new AbortController();
     const { events } = start(call.signal);
     const details = { case: undefined };
-    const answer = events.ask({ description: "?", details, options: [] });
+    const answer = events.ask(
+      { description: "?", details, options: [] },
+      new AbortController().signal,
+    );
     call.abort(new Error("the call is over"));
     await expect(answer).rejects.toThrow("the call is over");
+  });
+
+  it("withdraw a question that its server withdraws, and one that waits at the end", async () => {
+    const { events, seen, all } = start();
+    const question = {
+      description: "?",
+      details: { case: undefined },
+      options: [],
+    };
+    const withdrawal = new AbortController();
+    const first = events.ask(question, withdrawal.signal);
+    const second = events.ask(question, new AbortController().signal);
+    await vi.advanceTimersByTimeAsync(0);
+    const withdrawn = () =>
+      seen.map((event) => event.case === "question" && event.withdrawn.aborted);
+    withdrawal.abort(new Error("no longer"));
+    await expect(first).rejects.toThrow("no longer");
+    expect(withdrawn()).toEqual([true, false]);
+    events.finish(textResult("done"));
+    await expect(second).rejects.toThrow("the call has ended");
+    await all;
+    expect(withdrawn().slice(0, 2)).toEqual([true, true]);
   });
 });

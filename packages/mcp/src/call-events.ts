@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Answer, Question, ToolEvent } from "@devtool/coding-agent/tool";
 import { ToolCallProgressSchema } from "@devtool/schema";
-import { abortable } from "@devtool/server/agent";
+import { abortable, Code, DevtoolError } from "@devtool/server/agent";
 import type { CallDeadline } from "./call-deadline.ts";
 import type { CallHooks } from "./call-hooks.ts";
 
@@ -21,6 +21,7 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   readonly #deadline: CallDeadline;
   readonly #signal: AbortSignal;
   readonly #now: () => number;
+  readonly #finished = new AbortController();
   readonly #ready: ToolEvent[] = [];
   #progress: ToolEvent | undefined;
   #shownAtMs = Number.NEGATIVE_INFINITY;
@@ -31,7 +32,8 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
    * Creates the events of a call.
    *
    * Progress restarts `deadline`, and questions pause it. `now` is the clock,
-   * in milliseconds. Questions reject when `signal` aborts.
+   * in milliseconds. Questions reject when `signal` aborts, and when the call
+   * has a result.
    */
   constructor(deadline: CallDeadline, now: () => number, signal: AbortSignal) {
     this.#deadline = deadline;
@@ -48,11 +50,21 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
     this.#wake.resolve();
   }
 
-  async ask(question: Question): Promise<Answer> {
+  async ask(question: Question, withdrawn: AbortSignal): Promise<Answer> {
     using _paused = this.#deadline.pause();
     const answer = Promise.withResolvers<Answer>();
-    this.#push({ case: "question", value: question, reply: answer.resolve });
-    return await abortable(answer.promise, this.#signal);
+    const over = AbortSignal.any([
+      withdrawn,
+      this.#signal,
+      this.#finished.signal,
+    ]);
+    this.#push({
+      case: "question",
+      value: question,
+      reply: answer.resolve,
+      withdrawn: over,
+    });
+    return await abortable(answer.promise, over);
   }
 
   /** Adds the result, which is the last event. */
@@ -60,6 +72,9 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
     this.#progress = undefined;
     this.#isDone = true;
     this.#push(result);
+    this.#finished.abort(
+      new DevtoolError("the call has ended", Code.FailedPrecondition),
+    );
   }
 
   async *[Symbol.asyncIterator](): AsyncIterator<ToolEvent> {

@@ -6,6 +6,9 @@ import type { Answer, Question } from "@devtool/coding-agent/tool";
 export interface CallHooks {
   /** Reports progress. `total` is 0 when it is unknown; `text` may be empty. */
   progress(done: number, total: number, text: string): void;
-  /** Asks the user. Rejects when the call ends before the user answers. */
-  ask(question: Question): Promise<Answer>;
+  /**
+   * Asks the user. Rejects when the call ends or `withdrawn` aborts before the
+   * user answers: the user is not asked any longer.
+   */
+  ask(question: Question, withdrawn: AbortSignal): Promise<Answer>;
 }

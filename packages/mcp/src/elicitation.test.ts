@@ -42,8 +42,8 @@ describe("elicitation", async () => {
     const result = await elicit(
       SERVER,
       { method: "elicitation/create", params },
-      hooks,
-      validator,
+      { hooks, validator },
+      new AbortController().signal,
     );
     const shown = questions.map(({ details }) =>
       details.case === "genericDetails" ? details.value.description : "",
@@ -79,6 +79,21 @@ describe("elicitation", async () => {
     expect(questions[0]?.options.map(({ name }) => name)).toEqual([
       "Yes",
       "No",
+      "Decline",
+    ]);
+  });
+
+  it("tells choices with the same title apart", async () => {
+    const oneOf = [
+      { const: "rm", title: "Tidy up" },
+      { const: "ls", title: "Tidy up" },
+      { const: "no", title: "Leave it" },
+    ];
+    const { questions } = await ask({ what: { type: "string", oneOf } }, []);
+    expect(questions[0]?.options.map(({ name }) => name)).toEqual([
+      'Tidy up ("rm")',
+      'Tidy up ("ls")',
+      "Leave it",
       "Decline",
     ]);
   });
@@ -160,8 +175,8 @@ describe("elicitation", async () => {
       const { action } = await elicit(
         SERVER,
         { method: "elicitation/create", params },
-        hooks,
-        validator,
+        { hooks, validator },
+        new AbortController().signal,
       );
       return [action, shown.join()];
     };

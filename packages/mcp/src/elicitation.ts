@@ -35,21 +35,28 @@ const MAX_ATTEMPTS = 3;
  */
 const VALUE_OPTION = "value:";
 
+/** How the user is asked, and how the answers are checked. */
+export interface Eliciting {
+  readonly hooks: CallHooks;
+  readonly validator: jsonSchemaValidator;
+}
+
 /**
  * Asks the user what a server wants to know (MCP elicitation): to fill in a
  * form, or to open a page.
  *
  * An answer that does not fit the form is asked for again, with the reason. A
- * page whose address is not one is declined.
+ * page whose address is not one is declined. Rejects when the signal aborts,
+ * and withdraws the question.
  */
 export async function elicit(
   server: AskingServer,
   { params }: ElicitRequest,
-  hooks: CallHooks,
-  validator: jsonSchemaValidator,
+  { hooks, validator }: Eliciting,
+  signal: AbortSignal,
 ): Promise<ElicitResult> {
   if (params.mode !== "url") {
-    return elicitForm(server, params, hooks, validator);
+    return elicitForm(server, params, { hooks, validator }, signal);
   }
   const address = pageAddress(params.url);
   if (address === undefined) return { action: "decline" };
@@ -60,6 +67,7 @@ export async function elicit(
   });
   const { optionId } = await hooks.ask(
     createQuestion(server, description, [opened]),
+    signal,
   );
   return { action: optionId === OPTION_PROCEED_ONCE ? "accept" : "decline" };
 }
@@ -67,8 +75,8 @@ export async function elicit(
 async function elicitForm(
   server: AskingServer,
   params: ElicitRequestFormParams,
-  hooks: CallHooks,
-  validator: jsonSchemaValidator,
+  { hooks, validator }: Eliciting,
+  signal: AbortSignal,
 ): Promise<ElicitResult> {
   const schema = plainJson(params.requestedSchema);
   const validate = validator.getValidator(schema);
@@ -76,6 +84,7 @@ async function elicitForm(
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const answer = await hooks.ask(
       formQuestion(server, params.message, schema, problem),
+      signal,
     );
     if (answer.optionId === OPTION_CANCEL) return { action: "decline" };
     const content = readContent(answer, schema);
@@ -183,7 +192,7 @@ interface Choice {
 
 /**
  * Returns the values of a field that is a choice of one value; empty for any
- * other field.
+ * other field. Choices with the same title are told apart by their values.
  */
 function readChoices(field: JsonObject): Choice[] {
   if (field.type === "boolean") {
@@ -193,17 +202,21 @@ function readChoices(field: JsonObject): Choice[] {
     }));
   }
   const titled = listOrEmpty(field.oneOf).filter(isObject);
-  if (titled.length > 0) {
-    return titled.map(({ const: value = null, title }) => ({
-      value,
-      name: String(title ?? value),
-    }));
-  }
   const names = listOrEmpty(field.enumNames);
-  return listOrEmpty(field.enum).map((value, at) => ({
-    value,
-    name: String(names[at] ?? value),
-  }));
+  const choices =
+    titled.length > 0
+      ? titled.map(({ const: value = null, title }) => ({ value, title }))
+      : listOrEmpty(field.enum).map((value, at) => ({
+          value,
+          title: names[at],
+        }));
+  return choices.map(({ value, title }) => {
+    if (typeof title !== "string") return { value, name: String(value) };
+    const same = choices.filter((choice) => choice.title === title);
+    const name =
+      same.length > 1 ? `${title} (${JSON.stringify(value)})` : title;
+    return { value, name };
+  });
 }
 
 /**

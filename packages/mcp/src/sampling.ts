@@ -50,10 +50,10 @@ export async function sampleForServer(
     ...(request.systemPrompt === "" ? [] : [`system: ${request.systemPrompt}`]),
     ...messages.map(({ role, text }) => `${role}: ${text}`),
   ].join("\n");
-  const { optionId } = await hooks.ask({
+  const question = {
     description: `${serverTitle(server)} wants to ask the model`,
     details: {
-      case: "genericDetails",
+      case: "genericDetails" as const,
       value: create(GenericDetailsSchema, { description }),
     },
     options: [
@@ -63,7 +63,8 @@ export async function sampleForServer(
       }),
       create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" }),
     ],
-  });
+  };
+  const { optionId } = await hooks.ask(question, signal);
   if (optionId !== OPTION_PROCEED_ONCE) {
     throw new DevtoolError("the user declined", Code.PermissionDenied);
   }

@@ -58,12 +58,15 @@ export function answerRequests(client: Client, requests: ServerRequests): void {
     { uri: pathToFileURL(workspacePath).href, name: basename(workspacePath) },
   ];
   client.setRequestHandler("roots/list", () => ({ roots }));
-  client.setRequestHandler("elicitation/create", async (request) => {
-    const hooks = findCall();
-    return hooks
-      ? elicit(server, secrets.hideIn(request), hooks, validator)
-      : { action: "cancel" };
-  });
+  client.setRequestHandler(
+    "elicitation/create",
+    async (request, { mcpReq }) => {
+      const hooks = findCall();
+      if (!hooks) return { action: "cancel" };
+      const asked = secrets.hideIn(request);
+      return elicit(server, asked, { hooks, validator }, mcpReq.signal);
+    },
+  );
   if (!sample) return;
   client.setRequestHandler(
     "sampling/createMessage",

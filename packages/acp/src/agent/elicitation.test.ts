@@ -7,7 +7,7 @@ import {
   ToolCallConfirmationSchema,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { elicitationResponse } from "./elicitation.ts";
+import { elicitationCall, elicitationResponse } from "./elicitation.ts";
 
 const ANSWER = create(ToolCallConfirmationSchema, {
   toolCallId: "q",
@@ -15,6 +15,29 @@ const ANSWER = create(ToolCallConfirmationSchema, {
 });
 const CONFIRMATION = create(PartSchema, {
   content: { case: "confirmation", value: ANSWER },
+});
+
+describe("the question for a form", () => {
+  it("tells choices with the same title apart", () => {
+    const oneOf = [
+      { const: "rm", title: "Tidy up" },
+      { const: "ls", title: "Tidy up" },
+      { const: "no", title: "Leave it" },
+    ];
+    const requestedSchema = {
+      type: "object",
+      properties: { what: { type: "string", oneOf } },
+    };
+    const params = { mode: "form", message: "Now what?", requestedSchema };
+    const options = elicitationCall("q", params)?.call.confirmationRequest
+      ?.options;
+    expect(options?.map(({ name }) => name)).toEqual([
+      "Tidy up (rm)",
+      "Tidy up (ls)",
+      "Leave it",
+      "Decline",
+    ]);
+  });
 });
 
 describe("the user's answer to a form", () => {

@@ -46,7 +46,11 @@ export function elicitationCall(
     choices.length > 0
       ? choices.map(({ value, title }) => ({
           id: VALUE_OPTION + value,
-          name: title,
+          // Choices with the same title are told apart by their values.
+          name:
+            choices.filter((choice) => choice.title === title).length > 1
+              ? `${title} (${value})`
+              : title,
         }))
       : [
           {

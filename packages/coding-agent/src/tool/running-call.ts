@@ -21,7 +21,7 @@ import {
   toolFailure,
 } from "@devtool/server/agent";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";
-import type { Answer, Question, ToolEvent, ToolInvocation } from "./tool.ts";
+import type { ToolEvent, ToolInvocation } from "./tool.ts";
 
 /** Dependencies of a running call. */
 export interface RunContext {
@@ -69,7 +69,7 @@ export async function* runCall(
     failpoint("devtool:call.run.before");
     for await (const event of permitted.execute(signal)) {
       if (event.case === "question") {
-        yield* ask(update.call, event.value, event.reply, context, signal);
+        yield* ask(update.call, event, context, signal);
       } else {
         update = applyEvent(update, event);
         yield update;
@@ -88,7 +88,7 @@ export async function* runCall(
 
 function applyEvent(
   { call, detail }: Required<CallUpdate>,
-  event: Exclude<ToolEvent, { case: "question" }>,
+  event: Exclude<ToolEvent, AskingEvent>,
 ): Required<CallUpdate> {
   switch (event.case) {
     case "live":
@@ -110,17 +110,19 @@ function applyEvent(
   }
 }
 
+type AskingEvent = Extract<ToolEvent, { case: "question" }>;
+
 /**
  * Publishes a question of a running call as a call of its own, which ends when
- * the user answers.
+ * the user answers, or when the question is withdrawn.
  */
 async function* ask(
   parent: ToolCall,
-  { details, description, options }: Question,
-  reply: (answer: Answer) => void,
+  { value: { details, description, options }, reply, withdrawn }: AskingEvent,
   context: RunContext,
   signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
+  if (withdrawn.aborted) return;
   const call = create(ToolCallSchema, {
     toolCallId: context.nextId(),
     status: ToolCallStatus.PENDING,
@@ -139,11 +141,18 @@ async function* ask(
   );
   context.confirmations.open(call.toolCallId);
   yield { call, detail };
-  const { selectedOptionId: optionId } = await context.confirmations.wait(
-    call.toolCallId,
-    signal,
-  );
   const { confirmationRequest: _answered, ...answered } = call;
+  let optionId: string;
+  try {
+    ({ selectedOptionId: optionId } = await context.confirmations.wait(
+      call.toolCallId,
+      AbortSignal.any([signal, withdrawn]),
+    ));
+  } catch {
+    signal.throwIfAborted();
+    yield { call: { ...answered, status: ToolCallStatus.CANCELLED }, detail };
+    return;
+  }
   if (optionId !== OPTION_CANCEL) {
     yield { call: { ...answered, status: ToolCallStatus.EXECUTING }, detail };
     yield { call: { ...answered, status: ToolCallStatus.SUCCEEDED }, detail };

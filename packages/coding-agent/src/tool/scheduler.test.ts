@@ -421,6 +421,7 @@ describe("the tool scheduler", () => {
         case: "question",
         value,
         reply: ({ optionId }) => answers.push(optionId),
+        withdrawn: signal,
       };
       yield textResult("done");
     });
@@ -443,6 +444,41 @@ describe("the tool scheduler", () => {
       "a SUCCEEDED",
     ]);
     expect(answers).toEqual([OPTION_PROCEED_ONCE]);
+  });
+
+  it("cancels a question of a running call that is withdrawn, and goes on", async () => {
+    const withdrawal = new AbortController();
+    const curious = look(async function* () {
+      const details = { case: undefined };
+      const question = { description: "Ask who", details, options: [] };
+      const event = {
+        case: "question",
+        value: question,
+        reply: () => undefined,
+        withdrawn: withdrawal.signal,
+      } as const;
+      yield event;
+      // Nobody sees what is withdrawn before it is published.
+      yield event;
+      yield textResult("done");
+    });
+    const asking = context({ look: curious });
+    const seen: string[] = [];
+    for await (const batch of runNewCalls(
+      [call("a", "look")],
+      asking,
+      signal,
+    )) {
+      seen.push(...batch.map(line));
+      if (seen.length === 3) withdrawal.abort();
+    }
+    expect(seen).toEqual([
+      "a PENDING",
+      "a EXECUTING",
+      "q1 PENDING asks of a",
+      "q1 CANCELLED of a",
+      "a SUCCEEDED",
+    ]);
   });
 
   it("stops waiting for an answer when the task is canceled", async () => {

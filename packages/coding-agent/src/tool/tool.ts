@@ -124,12 +124,14 @@ export type ToolEvent =
     }
   /**
    * A question for the user. `reply` is called once, unless the call is aborted
-   * before.
+   * or the question withdrawn before.
    */
   | {
       readonly case: "question";
       readonly value: Question;
       readonly reply: (answer: Answer) => void;
+      /** Aborts when the answer is no longer wanted. */
+      readonly withdrawn: AbortSignal;
     }
   /** The outcome: `output` for a successful call, `error` for a failed one. */
   | { readonly case: "result"; readonly value: ToolResult };

@@ -138,7 +138,12 @@ export async function* runCommand(
       extension,
       choices,
     );
-    yield { case: "question", value: question, reply: answer.resolve };
+    yield {
+      case: "question",
+      value: question,
+      reply: answer.resolve,
+      withdrawn: signal,
+    };
     const { optionId } = await abortable(answer.promise, signal);
     if (!choices.some(({ id }) => id === optionId && id !== OPTION_CANCEL)) {
       yield commandResult(
