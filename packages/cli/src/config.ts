@@ -4,10 +4,13 @@ import {
   create,
   type DescEnum,
   type DescMessage,
-  fromJson,
   type JsonValue,
 } from "@bufbuild/protobuf";
-import { type ServerConfig, ServerConfigSchema } from "@devtool/schema";
+import {
+  decodeStrictJson,
+  type ServerConfig,
+  ServerConfigSchema,
+} from "@devtool/schema";
 import { isObject, plainJson } from "@devtool/schema/json";
 import { errorCode, errorMessage } from "./errors.ts";
 
@@ -43,9 +46,11 @@ export async function readConfig(
   }
   const { parse } = await import("smol-toml");
   try {
-    return fromJson(
+    return decodeStrictJson(
       ServerConfigSchema,
       withEnumNames(ServerConfigSchema, plainJson(parse(text))),
+      "",
+      { spelling: "name" },
     );
   } catch (reason) {
     throw new Error(
@@ -66,7 +71,7 @@ function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
         ({ name, jsonName }) => name === key || jsonName === key,
       );
       const convert = (item: JsonValue): JsonValue => {
-        if (field?.enum) return enumName(field.enum, item);
+        if (field?.enum) return enumName(key, item, field.enum);
         return field?.message ? withEnumNames(field.message, item) : item;
       };
       return [key, Array.isArray(value) ? value.map(convert) : convert(value)];
@@ -75,7 +80,7 @@ function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
   return Object.fromEntries(entries);
 }
 
-function enumName(schema: DescEnum, value: JsonValue): JsonValue {
+function enumName(key: string, value: JsonValue, schema: DescEnum): JsonValue {
   if (typeof value !== "string") return value;
   const prefix = schema.values[0]?.name.replace(/UNSPECIFIED$/, "") ?? "";
   const found = schema.values.find(
@@ -85,5 +90,5 @@ function enumName(schema: DescEnum, value: JsonValue): JsonValue {
   const choices = schema.values
     .slice(1)
     .map(({ name }) => name.slice(prefix.length).toLowerCase());
-  throw new Error(`"${value}" does not exist: choose ${choices.join(", ")}`);
+  throw new Error(`${key} "${value}" is unknown: choose ${choices.join(", ")}`);
 }

@@ -66,10 +66,10 @@ describe("a policy file", () => {
       `${about} rule 2: `,
     );
     expect(rule('decision = "ask"\ncomand_prefix = "git push"')).toContain(
-      'key "comand_prefix" is unknown',
+      "comand_prefix is unknown: the fields here are name, ",
     );
     expect(rule('decision = "ask"\npriority = "high"')).toContain(
-      "PolicyRule.priority",
+      'priority must be an integer, got "high"',
     );
   });
 
@@ -105,7 +105,7 @@ describe("a policy file", () => {
     [
       "a prototype",
       '__proto__ = { decision = "allow" }',
-      '"__proto__" is unknown',
+      "__proto__ is unknown",
     ],
   ])(
     "is refused with %s, which would match nothing",

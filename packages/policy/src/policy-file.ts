@@ -1,7 +1,11 @@
 import { constants, type Stats } from "node:fs";
 import { lstat, open } from "node:fs/promises";
-import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { type PolicyRule, PolicyRuleSchema } from "@devtool/schema";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import {
+  decodeStrictJson,
+  type PolicyRule,
+  PolicyRuleSchema,
+} from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import { parse } from "smol-toml";
 import {
@@ -207,7 +211,9 @@ function decodeRule(json: JsonValue): PolicyRule {
       enumName("modes", mode, MODES),
     );
   }
-  const rule = fromJson(PolicyRuleSchema, message);
+  const rule = decodeStrictJson(PolicyRuleSchema, message, "", {
+    spelling: "name",
+  });
   for (const [field, value] of Object.entries(rest)) {
     if (!TEXTS.includes(field)) assertCondition(field, value);
   }

@@ -334,6 +334,7 @@ export {
   encodeRfcJson,
   structFromJson,
 } from "./rfc-json.ts";
+export { decodeStrictJson, type StrictOptions } from "./strict-json.ts";
 export { summaryOf } from "./summary.ts";
 export {
   deriveState,

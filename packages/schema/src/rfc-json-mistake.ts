@@ -105,15 +105,21 @@ function failureOf(read: () => unknown): unknown {
   }
 }
 
+/** The JSON of messages of protobuf itself that are not objects. */
+const WELL_KNOWN: Readonly<Record<string, string>> = {
+  "google.protobuf.Duration": 'a duration such as "3s"',
+  "google.protobuf.Timestamp": 'a time such as "2026-01-31T12:00:00Z"',
+  "google.protobuf.Value": "a JSON value",
+};
+
 /** Describes the type of a field. */
 function describeType(field: DescField): string {
   if (field.fieldKind === "list") {
     return `a list of ${field.message ? "objects" : `${scalarName(field.scalar)}s`}`;
   }
-  if (field.fieldKind === "map" || field.fieldKind === "message") {
-    return field.message?.typeName === "google.protobuf.Value"
-      ? "a JSON value"
-      : "an object";
+  if (field.fieldKind === "map") return "an object";
+  if (field.fieldKind === "message") {
+    return WELL_KNOWN[field.message.typeName] ?? "an object";
   }
   if (field.fieldKind === "enum") {
     return `one of ${field.enum.values.map(({ name }) => name).join(", ")}`;

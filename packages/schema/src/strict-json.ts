@@ -13,6 +13,17 @@ import { quote, WireError } from "./wire-error.ts";
 /** Remedies for unknown keys, by key. */
 export type Hints = Pick<ReadonlyMap<string, string>, "get">;
 
+/** Options of `decodeStrictJson`: how its errors help. */
+export interface StrictOptions {
+  /** Default: none. */
+  readonly hints?: Hints;
+  /**
+   * The spelling in which an error lists the known fields: lowerCamelCase for
+   * JSON, snake_case (`name`) for files that people write. Default: `jsonName`.
+   */
+  readonly spelling?: "jsonName" | "name";
+}
+
 /**
  * Decodes a message strictly, for input that decides something: an answer, or
  * what an agent may do.
@@ -25,19 +36,17 @@ export function decodeStrictJson<Desc extends DescMessage>(
   schema: Desc,
   json: unknown,
   path: string,
-  hints: Hints = NO_HINTS,
+  options: StrictOptions = {},
 ): MessageShape<Desc> {
-  if (isObject(json)) assertFields(schema, json, path, hints);
+  if (isObject(json)) assertFields(schema, json, path, options);
   return decodeRfcJson(schema, json, path);
 }
-
-const NO_HINTS: Hints = new Map();
 
 function assertFields(
   schema: DescMessage,
   json: JsonObject,
   path: string,
-  hints: Hints,
+  options: StrictOptions,
 ): void {
   if (schema.typeName.startsWith("google.protobuf.")) return;
   const seen = new Set<DescField>();
@@ -45,8 +54,10 @@ function assertFields(
     const at = path === "" ? key : `${path}.${key}`;
     const field = findField(schema, key);
     if (!field) {
-      const known = `the fields here are ${schema.fields.map(({ jsonName }) => jsonName).join(", ")}`;
-      throw new WireError(at, "", `is unknown: ${hints.get(key) ?? known}`);
+      const { hints, spelling = "jsonName" } = options;
+      const known = schema.fields.map((field) => field[spelling]).join(", ");
+      const remedy = hints?.get(key) ?? `the fields here are ${known}`;
+      throw new WireError(at, "", `is unknown: ${remedy}`);
     }
     if (seen.has(field)) {
       throw new WireError(
@@ -59,7 +70,7 @@ function assertFields(
     if (value === null) {
       throw new WireError(at, "", "is null: leave it out, or give it a value");
     }
-    assertValue(field, value, at, hints);
+    assertValue(field, value, at, options);
   }
 }
 
@@ -67,7 +78,7 @@ function assertValue(
   field: DescField,
   value: JsonValue,
   path: string,
-  hints: Hints,
+  options: StrictOptions,
 ): void {
   const schema = field.message;
   const items = Array.isArray(value) ? value : [];
@@ -86,13 +97,15 @@ function assertValue(
   }
   if (!schema) return;
   if (field.fieldKind === "message" && isObject(value)) {
-    assertFields(schema, value, path, hints);
+    assertFields(schema, value, path, options);
   }
   for (const [index, item] of items.entries()) {
-    if (isObject(item)) assertFields(schema, item, `${path}[${index}]`, hints);
+    if (isObject(item)) {
+      assertFields(schema, item, `${path}[${index}]`, options);
+    }
   }
   if (field.fieldKind !== "map" || !isObject(value)) return;
   for (const [key, item] of Object.entries(value)) {
-    if (isObject(item)) assertFields(schema, item, `${path}.${key}`, hints);
+    if (isObject(item)) assertFields(schema, item, `${path}.${key}`, options);
   }
 }

@@ -87,7 +87,7 @@ export function decodeConfirmation(
     ToolCallConfirmationSchema,
     data,
     path,
-    HINTS,
+    { hints: HINTS },
   );
   if (
     isObject(details) &&

@@ -168,7 +168,7 @@ function decodeAgentSettings(value: JsonValue): Settings {
     AgentSettingsSchema,
     Object.fromEntries(own),
     "",
-    HINTS,
+    { hints: HINTS },
   );
   const beside = entries.filter(([key]) => BESIDE.has(key));
   const empty = beside.find(

@@ -1,5 +1,9 @@
-import { fromJson, type JsonObject } from "@bufbuild/protobuf";
-import { type CommandFile, CommandFileSchema } from "@devtool/schema";
+import type { JsonObject } from "@bufbuild/protobuf";
+import {
+  type CommandFile,
+  CommandFileSchema,
+  decodeStrictJson,
+} from "@devtool/schema";
 import { plainJson } from "@devtool/schema/json";
 import { Code, DevtoolError, type ErrorOptions } from "@devtool/server/agent";
 import { parse as parseToml } from "smol-toml";
@@ -34,19 +38,9 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
   }
   let file: CommandFile;
   try {
-    file = fromJson(CommandFileSchema, json);
+    file = decodeStrictJson(CommandFileSchema, json, "");
   } catch (reason) {
-    // The words of protobuf-es about the message are removed: a user knows the
-    // file, not its schema.
-    const problem = firstLine(reason)
-      .replace(" from JSON:", ":")
-      .replace(
-        /^(cannot decode message \S+ from JSON|cannot decode field \S+?\.(?=\w+ ))[:\s]*/,
-        "",
-      );
-    const remedy = "it takes description, prompt and arguments";
-    throw invalidFile(path, `cannot be used: ${problem}`, {
-      remedy,
+    throw invalidFile(path, `cannot be used: ${firstLine(reason)}`, {
       cause: reason,
     });
   }
