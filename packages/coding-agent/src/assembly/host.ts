@@ -25,12 +25,14 @@ import type {
   CodingAgentOptions,
   ToolLimits,
 } from "../coding-agent-options.ts";
+import { BUILTIN_TOOL_NAMES } from "../tool/builtin/builtin-tools.ts";
 import { Searches } from "../tool/builtin/searches.ts";
 import { Checkpoints } from "../tool/checkpoint/checkpoints.ts";
 import type { OpenMcp } from "../tool/mcp.ts";
 import { Workspace } from "../tool/workspace.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 import { TrustStore } from "../trust/trust-store.ts";
+import { misspelledTools } from "./misspelled-tools.ts";
 import { modelSample } from "./model-sample.ts";
 
 /** Dependencies of `AgentHost`. */
@@ -125,6 +127,16 @@ export class AgentHost implements AsyncDisposable {
       })),
       ...(await Promise.all(operatorRules)).flat(),
     ];
+    const tools = (dependencies.options.tools ?? []).map(
+      ({ declaration }) => declaration.name,
+    );
+    const compiled = rules.map((rule) => rule.compiled);
+    for (const notice of misspelledTools(compiled, [
+      ...BUILTIN_TOOL_NAMES,
+      ...tools,
+    ])) {
+      onNotice(notice);
+    }
     // Servers share approvals, or keep their own in the data directory. Without
     // either, none are kept.
     let saved: SavedApprovals | undefined;

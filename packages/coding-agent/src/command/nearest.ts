@@ -9,16 +9,21 @@ const MAX_COMPARED = 200;
  * first of several with the same distance.
  *
  * Returns an empty string when more than half of the characters would have to
- * change for every candidate.
+ * change for every candidate, or more than `maxEdits`. Default: no maximum.
  */
-export function nearest(name: string, candidates: readonly string[]): string {
+export function nearest(
+  name: string,
+  candidates: readonly string[],
+  maxEdits: number = Number.POSITIVE_INFINITY,
+): string {
   if (name.length > MAX_COMPARED) return "";
   let best = { candidate: "", edits: Number.POSITIVE_INFINITY };
   for (const candidate of candidates) {
     const edits = editDistance(name, candidate);
     if (edits < best.edits) best = { candidate, edits };
   }
-  return best.edits * 2 <= Math.max(name.length, best.candidate.length)
+  return best.edits <= maxEdits &&
+    best.edits * 2 <= Math.max(name.length, best.candidate.length)
     ? best.candidate
     : "";
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isAllowedHost } from "./outbound-policy.ts";
+import { isAllowedHost, parseTarget } from "./outbound-policy.ts";
 
 describe("a host that the operator allows", () => {
   it.each<[string, string, boolean]>([
@@ -24,5 +24,21 @@ describe("a host that the operator allows", () => {
         ownPorts: () => [],
       }),
     ).toBe(isCovered);
+  });
+});
+
+describe("the URL of an outbound request", () => {
+  it.each([
+    "https://example.com/\r\nX: y",
+    "\u0000https://example.com/",
+    "https://example.com/\t",
+  ])("is refused with a control character: %j", (url) => {
+    expect(() => parseTarget(url)).toThrow("has a control character");
+  });
+
+  it("is what a URL is read as", () => {
+    expect(parseTarget("HTTPS://Example.com/%0d%0a").href).toBe(
+      "https://example.com/%0d%0a",
+    );
   });
 });

@@ -38,8 +38,8 @@ const MAX_URL_LENGTH = 8192;
 
 /**
  * Parses the URL of an outbound request. Throws `Code.InvalidArgument` for one
- * that no policy permits: not http or https, with a user name or password, or
- * longer than 8192 characters.
+ * that no policy permits: not http or https, with a user name, a password or a
+ * control character, or longer than 8192 characters.
  */
 export function parseTarget(text: string): URL {
   if (text.length > MAX_URL_LENGTH) {
@@ -48,6 +48,10 @@ export function parseTarget(text: string): URL {
       "",
       `has ${text.length} characters: limit is ${MAX_URL_LENGTH}`,
     );
+  }
+  // A URL would be read without them, and could be shown in another way.
+  if (/\p{Cc}/u.test(text)) {
+    throw invalid("url", text, "has a control character", "leave it out");
   }
   const url = URL.parse(text);
   if (!url) {
