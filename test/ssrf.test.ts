@@ -264,7 +264,7 @@ describe("the guard of outbound requests (S7)", () => {
       await guardedFetch({ ...get(url), timeoutMs: 60_000 }, rules, signal);
       return false;
     } catch (reason) {
-      return /may not be reached|cannot be reached|is not an absolute URL|must begin with|holds a user name/.test(
+      return /may not be reached|cannot be reached|is not an absolute URL|must begin with|holds a user name|has a control character/.test(
         String(reason),
       );
     }
