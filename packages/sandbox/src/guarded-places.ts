@@ -45,13 +45,9 @@ export async function readGuardedPlaces(
   access: "read" | "write",
 ): Promise<GuardedPlaces> {
   if (realPath(workspace) !== workspace || workspace === "/") {
-    throw new SandboxError(
-      `workspace ${JSON.stringify(workspace)} cannot be confined`,
-      "cannot-confine",
-      {
-        remedy: "name a directory below / by its real path",
-      },
-    );
+    const problem = `workspace ${JSON.stringify(workspace)} cannot be confined`;
+    const remedy = "name a directory below / by its real path";
+    throw new SandboxError(problem, "cannot-confine", { remedy });
   }
   if (access === "read") {
     return {
@@ -66,13 +62,7 @@ export async function readGuardedPlaces(
   }
   const repositories = await repositoryPaths(workspace);
   const inWorkspace = (name: string): string => join(workspace, name);
-  const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT]
-    .map(inWorkspace)
-    .flatMap((path): GuardedLink[] => {
-      return statsOf(path)?.isSymbolicLink()
-        ? [{ path, target: readlinkSync(path) }]
-        : [];
-    });
+  const links = linkedSettings(workspace);
   // The target of a dangling link is guarded, too.
   const targets = links
     .map(({ path, target }) => realPath(path) ?? resolve(dirname(path), target))
@@ -93,20 +83,10 @@ export async function readGuardedPlaces(
       .filter((path) => path !== workspace && !statsOf(path)),
   ];
   const kept = [...SETTINGS_WHEN_PRESENT.map(inWorkspace), ...configured.files];
-  const present = [join(workspace, ".git"), ...settings, ...kept].filter(
-    (path) =>
-      isReal(statsOf(path)) &&
-      !isPlaceholder(path) &&
-      !isFilePlaceholder(path) &&
-      realPath(path) === path,
-  );
+  const present = [inWorkspace(".git"), ...settings, ...kept].filter(isPresent);
   const missing = settings.flatMap(
     (path) => firstMissing(path, workspace) ?? [],
   );
-  const gitDirectories = workTreesAround(workspace).flatMap((tree) => [
-    tree.commonDirectory,
-    tree.gitDirectory,
-  ]);
   return {
     workspace,
     present: [...new Set(present)],
@@ -116,10 +96,44 @@ export async function readGuardedPlaces(
     ),
     links,
     repositories,
-    gitDirectories: [...new Set(gitDirectories)].filter(
-      (path) => !isWithin(path, [workspace]),
-    ),
+    gitDirectories: gitDirectoriesOutside(workspace),
   };
+}
+
+/** Lists the settings of a workspace that are symbolic links. */
+function linkedSettings(workspace: string): GuardedLink[] {
+  return [...SETTINGS, ...SETTINGS_WHEN_PRESENT].flatMap((name) => {
+    const path = join(workspace, name);
+    if (!statsOf(path)?.isSymbolicLink()) return [];
+    return [{ path, target: readlinkSync(path) }];
+  });
+}
+
+/**
+ * Returns whether a path is a real file or directory that no sandbox made as a
+ * placeholder, and leads through no link.
+ */
+function isPresent(path: string): boolean {
+  return (
+    isReal(statsOf(path)) &&
+    !isPlaceholder(path) &&
+    !isFilePlaceholder(path) &&
+    realPath(path) === path
+  );
+}
+
+/**
+ * Lists the git directories outside a workspace that belong to the work trees
+ * around it.
+ */
+function gitDirectoriesOutside(workspace: string): string[] {
+  const directories = workTreesAround(workspace).flatMap((tree) => [
+    tree.commonDirectory,
+    tree.gitDirectory,
+  ]);
+  return [...new Set(directories)].filter(
+    (path) => !isWithin(path, [workspace]),
+  );
 }
 
 /**
