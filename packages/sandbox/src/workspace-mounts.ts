@@ -74,31 +74,7 @@ export function workspaceMounts(
   const granted = writable.filter(
     (path) => isGrantable(path, guarded, hidden) && !missing.includes(path),
   );
-  for (const path of granted) {
-    // A guarded place that is granted is no longer a mount, so that it can be
-    // replaced and removed, as git does.
-    const isGuardedPlace =
-      guarded.present.includes(path) &&
-      path !== join(guarded.workspace, ".git");
-    const isInGuardedPlace = guarded.present.some(
-      (other) => other !== path && isWithin(path, [other]),
-    );
-    if (isGuardedPlace && !isInGuardedPlace) {
-      views.delete(path);
-    } else if (statsOf(path)) {
-      views.set(path, "write");
-    }
-  }
-  for (const git of [join(workspace, ".git"), ...guarded.gitDirectories]) {
-    if (granted.includes(git)) {
-      for (const path of gitPaths(git)) views.set(path, "read");
-    }
-    // A grant of a directory around a repository does not include the
-    // repository.
-    else if (isWithin(git, granted)) {
-      views.set(git, "read");
-    }
-  }
+  showGranted(views, granted, guarded);
   const shown = [...views.keys()];
   for (const path of hidden) {
     if (isWithin(dirname(path), shown)) views.set(path, "hide");
@@ -111,6 +87,42 @@ export function workspaceMounts(
     ...byDepth.flatMap(([path, view]) => mountOf(path, view)),
     ...redirects.flatMap((path) => ["--ro-bind", path, path]),
   ];
+}
+
+/**
+ * Makes the paths writable that a command was granted, except the parts of
+ * repositories that no grant includes.
+ */
+function showGranted(
+  views: Map<string, View>,
+  granted: readonly string[],
+  guarded: GuardedPlaces,
+): void {
+  const repository = join(guarded.workspace, ".git");
+  for (const path of granted) {
+    // A guarded place that is granted is no longer a mount, so that it can be
+    // replaced and removed, as git does.
+    const isGuardedPlace =
+      guarded.present.includes(path) && path !== repository;
+    const isInGuardedPlace = guarded.present.some(
+      (other) => other !== path && isWithin(path, [other]),
+    );
+    if (isGuardedPlace && !isInGuardedPlace) {
+      views.delete(path);
+    } else if (statsOf(path)) {
+      views.set(path, "write");
+    }
+  }
+  for (const git of [repository, ...guarded.gitDirectories]) {
+    if (granted.includes(git)) {
+      for (const path of gitPaths(git)) views.set(path, "read");
+    }
+    // A grant of a directory around a repository does not include the
+    // repository.
+    else if (isWithin(git, granted)) {
+      views.set(git, "read");
+    }
+  }
 }
 
 /**
