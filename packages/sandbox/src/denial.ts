@@ -150,9 +150,18 @@ function denialIn(
   if (REFUSED.test(line)) {
     return isWritable ? undefined : writeExtension(path, failed, sandbox);
   }
-  if (!MISSING.test(line)) return undefined;
-  // The sandbox may hide what the command did not find: the path, or its
-  // directory, exists outside.
+  return MISSING.test(line) ? readExtension(path, failed, sandbox) : undefined;
+}
+
+/**
+ * Returns read access to a path that a command did not find, or to its
+ * directory: the sandbox may hide what exists outside.
+ */
+function readExtension(
+  path: string,
+  { access, guarded }: FailedCommand,
+  sandbox: Sandbox,
+): Extension | undefined {
   const { workspace, readable, writable } = access;
   if (
     isWithin(path, [
