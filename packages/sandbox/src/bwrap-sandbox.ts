@@ -1,6 +1,10 @@
 import { join } from "node:path";
 import { isWithin, readGuardedPlaces } from "./guarded-places.ts";
-import { checkMounts, intendedMounts } from "./mount-check.ts";
+import {
+  checkMounts,
+  type IntendedMount,
+  intendedMounts,
+} from "./mount-check.ts";
 import { Placeholders } from "./placeholders.ts";
 import { leftRedirects, missingRedirects, type Redirect } from "./redirects.ts";
 import type {
@@ -74,21 +78,10 @@ const NAMESPACES = [
 export function createBwrapSandbox(options: BwrapOptions): Sandbox {
   const filter = seccompFilter(options.machine);
   const inputs = filter ? [filter] : [];
-  const info = 3 + inputs.length;
-  const descriptors = [
-    ...(filter ? ["--seccomp", "3"] : []),
-    "--info-fd",
-    `${info}`,
-    "--block-fd",
-    `${info + 1}`,
-  ];
+  const descriptors = descriptorArguments(inputs.length);
   const system = [...systemMounts(), "--proc", "/proc", "--dev", "/dev"];
   const tools = toolDirectories(options.path);
-  const intendedTools = intendedMounts(
-    tools.flatMap((path) => ["--ro-bind", path, path]),
-    resolveLinks,
-  );
-  const intendedSystem = intendedMounts(system, resolveLinks);
+  const expectMounts = mountExpectations(system, tools);
   const placeholders = new Placeholders();
 
   return {
@@ -109,15 +102,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
       const network =
         access.network === "none" ? ["--unshare-net"] : networkMounts();
       const others = [...scratchMounts(scratchBytes), ...network];
-      const intended = intendedMounts(mounts);
-      for (const [path, tool] of intendedTools) {
-        if (intended.get(path)?.isReadOnly) intended.set(path, tool);
-      }
-      const all = new Map([
-        ...intendedSystem,
-        ...intendedMounts(others, resolveLinks),
-        ...intended,
-      ]);
+      const { all, intended } = expectMounts(others, mounts);
       return {
         argv: [
           options.program,
@@ -156,6 +141,52 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
     },
     canGrant: (path, guarded) =>
       isGrantable(path, guarded, options.hidden.flatMap(realPaths)),
+  };
+}
+
+/**
+ * Lists the arguments for the file descriptors that bwrap inherits: a seccomp
+ * filter, if there is one, and the two that supervise the start of a command.
+ */
+function descriptorArguments(filterCount: number): string[] {
+  const info = 3 + filterCount;
+  return [
+    ...(filterCount > 0 ? ["--seccomp", "3"] : []),
+    "--info-fd",
+    `${info}`,
+    "--block-fd",
+    `${info + 1}`,
+  ];
+}
+
+/** The mounts that a command must have before it may start. */
+interface ExpectedMounts {
+  readonly all: ReadonlyMap<string, IntendedMount>;
+  /** The mounts that depend on the workspace and its guarded places. */
+  readonly intended: ReadonlyMap<string, IntendedMount>;
+}
+
+/**
+ * Returns a function that determines the mounts of a command from bwrap's
+ * arguments for it. The mounts of the system and of the tools are read once.
+ */
+function mountExpectations(
+  system: readonly string[],
+  tools: readonly string[],
+): (others: readonly string[], mounts: readonly string[]) => ExpectedMounts {
+  const intendedSystem = intendedMounts(system, resolveLinks);
+  const intendedTools = intendedMounts(
+    tools.flatMap((path) => ["--ro-bind", path, path]),
+    resolveLinks,
+  );
+  return (others, mounts) => {
+    const intended = intendedMounts(mounts);
+    for (const [path, tool] of intendedTools) {
+      if (intended.get(path)?.isReadOnly) intended.set(path, tool);
+    }
+    const intendedOthers = intendedMounts(others, resolveLinks);
+    const all = new Map([...intendedSystem, ...intendedOthers, ...intended]);
+    return { all, intended };
   };
 }
 
