@@ -108,25 +108,11 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
     } else {
       verdict = decideCall(subject, sources);
     }
-    // An answer that the user gave in this task allows a call that would ask.
-    // None counts in plan mode.
-    const mayCount =
-      verdict.decision === "ask" &&
-      verdict.answers === "count" &&
-      subject.mode !== ApprovalMode.PLAN;
-    const grant =
-      mayCount && request.task
-        ? findGrant(request.task, subject, verdict.rule)
-        : undefined;
-    if (grant !== undefined) {
-      verdict = {
-        decision: "allow",
-        rule: grant,
-        reason: "",
-        answers: "count",
-      };
-    }
-    const { decision, rule, reason, answers } = verdict;
+    const { decision, rule, reason, answers } = applyGrant(
+      verdict,
+      subject,
+      request.task,
+    );
     const maySave =
       saved !== undefined && decision === "ask" && answers === "count";
     const approval = maySave
@@ -161,6 +147,25 @@ interface RuleSources {
   readonly rules: readonly CompiledRule[];
   /** The approvals that the user gave for good. */
   readonly saved: readonly CompiledRule[];
+}
+
+/**
+ * Allows a call that would ask if the user answered for it earlier in its task.
+ * No answer counts in plan mode.
+ */
+function applyGrant(
+  verdict: Verdict,
+  subject: PolicySubject,
+  task: PolicyRequest["task"],
+): Verdict {
+  const mayCount =
+    verdict.decision === "ask" &&
+    verdict.answers === "count" &&
+    subject.mode !== ApprovalMode.PLAN;
+  const grant =
+    mayCount && task ? findGrant(task, subject, verdict.rule) : undefined;
+  if (grant === undefined) return verdict;
+  return { decision: "allow", rule: grant, reason: "", answers: "count" };
 }
 
 /** Decides about a call that is not a shell command. */
