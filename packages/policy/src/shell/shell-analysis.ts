@@ -97,23 +97,7 @@ function analyze(
     attempt(readers[0], source),
     attempt(readers[1], source),
   ];
-  const doubts: Doubt[] = [];
-  // Syntax that both readers are known to misread is in doubt. The text itself
-  // is searched, quoted or not, because no reading can be trusted to say
-  // whether such syntax counts.
-  if (source.includes("\\\n")) {
-    doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
-  }
-  if (DESCRIPTOR_VARIABLE.test(source)) {
-    doubts.push({
-      kind: "assignment",
-      text: "sets a variable to a descriptor",
-    });
-  }
-  if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source)) {
-    doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
-  }
-  doubts.push(...one.doubts, ...other.doubts);
+  const doubts = [...misreadSyntax(source), ...one.doubts, ...other.doubts];
   const isSame =
     sortedText(one.commands) === sortedText(other.commands) &&
     sortedText(one.redirections) === sortedText(other.redirections);
@@ -156,6 +140,29 @@ function analyze(
       scripts.flatMap((line) => line.redirections),
     ),
   };
+}
+
+/**
+ * Returns doubts about syntax that both readers are known to misread.
+ *
+ * The text itself is searched, quoted or not, because no reading can be trusted
+ * to say whether such syntax counts.
+ */
+function misreadSyntax(source: string): Doubt[] {
+  const doubts: Doubt[] = [];
+  if (source.includes("\\\n")) {
+    doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
+  }
+  if (DESCRIPTOR_VARIABLE.test(source)) {
+    doubts.push({
+      kind: "assignment",
+      text: "sets a variable to a descriptor",
+    });
+  }
+  if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source)) {
+    doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
+  }
+  return doubts;
 }
 
 function attempt(reader: ShellReader, source: string): Reading {
