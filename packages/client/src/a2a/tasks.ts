@@ -53,18 +53,7 @@ export function createA2aTaskService(
         ...startPosition(request.taskId, sequence),
         sent: request.message,
       };
-      const answer = calls.stream(request, signal);
-      let replay: Replay | undefined;
-      const frames = (async function* () {
-        for await (const frame of answer) {
-          replay = readReplay(frame.result);
-          yield frame;
-        }
-      })();
-      for await (const event of readEvents(frames, start, known)) {
-        yield defined({ event, replay });
-        replay = undefined;
-      }
+      yield* readExchange(calls.stream(request, signal), start, known);
     },
     async getTask({ taskId }, { signal }) {
       return { task: readTask(await calls.get(taskId, signal), known) };
@@ -130,6 +119,28 @@ function readReplay(answer: JsonValue): Replay | undefined {
   return decodeAnswer(() =>
     findReplay(objectOrEmpty(objectOrEmpty(answer).metadata)),
   );
+}
+
+/**
+ * Reads the events of a stream that answers a message, the first event of a
+ * frame with the frame's replay.
+ */
+async function* readExchange(
+  answer: AsyncIterable<Frame>,
+  start: StreamPosition,
+  known: KnownTasks,
+): AsyncIterable<{ event: TaskEvent; replay?: Replay }> {
+  let replay: Replay | undefined;
+  const frames = (async function* () {
+    for await (const frame of answer) {
+      replay = readReplay(frame.result);
+      yield frame;
+    }
+  })();
+  for await (const event of readEvents(frames, start, known)) {
+    yield defined({ event, replay });
+    replay = undefined;
+  }
 }
 
 /**
