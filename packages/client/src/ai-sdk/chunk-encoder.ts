@@ -2,6 +2,7 @@ import { toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import {
   ArtifactSchema,
+  type Citation,
   CitationSchema,
   isAtRest,
   type Part,
@@ -41,9 +42,7 @@ export class ChunkEncoder {
         return this.#text(payload.value.text, sequence);
       case "thought": {
         const { subject, description } = payload.value;
-        const thought = [subject, description]
-          .filter((line) => line !== "")
-          .join("\n\n");
+        const thought = [subject, description].filter(Boolean).join("\n\n");
         const id = `thought-${sequence}`;
         return [
           ...this.#endText(),
@@ -64,20 +63,8 @@ export class ChunkEncoder {
           ...this.#endText(),
           ...endOf(event, task),
         ];
-      case "usage": {
-        const { id, usage } = task;
-        if (!usage) return [];
-        const tokens = {
-          inputTokens: Number(usage.inputTokens),
-          outputTokens: Number(usage.outputTokens),
-        };
-        return [
-          {
-            type: "message-metadata",
-            messageMetadata: { taskId: id, usage: tokens },
-          },
-        ];
-      }
+      case "usage":
+        return usageOf(task);
       case "notice":
         return [
           {
@@ -91,20 +78,8 @@ export class ChunkEncoder {
           ...this.#endText(),
           { type: "data-summary", data: { text: payload.value.text } },
         ];
-      case "citation": {
-        const { uri, title } = payload.value;
-        if (uri === "") {
-          return [
-            {
-              type: "data-citation",
-              data: toJson(CitationSchema, payload.value),
-            },
-          ];
-        }
-        return [
-          { type: "source-url", sourceId: uri, url: uri, title: title || uri },
-        ];
-      }
+      case "citation":
+        return [citationChunk(payload.value)];
       case "artifact": {
         const artifact = task.artifacts.find(
           ({ artifactId }) => artifactId === payload.value.artifact?.artifactId,
@@ -193,6 +168,29 @@ export class ChunkEncoder {
       { type: "data-part", data: toJson(PartSchema, part) },
     ];
   }
+}
+
+/** The tokens that a task has used so far, as metadata of the message. */
+function usageOf({ id, usage }: Task): Chunk[] {
+  if (!usage) return [];
+  const tokens = {
+    inputTokens: Number(usage.inputTokens),
+    outputTokens: Number(usage.outputTokens),
+  };
+  return [
+    {
+      type: "message-metadata",
+      messageMetadata: { taskId: id, usage: tokens },
+    },
+  ];
+}
+
+/** A citation is a source of the message only if it has a URL. */
+function citationChunk(citation: Citation): Chunk {
+  const { uri, title } = citation;
+  return uri === ""
+    ? { type: "data-citation", data: toJson(CitationSchema, citation) }
+    : { type: "source-url", sourceId: uri, url: uri, title: title || uri };
 }
 
 function endOf({ state }: TaskEvent, task: Task): Chunk[] {
