@@ -116,16 +116,7 @@ async function* runTurn(
         yield event;
         continue;
       }
-      const { name, args, signature } = event.value;
-      const call = newToolCall(nextId(), name, args);
-      calls.push(
-        signature
-          ? {
-              call,
-              detail: changedDetail(undefined, { modelSignature: signature }),
-            }
-          : { call },
-      );
+      calls.push(requestedCall(event.value, nextId()));
     }
     if (calls.length === 0) return;
     for await (const value of runNewCalls(calls, context, signal)) {
@@ -136,6 +127,20 @@ async function* runTurn(
     `the turn took ${maxSteps} steps: limit is ${maxSteps}`,
     Code.ResourceExhausted,
   );
+}
+
+/**
+ * Returns the first update of a tool call that the model requests, with the
+ * signature that the model wants back with the call.
+ */
+function requestedCall(
+  { name, args, signature }: ModelToolCall,
+  id: string,
+): CallUpdate {
+  const call = newToolCall(id, name, args);
+  if (!signature) return { call };
+  const detail = changedDetail(undefined, { modelSignature: signature });
+  return { call, detail };
 }
 
 /** An event of a step: a tool call to run, or an event for the task's log. */
