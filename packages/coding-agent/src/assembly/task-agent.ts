@@ -2,6 +2,7 @@ import {
   createFileAccess,
   createPolicyEngine,
   createReadDecision,
+  type PolicyEngine,
   type PolicyPlace,
 } from "@devtool/policy";
 import { ApprovalMode, type Task } from "@devtool/schema";
@@ -38,17 +39,7 @@ export function createTaskAgent(
   };
   const context = { workspacePath, contextId, principal };
   const toolbox = createToolbox(host, task, place);
-  const policy = createPolicyEngine({
-    workspace: workspacePath,
-    get mode() {
-      return place.mode;
-    },
-    rules: host.rulesFor(principal),
-    saved: host.savedApprovalsOf(principal),
-    analyze: host.analyze,
-    shellConfinement: async () =>
-      (await host.sandbox()).confines ? "sandbox" : "none",
-  });
+  const policy = createTaskPolicy(host, principal, place);
   const commandTools = command ? commands.tools(command, context) : [];
   const sentNotices = new Set<string>();
   const loop = createAgentLoop({
@@ -62,16 +53,8 @@ export function createTaskAgent(
     openTools: (signal) => toolbox.open(task, commandTools, signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
-    readBriefing: async (toolNames) => {
-      const { instructions, notices } = await readBriefing(
-        host,
-        current.task,
-        toolNames,
-      );
-      const newNotices = notices.filter((notice) => !sentNotices.has(notice));
-      for (const notice of newNotices) sentNotices.add(notice);
-      return { instructions, notices: newNotices };
-    },
+    readBriefing: (toolNames) =>
+      readBriefing(host, current.task, toolNames, sentNotices),
   });
   return {
     ...loop,
@@ -132,10 +115,37 @@ export function approvalModeOf(
   );
 }
 
+/**
+ * Creates the policy of a task: the rules and saved approvals for its
+ * principal, in its approval mode.
+ */
+function createTaskPolicy(
+  host: AgentHost,
+  principal: string,
+  place: PolicyPlace,
+): PolicyEngine {
+  return createPolicyEngine({
+    workspace: place.workspace,
+    get mode() {
+      return place.mode;
+    },
+    rules: host.rulesFor(principal),
+    saved: host.savedApprovalsOf(principal),
+    analyze: host.analyze,
+    shellConfinement: async () =>
+      (await host.sandbox()).confines ? "sandbox" : "none",
+  });
+}
+
+/**
+ * Reads the briefing for a turn. Its notices are those that are not in
+ * `sentNotices`, to which they are added.
+ */
 async function readBriefing(
   host: AgentHost,
   task: Task,
   tools: readonly string[],
+  sentNotices: Set<string>,
 ): Promise<Briefing> {
   const workspacePath = task.settings?.workspacePath ?? "";
   const { files, notices } = await host.loadMemory({
@@ -150,5 +160,7 @@ async function readBriefing(
     tools,
     mode: approvalModeOf(host, task) === ApprovalMode.PLAN ? "plan" : "work",
   });
-  return { instructions, notices };
+  const newNotices = notices.filter((notice) => !sentNotices.has(notice));
+  for (const notice of newNotices) sentNotices.add(notice);
+  return { instructions, notices: newNotices };
 }
