@@ -54,21 +54,7 @@ export function readManyFilesTool(
     },
     prepare: async (args) => {
       const { paths, include_ignored: includesIgnored } = PARAMETERS.read(args);
-      const targets = paths.map((path): Target => {
-        const pattern = toRelativePattern(workspace, path);
-        if (picomatch.scan(pattern).isGlob) {
-          return { case: "pattern", matches: compileGlob("paths", pattern) };
-        }
-        return { case: "path", path: workspace.locate(path) };
-      });
-      if (targets.length === 0 || targets.length > MAX_PATTERNS) {
-        throw invalid(
-          "paths",
-          "",
-          `has ${targets.length} elements`,
-          `give 1 to ${MAX_PATTERNS}`,
-        );
-      }
+      const targets = readTargets(workspace, paths);
       const ignored = includesIgnored ? "include" : "skip";
       return {
         args,
@@ -108,6 +94,29 @@ export function readManyFilesTool(
 type Target =
   | { readonly case: "pattern"; readonly matches: GlobPattern }
   | { readonly case: "path"; readonly path: string };
+
+/**
+ * Reads the elements of `paths`. Throws for too many, for none, and for a path
+ * outside the workspace.
+ */
+function readTargets(workspace: Workspace, paths: readonly string[]): Target[] {
+  const targets = paths.map((path): Target => {
+    const pattern = toRelativePattern(workspace, path);
+    if (picomatch.scan(pattern).isGlob) {
+      return { case: "pattern", matches: compileGlob("paths", pattern) };
+    }
+    return { case: "path", path: workspace.locate(path) };
+  });
+  if (targets.length === 0 || targets.length > MAX_PATTERNS) {
+    throw invalid(
+      "paths",
+      "",
+      `has ${targets.length} elements`,
+      `give 1 to ${MAX_PATTERNS}`,
+    );
+  }
+  return targets;
+}
 
 interface Selection {
   readonly targets: readonly Target[];
