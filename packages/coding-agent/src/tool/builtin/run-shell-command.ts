@@ -120,13 +120,8 @@ export function runShellCommandTool(
     },
     prepare: async (args) => {
       const checked = parameters.read(args);
-      const { command } = checked;
-      if (command.trim() === "") throw invalid("command", command, "is empty");
-      if (command.includes("\0")) {
-        throw invalid("command", command, "contains a NUL byte");
-      }
-      const directory = checked.directory || ".";
-      const workingDirectory = workspace.directoryPath(directory);
+      const shell = readCommand(workspace, checked);
+      const { command, workingDirectory } = shell;
       const background =
         args.background === true ? options.background : undefined;
       const { confines } = await findSandbox(options);
@@ -138,14 +133,8 @@ export function runShellCommandTool(
         background ? " (in the background)" : "",
         confines ? "" : " (without a sandbox)",
       ].join("");
-      const assertUnmoved = (): void => {
-        if (workspace.directoryPath(directory) === workingDirectory) return;
-        const problem = `directory ${JSON.stringify(workingDirectory)} was moved since it was shown`;
-        throw new DevtoolError(problem, Code.Aborted, { remedy: "try again" });
-      };
-      const shell = { command, workingDirectory, assertUnmoved };
       const run = (permission: Permission) => (signal: AbortSignal) => {
-        assertUnmoved();
+        shell.assertUnmoved();
         const runOptions = {
           ...options,
           workspace: workspace.root,
@@ -173,6 +162,29 @@ export function runShellCommandTool(
       };
     },
   };
+}
+
+/**
+ * Reads the command line and its directory. Throws for a command line that bash
+ * cannot run as it was shown, and for a directory outside the workspace.
+ */
+function readCommand(
+  workspace: Workspace,
+  args: { readonly command: string; readonly directory?: string | undefined },
+): ShellCommand {
+  const { command } = args;
+  if (command.trim() === "") throw invalid("command", command, "is empty");
+  if (command.includes("\0")) {
+    throw invalid("command", command, "contains a NUL byte");
+  }
+  const directory = args.directory || ".";
+  const workingDirectory = workspace.directoryPath(directory);
+  const assertUnmoved = (): void => {
+    if (workspace.directoryPath(directory) === workingDirectory) return;
+    const problem = `directory ${JSON.stringify(workingDirectory)} was moved since it was shown`;
+    throw new DevtoolError(problem, Code.Aborted, { remedy: "try again" });
+  };
+  return { command, workingDirectory, assertUnmoved };
 }
 
 /**
