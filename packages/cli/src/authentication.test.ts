@@ -51,7 +51,7 @@ describe("authentication in a config file", () => {
     ['[tls]\ncertificate_file = "none.pem"', "tls.certificate_file"],
     [
       '[authentication]\ncertificate_rights = ["everything"]',
-      '"everything" does not exist: choose approve, audit',
+      'certificate_rights "everything" is unknown: choose approve, audit',
     ],
     ['[authentication.jwt]\nkeys_file = "odd.json"', "holds no key set"],
     [
