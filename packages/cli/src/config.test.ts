@@ -59,6 +59,16 @@ describe("the config file", () => {
     );
   });
 
+  it("is refused without the secrets that a table or a list may hold", async () => {
+    const named = "[mcp_servers.files]\nenv = { TOKEN = 'hush' }";
+    await expect(read(named)).rejects.toThrow(
+      /cannot be used: mcp_servers must be a list of objects$/,
+    );
+    await expect(read("public_url = ['hush']")).rejects.toThrow(
+      /cannot be used: public_url must be a string$/,
+    );
+  });
+
   it("is refused when others may change it", async () => {
     await writeFile(join(directory, "open.toml"), "");
     await chmod(join(directory, "open.toml"), 0o666);

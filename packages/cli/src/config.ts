@@ -53,9 +53,9 @@ export async function readConfig(
       { spelling: "name" },
     );
   } catch (reason) {
-    throw new Error(
-      `config file "${path}" cannot be used: ${errorMessage(reason)}`,
-    );
+    // A table or a list may hold secrets, and the error goes into logs.
+    const problem = errorMessage(reason).replace(/, got [[{].*$/s, "");
+    throw new Error(`config file "${path}" cannot be used: ${problem}`);
   }
 }
 

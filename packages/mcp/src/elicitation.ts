@@ -210,11 +210,11 @@ function readChoices(field: JsonObject): Choice[] {
           value,
           title: names[at],
         }));
+  const byTitle = Map.groupBy(choices, ({ title }) => title);
   return choices.map(({ value, title }) => {
     if (typeof title !== "string") return { value, name: String(value) };
-    const same = choices.filter((choice) => choice.title === title);
-    const name =
-      same.length > 1 ? `${title} (${JSON.stringify(value)})` : title;
+    const isAlone = byTitle.get(title)?.length === 1;
+    const name = isAlone ? title : `${title} (${JSON.stringify(value)})`;
     return { value, name };
   });
 }

@@ -42,15 +42,14 @@ export function elicitationCall(
     only && others.length === 0 && only[1].type !== "array"
       ? choicesOf(only[1])
       : [];
+  const byTitle = Map.groupBy(choices, ({ title }) => title);
   const answers =
     choices.length > 0
       ? choices.map(({ value, title }) => ({
           id: VALUE_OPTION + value,
           // Choices with the same title are told apart by their values.
           name:
-            choices.filter((choice) => choice.title === title).length > 1
-              ? `${title} (${value})`
-              : title,
+            byTitle.get(title)?.length === 1 ? title : `${title} (${value})`,
         }))
       : [
           {
