@@ -11,7 +11,11 @@ import type { ChatTransport } from "ai";
 import type { DevtoolClient } from "../devtool-client.ts";
 import { streamMessage, subscribeTask } from "../follow.ts";
 import type { ResumeOptions } from "../resume.ts";
-import { type SendOptions, sendRequest } from "../view/send-request.ts";
+import {
+  addressRequest,
+  createSendRequest,
+  type SendOptions,
+} from "../view/send-request.ts";
 import { answersIn, messageOfUser } from "./chat-message.ts";
 import { ChunkEncoder } from "./chunk-encoder.ts";
 import type { AgentUIMessage, Chunk } from "./ui-message.ts";
@@ -129,7 +133,11 @@ class AgentChatTransport implements ChatTransport<AgentUIMessage> {
           parts: answersIn(subject, task),
         })
       : messageOfUser(subject);
-    const request = sendRequest({ message }, task.id, this.#options);
+    const request = addressRequest(
+      createSendRequest({ message }, this.#options),
+      task.id,
+      this.#options,
+    );
     const encoder = new ChunkEncoder(isAnswer ? subject : undefined);
     let isStarted = isAnswer;
     for await (const event of streamMessage(

@@ -54,15 +54,13 @@ export interface SendOptions {
 }
 
 /**
- * Completes the request that sends the content of a view. The task id is empty
- * for a new task.
+ * Returns the request that sends the content of a view, with all that it needs
+ * but the task.
  */
-export function sendRequest(
+export function createSendRequest(
   content: MessageContent,
-  taskId: string,
-  options: SendOptions,
+  { clientLabel, nextId = () => crypto.randomUUID() }: SendOptions,
 ): SendMessageRequest {
-  const { clientLabel, nextId = () => crypto.randomUUID() } = options;
   const given =
     typeof content === "string"
       ? { message: textMessage(nextId(), content) }
@@ -83,8 +81,20 @@ export function sendRequest(
       clientLabel: settings.clientLabel || clientLabel,
     };
   }
-  request.taskId ||= taskId;
-  if (request.taskId !== "") return request;
+  return request;
+}
+
+/**
+ * Returns a request to a task, unless it names another one. With an empty task
+ * id, it starts a task in the session of the options.
+ */
+export function addressRequest(
+  request: SendMessageRequest,
+  taskId: string,
+  options: SendOptions,
+): SendMessageRequest {
+  const recipient = request.taskId || taskId;
+  if (recipient !== "") return { ...request, taskId: recipient };
   const session = create(SendMessageRequestSchema, options.session);
   const {
     contextId,

@@ -55,6 +55,10 @@ export interface ReaderHandlers {
  */
 interface Sending {
   readonly request: SendMessageRequest;
+  /**
+   * Called when the message has an event.
+   */
+  readonly onBegin: () => void;
   readonly signal: AbortSignal;
   readonly done: PromiseWithResolvers<void>;
 }
@@ -152,13 +156,18 @@ export class TaskReader {
 
   /**
    * Sends a message to a task that is not working, or starts one. Resolves at
-   * the end of its exchange. The reader must run.
+   * the end of its exchange, after `onBegin` was called with its first event.
+   * The reader must run.
    */
-  async send(request: SendMessageRequest, signal: AbortSignal): Promise<void> {
-    const sending = { request, signal, done: Promise.withResolvers<void>() };
-    this.#outbox.push(sending);
+  async send(
+    request: SendMessageRequest,
+    onBegin: () => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const done = Promise.withResolvers<void>();
+    this.#outbox.push({ request, onBegin, signal, done });
     this.#wakeUp.wake();
-    await abortable(sending.done.promise, signal);
+    await abortable(done.promise, signal);
   }
 
   /**
@@ -222,7 +231,7 @@ export class TaskReader {
   }
 
   async #exchange(
-    { request, signal: sender, done }: Sending,
+    { request, onBegin, signal: sender, done }: Sending,
     signal: AbortSignal,
   ): Promise<void> {
     if (sender.aborted) return;
@@ -236,6 +245,7 @@ export class TaskReader {
         this.#options,
         AbortSignal.any([signal, sender]),
       )) {
+        onBegin();
         if (event.sequence > (this.#position?.sequence ?? 0n)) {
           // Others have added to the task meanwhile, or the protocol shows no
           // messages. The log has what is missing.

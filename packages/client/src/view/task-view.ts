@@ -5,6 +5,7 @@ import {
   isTerminal,
   OPTION_MODIFY_ARGUMENTS,
   PartSchema,
+  type SendMessageRequest,
 } from "@devtool/schema";
 import { abortable } from "../abortable.ts";
 import { confirmationPart, modifiedArgumentsPart } from "../confirmation.ts";
@@ -13,9 +14,10 @@ import type { ResumeOptions } from "../resume.ts";
 import { Listeners } from "./listeners.ts";
 import { type Schedule, scheduleFrame } from "./schedule.ts";
 import {
+  addressRequest,
+  createSendRequest,
   type MessageContent,
   type SendOptions,
-  sendRequest,
 } from "./send-request.ts";
 import { TaskReader } from "./task-reader.ts";
 import { SnapshotFold, type TaskSnapshot } from "./task-snapshot.ts";
@@ -72,7 +74,9 @@ export interface TaskView {
   follow(signal: AbortSignal): Promise<void>;
   /**
    * Sends a text, or a request to `SendMessage` whose `messageId` may be
-   * missing. It continues the task, or starts one.
+   * missing. It continues the task, or starts one. A message waits until the
+   * one before it has an event or an error, and then in the queue of the task
+   * if that one works.
    *
    * Resolves when the exchange has ended: when the agent has finished, or waits
    * for the user. A signal that aborts ends the waiting and not the agent.
@@ -153,6 +157,10 @@ class LogView implements TaskView {
   readonly #fold: SnapshotFold;
   #reading: Reading | undefined;
   #snapshot: TaskSnapshot;
+  /**
+   * Resolves when each message that was sent has an event, or will have none.
+   */
+  #begun = Promise.resolve();
 
   constructor(client: DevtoolClient, options: TaskViewOptions) {
     const {
@@ -196,23 +204,44 @@ class LogView implements TaskView {
 
   async send(content: MessageContent, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    const request = sendRequest(content, this.#reader.taskId, this.#options);
+    const request = createSendRequest(content, this.#options);
     const { message } = request;
     if (message) this.#fold.addUnsent(message);
-    const { task } = this.#fold;
-    const isQueued = task.sequence > 0n && !isAtRest(task.state);
+    const before = this.#begun;
+    const begun = Promise.withResolvers<void>();
+    this.#begun = begun.promise;
+    const left = new AbortController();
+    const sender = AbortSignal.any([signal, left.signal]);
     try {
-      await this.#whileReading(
-        () =>
-          isQueued
-            ? this.#reader.queue(request, signal)
-            : this.#reader.send(request, signal),
-        signal,
-      );
+      await this.#whileReading(async () => {
+        await before;
+        sender.throwIfAborted();
+        await this.#deliver(request, begun.resolve, sender);
+      }, signal);
     } finally {
+      left.abort();
+      void before.then(begun.resolve);
       if (message) this.#fold.removeUnsent(message);
       this.#listeners.flush();
     }
+  }
+
+  /**
+   * Sends a message to the task as it is now, or as the first one of a new task.
+   */
+  #deliver(
+    request: SendMessageRequest,
+    onBegin: () => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { taskId } = this.#reader;
+    const addressed = addressRequest(request, taskId, this.#options);
+    const { task } = this.#fold;
+    if (task.sequence === 0n || isAtRest(task.state)) {
+      return this.#reader.send(addressed, onBegin, signal);
+    }
+    onBegin();
+    return this.#reader.queue(addressed, signal);
   }
 
   async answer(
