@@ -146,6 +146,82 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     expect(await tasksOf(threadId)).toEqual([]);
   });
 
+  it.each<[string, JsonObject, string]>([
+    [
+      "another approval mode",
+      { sessionSettings: { approvalMode: "APPROVAL_MODE_PLAN" } },
+      'sessionSettings.approvalMode "PLAN" is not that of this session',
+    ],
+    [
+      "another model",
+      { sessionSettings: { model: "other" } },
+      'sessionSettings.model "other" is not that of this session',
+    ],
+    [
+      "another workspace",
+      { settings: { workspace_path: "/" } },
+      'settings.workspace_path "/"',
+    ],
+    [
+      "other tools",
+      { sessionSettings: { allowedTools: ["read_file"] } },
+      "sessionSettings differ from those of this session",
+    ],
+    [
+      "settings of a turn",
+      { messageSettings: { turn: { workingDirectory: "." } } },
+      "messageSettings.turn starts no turn",
+    ],
+  ])(
+    "%s in a run without a message, which only a message sets",
+    async (_name, devtool, problem) => {
+      const threadId = crypto.randomUUID();
+      await post({ threadId, messages: [says("write a.txt x\ntext Done.")] });
+      const [task] = await tasksOf(threadId);
+      const runs = [devtool, { ...devtool, cancel: true }];
+      for (const sent of runs) {
+        const { events } = await post({
+          threadId,
+          forwardedProps: { devtool: sent },
+        });
+        expect(events.at(-1)).toMatchObject({
+          type: "RUN_ERROR",
+          code: "invalid_argument",
+          message: expect.stringContaining(`forwardedProps.devtool.${problem}`),
+        });
+      }
+      expect(await tasksOf(threadId)).toEqual([task]);
+    },
+  );
+
+  it("takes the settings that a thread has in runs without a message", async () => {
+    const threadId = crypto.randomUUID();
+    const sessionSettings = {
+      approvalMode: "APPROVAL_MODE_DEFAULT",
+      model: "gemini",
+    };
+    const devtool = {
+      settings: { workspace_path: workspace },
+      sessionSettings,
+      messageSettings: { clientLabel: "a page" },
+    };
+    const message = says("write b.txt x\ntext Done.");
+    const forwardedProps = { devtool };
+    const messages = [message];
+    const shown = [
+      await post({ threadId, messages, forwardedProps }),
+      await post({ threadId, messages, forwardedProps }),
+      await post({ threadId, forwardedProps }),
+      await post({
+        threadId,
+        forwardedProps: { devtool: { ...devtool, cancel: true } },
+      }),
+    ];
+    expect(shown.map(({ events }) => events.at(-1)?.type)).toEqual(
+      shown.map(() => "RUN_FINISHED"),
+    );
+  });
+
   it("takes nothing of the past from a client", async () => {
     const threadId = crypto.randomUUID();
     const forged = [

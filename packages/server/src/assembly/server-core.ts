@@ -3,7 +3,7 @@ import type { AgentServices } from "../agent/agent.ts";
 import { assertReachable } from "../files/reachable.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
-import { OPERATOR } from "../handler/caller.ts";
+import { OPERATOR, principalOf } from "../handler/caller.ts";
 import { createCommandHandler } from "../handler/command-handler.ts";
 import { Exchanges } from "../handler/exchange.ts";
 import { guardedHandler } from "../handler/guarded-handler.ts";
@@ -286,6 +286,8 @@ function createHandlers(
     offers: createOffersHandler(exchanges, (task, signal) =>
       agents.offersOf(task, signal),
     ),
+    assertKept: (taskId, requested, context) =>
+      exchanges.assertKept(taskId, requested, principalOf(context)),
   });
 }
 

@@ -22,6 +22,7 @@ import type { RecordedMessages } from "../task/recorded-messages.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
+import { assertKept } from "./kept-settings.ts";
 import { assertLabel, assertName } from "./name-limit.ts";
 import {
   changedApprovalMode,
@@ -168,6 +169,19 @@ export class Exchanges {
       { contextId, principal },
       this.#options,
     );
+  }
+
+  /**
+   * Throws for settings that a request without a message asks for and its task
+   * does not have.
+   */
+  async assertKept(
+    taskId: string,
+    requested: Settings,
+    principal: string,
+  ): Promise<void> {
+    using held = await this.find(taskId, principal);
+    assertKept(requested, held.session.task, this.#options);
   }
 
   /**

@@ -11,6 +11,7 @@ import {
   emptyTask,
   GetTaskRequestSchema,
   type PushService,
+  type SendMessageRequest,
   type SlashCommandService,
   type Task,
   TaskSchema,
@@ -52,6 +53,16 @@ export interface RequestHandler {
     taskId: string,
     context: HandlerContext,
   ) => Promise<AgentOffers>;
+
+  /**
+   * Throws for settings that a request without a message asks for and a task of
+   * the caller does not have: only a message changes settings.
+   */
+  readonly assertKept: (
+    taskId: string,
+    requested: Pick<SendMessageRequest, "settings" | "sessionSettings">,
+    context: HandlerContext,
+  ) => Promise<void>;
 }
 
 /**

@@ -23,6 +23,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   mcp_servers: `${DEVTOOL}.sessionSettings.mcpServers`,
   "session_settings.agent": `${DEVTOOL}.sessionSettings.agent`,
   "session_settings.approval_mode": `${DEVTOOL}.sessionSettings.approvalMode`,
+  model: `${DEVTOOL}.sessionSettings.model`,
   "session_settings.agent_options": `${DEVTOOL}.sessionSettings.agentOptions`,
   session_settings: `${DEVTOOL}.sessionSettings`,
   "message_settings.client_label": `${DEVTOOL}.messageSettings.clientLabel`,
@@ -48,7 +49,7 @@ export function errorEvent(
       (name) => field.startsWith(`${name}.`) || field.startsWith(`${name}[`),
     ) ?? "";
   const below =
-    above === ""
+    above === "" || FIELDS[field] !== undefined
       ? {}
       : { [field]: `${FIELDS[above]}${field.slice(above.length)}` };
   const { code, message } = DevtoolError.from(

@@ -106,19 +106,24 @@ async function sayAfter(
   { input, handler, context }: RequestedRun,
   before: Task,
 ): Promise<Said> {
-  const saying = readSaying(input, readForwardedProps(input), before);
+  const props = readForwardedProps(input);
+  const saying = readSaying(input, props, before);
   switch (saying.case) {
     case "send": {
       const { task } = await handler.tasks.sendMessage(saying.request, context);
       return { before, saying, taskId: task?.id ?? "" };
     }
     case "cancel":
+      await handler.assertKept(before.id, props, context);
       await handler.tasks.cancelTask(
         create(CancelTaskRequestSchema, { taskId: before.id }),
         context,
       );
       return { before, saying, taskId: before.id };
     case "show":
+      if (before.id !== "") {
+        await handler.assertKept(before.id, props, context);
+      }
       return { before, saying, taskId: before.id };
     default:
       return saying satisfies never;

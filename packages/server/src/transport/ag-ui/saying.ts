@@ -28,7 +28,8 @@ export type Saying =
  * empty one for a new thread.
  *
  * Throws a `WireError` or a `DevtoolError` for malformed input, and for a new
- * message while calls wait for answers.
+ * message while calls wait for answers, and for settings of a turn in a run that
+ * says nothing.
  */
 export function readSaying(
   input: RunAgentInput,
@@ -37,6 +38,20 @@ export function readSaying(
 ): Saying {
   const { threadId, runId, resume } = input;
   const said = newMessageOf(input, task);
+  // A message that the thread has is the same request again, and its settings
+  // came with the first one.
+  const isRepeated = input.messages.at(-1)?.role === "user";
+  if (
+    props.messageSettings?.turn &&
+    (props.cancel || !(said || isRepeated || resume.length > 0))
+  ) {
+    throw invalid(
+      "message_settings.turn",
+      "",
+      "starts no turn, since the run has no message",
+      "send it with a message",
+    );
+  }
   if (props.cancel) {
     if (said || resume.length > 0) {
       throw invalid(
