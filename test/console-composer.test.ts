@@ -106,6 +106,38 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => message.inputValue()).toBe("something else");
     });
 
+    it("gives a message that the server refuses back to its session, while another one is shown", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const message = page.getByLabel("Message");
+      const asked = Promise.withResolvers<void>();
+      const left = Promise.withResolvers<void>();
+      await page.route(/StreamMessage/, async (route) => {
+        asked.resolve();
+        await left.promise;
+        await route.continue();
+      });
+      await page.goto(`${server.url}/console/#/new/unwelcome`);
+      await page.getByLabel("Workspace").fill("/nowhere");
+      await message.fill("what took long to write");
+      await page.keyboard.press("Enter");
+      await asked.promise;
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await message.fill("something else");
+      const answered = page.waitForResponse(/StreamMessage/);
+      left.resolve();
+      await (await answered).finished();
+      await page.goto(`${server.url}/console/#/new/unwelcome`);
+      await expect
+        .poll(() => message.inputValue())
+        .toBe("what took long to write");
+      await page.getByRole("alert").getByText("was not sent").waitFor();
+      await page.goto(`${server.url}/console/#/new/meanwhile`);
+      await expect.poll(() => message.inputValue()).toBe("something else");
+      expect(opened.faults()).toEqual([]);
+    });
+
     it("stays with another session that is shown when a command has run", async () => {
       await using browser = await launch();
       await using opened = await openConsole(browser, server);

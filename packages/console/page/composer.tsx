@@ -5,7 +5,6 @@ import {
   useEffect,
   useId,
   useRef,
-  useState,
 } from "react";
 import {
   type Attached,
@@ -105,11 +104,6 @@ interface Writing extends Draft {
   readonly setText: (text: string) => void;
   readonly addAttached: (more: Attached) => void;
   readonly removeImage: (gone: Attachment) => void;
-  /**
-   * Why the last slash command did not start, or a file was not added. Empty if
-   * nothing is wrong.
-   */
-  readonly problem: string;
   /** Sends the message, or runs it if it is a slash command. */
   readonly submit: () => Promise<void>;
 }
@@ -122,7 +116,6 @@ function useWriting({
   session,
 }: ComposerProps): Writing {
   const [draft, setDraft] = useDraft(sessionKey);
-  const [problem, setProblem] = useState("");
   const isShown = useRef(true);
   useEffect(() => {
     isShown.current = true;
@@ -130,7 +123,9 @@ function useWriting({
       isShown.current = false;
     };
   }, []);
-  const { text, images } = draft;
+  const { text, images, problem } = draft;
+  const setProblem = (problem: string): void =>
+    setDraft((now) => ({ ...now, problem }));
   const submit = async (): Promise<void> => {
     if (text.trim() === "" && images.length === 0) return;
     if (isCommandLine(text) && images.length > 0) {
@@ -139,28 +134,26 @@ function useWriting({
       );
       return;
     }
-    setProblem("");
     setDraft(() => EMPTY_DRAFT);
     // A refused message comes back, before one that was begun meanwhile.
-    const restore = (): void =>
+    const restore = (problem: string): void =>
       setDraft((now) => ({
         text: [text, now.text].filter((part) => part !== "").join("\n"),
         images: [...images, ...now.images],
+        problem,
       }));
     if (isCommandLine(text)) {
       const ran = await runCommand(client, text, contextId, session);
       if (ran.taskId === "") {
-        setProblem(ran.message);
-        restore();
+        restore(ran.message);
       } else if (isShown.current) {
         location.hash = sessionAddress(ran.taskId);
       }
       return;
     }
     const isSent = await send(messageFor(text, images, session));
-    // Once another session is shown, `send` does not say whether the message
-    // arrived.
-    if (!isSent && isShown.current) restore();
+    // While the session is shown, it says itself why.
+    if (!isSent) restore(isShown.current ? "" : words.notSent);
   };
   return {
     text,

@@ -5,10 +5,14 @@ import type { Attachment } from "./attachments.tsx";
 export interface Draft {
   readonly text: string;
   readonly images: readonly Attachment[];
+  /**
+   * Why it was not sent, or a file was not added. Empty if nothing is wrong.
+   */
+  readonly problem: string;
 }
 
 /** The draft before anything is written. */
-export const EMPTY_DRAFT: Draft = { text: "", images: [] };
+export const EMPTY_DRAFT: Draft = { text: "", images: [], problem: "" };
 
 /**
  * The drafts of the sessions, by their keys. They are kept while the page shows

@@ -9,8 +9,8 @@ interface Subscribable {
 }
 
 /**
- * Runs an action until the component unmounts. Resolves to whether the action
- * succeeded.
+ * Runs an action until the component unmounts. Resolves to false when the
+ * action failed, and to true when it succeeded or is not waited for any more.
  */
 export type RunAction = (
   act: (signal: AbortSignal) => Promise<void>,
@@ -50,9 +50,8 @@ export function useActions<View extends Subscribable, Actions>(
           setFailed(undefined);
           return true;
         } catch (reason) {
-          if (!signal.aborted) {
-            setFailed({ view, error: ConnectError.from(reason) });
-          }
+          if (signal.aborted) return reason === signal.reason;
+          setFailed({ view, error: ConnectError.from(reason) });
           return false;
         }
       }),

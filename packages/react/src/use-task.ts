@@ -16,8 +16,9 @@ import { useFollowing } from "./use-following.ts";
  * A task, and how to act on it.
  *
  * The functions resolve to whether they succeeded, and never reject: `failure`
- * has the error. When the component unmounts, they stop waiting; a message on
- * its way is still delivered. The functions stay the same for a task.
+ * has the error. When the component unmounts, a message on its way is still
+ * delivered, and then they stop waiting: they resolve to true, unless they have
+ * failed by then. The functions stay the same for a task.
  */
 export interface TaskHandle extends TaskSnapshot, TaskActions {
   /**

@@ -26,6 +26,8 @@ export const de: Words = {
   connecting: "Verbindung wird hergestellt …",
   lost: "Verbindung unterbrochen. Sie wird wiederhergestellt …",
   sending: "Wird gesendet …",
+  notSent:
+    "Diese Nachricht wurde nicht gesendet. Der Server hat sie nicht angenommen.",
   queued: "In der Warteschlange",
   withdraw: "Zurücknehmen",
   thought: "Gedanke",

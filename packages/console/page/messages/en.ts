@@ -27,6 +27,7 @@ export const en = {
   connecting: "Connecting …",
   lost: "Connection lost. Reconnecting …",
   sending: "Sending …",
+  notSent: "This message was not sent. The server did not accept it.",
   queued: "In the queue",
   withdraw: "Take back",
   thought: "Thought",

@@ -23,6 +23,7 @@ export const zh: Words = {
   connecting: "正在连接……",
   lost: "连接中断，正在重试……",
   sending: "正在发送……",
+  notSent: "此消息未发送。服务器没有接受它。",
   queued: "排队中",
   withdraw: "撤回",
   thought: "思考",

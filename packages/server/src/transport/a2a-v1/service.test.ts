@@ -206,6 +206,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     }),
     workspaces: createWorkspaceHandler(exchanges, () => undefined),
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
+    assertKept: () => Promise.resolve(),
   };
 }
 
