@@ -133,7 +133,8 @@ async function* readExchange(
   let replay: Replay | undefined;
   const frames = (async function* () {
     for await (const frame of answer) {
-      replay = readReplay(frame.result);
+      // A frame may show no event, and its replay goes with the next one.
+      replay = readReplay(frame.result) ?? replay;
       yield frame;
     }
   })();

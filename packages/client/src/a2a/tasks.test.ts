@@ -1,0 +1,234 @@
+import {
+  create,
+  type JsonObject,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import {
+  ListTasksResponseSchema,
+  type Replay,
+  ReplaySchema,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskService,
+  TaskState,
+} from "@devtool/schema";
+import { encodeStreamFrame, withReplay } from "@devtool/schema/a2a-v03";
+import { describe, expect, it } from "vitest";
+import { textMessage } from "../confirmation.ts";
+import { createDevtoolClient } from "../devtool-client.ts";
+import { streamMessage, subscribeTask } from "../follow.ts";
+import type { Frame } from "./rpc-endpoint.ts";
+import { createA2aTaskService } from "./tasks.ts";
+
+const message = textMessage("m1", "Hello.");
+const signal = AbortSignal.timeout(60_000);
+
+describe("the replay of an exchange over A2A", () => {
+  it("is reported once, with the first event of its frame", async () => {
+    const streams = [[opened(1, MARK), text(2, "Hi."), ended(3)]];
+    expect(await sent(streams)).toEqual({
+      events: ["1 created", "2 text", "3 stateChange"],
+      replays: [["m1", 0]],
+    });
+  });
+
+  it("is not reported for an exchange without the mark", async () => {
+    const streams = [[opened(1), text(2, "Hi."), ended(3)]];
+    expect((await sent(streams)).replays).toEqual([]);
+  });
+
+  it("is reported with the first event of a frame that stands for several", async () => {
+    const said = {
+      kind: "message",
+      messageId: "m2",
+      role: "agent",
+      parts: [{ kind: "text", text: "Hi." }],
+    };
+    const update = {
+      kind: "status-update",
+      status: { state: "completed", message: said },
+      metadata: MARK,
+    };
+    const streams = [[plain(update)]];
+    expect(await sent(streams)).toEqual({
+      events: ["1 text", "2 stateChange"],
+      replays: [["m1", 0]],
+    });
+  });
+
+  it("is reported with the next event if its frame shows none", async () => {
+    const silent = {
+      kind: "artifact-update",
+      artifact: { artifactId: "a", parts: [] },
+      metadata: MARK,
+    };
+    const streams = [
+      [
+        plain(silent),
+        plain({ kind: "status-update", status: { state: "completed" } }),
+      ],
+    ];
+    expect((await sent(streams)).replays).toEqual([["m1", 0]]);
+  });
+
+  it("is reported when the message is sent again after a connection that broke before its first event", async () => {
+    const streams = [
+      [new ConnectError("reset", Code.Unavailable)],
+      [opened(1, MARK), text(2, "Hi."), ended(3)],
+    ];
+    expect(await sent(streams)).toEqual({
+      events: ["1 created", "2 text", "3 stateChange"],
+      replays: [["m1", 0]],
+    });
+  });
+
+  it("goes on with the log, without a second report, after a connection that broke in the middle", async () => {
+    const streams = [
+      [
+        opened(1, MARK),
+        text(2, "Hi."),
+        new ConnectError("reset", Code.Unavailable),
+      ],
+      [text(3, "Ho."), ended(4)],
+    ];
+    expect(await sent(streams)).toEqual({
+      events: ["1 created", "2 text", "3 text", "4 stateChange"],
+      replays: [["m1", 0]],
+    });
+  });
+
+  it("shows no event twice that a server sends twice", async () => {
+    const streams = [
+      [
+        opened(1, MARK),
+        text(2, "Hi."),
+        text(2, "Hi."),
+        text(3, "Ho."),
+        ended(4),
+      ],
+    ];
+    expect(await sent(streams)).toEqual({
+      events: ["1 created", "2 text", "3 text", "4 stateChange"],
+      replays: [["m1", 0]],
+    });
+  });
+});
+
+describe("the log of a task over A2A", () => {
+  it("has no replay, whatever its frames are marked with", async () => {
+    const { client } = agent([[opened(1, MARK), ended(2)]]);
+    const events: TaskEvent[] = [];
+    for await (const event of subscribeTask(client, { taskId: "t1" }, signal)) {
+      events.push(event);
+    }
+    expect(events.map(describeEvent)).toEqual(["1 created", "2 stateChange"]);
+  });
+});
+
+const MARK: JsonObject = withReplay(
+  undefined,
+  create(ReplaySchema, { messageId: "m1" }),
+);
+
+/** A frame, or why the stream ends before the next one. */
+type Sent = Frame | ConnectError;
+
+/**
+ * Sends a message to an agent, and returns its events and the replays that were
+ * reported, each with the number of events before it.
+ */
+async function sent(streams: readonly (readonly Sent[])[]): Promise<{
+  readonly events: readonly string[];
+  readonly replays: readonly unknown[];
+}> {
+  const { client, openedStreams } = agent(streams);
+  const events: TaskEvent[] = [];
+  const replays: unknown[] = [];
+  const onReplay = ({ messageId }: Replay): void => {
+    replays.push([messageId, events.length]);
+  };
+  for await (const event of streamMessage(client, { message }, signal, {
+    onReplay,
+    delay: () => Promise.resolve(),
+  })) {
+    events.push(event);
+  }
+  expect(openedStreams()).toBe(streams.length);
+  return { events: events.map(describeEvent), replays };
+}
+
+/** An agent that answers with one stream after the other. */
+function agent(streams: readonly (readonly Sent[])[]) {
+  const rest = [...streams];
+  async function* next(): AsyncIterable<Frame> {
+    for (const item of rest.shift() ?? []) {
+      if (item instanceof ConnectError) throw item;
+      yield item;
+    }
+  }
+  const none = (): never => {
+    throw new ConnectError("not called", Code.Internal);
+  };
+  const service = createA2aTaskService({
+    redirect: (request) => request,
+    stream: next,
+    subscribe: next,
+    send: none,
+    get: none,
+    cancel: none,
+    withdraw: none,
+    list: () => Promise.resolve(create(ListTasksResponseSchema)),
+  });
+  const client = createDevtoolClient(
+    createRouterTransport((router) => router.service(TaskService, service)),
+  );
+  return { client, openedStreams: () => streams.length - rest.length };
+}
+
+function describeEvent({ sequence, payload }: TaskEvent): string {
+  return `${sequence} ${payload.case}`;
+}
+
+type Payload = NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>;
+
+function opened(sequence: number, mark: JsonObject = {}): Frame {
+  const value = { message };
+  return frame(sequence, TaskState.WORKING, { case: "created", value }, mark);
+}
+
+function text(sequence: number, text: string): Frame {
+  return frame(sequence, TaskState.WORKING, { case: "text", value: { text } });
+}
+
+function ended(sequence: number): Frame {
+  return frame(sequence, TaskState.COMPLETED, {
+    case: "stateChange",
+    value: {},
+  });
+}
+
+/** An event as devtool's server sends it. */
+function frame(
+  sequence: number,
+  state: TaskState,
+  payload: Payload,
+  mark: JsonObject = {},
+): Frame {
+  const event = create(TaskEventSchema, {
+    taskId: "t1",
+    contextId: "c1",
+    sequence: BigInt(sequence),
+    state,
+    payload,
+  });
+  const json = JSON.parse(encodeStreamFrame(event, "extension") ?? "{}");
+  const result = { ...json, metadata: { ...json.metadata, ...mark } };
+  return { result, id: String(sequence) };
+}
+
+/** An update of another agent, which has no ids and no extension. */
+function plain(update: JsonObject): Frame {
+  const result = { taskId: "t1", contextId: "c1", ...update };
+  return { result, id: undefined };
+}
