@@ -3,6 +3,7 @@ import { useSessions } from "@devtool/react";
 import { type ReactNode, useEffect, useState } from "react";
 import { forgetAccess } from "./access.ts";
 import { CLIENT_LABEL, createConsoleClient } from "./console-client.ts";
+import { useFocusAtPlace } from "./focus.ts";
 import { NoAccess } from "./no-access.tsx";
 import { type Place, type SessionPart, usePlace } from "./place.ts";
 import { ServerPage } from "./server-page.tsx";
@@ -22,6 +23,10 @@ export function App({ token }: { readonly token: string }): ReactNode {
   const session = shownSession(place, started);
   const isEmpty = sessions.sessions.length === 0;
   const isRefused = sessions.error?.code === Code.Unauthenticated;
+  useFocusAtPlace(
+    session?.key ?? place.case,
+    place.case === "list" ? "nav" : "main",
+  );
   useEffect(() => {
     if (isRefused) forgetAccess();
   }, [isRefused]);

@@ -6,6 +6,7 @@ import { type ReactNode, useState } from "react";
 import { Answers } from "./answers.tsx";
 import { ArgumentsEditor } from "./arguments-editor.tsx";
 import { DiffView } from "./diff-view.tsx";
+import { scrollingAround, useFocusHeir } from "./focus.ts";
 import { words } from "./words.ts";
 
 export interface ApprovalProps {
@@ -40,13 +41,14 @@ export function Approval({
   } = approval;
   const [isEditing, setEditing] = useState(false);
   const [reason, setReason] = useState("");
+  const section = useFocusHeir(scrollingAround);
   // The content is edited here, so there is no need to be shown it again.
   const offered = canEdit
     ? options.filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
     : options;
   const title = visibleText(question.description || question.toolName);
   return (
-    <section className="approval" aria-label={title}>
+    <section ref={section} className="approval" aria-label={title}>
       <p className="approval-kind">{words.asksPermission}</p>
       <h2>{title}</h2>
       {isEditing && canEdit ? (

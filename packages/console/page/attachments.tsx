@@ -1,5 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { ReactNode } from "react";
+import { useFocusHeir } from "./focus.ts";
 import { words } from "./words.ts";
 
 /** An image to send. */
@@ -53,16 +54,33 @@ export function Attachments({ images, onRemove }: AttachmentsProps): ReactNode {
   return (
     <ul className="attachments">
       {images.map((image) => (
-        <li key={image.id}>
-          <img
-            src={`data:${image.mediaType};base64,${base64Encode(image.bytes)}`}
-            alt={image.name}
-          />
-          <button type="button" onClick={() => onRemove(image)}>
-            {words.remove}
-          </button>
-        </li>
+        <AttachedImage key={image.id} image={image} onRemove={onRemove} />
       ))}
     </ul>
   );
+}
+
+function AttachedImage({
+  image,
+  onRemove,
+}: {
+  readonly image: Attachment;
+  readonly onRemove: (image: Attachment) => void;
+}): ReactNode {
+  const row = useFocusHeir<HTMLLIElement>(composerAround);
+  return (
+    <li ref={row}>
+      <img
+        src={`data:${image.mediaType};base64,${base64Encode(image.bytes)}`}
+        alt={image.name}
+      />
+      <button type="button" onClick={() => onRemove(image)}>
+        {words.remove}
+      </button>
+    </li>
+  );
+}
+
+function composerAround(element: HTMLElement): HTMLElement | null | undefined {
+  return element.closest("form")?.querySelector("textarea");
 }

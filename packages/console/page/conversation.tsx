@@ -81,7 +81,11 @@ export function Conversation({
         <button
           type="button"
           className="to-bottom"
-          onClick={() => void scrollToBottom()}
+          onClick={() => {
+            // The button goes.
+            scrollRef.current?.focus({ preventScroll: true });
+            void scrollToBottom();
+          }}
         >
           {words.toBottom} ↓
         </button>

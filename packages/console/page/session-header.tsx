@@ -1,6 +1,7 @@
 import type { TaskHandle } from "@devtool/react";
 import { isTerminal } from "@devtool/schema";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
 import { State } from "./state.tsx";
 import { countText, words } from "./words.ts";
@@ -26,8 +27,15 @@ export function SessionHeader({
     settings?.workspacePath,
     tokens > 0n && countText(words.tokens, tokens),
   ];
+  const renameButton = useRef<HTMLButtonElement>(null);
+  const form = useRef<HTMLFormElement>(null);
+  const close = (): void => {
+    const hasFocus = form.current?.contains(document.activeElement);
+    flushSync(() => setRenaming(false));
+    if (hasFocus) renameButton.current?.focus();
+  };
   const save = async (data: FormData): Promise<void> => {
-    if (await rename(String(data.get("title")))) setRenaming(false);
+    if (await rename(String(data.get("title")))) close();
   };
   return (
     <header className="session-header">
@@ -36,8 +44,14 @@ export function SessionHeader({
       </a>
       {isRenaming && <h1 className="away">{title}</h1>}
       {isRenaming ? (
-        <form className="rename" action={save}>
+        <form
+          ref={form}
+          className="rename"
+          action={save}
+          onKeyDown={({ key }) => key === "Escape" && close()}
+        >
           <input
+            ref={focusOn}
             name="title"
             aria-label={words.title}
             defaultValue={title}
@@ -45,7 +59,7 @@ export function SessionHeader({
             required
           />
           <button type="submit">{words.save}</button>
-          <button type="button" onClick={() => setRenaming(false)}>
+          <button type="button" onClick={close}>
             {words.discard}
           </button>
         </form>
@@ -57,7 +71,11 @@ export function SessionHeader({
           <State state={state} />
           <span className="facts">{about.filter(Boolean).join(" · ")}</span>
           {!isRenaming && (
-            <button type="button" onClick={() => setRenaming(true)}>
+            <button
+              ref={renameButton}
+              type="button"
+              onClick={() => setRenaming(true)}
+            >
               {words.rename}
             </button>
           )}
@@ -81,4 +99,8 @@ export function SessionHeader({
       )}
     </header>
   );
+}
+
+function focusOn(field: HTMLInputElement | null): void {
+  field?.select();
 }

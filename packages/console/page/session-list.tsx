@@ -25,7 +25,7 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
   const Heading = place.case === "list" ? "h1" : "h2";
   const chosen = place.case === "session" ? place.taskId : "";
   return (
-    <nav className="sessions" aria-label={words.sessions}>
+    <nav className="sessions" tabIndex={-1} aria-label={words.sessions}>
       <header>
         <Heading>{words.sessions}</Heading>
         <a href="#/server">{words.settings}</a>
