@@ -22,7 +22,7 @@ export {
   streamMessage,
   subscribeTask,
 } from "./follow.ts";
-export type { ResumeOptions } from "./resume.ts";
+export { callWithRetry, type ResumeOptions } from "./resume.ts";
 export type { PlanStep } from "./view/plan.ts";
 export type { Schedule } from "./view/schedule.ts";
 export type { MessageContent, NewSession } from "./view/send-request.ts";

@@ -1,7 +1,7 @@
-import { ConnectError } from "@connectrpc/connect";
 import { visibleText } from "@devtool/schema";
 import { type ReactNode, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { problemText } from "./problem-text.ts";
 import { words } from "./words.ts";
 
 export interface AgentCardProps {
@@ -25,7 +25,7 @@ export function AgentCard({ client, agent }: AgentCardProps): ReactNode {
       const text = await response.text();
       setCard(response.ok ? JSON.stringify(JSON.parse(text), null, 2) : text);
     } catch (reason) {
-      setCard(ConnectError.from(reason).rawMessage);
+      setCard(problemText(reason));
     }
   };
   return (

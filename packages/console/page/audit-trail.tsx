@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { AuditAction, type AuditRecord } from "@devtool/schema";
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { problemText } from "./problem-text.ts";
 import { Scrolling } from "./scrolling.tsx";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { language, words } from "./words.ts";
@@ -40,7 +41,7 @@ export function AuditTrail({
       <p className="hint">
         {error.code === Code.PermissionDenied
           ? words.auditMissing
-          : error.rawMessage}
+          : problemText(error)}
       </p>
     );
   }
@@ -56,7 +57,7 @@ export function AuditTrail({
                 {record.time &&
                   timestampDate(record.time).toLocaleTimeString(language)}
               </td>
-              <td>{AuditAction[record.action]}</td>
+              <td>{actionText(record.action)}</td>
               <td>{record.toolName}</td>
               <td>{record.rule}</td>
               <td>
@@ -73,3 +74,10 @@ export function AuditTrail({
 }
 
 type Records = readonly AuditRecord[];
+
+/** Returns what was done, in words. A newer server may know more actions. */
+function actionText(action: AuditAction): string {
+  const name = AuditAction[action] ?? String(action);
+  const texts: Readonly<Record<string, string>> = words.auditActions;
+  return texts[name] ?? name;
+}

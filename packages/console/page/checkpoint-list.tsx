@@ -3,8 +3,10 @@ import { visibleText } from "@devtool/schema";
 import { type ReactNode, useCallback, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { sessionAddress } from "./place.ts";
+import { problemText } from "./problem-text.ts";
 import { runCommand } from "./sending.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
+import { useIsShown } from "./use-is-shown.ts";
 import { fillText, language, words } from "./words.ts";
 
 export interface CheckpointListProps {
@@ -32,6 +34,7 @@ export function CheckpointList({
   );
   const { value, error } = useAnswer(ask, head);
   const [refusal, setRefusal] = useState("");
+  const isShown = useIsShown();
   const restore = async (id: string): Promise<void> => {
     const ran = await runCommand(client, `/restore ${id}`, contextId, {
       agent: "",
@@ -39,13 +42,15 @@ export function CheckpointList({
     });
     if (ran.taskId === "") {
       setRefusal(ran.message);
-    } else {
+    } else if (isShown.current) {
       location.hash = sessionAddress(ran.taskId);
     }
   };
   return (
     <div className="facts-page">
-      {(error || refusal) && <p role="alert">{error?.rawMessage ?? refusal}</p>}
+      {(error || refusal) && (
+        <p role="alert">{error ? problemText(error) : refusal}</p>
+      )}
       {value?.checkpoints.length === 0 && <p>{words.noCheckpoints}</p>}
       <ul>
         {value?.checkpoints.map(({ id, label, createTime }) => (

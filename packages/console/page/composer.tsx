@@ -1,11 +1,5 @@
 import type { TaskActions } from "@devtool/react";
-import {
-  type KeyboardEvent,
-  type ReactNode,
-  useEffect,
-  useId,
-  useRef,
-} from "react";
+import { type KeyboardEvent, type ReactNode, useId } from "react";
 import {
   type Attached,
   type Attachment,
@@ -18,6 +12,7 @@ import { type Draft, EMPTY_DRAFT, useDraft } from "./drafts.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
 import { sessionAddress } from "./place.ts";
 import { isCommandLine, messageFor, runCommand } from "./sending.ts";
+import { useIsShown } from "./use-is-shown.ts";
 import { words } from "./words.ts";
 
 export interface ComposerProps {
@@ -116,13 +111,7 @@ function useWriting({
   session,
 }: ComposerProps): Writing {
   const [draft, setDraft] = useDraft(sessionKey);
-  const isShown = useRef(true);
-  useEffect(() => {
-    isShown.current = true;
-    return () => {
-      isShown.current = false;
-    };
-  }, []);
+  const isShown = useIsShown();
   const { text, images, problem } = draft;
   const setProblem = (problem: string): void =>
     setDraft((now) => ({ ...now, problem }));

@@ -2,6 +2,7 @@ import { EXTENSION_URI } from "@devtool/schema";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { useEffect, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { problemText } from "./problem-text.ts";
 
 /**
  * A frame of a stream, or a whole answer, with the text exactly as the server
@@ -134,7 +135,7 @@ export function useFrames(
     };
     follow().then(
       () => end(""),
-      (reason: unknown) => end(String(reason)),
+      (reason: unknown) => end(problemText(reason)),
     );
     return () => mounted.abort();
   }, [client, taskId, binding]);

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { ConnectError } from "@connectrpc/connect";
 import type { MessageContent } from "@devtool/client";
 import { PartSchema, type SlashCommand } from "@devtool/schema";
 import { useEffect, useState } from "react";
 import type { Attachment } from "./attachments.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import type { NewSessionChoice } from "./new-session-fields.tsx";
+import { problemText } from "./problem-text.ts";
 
 /** Maximum number of commands that are offered at once. */
 const MAX_OFFERED = 8;
@@ -87,7 +87,7 @@ export async function runCommand(
       message: result?.message ?? "",
     };
   } catch (reason) {
-    return { taskId: "", message: ConnectError.from(reason).rawMessage };
+    return { taskId: "", message: problemText(reason) };
   }
 }
 

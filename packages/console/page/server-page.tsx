@@ -1,7 +1,8 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { callWithRetry } from "@devtool/client";
 import { useAgents } from "@devtool/react";
 import type { BrowserSession } from "@devtool/schema";
-import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { AgentCard } from "./agent-card.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { ReportOpener } from "./report-opener.tsx";
@@ -55,18 +56,25 @@ export function ServerPage({
 
 function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
   const [sessions, setSessions] = useState<readonly BrowserSession[]>([]);
-  const load = useCallback(() => {
-    // Without an answer the list stays as it is; the list of sessions says that
-    // the connection is lost.
-    client.browsers.listBrowserSessions({}).then(
+  const [revoked, countRevoked] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the list is another one once a session was revoked
+  useEffect(() => {
+    const mounted = new AbortController();
+    // Until there is an answer the list stays as it is; the list of sessions
+    // says that the connection is lost.
+    callWithRetry(
+      (signal) => client.browsers.listBrowserSessions({}, { signal }),
+      { maxAttempts: Number.POSITIVE_INFINITY },
+      mounted.signal,
+    ).then(
       ({ sessions: found }) => setSessions(found),
       () => undefined,
     );
-  }, [client]);
-  useEffect(load, [load]);
+    return () => mounted.abort();
+  }, [client, revoked]);
   const revoke = async (id: string): Promise<void> => {
     await client.browsers.revokeBrowserSession({ id }).catch(() => undefined);
-    load();
+    countRevoked((before) => before + 1);
   };
   return (
     <ul>

@@ -8,6 +8,8 @@ import { countText, words } from "./words.ts";
 
 export interface SessionHeaderProps {
   readonly task: TaskHandle;
+  /** What the session is called, also while it has no title. */
+  readonly title: string;
   readonly view: SessionPart;
 }
 
@@ -16,10 +18,11 @@ export interface SessionHeaderProps {
  */
 export function SessionHeader({
   task: { task, cancel, rename },
+  title,
   view,
 }: SessionHeaderProps): ReactNode {
   const [isRenaming, setRenaming] = useState(false);
-  const { id, title, state, model, usage, settings, sessionSettings } = task;
+  const { id, state, model, usage, settings, sessionSettings } = task;
   const tokens = (usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n);
   const about = [
     sessionSettings?.agent,
@@ -54,7 +57,7 @@ export function SessionHeader({
             ref={focusOn}
             name="title"
             aria-label={words.title}
-            defaultValue={title}
+            defaultValue={task.title}
             maxLength={80}
             required
           />
@@ -64,7 +67,7 @@ export function SessionHeader({
           </button>
         </form>
       ) : (
-        <h1>{title || (id === "" ? words.newSession : words.untitled)}</h1>
+        <h1>{title}</h1>
       )}
       {id !== "" && (
         <div className="session-about">

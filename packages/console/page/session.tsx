@@ -9,6 +9,7 @@ import {
   NewSessionFields,
 } from "./new-session-fields.tsx";
 import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
+import { problemText } from "./problem-text.ts";
 import { SessionDetails } from "./session-details.tsx";
 import { SessionHeader } from "./session-header.tsx";
 import { words } from "./words.ts";
@@ -52,13 +53,15 @@ export function Session({
     replacePlace(sessionAddress(id));
   }, [isNew, id, onStart]);
   const isEmpty = id === "" && isNew && task.unsent.length === 0;
+  // A session that is loading, or does not exist, is no new one.
+  const title = task.task.title || (isNew ? words.newSession : words.untitled);
   const problem = task.failure ?? task.error;
   return (
     <section
       className={isEmpty ? "session empty" : "session"}
-      aria-label={task.task.title || words.newSession}
+      aria-label={title}
     >
-      <SessionHeader task={task} view={view} />
+      <SessionHeader task={task} title={title} view={view} />
       {id !== "" && view !== "conversation" && (
         <SessionDetails client={client} task={task.task} view={view} />
       )}
@@ -66,7 +69,7 @@ export function Session({
         <Conversation client={client} task={task} />
       )}
       <footer>
-        {problem && <p role="alert">{problem.rawMessage}</p>}
+        {problem && <p role="alert">{problemText(problem)}</p>}
         {task.lost && <p role="status">{words.lost}</p>}
         {isNew && id === "" && (
           <NewSessionFields client={client} choice={choice} onChange={choose} />

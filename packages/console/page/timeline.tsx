@@ -7,6 +7,7 @@ import { VList } from "virtua";
 import type { ConsoleClient } from "./console-client.ts";
 import { FrameList } from "./frame-list.tsx";
 import { BINDINGS } from "./frames.ts";
+import { problemText } from "./problem-text.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { language, words } from "./words.ts";
 
@@ -62,7 +63,7 @@ function EventList({ client, taskId, head }: TimelineProps): ReactNode {
   const { value: events = [], error } = useAnswer(ask, head);
   return (
     <>
-      {error && <p role="alert">{error.rawMessage}</p>}
+      {error && <p role="alert">{problemText(error)}</p>}
       <VList className="timeline">
         {events.map((event) => (
           <details key={String(event.sequence)} className="event">

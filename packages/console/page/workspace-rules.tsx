@@ -7,6 +7,7 @@ import {
 } from "@devtool/schema";
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { problemText } from "./problem-text.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
 import { words } from "./words.ts";
 
@@ -35,7 +36,7 @@ export function WorkspaceRules({
   if (!value) {
     return (
       <div className="facts-page">
-        {error && <p role="alert">{error.rawMessage}</p>}
+        {error && <p role="alert">{problemText(error)}</p>}
       </div>
     );
   }

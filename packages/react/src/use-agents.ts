@@ -1,5 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import type { DevtoolClient } from "@devtool/client";
+import { callWithRetry, type DevtoolClient } from "@devtool/client";
 import type { ListedAgent } from "@devtool/schema";
 import { useEffect, useState } from "react";
 
@@ -26,7 +26,8 @@ export interface AgentsHandle {
    */
   readonly isLoaded: boolean;
   /**
-   * Why the agents cannot be listed, such as `Code.Unimplemented` over A2A.
+   * Why the agents are not listed: an error that a retry cannot fix, such as
+   * `Code.Unimplemented` over A2A, or that of the last attempt.
    */
   readonly error: ConnectError | undefined;
 }
@@ -40,8 +41,8 @@ const NONE: AgentsHandle = {
 };
 
 /**
- * Lists the agents of the server once. A server's agents do not change while it
- * runs.
+ * Lists the agents of the server. They do not change while it runs, so they are
+ * listed once; a server that cannot be reached is asked again until it answers.
  */
 export function useAgents(client: DevtoolClient): AgentsHandle {
   const [listed, setListed] = useState({ client, handle: NONE });
@@ -50,7 +51,14 @@ export function useAgents(client: DevtoolClient): AgentsHandle {
     const show = (handle: AgentsHandle): void => {
       if (!mounted.signal.aborted) setListed({ client, handle });
     };
-    client.agents.listAgents({}, { signal: mounted.signal }).then(
+    callWithRetry(
+      (signal) => client.agents.listAgents({}, { signal }),
+      {
+        maxAttempts: Number.POSITIVE_INFINITY,
+        onLost: (error) => show({ ...NONE, error }),
+      },
+      mounted.signal,
+    ).then(
       ({ agents, workspace, workspaceRoots }) =>
         show({
           agents,

@@ -26,6 +26,7 @@ export const de: Words = {
   connecting: "Verbindung wird hergestellt …",
   lost: "Verbindung unterbrochen. Sie wird wiederhergestellt …",
   sending: "Wird gesendet …",
+  unreachable: "Der Server ist nicht erreichbar.",
   notSent:
     "Diese Nachricht wurde nicht gesendet. Der Server hat sie nicht angenommen.",
   queued: "In der Warteschlange",
@@ -120,6 +121,20 @@ export const de: Words = {
     knownFailing: "fehlgeschlagen (bekannt)",
     passedThoughKnown: "bestanden, aber als fehlschlagend geführt",
     skipped: "übersprungen",
+  },
+  auditActions: {
+    ALLOWED: "erlaubt",
+    ASKED: "gefragt",
+    DENIED: "verboten",
+    APPROVED: "genehmigt",
+    DECLINED: "abgelehnt",
+    STARTED: "begonnen",
+    SUCCEEDED: "erledigt",
+    FAILED: "fehlgeschlagen",
+    CANCELLED: "nicht ausgeführt",
+    APPROVAL_MODE_CHANGED: "Genehmigungsmodus geändert",
+    AGENT_OPTIONS_SET: "Optionen des Agenten gesetzt",
+    ARGUMENTS_CHANGED: "Argumente geändert",
   },
   calls: {
     waiting: "wartet",
