@@ -24,7 +24,7 @@ describe.skipIf(CHROMIUM === undefined)(
     let server: DevtoolServer;
 
     beforeAll(async () => {
-      workspace = await mkdtemp(join(tmpdir(), "devtool-troubles-"));
+      workspace = await mkdtemp(join(tmpdir(), "devtool-\u{202e}troubles-"));
       data = await mkdtemp(join(tmpdir(), "devtool-troubles-data-"));
       server = await serveCodingAgent({
         workspace,
@@ -74,6 +74,56 @@ describe.skipIf(CHROMIUM === undefined)(
         addressOf(`session/${await sessionOf("text Hello.")}/audit`),
       );
       await problem.waitFor();
+    });
+
+    it("shows a message that is on its way, and nothing to choose for it any more", async () => {
+      await using opened = await open();
+      const { page } = opened;
+      const release = Promise.withResolvers<void>();
+      await page.route(/StreamMessage/, async (route) => {
+        await release.promise;
+        await route.continue();
+      });
+      await page.goto(addressOf("new/on-its-way"));
+      await page.getByLabel("Workspace").waitFor();
+      await page.getByLabel("Message").fill("text Arrived.");
+      await page.keyboard.press("Enter");
+      await page.locator(".queued", { hasText: "text Arrived." }).waitFor();
+      await page.locator(".queued", { hasText: "Sending" }).waitFor();
+      expect(await page.getByLabel("Workspace").count()).toBe(0);
+      release.resolve();
+      await page.locator(".prose", { hasText: "Arrived." }).waitFor();
+      expect(await page.locator(".queued").count()).toBe(0);
+    });
+
+    it("shows characters of a path that would turn it around", async () => {
+      const taskId = await sessionOf("text Hello.");
+      await using opened = await open();
+      const { page } = opened;
+      await page.goto(addressOf(`session/${taskId}`));
+      for (const place of [".session-about .facts", ".row-about"]) {
+        await page
+          .locator(place, { hasText: "devtool-\\u{202e}troubles-" })
+          .first()
+          .waitFor();
+      }
+      await page.goto(addressOf("server"));
+      await page
+        .locator(".server li", { hasText: "devtool-\\u{202e}troubles-" })
+        .waitFor();
+    });
+
+    it("has room for a new title on a phone", async () => {
+      const taskId = await sessionOf("text Hello.");
+      await using opened = await open({
+        locale: "de-DE",
+        viewport: { width: 320, height: 640 },
+      });
+      const { page } = opened;
+      await page.goto(addressOf(`session/${taskId}`));
+      await page.getByRole("button", { name: "Umbenennen" }).click();
+      const box = await page.getByLabel("Titel").boundingBox();
+      expect(box?.width).toBeGreaterThan(200);
     });
 
     it("asks again for agents and browsers until the server answers", async () => {

@@ -1,4 +1,4 @@
-import { type Artifact, Role } from "@devtool/schema";
+import { type Artifact, Role, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { Item } from "./item.tsx";
 
@@ -12,7 +12,7 @@ export function Artifacts({
     <figure key={artifactId} className="artifact">
       {(name || description) && (
         <figcaption>
-          {[name, description].filter(Boolean).join(" · ")}
+          {visibleText([name, description].filter(Boolean).join(" · "))}
         </figcaption>
       )}
       {parts.map((part, index) => (

@@ -1,4 +1,5 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { useFocusHeir } from "./focus.ts";
 import { words } from "./words.ts";
@@ -74,7 +75,11 @@ function AttachedImage({
         src={`data:${image.mediaType};base64,${base64Encode(image.bytes)}`}
         alt={image.name}
       />
-      <button type="button" onClick={() => onRemove(image)}>
+      <button
+        type="button"
+        aria-label={`${words.remove} ${visibleText(image.name)}`}
+        onClick={() => onRemove(image)}
+      >
         {words.remove}
       </button>
     </li>

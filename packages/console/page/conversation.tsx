@@ -9,7 +9,7 @@ import type { ConsoleClient } from "./console-client.ts";
 import { Item } from "./item.tsx";
 import { usePaced } from "./paced.ts";
 import { Plan } from "./plan.tsx";
-import { Queue } from "./queue.tsx";
+import { Queue, Unsent } from "./queue.tsx";
 import { questionKey, useSettled } from "./settled.ts";
 import { words } from "./words.ts";
 
@@ -73,8 +73,8 @@ export function Conversation({
               answer={answer}
             />
           ))}
-          {unsent.length > 0 && <p className="notice">{words.sending}</p>}
           <Queue client={client} task={task} />
+          <Unsent messages={unsent} />
         </div>
       </div>
       {!isAtBottom && (

@@ -1,5 +1,5 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import type { File } from "@devtool/schema";
+import { type File, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 
 /**
@@ -28,7 +28,7 @@ export function FileView({
   }
   return (
     <p className="citation">
-      {name || (source.case === "uri" ? source.value : mediaType)}
+      {visibleText(name || (source.case === "uri" ? source.value : mediaType))}
     </p>
   );
 }

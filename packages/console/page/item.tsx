@@ -1,7 +1,7 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { TaskItem } from "@devtool/client";
-import { Role } from "@devtool/schema";
+import { Role, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { FileView } from "./file-view.tsx";
 import { Prose } from "./prose.tsx";
@@ -52,7 +52,9 @@ export function Item({
       return <Prose text={content.value.text} />;
     case "citation":
       return (
-        <p className="citation">{content.value.title || content.value.uri}</p>
+        <p className="citation">
+          {visibleText(content.value.title || content.value.uri)}
+        </p>
       );
     // The call shows its answer.
     case "confirmation":

@@ -1,4 +1,5 @@
 import { useAgents } from "@devtool/react";
+import { visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { words } from "./words.ts";
@@ -29,7 +30,7 @@ export function NewSessionFields({
   const about = agents.find(({ name }) => name === choice.agent) ?? agents[0];
   return (
     <div className="new-session">
-      {about && <p>{about.description}</p>}
+      {about && <p>{visibleText(about.description)}</p>}
       {agents.length > 1 && (
         <label>
           {words.agent}
@@ -41,7 +42,7 @@ export function NewSessionFields({
           >
             {agents.map(({ name, displayName }) => (
               <option key={name} value={name}>
-                {displayName}
+                {visibleText(displayName)}
               </option>
             ))}
           </select>
@@ -51,7 +52,7 @@ export function NewSessionFields({
         {words.workspace}
         <input
           value={choice.workspace}
-          placeholder={workspace}
+          placeholder={visibleText(workspace)}
           spellCheck={false}
           onChange={({ currentTarget }) =>
             onChange({ ...choice, workspace: currentTarget.value })

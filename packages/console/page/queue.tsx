@@ -27,7 +27,7 @@ export function Queue({ client, task }: QueueProps): ReactNode {
 function QueuedMessage({
   client,
   taskId,
-  message: { messageId, parts },
+  message,
 }: {
   readonly client: ConsoleClient;
   readonly taskId: string;
@@ -36,20 +36,14 @@ function QueuedMessage({
   const row = useFocusHeir<HTMLDivElement>(scrollingAround);
   return (
     <div ref={row} className="queued">
-      <p className="prompt">
-        {parts
-          .flatMap(({ content }) =>
-            content.case === "text" ? [content.value] : [],
-          )
-          .join("\n")}
-      </p>
+      <Written message={message} />
       <span>{words.queued}</span>
       {/* The server refuses to withdraw a message that the agent took meanwhile; the conversation shows that message then. */}
       <button
         type="button"
         onClick={() =>
           void client.tasks
-            .withdrawMessage({ taskId, messageId })
+            .withdrawMessage({ taskId, messageId: message.messageId })
             .catch(() => undefined)
         }
       >
@@ -57,4 +51,29 @@ function QueuedMessage({
       </button>
     </div>
   );
+}
+
+/** The messages that the server does not have yet. */
+export function Unsent({
+  messages,
+}: {
+  readonly messages: readonly Message[];
+}): ReactNode {
+  if (messages.length === 0) return null;
+  return (
+    <div className="queued">
+      {messages.map((message) => (
+        <Written key={message.messageId} message={message} />
+      ))}
+      <span>{words.sending}</span>
+    </div>
+  );
+}
+
+/** The text of a message as it was written; nothing for an answer without one. */
+function Written({ message }: { readonly message: Message }): ReactNode {
+  const text = message.parts
+    .flatMap(({ content }) => (content.case === "text" ? [content.value] : []))
+    .join("\n");
+  return text !== "" && <p className="prompt">{text}</p>;
 }

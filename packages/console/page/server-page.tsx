@@ -1,7 +1,7 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { callWithRetry } from "@devtool/client";
 import { useAgents } from "@devtool/react";
-import type { BrowserSession } from "@devtool/schema";
+import { type BrowserSession, visibleText } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { AgentCard } from "./agent-card.tsx";
 import type { ConsoleClient } from "./console-client.ts";
@@ -28,13 +28,15 @@ export function ServerPage({
       <h2>{words.agents}</h2>
       {agents.map(({ name, displayName, description, model }) => (
         <article key={name}>
-          <h3>{displayName}</h3>
-          <p>{description}</p>
+          <h3>{visibleText(displayName)}</h3>
+          <p>{visibleText(description)}</p>
           <AgentCard client={client} agent={name} />
           <p className="facts">
-            {[name, model && `${words.model} ${model}`]
-              .filter(Boolean)
-              .join(" · ")}
+            {visibleText(
+              [name, model && `${words.model} ${model}`]
+                .filter(Boolean)
+                .join(" · "),
+            )}
           </p>
         </article>
       ))}
@@ -44,7 +46,7 @@ export function ServerPage({
       <ul>
         {roots.map((root) => (
           <li key={root}>
-            <code>{root}</code>
+            <code>{visibleText(root)}</code>
           </li>
         ))}
       </ul>
@@ -80,7 +82,7 @@ function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
     <ul>
       {sessions.map(({ id, label, expireTime }) => (
         <li key={id}>
-          <code>{id}</code> {label}{" "}
+          <code>{id}</code> {visibleText(label)}{" "}
           {expireTime &&
             fillText(
               words.until,

@@ -1,5 +1,5 @@
 import type { TaskHandle } from "@devtool/react";
-import { isTerminal } from "@devtool/schema";
+import { isTerminal, visibleText } from "@devtool/schema";
 import { type ReactNode, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
@@ -72,7 +72,9 @@ export function SessionHeader({
       {id !== "" && (
         <div className="session-about">
           <State state={state} />
-          <span className="facts">{about.filter(Boolean).join(" · ")}</span>
+          <span className="facts">
+            {visibleText(about.filter(Boolean).join(" · "))}
+          </span>
           {!isRenaming && (
             <button
               ref={renameButton}

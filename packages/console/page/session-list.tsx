@@ -1,6 +1,6 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { SessionsHandle } from "@devtool/react";
-import { TaskState, type TaskSummary } from "@devtool/schema";
+import { TaskState, type TaskSummary, visibleText } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
 import { type Place, sessionAddress } from "./place.ts";
@@ -78,7 +78,7 @@ function Row({ session, isChosen, now }: RowProps): ReactNode {
       <span className="row-title">{title || words.untitled}</span>
       <span className="row-about">
         <State state={lastEvent?.state ?? TaskState.UNSPECIFIED} />
-        <span>{[agent, where].filter(Boolean).join(" · ")}</span>
+        <span>{visibleText([agent, where].filter(Boolean).join(" · "))}</span>
         <time>
           {lastEvent?.time && ageText(timestampMs(lastEvent.time), now)}
         </time>

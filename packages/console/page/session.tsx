@@ -71,7 +71,7 @@ export function Session({
       <footer>
         {problem && <p role="alert">{problemText(problem)}</p>}
         {task.lost && <p role="status">{words.lost}</p>}
-        {isNew && id === "" && (
+        {isEmpty && (
           <NewSessionFields client={client} choice={choice} onChange={choose} />
         )}
         <Composer

@@ -50,7 +50,7 @@ export function ToolCallView({ part }: { readonly part: Part }): ReactNode {
           {visibleText(JSON.stringify(data, null, 2))}
         </pre>
       )}
-      {error && <p className="problem">{error}</p>}
+      {error && <p className="problem">{visibleText(error)}</p>}
       {command === undefined && !diff && call.inputParameters && (
         <details>
           <summary>{words.input}</summary>
