@@ -8,6 +8,8 @@ import type { DevtoolServer } from "@devtool/server";
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
+  accessCode,
+  accessOf,
   type ConsolePage,
   clientOf,
   openConsole,
@@ -74,6 +76,34 @@ describe.skipIf(CHROMIUM === undefined)(
         addressOf(`session/${await sessionOf("text Hello.")}/audit`),
       );
       await problem.waitFor();
+      // It asks again, and has the answer once the server is there.
+      await page.unroute(/GetAllSlashCommands|ReadAudit/);
+      await page.getByText("keine Werkzeugaufrufe").waitFor();
+      expect(await problem.count()).toBe(0);
+    });
+
+    it("says why it cannot list the sessions", async () => {
+      await using opened = await open();
+      const { page } = opened;
+      await page.locator(".sessions").waitFor();
+      await page.route(/WatchTasks/, (route) => route.fulfill({ status: 403 }));
+      await page.reload();
+      await page.locator(".sessions .status", { hasText: "403" }).waitFor();
+    });
+
+    it("lets a browser in again by the address of a code, in the page that had none", async () => {
+      await using opened = await open();
+      const { page } = opened;
+      await page.locator(".sessions").waitFor();
+      const access = accessOf(server, server.token);
+      for (const { id } of (await access.listBrowserSessions({})).sessions) {
+        await access.revokeBrowserSession({ id });
+      }
+      await page.locator(".no-access").waitFor();
+      const code = await accessCode(server);
+      await page.goto(`${server.url}/console/#code=${code}`);
+      await page.locator(".sessions").waitFor();
+      expect(page.url()).not.toContain(code);
     });
 
     it("shows a message that is on its way, and nothing to choose for it any more", async () => {

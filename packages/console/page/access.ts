@@ -20,7 +20,7 @@ export type Access =
  * The code is removed from the address first, so that it is in no history.
  */
 export async function enter(transport: Transport): Promise<Access> {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  const code = codeInAddress();
   if (code === null) return kept();
   history.replaceState(null, "", location.pathname);
   try {
@@ -34,6 +34,20 @@ export async function enter(transport: Transport): Promise<Access> {
     const access = kept();
     return access.case === "token" ? access : { case: "none", failed: true };
   }
+}
+
+/**
+ * Enters again when a code comes into the address of the open page: a browser
+ * loads nothing for an address that differs only there.
+ */
+export function enterAgainByCode(): void {
+  window.addEventListener("hashchange", () => {
+    if (codeInAddress() !== null) location.reload();
+  });
+}
+
+function codeInAddress(): string | null {
+  return new URLSearchParams(location.hash.slice(1)).get("code");
 }
 
 /** Forgets the token of this tab. */

@@ -4,6 +4,7 @@ import { TaskState, type TaskSummary, visibleText } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { VList } from "virtua";
 import { type Place, sessionAddress } from "./place.ts";
+import { problemText } from "./problem-text.ts";
 import { State } from "./state.tsx";
 import { ageText, countText, words } from "./words.ts";
 
@@ -14,7 +15,7 @@ export interface SessionListProps {
 
 /** All sessions, those that wait for the user first. */
 export function SessionList({ list, place }: SessionListProps): ReactNode {
-  const { sessions, isLoaded, hasMore, lost, loadMore } = list;
+  const { sessions, hasMore, loadMore } = list;
   const now = useNow();
   const waiting = sessions.filter(isWaiting);
   const ordered = [
@@ -34,11 +35,7 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
         </a>
       </header>
       <p className="status" role="status">
-        {lost
-          ? words.lost
-          : isLoaded
-            ? waiting.length > 0 && countText(words.waiting, waiting.length)
-            : words.connecting}
+        {statusText(list, waiting.length)}
       </p>
       <VList className="rows">
         {ordered.map((session) => (
@@ -57,6 +54,17 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
       )}
     </nav>
   );
+}
+
+/** Says whether the list is up to date, and how many sessions wait. */
+function statusText(
+  { lost, error, isLoaded }: SessionsHandle,
+  waiting: number,
+): string {
+  if (lost) return words.lost;
+  if (error) return problemText(error);
+  if (!isLoaded) return words.connecting;
+  return waiting > 0 ? countText(words.waiting, waiting) : "";
 }
 
 interface RowProps {

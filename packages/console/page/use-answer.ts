@@ -1,4 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
+import { callWithRetry } from "@devtool/client";
 import { useEffect, useState } from "react";
 
 /** A request about a session. */
@@ -27,7 +28,7 @@ interface Answered<T> extends Answer<T> {
  * answer. The answer before stays until the next one is there.
  *
  * One request at a time: a session that works can have events faster than its
- * server answers.
+ * server answers. A server that cannot be reached is asked until it answers.
  *
  * @param ask must be the same function as long as it asks for the same
  * @param head the sequence number of the last event of the session
@@ -37,6 +38,7 @@ export function useAnswer<T>(
   head: bigint,
 ): Answer<T> {
   const [answered, setAnswered] = useState<Answered<T>>();
+  const [lost, setLost] = useState<ConnectError>();
   const last = answered?.ask === ask ? answered : undefined;
   const isUpToDate = last?.head === head;
   // biome-ignore lint/correctness/useExhaustiveDependencies: events that come meanwhile are asked about after the answer
@@ -44,15 +46,21 @@ export function useAnswer<T>(
     if (isUpToDate) return;
     const mounted = new AbortController();
     const show = (answer: Answer<T>): void => {
-      if (!mounted.signal.aborted) setAnswered({ ...answer, ask, head });
+      if (mounted.signal.aborted) return;
+      setLost(undefined);
+      setAnswered({ ...answer, ask, head });
     };
     const before = last?.value;
-    ask({ before, head, signal: mounted.signal }).then(
+    callWithRetry(
+      (signal) => ask({ before, head, signal }),
+      { maxAttempts: Number.POSITIVE_INFINITY, onLost: setLost },
+      mounted.signal,
+    ).then(
       (value) => show({ value, error: undefined }),
       (reason: unknown) =>
         show({ value: before, error: ConnectError.from(reason) }),
     );
     return () => mounted.abort();
   }, [ask, last, isUpToDate]);
-  return { value: last?.value, error: last?.error };
+  return { value: last?.value, error: lost ?? last?.error };
 }
