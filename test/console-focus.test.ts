@@ -80,6 +80,38 @@ describe.skipIf(CHROMIUM === undefined)(
       await expectFocus(page, "textarea");
     });
 
+    it("is in the question again when its arguments were changed, and asks anew", async () => {
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(await sessionOf("run touch one\ntext Done."));
+      const question = page.locator(".approval", { hasText: "touch" });
+      await question.getByRole("button", { name: "Edit" }).press("Enter");
+      await question.getByLabel("Arguments").fill('{"command":"touch two"}');
+      await question.getByRole("button", { name: "Ask again" }).press("Enter");
+      await question.locator(".command", { hasText: "touch two" }).waitFor();
+      await expectFocus(page, 'div[role="log"]');
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("is in the session when its agent was stopped, and on the page when access was revoked", async () => {
+      await using other = await openConsole(browser, server);
+      await other.page.locator(".sessions").waitFor();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(await sessionOf("run touch one\ntext Done."));
+      await page.getByRole("button", { name: "Stop" }).press("Enter");
+      await expectFocus(page, "main");
+      await page.goto(`${server.url}/console/#/server`);
+      // The newest is the one of this page.
+      const revoke = page.getByRole("button", { name: "Revoke access" });
+      await revoke.nth(1).waitFor();
+      const count = await revoke.count();
+      await revoke.nth(1).press("Enter");
+      await expect.poll(() => revoke.count()).toBe(count - 1);
+      await expectFocus(page, "main");
+      expect(opened.faults()).toEqual([]);
+    });
+
     it("is in what is shown when the list makes room for it on a narrow screen, and back", async () => {
       const address = await sessionOf("text Narrow.");
       await using opened = await openConsole(browser, server, {

@@ -32,8 +32,10 @@ export function ArgumentsEditor({
       {isBroken && <p role="alert">{words.notAnObject}</p>}
       <button
         type="button"
-        disabled={isDisabled}
+        // Not `disabled`, which would take the focus from it.
+        aria-disabled={isDisabled}
         onClick={() => {
+          if (isDisabled) return;
           const args = parseJsonOrUndefined(text);
           setBroken(!isObject(args));
           if (isObject(args)) onChange(args);

@@ -27,6 +27,11 @@ export function scrollingAround(element: HTMLElement): HTMLElement | null {
   return element.closest<HTMLElement>(".scroll");
 }
 
+/** Finds what the page shows around an element. */
+export function mainAround(element: HTMLElement): HTMLElement | null {
+  return element.closest("main");
+}
+
 /**
  * Gives the focus to what the page shows when the element that had it is hidden
  * or gone at another place: narrow screens show the list or a session, not both.

@@ -5,6 +5,7 @@ import { type BrowserSession, visibleText } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { AgentCard } from "./agent-card.tsx";
 import type { ConsoleClient } from "./console-client.ts";
+import { mainAround, useFocusHeir } from "./focus.ts";
 import { ReportOpener } from "./report-opener.tsx";
 import { fillText, language, words } from "./words.ts";
 
@@ -80,19 +81,36 @@ function Browsers({ client }: { readonly client: ConsoleClient }): ReactNode {
   };
   return (
     <ul>
-      {sessions.map(({ id, label, expireTime }) => (
-        <li key={id}>
-          <code>{id}</code> {visibleText(label)}{" "}
-          {expireTime &&
-            fillText(
-              words.until,
-              timestampDate(expireTime).toLocaleString(language),
-            )}{" "}
-          <button type="button" onClick={() => void revoke(id)}>
-            {words.revoke}
-          </button>
-        </li>
+      {sessions.map((session) => (
+        <Browser
+          key={session.id}
+          session={session}
+          onRevoke={() => void revoke(session.id)}
+        />
       ))}
     </ul>
+  );
+}
+
+function Browser({
+  session: { id, label, expireTime },
+  onRevoke,
+}: {
+  readonly session: BrowserSession;
+  readonly onRevoke: () => void;
+}): ReactNode {
+  const row = useFocusHeir<HTMLLIElement>(mainAround);
+  return (
+    <li ref={row}>
+      <code>{id}</code> {visibleText(label)}{" "}
+      {expireTime &&
+        fillText(
+          words.until,
+          timestampDate(expireTime).toLocaleString(language),
+        )}{" "}
+      <button type="button" onClick={onRevoke}>
+        {words.revoke}
+      </button>
+    </li>
   );
 }

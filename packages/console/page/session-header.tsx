@@ -2,6 +2,7 @@ import type { TaskHandle } from "@devtool/react";
 import { isTerminal, visibleText } from "@devtool/schema";
 import { type ReactNode, useRef, useState } from "react";
 import { flushSync } from "react-dom";
+import { mainAround, useFocusHeir } from "./focus.ts";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
 import { State } from "./state.tsx";
 import { countText, words } from "./words.ts";
@@ -84,11 +85,7 @@ export function SessionHeader({
               {words.rename}
             </button>
           )}
-          {!isTerminal(state) && (
-            <button type="button" onClick={() => void cancel()}>
-              {words.stop}
-            </button>
-          )}
+          {!isTerminal(state) && <StopButton onStop={() => void cancel()} />}
           <span className="parts">
             {SESSION_PARTS.map((part) => (
               <a
@@ -103,6 +100,15 @@ export function SessionHeader({
         </div>
       )}
     </header>
+  );
+}
+
+function StopButton({ onStop }: { readonly onStop: () => void }): ReactNode {
+  const button = useFocusHeir<HTMLButtonElement>(mainAround);
+  return (
+    <button ref={button} type="button" onClick={onStop}>
+      {words.stop}
+    </button>
   );
 }
 
