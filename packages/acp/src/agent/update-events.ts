@@ -1,5 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
+  type AgentThought,
+  AgentThoughtSchema,
   ArtifactSchema,
   ArtifactUpdateSchema,
   NoticeSchema,
@@ -16,7 +18,6 @@ import {
 import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import { fileOfBlock, textOfBlock } from "./content.ts";
-import { thoughtOf } from "./thoughts.ts";
 
 /**
  * The maximum length of a thought, in characters; a longer one becomes several.
@@ -181,4 +182,16 @@ function artifact(
     lastChunk: true,
   });
   return { case: "artifact", value };
+}
+
+/**
+ * Returns the thought of a text: `**Subject**` at its beginning is the subject.
+ */
+function thoughtOf(text: string): AgentThought {
+  const [, subject = "", description = text] =
+    /^\s*\*\*(.+?)\*\*\s*([\s\S]*)$/.exec(text) ?? [];
+  return create(AgentThoughtSchema, {
+    subject,
+    description: description.trim(),
+  });
 }

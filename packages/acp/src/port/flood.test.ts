@@ -11,8 +11,7 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { roundsOf } from "../../../../test/depth.ts";
-import { serveAcp } from "./serve-acp.ts";
-import { stdioStream } from "./stdio-stream.ts";
+import { serveAcp, stdioStream } from "./serve-acp.ts";
 
 type Payload = NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>;
 

@@ -6,6 +6,5 @@
 export { STATUS_KEY } from "./call-view.ts";
 export type { Port, PortAgent } from "./port.ts";
 export { portAgentFrom } from "./port.ts";
-export { type ServeAcpOptions, serveAcp } from "./serve-acp.ts";
-export { stdioStream } from "./stdio-stream.ts";
+export { type ServeAcpOptions, serveAcp, stdioStream } from "./serve-acp.ts";
 export { USAGE_KEY } from "./turn.ts";

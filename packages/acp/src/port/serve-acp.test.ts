@@ -24,8 +24,7 @@ import {
 } from "@devtool/schema";
 import { afterEach, describe, expect, it } from "vitest";
 import type { PortAgent } from "./port.ts";
-import { serveAcp } from "./serve-acp.ts";
-import { stdioStream } from "./stdio-stream.ts";
+import { serveAcp, stdioStream } from "./serve-acp.ts";
 import { USAGE_KEY } from "./turn.ts";
 
 const PLAIN: PortAgent = {

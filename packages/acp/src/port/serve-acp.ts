@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { agent, type Stream } from "@agentclientprotocol/sdk";
+import { Readable, Writable } from "node:stream";
+import { agent, ndJsonStream, type Stream } from "@agentclientprotocol/sdk";
 import { AcpAgent } from "./acp-agent.ts";
 import type { Port } from "./port.ts";
 
@@ -103,4 +104,12 @@ export async function serveAcp(
   } finally {
     signal.removeEventListener("abort", close);
   }
+}
+
+/**
+ * Returns the connection to an ACP client over a pair of streams, such as
+ * standard input and output: one JSON object a line.
+ */
+export function stdioStream(input: Readable, output: Writable): Stream {
+  return ndJsonStream(Writable.toWeb(output), Readable.toWeb(input));
 }
