@@ -1,10 +1,17 @@
-import { Box, Static, type SuspendTerminal, useApp, useWindowSize } from "ink";
+import {
+  Box,
+  Static,
+  type SuspendTerminal,
+  Text,
+  useAnimation,
+  useApp,
+  useCursor,
+  useWindowSize,
+} from "ink";
 import { type ReactNode, useEffect, useSyncExternalStore } from "react";
 import type { Paint } from "../render/style.ts";
-import { ActivityLine } from "./activity-line.tsx";
-import { InputLine } from "./input-line.tsx";
-import { Lines } from "./lines.tsx";
-import type { Screen } from "./screen.ts";
+import type { Activity, Input, Screen } from "./screen.ts";
+import { shortCount } from "./status-line.ts";
 
 /** What the app draws, as `useSyncExternalStore` takes it. */
 export interface ScreenStore {
@@ -60,5 +67,62 @@ export function App({ store, paint, onStart, onResize }: AppProps): ReactNode {
         <InputLine input={input} top={above} />
       </Box>
     </>
+  );
+}
+
+/** Draws lines that fit the terminal. An empty one takes a row as well. */
+function Lines({ lines }: { readonly lines: readonly string[] }): ReactNode {
+  if (lines.length === 0) return null;
+  return (
+    <Text wrap="truncate">{lines.map((line) => line || " ").join("\n")}</Text>
+  );
+}
+
+/** Properties of `InputLine`. */
+interface InputLineProps {
+  readonly input: Input;
+  /** The number of rows above it. */
+  readonly top: number;
+}
+
+/** Shows what the user writes, with the terminal's own cursor in it. */
+function InputLine({
+  input: { lines, cursor },
+  top,
+}: InputLineProps): ReactNode {
+  const { setCursorPosition } = useCursor();
+  setCursorPosition(cursor && { x: cursor.column, y: top + cursor.row });
+  return <Lines lines={lines} />;
+}
+
+const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/** Properties of `ActivityLine`. */
+interface ActivityLineProps {
+  readonly activity: Activity;
+  readonly columns: number;
+  readonly paint: Paint;
+}
+
+/**
+ * Shows that the agent works: for how long, and how many tokens it has used.
+ */
+function ActivityLine({
+  activity,
+  columns,
+  paint,
+}: ActivityLineProps): ReactNode {
+  const { frame } = useAnimation({ interval: 120 });
+  const seconds = Math.floor((performance.now() - activity.startedAt) / 1000);
+  const tokens =
+    activity.tokens === 0n ? "" : ` · ${shortCount(activity.tokens)} tokens`;
+  const notice = activity.notice === "" ? "" : ` · ${activity.notice}`;
+  const words = `working ${seconds}s${tokens}${notice} · Esc interrupts`;
+  return (
+    <Lines
+      lines={[
+        `${paint("prompt", FRAMES[frame % FRAMES.length] ?? "")} ${words.slice(0, columns - 3)}`,
+      ]}
+    />
   );
 }

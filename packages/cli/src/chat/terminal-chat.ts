@@ -1,6 +1,8 @@
 import { realpath } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import type { ChatDependencies } from "../chat-options.ts";
+import { Writable } from "node:stream";
+import type { Approver } from "../approval.ts";
+import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
 import { continuedTaskId } from "../continued-task.ts";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ArgumentsEditor } from "../edit-arguments.ts";
@@ -8,12 +10,12 @@ import { editText } from "../editor.ts";
 import { userMessage } from "../error-text.ts";
 import { ExitCode } from "../exit-code.ts";
 import { headline } from "../headline.ts";
-import { writeLine } from "../io.ts";
+import { type Io, writeLine } from "../io.ts";
 import { screenSize } from "../render/gutter.ts";
 import { type LineStyle, paintFor, visible } from "../render/style.ts";
+import { createAnswering } from "../session.ts";
 import { shortTaskId } from "../task-id.ts";
 import { Terminal } from "../terminal/terminal.ts";
-import { automaticApprover } from "./automatic-approver.ts";
 import { Chat } from "./chat.ts";
 import { ChatCompleter } from "./chat-completer.ts";
 import { ChatStatus } from "./chat-status.ts";
@@ -207,4 +209,28 @@ class TerminalChat {
     const { columns, rows } = screenSize(this.#options.io.stdout);
     return { columns: columns || 80, rows: rows || 24 };
   }
+}
+
+/**
+ * Creates the approver that answers questions in place of the user, according
+ * to `--approve`; undefined if the user is asked.
+ */
+function automaticApprover(
+  { approve = "ask", approveWithoutSandbox }: ChatOptions,
+  io: Io,
+  tell: (text: string) => void,
+): Approver | undefined {
+  if (approve === "ask") return undefined;
+  // The lines of the approver are notices of the chat.
+  const stderr = new Writable({
+    write(chunk, _encoding, done) {
+      tell(String(chunk).trimEnd());
+      done();
+    },
+  });
+  const how =
+    approveWithoutSandbox === undefined
+      ? { approve }
+      : { approve, approveWithoutSandbox };
+  return createAnswering(how, { ...io, stderr }, undefined).approve;
 }
