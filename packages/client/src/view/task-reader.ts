@@ -20,7 +20,7 @@ import {
   readWithResume,
 } from "../resume.ts";
 import { ExchangeEnds } from "./exchange-ends.ts";
-import { recordedMessage } from "./recorded-message.ts";
+import { recordedMessage } from "./task-snapshot.ts";
 import { TimeSlice } from "./time-slice.ts";
 import { WakeUp } from "./wake-up.ts";
 

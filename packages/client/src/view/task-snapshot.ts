@@ -11,7 +11,6 @@ import {
 } from "@devtool/schema";
 import { type AskedToolCall, pendingToolCalls } from "../confirmation.ts";
 import { type PlanStep, reducePlan } from "./plan.ts";
-import { recordedMessage } from "./recorded-message.ts";
 import { type TaskItem, TaskItems } from "./task-items.ts";
 
 /**
@@ -213,4 +212,19 @@ function isSame(call: AskedToolCall, other: AskedToolCall): boolean {
     digest.every((byte, index) => byte === otherDigest[index]) &&
     equals(ToolCallSchema, call, other)
   );
+}
+
+/**
+ * Returns the client's message that an event records.
+ */
+export function recordedMessage({ payload }: TaskEvent): Message | undefined {
+  switch (payload.case) {
+    case "message":
+      return payload.value;
+    case "created":
+    case "messageQueued":
+      return payload.value.message;
+    default:
+      return undefined;
+  }
 }
