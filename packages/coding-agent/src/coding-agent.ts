@@ -14,8 +14,10 @@ import { DEFAULT_LOOP_LIMITS, withLoopGuard } from "./agent/loop-guard.ts";
 import type { Model } from "./agent/model.ts";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { agentWorkspace } from "./assembly/agent-workspace.ts";
-import { createSlashCommands } from "./assembly/commands.ts";
-import { createConversations } from "./assembly/conversations.ts";
+import {
+  createConversations,
+  createSlashCommands,
+} from "./assembly/commands.ts";
 import { AgentHost } from "./assembly/host.ts";
 import { listOffers } from "./assembly/offers.ts";
 import { createTaskAgent } from "./assembly/task-agent.ts";

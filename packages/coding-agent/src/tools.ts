@@ -7,7 +7,7 @@ export {
   type BuiltinToolsOptions,
   builtinTools,
 } from "./tool/builtin/builtin-tools.ts";
-export { settleEdit } from "./tool/builtin/file-edit-effect.ts";
+export { settleEdit } from "./tool/builtin/file-edit.ts";
 export { globTool } from "./tool/builtin/glob.ts";
 export { listDirectoryTool } from "./tool/builtin/list-directory.ts";
 export { multiEditTool } from "./tool/builtin/multi-edit.ts";

@@ -1,5 +1,12 @@
 import { describeRule } from "@devtool/policy";
-import { type CommandPlace, VERSION } from "@devtool/server/agent";
+import {
+  type AgentConversations,
+  type CommandPlace,
+  VERSION,
+} from "@devtool/server/agent";
+import { compress } from "../agent/compress.ts";
+import type { Model } from "../agent/model.ts";
+import { withoutQuestions } from "../agent/questions.ts";
 import { builtinCommands } from "../command/builtin/builtin-commands.ts";
 import { createCommandFiles } from "../command/files/command-files.ts";
 import { createPromptCommands } from "../command/prompt-commands.ts";
@@ -61,4 +68,32 @@ export function createSlashCommands(
  */
 function mcpSession({ principal, workspacePath }: CommandPlace): McpSession {
   return { principal, workspacePath, clientServers: [] };
+}
+
+/**
+ * Gives commands access to the conversations of a server. The agent's model
+ * writes the summaries.
+ */
+export function createConversations(
+  { find, summarize }: AgentConversations,
+  model: Model,
+): Conversations {
+  return {
+    find,
+    async compress(taskId, signal) {
+      let messageCount = 0;
+      const summary = await summarize(taskId, async ({ history, settings }) => {
+        messageCount = history.length;
+        const request = {
+          history: withoutQuestions(history),
+          tools: [],
+          workspacePath: settings?.workspacePath ?? "",
+          instructions: async () => "",
+          model: "",
+        };
+        return compress(model, request, signal);
+      });
+      return summary ? messageCount - summary.keptMessages : 0;
+    },
+  };
 }

@@ -4,7 +4,7 @@ import type { Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import { BackgroundProcesses } from "../tool/builtin/background-processes.ts";
 import { builtinTools } from "../tool/builtin/builtin-tools.ts";
-import { settleEdit } from "../tool/builtin/file-edit-effect.ts";
+import { settleEdit } from "../tool/builtin/file-edit.ts";
 import { withCheckpoints } from "../tool/checkpoint/checkpointed-tool.ts";
 import type { McpSession } from "../tool/mcp.ts";
 import type { Tool, ToolSet } from "../tool/tool.ts";

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
-import { basename, join } from "node:path";
+import { basename, join, posix } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
+  type EditRecord,
   EditRecordSchema,
   type FileDiff,
   FileDiffSchema,
@@ -9,10 +10,9 @@ import {
 import { defined } from "@devtool/schema/json";
 import { invalid } from "@devtool/server/agent";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
-import type { ToolEvent, ToolInvocation } from "../tool.ts";
+import type { EditState, ToolEvent, ToolInvocation } from "../tool.ts";
 import { failureResult, outputResult } from "../tool-result.ts";
 import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
-import { editState } from "./file-edit-effect.ts";
 
 /** An edit of one file that a tool proposes. */
 export interface FileEdit {
@@ -141,4 +141,35 @@ function fileDiff({
 
 function splitLines(text: string): string[] {
   return text.replace(/\n$/, "").split("\n");
+}
+
+/**
+ * Determines from the content of a file whether an edit was made.
+ *
+ * A write replaces the whole file at once, so there is no state in between.
+ */
+function editState(
+  workspace: Workspace,
+  { path, oldDigest, newDigest }: EditRecord,
+): EditState {
+  const content = workspace.readFile(path);
+  const digest =
+    content === undefined ? Buffer.alloc(0) : hash("sha256", content, "buffer");
+  if (digest.equals(newDigest)) return "done";
+  return digest.equals(oldDigest) ? "not begun" : "unknown";
+}
+
+/**
+ * Determines the state of an edit that was in progress when the server stopped,
+ * and removes its temporary files.
+ *
+ * An edit in state `done` has succeeded. An edit in state `not begun` may run
+ * as it was approved.
+ */
+export function settleEdit(workspace: Workspace, edit: EditRecord): EditState {
+  const directory = posix.dirname(edit.path);
+  if (directory === "." || workspace.readDirectory(directory)) {
+    workspace.removeLeftovers(directory);
+  }
+  return editState(workspace, edit);
 }
