@@ -6,9 +6,9 @@ import {
 } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import { REQUIREMENTS } from "../requirement/requirements.ts";
+import { sourceLinks } from "./evidence-html.ts";
 import { htmlPage } from "./html.ts";
 import { PAGE_STYLE } from "./page-style.ts";
-import { sourceLinks } from "./source-link.ts";
 
 const HOSTILE = `"'></pre></style><script>alert(1)</script><img src=//evil.example/x onerror=alert(1)>&lt;\u0000\u202e`;
 

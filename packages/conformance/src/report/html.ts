@@ -5,11 +5,10 @@ import {
   type Report,
   type RequirementReport,
 } from "@devtool/schema/conformance";
-import { evidenceArticle } from "./evidence-html.ts";
+import { evidenceArticle, sourceLinks } from "./evidence-html.ts";
 import { html, type Markup } from "./markup.ts";
 import { PAGE_STYLE } from "./page-style.ts";
 import { type ResultRow, resultTables } from "./result-table.ts";
-import { sourceLinks } from "./source-link.ts";
 import { RED_OUTCOMES, suiteTitle } from "./table.ts";
 import { totalsTable } from "./totals-table.ts";
 
