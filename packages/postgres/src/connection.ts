@@ -1,7 +1,12 @@
 import { Code, DevtoolError } from "@devtool/server/store";
-import { type ClientConfig, Pool } from "pg";
+import {
+  type ClientConfig,
+  Pool,
+  type QueryConfig,
+  type QueryResult,
+} from "pg";
 import { migrate } from "./migrate.ts";
-import { openError } from "./postgres-error.ts";
+import { openError, storeError } from "./postgres-error.ts";
 import { placeOf } from "./postgres-url.ts";
 
 /** The oldest version of PostgreSQL that a store can use. */
@@ -130,4 +135,19 @@ export function assertVersion(label: string, version: number): void {
       remedy: `use version ${MIN_VERSION} or newer`,
     },
   );
+}
+
+/**
+ * Runs a statement on a connection of a pool. Rejects with a `DevtoolError`
+ * when it fails.
+ */
+export async function query<R extends Record<string, unknown>>(
+  pool: Pool,
+  statement: QueryConfig,
+): Promise<QueryResult<R>> {
+  try {
+    return await pool.query<R>(statement);
+  } catch (reason) {
+    throw storeError(reason);
+  }
 }

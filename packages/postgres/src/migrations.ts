@@ -1,6 +1,8 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { foldTitle, PushProgressSchema } from "@devtool/schema";
+import { labelInRow } from "@devtool/server/store";
 import type { ClientBase } from "pg";
-import { labelTasks } from "./label-tasks.ts";
-import { positionConfigs } from "./position-configs.ts";
+import { keyText } from "./key-text.ts";
 
 /** A change of the tables. */
 export interface Migration {
@@ -106,3 +108,49 @@ export const MIGRATIONS: readonly Migration[] = [
     down: "DROP TABLE saved_approvals",
   },
 ];
+
+/** The number of tasks to label at a time. Each has its first row in memory. */
+const PAGE = 64;
+
+/**
+ * Labels all tasks, from their first events. Leaves out a task whose first row
+ * is damaged.
+ */
+async function labelTasks(client: ClientBase): Promise<void> {
+  let position = "";
+  for (;;) {
+    const { rows } = await client.query<{ id: string; data: unknown }>(
+      `SELECT id, (SELECT data FROM event WHERE task_id = id ORDER BY sequence LIMIT 1) AS data
+        FROM task WHERE id > $1 ORDER BY id LIMIT ${PAGE}`,
+      [position],
+    );
+    for (const { id, data } of rows) {
+      const label = labelInRow(data);
+      if (!label) continue;
+      const { title, workspacePath, agent } = label;
+      await client.query(
+        "INSERT INTO label (task_id, title, title_key, workspace, agent) VALUES ($1, $2, $3, $4, $5)",
+        [id, title, ...[foldTitle(title), workspacePath, agent].map(keyText)],
+      );
+    }
+    if (rows.length < PAGE) return;
+    position = rows.at(-1)?.id ?? "";
+  }
+}
+
+/**
+ * Writes how far push configs have been delivered into their column, where
+ * queries see it.
+ */
+async function positionConfigs(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ id: string; progress: Buffer }>(
+    "SELECT id, progress FROM push_config",
+  );
+  for (const { id, progress } of rows) {
+    const { cursor } = fromBinary(PushProgressSchema, progress);
+    await client.query("UPDATE push_config SET position = $2 WHERE id = $1", [
+      id,
+      cursor,
+    ]);
+  }
+}

@@ -6,9 +6,9 @@ import {
   type SessionTurn,
 } from "@devtool/server/store";
 import type { Pool } from "pg";
+import { query } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
 import type { LeaseTerm, PostgresLeases } from "./postgres-leases.ts";
-import { query } from "./query.ts";
 
 /**
  * The time in milliseconds after which the end of a turn that could not be

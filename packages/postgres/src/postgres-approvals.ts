@@ -6,7 +6,7 @@ import {
   type StoredApprovals,
 } from "@devtool/server/store";
 import type { Pool } from "pg";
-import { query } from "./query.ts";
+import { query } from "./connection.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
 /**

@@ -11,10 +11,10 @@ import {
   type TaskInbox,
 } from "@devtool/server/store";
 import type { Pool } from "pg";
+import { query } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
 import type { PostgresChanges } from "./postgres-changes.ts";
 import type { PostgresLeases } from "./postgres-leases.ts";
-import { query } from "./query.ts";
 import { bounded } from "./stored-value.ts";
 
 /** The columns of an entry with a reply. */

@@ -2,7 +2,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type SigningKeyFile, SigningKeyFileSchema } from "@devtool/schema";
 import type { KeyStorage, StoredKeys } from "@devtool/server/store";
 import type { Pool } from "pg";
-import { query } from "./query.ts";
+import { query } from "./connection.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
 /** Keeps the keys of all servers in one row. */

@@ -9,9 +9,9 @@ import {
   type TaskLeases,
 } from "@devtool/server/store";
 import type { Pool } from "pg";
+import { query } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
 import { storeError } from "./postgres-error.ts";
-import { query } from "./query.ts";
 
 /**
  * The number of renewals in the time of a lease, so that one that fails or is

@@ -14,9 +14,9 @@ import {
   tooManyConfigs,
 } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
+import { query } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
 import { storeError } from "./postgres-error.ts";
-import { query } from "./query.ts";
 import { bounded, decodeStored } from "./stored-value.ts";
 
 /** The number of rows to read at a time. */

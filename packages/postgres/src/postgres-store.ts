@@ -22,6 +22,7 @@ import {
   type Database,
   openDatabase,
   type PostgresOptions,
+  query,
 } from "./connection.ts";
 import { idOfKey, keyText } from "./key-text.ts";
 import { listStatement } from "./list-statement.ts";
@@ -33,7 +34,6 @@ import { PostgresInbox } from "./postgres-inbox.ts";
 import { PostgresKeyStorage } from "./postgres-key-storage.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
-import { query } from "./query.ts";
 import { bounded } from "./stored-value.ts";
 
 /**
