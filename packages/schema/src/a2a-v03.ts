@@ -8,6 +8,7 @@ export {
 } from "./a2a-v03/extension-signs.ts";
 export { a2aErrorText, a2aFieldName } from "./a2a-v03/field-name.ts";
 export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
+export { encodeReply } from "./a2a-v03/message.ts";
 export {
   extensionMetadata,
   sessionMetadata,
@@ -19,7 +20,6 @@ export {
   encodePushConfig,
 } from "./a2a-v03/push-config.ts";
 export { findReplay, withReplay } from "./a2a-v03/replay.ts";
-export { encodeReply } from "./a2a-v03/reply.ts";
 export { errorFromRest, errorToRest } from "./a2a-v03/rest/error.ts";
 export {
   REST_OPERATIONS,
@@ -58,7 +58,7 @@ export {
   decodeWithdrawal,
   type TaskListQuery,
 } from "./a2a-v03/task-params.ts";
-export type { StreamView } from "./a2a-v03/view.ts";
+export type { StreamView } from "./extension.ts";
 export {
   type AgentCard,
   AgentCardSchema,

@@ -163,3 +163,9 @@ function identityOf(uri: string): string {
 function formatVersion({ major, minor, patch }: ExtensionVersion): string {
   return `${major}.${minor}.${patch}`;
 }
+
+/**
+ * The form in which a client gets events: with the payloads of the extension,
+ * or as plain A2A (CARD-3).
+ */
+export type StreamView = "extension" | "plain";

@@ -13,9 +13,12 @@ export {
   encodeGeminiCliSettings,
   settingsFromGeminiCli,
 } from "./gemini-cli/settings.ts";
-export { encodeGeminiCliState } from "./gemini-cli/state.ts";
 export { encodeGeminiCliFrame } from "./gemini-cli/stream-frame.ts";
-export { decodeGeminiCliTask, encodeGeminiCliTask } from "./gemini-cli/task.ts";
+export {
+  decodeGeminiCliTask,
+  encodeGeminiCliState,
+  encodeGeminiCliTask,
+} from "./gemini-cli/task.ts";
 export {
   CreateTaskRequestSchema,
   ErrorResponseSchema,

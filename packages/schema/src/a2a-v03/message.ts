@@ -174,3 +174,15 @@ export function decodeEventMetadata(
   const json = extensionMetadata(metadata);
   return json && decodeRfcJson(DevelopmentToolEventSchema, json);
 }
+
+/**
+ * Encodes a reply that is the whole response. It names its conversation but no
+ * task, because clients see no task.
+ */
+export function encodeReply(reply: Message, contextId: string): JsonObject {
+  const kind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  return encodeRfcJson(
+    A2aMessageSchema,
+    encodeMessage(reply, kind, { taskId: "", contextId }),
+  );
+}

@@ -5,6 +5,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { StreamView } from "../extension.ts";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
   MessageSchema as A2aMessageSchema,
@@ -45,7 +46,6 @@ import { taskEventMetadata } from "./metadata.ts";
 import { plainText } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
 import { createdEnvelope, decodeCreated, decodeTime } from "./task.ts";
-import type { StreamView } from "./view.ts";
 
 /**
  * Encodes an event as the JSON text of a stream frame's `result` in A2A 0.3.

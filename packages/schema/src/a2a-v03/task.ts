@@ -9,6 +9,7 @@ import {
   timestampDate,
   timestampFromDate,
 } from "@bufbuild/protobuf/wkt";
+import type { StreamView } from "../extension.ts";
 import {
   EXTENSION_URI,
   SEQUENCE_URI,
@@ -64,7 +65,6 @@ import {
 } from "./metadata.ts";
 import { stateInWords } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
-import type { StreamView } from "./view.ts";
 
 /** For messages whose metadata does not concern the extension. */
 const NO_KIND = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;

@@ -5,7 +5,7 @@ import { encodeMessage } from "../a2a-v03/message.ts";
 import { plainText } from "../a2a-v03/plain-text.ts";
 import { updateMetadata } from "../a2a-v03/stream-frame.ts";
 import { createdEnvelope } from "../a2a-v03/task.ts";
-import type { StreamView } from "../a2a-v03/view.ts";
+import type { StreamView } from "../extension.ts";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import {

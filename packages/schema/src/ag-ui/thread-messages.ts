@@ -1,5 +1,10 @@
-import { create, equals } from "@bufbuild/protobuf";
+import { create, equals, toJson } from "@bufbuild/protobuf";
 import type { AgentThought } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
+import {
+  FileDiffSchema,
+  type ToolCall,
+  ToolCallStatus,
+} from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   type Message as AgUiMessage,
   MessageSchema as AgUiMessageSchema,
@@ -13,7 +18,6 @@ import {
 import { jsonValue } from "../rfc-json.ts";
 import { isEnded, toolCallsOf } from "../tool-call.ts";
 import { contentOf } from "./content.ts";
-import { resultTextOf } from "./tool-result.ts";
 
 /**
  * Returns the messages of a task as those of a thread, oldest first. Messages
@@ -153,4 +157,32 @@ function comparable({ content, toolCalls }: AgUiMessage): AgUiMessage {
     create(AgUiToolCallSchema, { id, function: { name: named?.name ?? "" } }),
   );
   return create(AgUiMessageSchema, { content, toolCalls: calls });
+}
+
+/**
+ * Returns the result of a call that has ended as text, or why it has none.
+ * Empty if the tool gave none.
+ */
+export function resultTextOf({ status, result }: ToolCall): string {
+  if (status === ToolCallStatus.CANCELLED) {
+    return "The call was declined or canceled.";
+  }
+  if (result.case === "error") return result.value.message;
+  if (result.case !== "output") return "";
+  const { result: output } = result.value;
+  switch (output.case) {
+    case "text":
+      return output.value;
+    case "structuredData":
+      return JSON.stringify(output.value);
+    case "diff":
+      return (
+        output.value.formattedDiff ??
+        JSON.stringify(toJson(FileDiffSchema, output.value))
+      );
+    case undefined:
+      return "";
+    default:
+      return output satisfies never;
+  }
 }

@@ -18,8 +18,7 @@ import {
   toolCallsOf,
 } from "../tool-call.ts";
 import { encodeEvent } from "./encode-event.ts";
-import { resultId } from "./thread-messages.ts";
-import { resultTextOf } from "./tool-result.ts";
+import { resultId, resultTextOf } from "./thread-messages.ts";
 
 /**
  * Encodes the tool calls of a run. A call that the thread already has is not

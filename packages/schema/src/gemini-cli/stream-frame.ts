@@ -19,8 +19,7 @@ import { encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { isAwaitingApproval } from "../tool-call.ts";
 import { encodeGeminiCliPart } from "./part.ts";
-import { encodeGeminiCliState } from "./state.ts";
-import { encodeGeminiCliCreated } from "./task.ts";
+import { encodeGeminiCliCreated, encodeGeminiCliState } from "./task.ts";
 
 /**
  * Encodes an event as the JSON text of a stream frame's `result`. Undefined if

@@ -1,6 +1,7 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { artifactEnvelope } from "../a2a-v03/artifact.ts";
+import { encodeState } from "../a2a-v03/state.ts";
 import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
 import { ArtifactSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
@@ -8,12 +9,11 @@ import type {
   TaskCreated,
   TaskEvent,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { Role, type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { encodeGeminiCliPart } from "./part.ts";
 import { encodeGeminiCliSettings, settingsFromGeminiCli } from "./settings.ts";
-import { encodeGeminiCliState } from "./state.ts";
 
 /** Encodes the event that creates a task as a Task. */
 export function encodeGeminiCliCreated(
@@ -149,4 +149,14 @@ function taskSettings({
   return persistedState?.agentSettings
     ? settingsFromGeminiCli(persistedState.agentSettings)
     : {};
+}
+
+/**
+ * Encodes a state. The dialect has no completed tasks: it is the user's turn
+ * then.
+ */
+export function encodeGeminiCliState(state: TaskState): string {
+  return encodeState(
+    state === TaskState.COMPLETED ? TaskState.INPUT_REQUIRED : state,
+  );
 }
