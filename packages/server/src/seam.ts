@@ -54,7 +54,7 @@ export {
   quoted,
 } from "./errors.ts";
 export { failpoint } from "./failpoint.ts";
-export { isInside } from "./files/is-inside.ts";
+export { isInside } from "./files/real-path.ts";
 export { replaceFile } from "./files/replace-file.ts";
 export { isOtherProcess } from "./other-process.ts";
 export { checkedFetch } from "./outbound/checked-fetch.ts";
@@ -63,10 +63,10 @@ export {
   type OutboundResponse,
 } from "./outbound/guarded-fetch.ts";
 export {
+  assertTarget,
   type OutboundPolicy,
   parseTarget,
 } from "./outbound/outbound-policy.ts";
-export { assertTarget } from "./outbound/target.ts";
 export { abortable } from "./stream/abortable.ts";
 export { LineReader } from "./stream/line-reader.ts";
 export { mergeReady } from "./stream/merge.ts";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { invalid, quoted } from "./errors.ts";
-import { assertTarget } from "./outbound/target.ts";
+import { assertTarget } from "./outbound/outbound-policy.ts";
 import type {
   HandlerOptions,
   ServerOptions,

@@ -1,8 +1,7 @@
 import { isAbsolute } from "node:path";
 import type { Message, Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { isInside } from "../files/is-inside.ts";
-import { directoryAt, realPath } from "../files/real-path.ts";
+import { directoryAt, isInside, realPath } from "../files/real-path.ts";
 
 /**
  * Returns the directory in which the turn of a prompt works: the real path of

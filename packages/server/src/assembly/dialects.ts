@@ -11,7 +11,7 @@ import { createA2aV1 } from "../transport/a2a-v1/routes.ts";
 import { agentCard, type CardOptions } from "../transport/a2a-v03/card.ts";
 import { a2aV03Routes } from "../transport/a2a-v03/routes.ts";
 import { agUiRoutes } from "../transport/ag-ui/routes.ts";
-import { ThreadTurns } from "../transport/ag-ui/thread-turns.ts";
+import { ThreadTurns } from "../transport/ag-ui/thread.ts";
 import { connectRoutes } from "../transport/connect/routes.ts";
 import { GeminiCliTasks } from "../transport/gemini-cli/gemini-cli-tasks.ts";
 import { geminiCliRoutes } from "../transport/gemini-cli/routes.ts";

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import type { AgentServices } from "../agent/agent.ts";
-import { assertReachable } from "../files/reachable.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR, principalOf } from "../handler/caller.ts";
@@ -28,6 +27,7 @@ import { InboxWorker } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
 import { Takeover } from "../task/takeover.ts";
+import { assertReachable } from "../task/workspace-reach.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
 import { reportedExecutors } from "./reported-executor.ts";

@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
+import { isAbsolute, relative, sep } from "node:path";
 
 /**
  * Returns the real path of a path; undefined when nothing is there, as for an
@@ -20,4 +21,16 @@ export function directoryAt(real: string | undefined): string | undefined {
   const found =
     real === undefined ? undefined : statSync(real, { throwIfNoEntry: false });
   return found?.isDirectory() ? real : undefined;
+}
+
+/**
+ * Whether a path is a directory or lies in it. Compares the paths segment by
+ * segment, without a look at the disk: resolve symbolic links first.
+ */
+export function isInside(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return (
+    way === "" ||
+    (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way))
+  );
 }

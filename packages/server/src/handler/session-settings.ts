@@ -12,8 +12,7 @@ import {
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
-import { isInside } from "../files/is-inside.ts";
-import { directoryAt, realPath } from "../files/real-path.ts";
+import { directoryAt, isInside, realPath } from "../files/real-path.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { assertName, assertNames } from "./name-limit.ts";
 

@@ -9,7 +9,6 @@ import {
 import { Code, DevtoolError } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import { assertFollows } from "./assert-follows.ts";
-import { assertWritable } from "./assert-writable.ts";
 import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
 import {
   decodeRow,
@@ -19,7 +18,7 @@ import {
 } from "./event-row.ts";
 import { encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
-import { openDatabase, storeError } from "./sqlite-database.ts";
+import { assertWritable, openDatabase, storeError } from "./sqlite-database.ts";
 import { readList } from "./sqlite-list.ts";
 import { SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
 import { labelAfter, NO_LABEL } from "./task-label.ts";

@@ -1,4 +1,9 @@
-import { emptyTask, reduceTask, type Task } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type Task,
+  type TaskState,
+} from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 
 /**
@@ -13,4 +18,19 @@ export async function readTask(
     task = reduceTask(task, event);
   }
   return task.sequence === 0n ? undefined : task;
+}
+
+/** Returns the ids of all stored tasks in a state. */
+export async function listTaskIds(
+  store: TaskStore,
+  state: TaskState,
+): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.list({ state, limit: 100, cursor });
+    ids.push(...page.tasks.map(({ last }) => last.taskId));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return ids;
 }

@@ -1,4 +1,5 @@
-import { DevtoolError } from "../errors.ts";
+import { Code, DevtoolError, quoted } from "../errors.ts";
+import { directoryAt, isInside, realPath } from "../files/real-path.ts";
 import type { TaskStore } from "../store/task-store.ts";
 
 /** The workspace of a task, and why this server cannot work in it. */
@@ -50,4 +51,27 @@ export class WorkspaceReach {
       return DevtoolError.from(reason);
     }
   }
+}
+
+/**
+ * Throws `Code.Unavailable` when this server cannot work in the workspace of a
+ * task that another server began: the directory is not here, or not in its
+ * roots.
+ *
+ * @param path the real path of the workspace; empty for a task without one
+ * @param roots the directories that may contain workspaces
+ */
+export function assertReachable(path: string, roots: readonly string[]): void {
+  if (path === "") return;
+  const isHere = directoryAt(realPath(path)) === path;
+  if (isHere && roots.some((root) => isInside(realPath(root) ?? root, path))) {
+    return;
+  }
+  const why = isHere
+    ? "is outside the roots of this server (--root)"
+    : "is not on this server";
+  throw new DevtoolError(`workspace ${quoted(path)} ${why}`, Code.Unavailable, {
+    remedy:
+      "share the directory with all servers under this path, or route the requests of its tasks to those that have it",
+  });
 }

@@ -8,8 +8,7 @@ import {
 } from "@devtool/schema/a2a-v03";
 import { hybridCard } from "../a2a/card.ts";
 import type { CardKey } from "../auth/card-signature.ts";
-import { isKnownTag } from "../http/etag.ts";
-import { publicRoute, type Route, send } from "../http/route.ts";
+import { isKnownTag, publicRoute, type Route, send } from "../http/route.ts";
 import { agentCardV1 } from "./card.ts";
 import { isVersion1, versionOf } from "./version.ts";
 

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Heartbeats } from "../http/heartbeats.ts";
-import type { ThreadTurns } from "./thread-turns.ts";
+import type { ThreadTurns } from "./thread.ts";
 
 /** Dependencies of the routes of AG-UI. */
 export interface AgUiRoutesOptions {

@@ -1,13 +1,17 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { BrowserSessions } from "../../handler/browser-sessions.ts";
 import { ANONYMOUS, OPERATOR } from "../../handler/caller.ts";
-import { type Authenticator, bearerOf, firstOf } from "./authenticator.ts";
+import {
+  type Authenticator,
+  bearerOf,
+  firstOf,
+  sourceOf,
+} from "./authenticator.ts";
 import {
   type CertificateOptions,
   certificateSource,
   createCertificateAuthenticator,
 } from "./certificate-authenticator.ts";
-import { sourceOf } from "./credential-source.ts";
 import type { JwtOptions } from "./jwt-authenticator.ts";
 
 /**

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Caller } from "../../handler/caller.ts";
 import { type HttpRequest, headerOf } from "../http/route.ts";
 
@@ -55,4 +56,15 @@ export function bearerOf(request: HttpRequest): string {
   return scheme.toLowerCase() === "bearer" && rest.length === 0
     ? credentials
     : "";
+}
+
+/**
+ * Returns the digest of what accepts credentials of a kind (`Caller.source`),
+ * in base64url.
+ */
+export function sourceOf(
+  kind: "token" | "issuer" | "certificate",
+  ...settings: readonly unknown[]
+): string {
+  return hash("sha256", JSON.stringify([kind, ...settings]), "base64url");
 }

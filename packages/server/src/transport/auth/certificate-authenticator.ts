@@ -1,7 +1,7 @@
 import { TLSSocket } from "node:tls";
 import type { Right } from "../../handler/caller.ts";
 import type { Authenticator } from "./authenticator.ts";
-import { sourceOf } from "./credential-source.ts";
+import { sourceOf } from "./authenticator.ts";
 
 /** The client certificates that a server accepts. */
 export interface CertificateOptions {

@@ -7,8 +7,12 @@ import {
 } from "jose";
 import { invalid } from "../../errors.ts";
 import type { Right } from "../../handler/caller.ts";
-import { type Authenticator, bearerOf, type Verdict } from "./authenticator.ts";
-import { sourceOf } from "./credential-source.ts";
+import {
+  type Authenticator,
+  bearerOf,
+  sourceOf,
+  type Verdict,
+} from "./authenticator.ts";
 import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 
 /** The signed tokens that a server accepts, and the rights that they give. */

@@ -1,7 +1,6 @@
 import { posix } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { StaticSite, StaticSiteFile } from "../../static-site.ts";
-import { isKnownTag } from "./etag.ts";
 import { hostOf } from "./guard.ts";
 import { isOtherLoopbackName } from "./own-addresses.ts";
 import {
@@ -9,6 +8,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   headerOf,
+  isKnownTag,
   pathOf,
   type Route,
   send,
