@@ -194,13 +194,13 @@ export class AcpExecutor implements AgentExecutor {
     } = this.#host.options;
     const isPlan =
       turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
-    if (isPlan && !session.hasMode(planMode)) throw missingMode(name, planMode);
     if (isPlan) {
-      await session.enterPlan(planMode, signal);
+      if (!session.mode.has(planMode)) throw missingMode(name, planMode);
+      await session.mode.enterPlan(planMode, signal);
     } else if (mode === "") {
-      await session.leavePlan(planMode, signal);
+      await session.mode.leavePlan(planMode, signal);
     } else {
-      await session.setMode(mode, signal);
+      await session.mode.set(mode, signal);
     }
     const requested = Object.entries(requestedOptions(turn.task)).map(
       (option) => {

@@ -94,7 +94,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     const { name, planMode = "plan" } = this.options;
     const known = [...this.#sessions.values()];
     if (approvalMode !== ApprovalMode.PLAN || known.length === 0) return;
-    if (!known.some((session) => session.hasMode(planMode))) {
+    if (!known.some((session) => session.mode.has(planMode))) {
       throw missingMode(name, planMode);
     }
   }

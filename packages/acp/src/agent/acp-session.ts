@@ -2,7 +2,6 @@ import type {
   ClientCapabilities,
   ContentBlock,
   SessionConfigOption,
-  SessionModeState,
   SetSessionConfigOptionResponse,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
@@ -22,6 +21,7 @@ import type {
   AcpPipe,
 } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
+import { AgentMode } from "./agent-mode.ts";
 import { ClientFiles } from "./client-files.ts";
 import {
   type EnteredSession,
@@ -51,21 +51,12 @@ export interface AcpSessionOptions extends EnterOptions {
 export class AcpSession implements AsyncDisposable {
   readonly connection: AcpConnection;
   readonly terminals: Terminals;
+  /** The agent's mode in the session. */
+  readonly mode: AgentMode;
   readonly #options: AcpSessionOptions;
   readonly #inbox: Inbox;
   #id = "";
   #isContinued = false;
-  #modes: SessionModeState | undefined;
-  /**
-   * The mode in which the agent was before plan mode; empty when it is not
-   * known.
-   */
-  #modeBeforePlan = "";
-  /**
-   * The mode in which the agent went on with an earlier session; empty for a
-   * new session.
-   */
-  #continuedIn = "";
   #configOptions: readonly SessionConfigOption[] = [];
   #models: JsonObject = {};
   /**
@@ -83,6 +74,7 @@ export class AcpSession implements AsyncDisposable {
   ) {
     this.connection = connection;
     this.terminals = terminals;
+    this.mode = new AgentMode(connection);
     this.#inbox = inbox;
     this.#options = options;
   }
@@ -166,10 +158,9 @@ export class AcpSession implements AsyncDisposable {
   }: EnteredSession): void {
     this.#id = id;
     this.#isContinued = isContinued;
-    this.#modes = modes;
+    this.mode.enter(id, modes, isContinued);
     this.#configOptions = configOptions;
     this.#models = models;
-    if (isContinued) this.#continuedIn = this.mode;
   }
 
   /** The agent's id of the session. */
@@ -231,48 +222,6 @@ export class AcpSession implements AsyncDisposable {
    */
   allowsEdits = false;
 
-  /** The present mode of the agent; empty if it has none. */
-  get mode(): string {
-    return this.#modes?.currentModeId ?? "";
-  }
-
-  /** Whether the agent has a mode. */
-  hasMode(id: string): boolean {
-    return this.#modes?.availableModes.some((mode) => mode.id === id) ?? false;
-  }
-
-  /** Sets the agent's mode. Does nothing when it is the present one. */
-  async setMode(modeId: string, signal: AbortSignal): Promise<void> {
-    if (this.mode === modeId || modeId === "") return;
-    const params = { sessionId: this.#id, modeId };
-    await this.connection.request("session/set_mode", signal, (agent) =>
-      agent.request("session/set_mode", params),
-    );
-    if (this.#modes) this.#modes = { ...this.#modes, currentModeId: modeId };
-  }
-
-  /** Sets the agent's mode for the approval mode `plan`. */
-  async enterPlan(planMode: string, signal: AbortSignal): Promise<void> {
-    if (this.mode !== planMode) this.#modeBeforePlan = this.mode;
-    await this.setMode(planMode, signal);
-  }
-
-  /**
-   * Sets the mode in which the agent was before `enterPlan`. For an agent that
-   * went on with a session in that mode, it is the first other mode of its
-   * list. Does nothing when the agent entered the mode by itself.
-   */
-  async leavePlan(planMode: string, signal: AbortSignal): Promise<void> {
-    const others =
-      this.#modes?.availableModes.filter(({ id }) => id !== planMode) ?? [];
-    const before =
-      this.#modeBeforePlan ||
-      (this.#continuedIn === planMode ? (others[0]?.id ?? "") : "");
-    if (this.mode === planMode) await this.setMode(before, signal);
-    this.#modeBeforePlan = "";
-    this.#continuedIn = "";
-  }
-
   /**
    * Sets one of the agent's configuration options. Does nothing when it has the
    * value already.
@@ -315,11 +264,8 @@ export class AcpSession implements AsyncDisposable {
 
   /** Takes the changed mode or options that the agent reports. */
   noteState(update: JsonObject): void {
-    if (update.sessionUpdate === "current_mode_update" && this.#modes) {
-      this.#modes = {
-        ...this.#modes,
-        currentModeId: stringOrEmpty(update.currentModeId),
-      };
+    if (update.sessionUpdate === "current_mode_update") {
+      this.mode.note(stringOrEmpty(update.currentModeId));
     }
     if (
       update.sessionUpdate !== "config_option_update" ||
