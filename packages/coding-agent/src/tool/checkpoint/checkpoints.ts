@@ -22,7 +22,7 @@ import {
   removeFile,
   writeFile,
 } from "./restore-files.ts";
-import { type TrackedFiles, trackFiles } from "./tracked-files.ts";
+import { isUnchanged, type TrackedFiles, trackFiles } from "./tracked-files.ts";
 
 /** Dependencies of `Checkpoints`. */
 export interface CheckpointsOptions {
@@ -409,17 +409,6 @@ export class Checkpoints {
     this.#sentNotices.add(text);
     this.#options.onNotice(text);
   }
-}
-
-/**
- * Returns whether two lists of files have the same paths, contents and modes.
- */
-function isUnchanged(before: TrackedFiles, files: TrackedFiles): boolean {
-  if (before.size !== files.size) return false;
-  return [...files].every(([path, { blob, mode }]) => {
-    const known = before.get(path);
-    return known?.blob === blob && known.mode === mode;
-  });
 }
 
 function toDate(time: Timestamp | undefined): Date {

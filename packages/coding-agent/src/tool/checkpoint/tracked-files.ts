@@ -119,3 +119,17 @@ function readIfPossible(
     return undefined;
   }
 }
+
+/**
+ * Returns whether two lists of files have the same paths, contents and modes.
+ */
+export function isUnchanged(
+  before: TrackedFiles,
+  files: TrackedFiles,
+): boolean {
+  if (before.size !== files.size) return false;
+  return [...files].every(([path, { blob, mode }]) => {
+    const known = before.get(path);
+    return known?.blob === blob && known.mode === mode;
+  });
+}
