@@ -1,19 +1,15 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   type ApprovalMode,
-  answerText,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   type ToolCall,
   type ToolCallConfirmation,
-  ToolCallStatus,
 } from "@devtool/schema";
 import { stringOrEmpty } from "@devtool/schema/json";
 import type {
-  AgentEvent,
   PermissionDecision,
   PermissionPolicy,
-  Turn,
 } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import {
@@ -24,13 +20,13 @@ import {
   OPTION_REJECT,
   permissionsApproval,
 } from "./approval.ts";
-import {
-  approvalDigest,
-  CANCELLED,
-  type CallBook,
-  type CallEnd,
-} from "./call-book.ts";
+import { approvalDigest, CANCELLED } from "./call-book.ts";
 import type { ProposedChanges } from "./item-stream.ts";
+import {
+  ANSWERED,
+  QuestionCalls,
+  type QuestionCallsOptions,
+} from "./question-calls.ts";
 import {
   elicitationAnswer,
   elicitationQuestion,
@@ -53,10 +49,8 @@ export interface AnsweredCall {
 export type ServerRequest = Extract<ServerMessage, { case: "request" }>;
 
 /** Dependencies of `Questions`. */
-export interface QuestionsOptions {
-  readonly turn: Turn;
+export interface QuestionsOptions extends QuestionCallsOptions {
   readonly server: AppServer;
-  readonly calls: CallBook;
   readonly changesOf: (itemId: string) => ProposedChanges;
   /** Returns the approval mode of the turn, for `permission`. */
   readonly approvalMode: () => ApprovalMode;
@@ -70,22 +64,12 @@ export interface QuestionsOptions {
    * when there is none.
    */
   readonly takeAnswer: (itemId: string) => AnsweredCall | undefined;
-  /**
-   * Makes events and yields them in the order of the turn. Resolves when the
-   * consumer of the turn asks for the next event.
-   */
-  readonly publish: (make: () => AgentEvent[]) => Promise<void>;
   /** Sends Codex a message while it works. */
   readonly steer: (text: string) => Promise<void>;
   readonly now: () => Date;
 }
 
 const ASK: PermissionDecision = { case: "ask" };
-/** The end of a call that only asked. */
-const ANSWERED: CallEnd = {
-  status: ToolCallStatus.SUCCEEDED,
-  result: { case: undefined },
-};
 /** The result of a request for permissions that is declined. */
 const NO_PERMISSIONS: JsonObject = { permissions: {}, scope: "turn" };
 
@@ -104,11 +88,11 @@ export class Questions {
   readonly #options: QuestionsOptions;
   /** The requests that are not answered yet, by their id as JSON. */
   readonly #open = new Map<string, AbortController>();
-  /** The calls that are only questions. */
-  readonly #own = new Set<string>();
+  readonly #asked: QuestionCalls;
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
+    this.#asked = new QuestionCalls(options);
   }
 
   /**
@@ -140,7 +124,7 @@ export class Questions {
    * it.
    */
   isOwnCall(key: string): boolean {
-    return this.#own.has(key);
+    return this.#asked.isOwn(key);
   }
 
   /** Closes a question that Codex no longer asks (`serverRequest/resolved`). */
@@ -174,7 +158,7 @@ export class Questions {
     signal: AbortSignal,
   ): Promise<void> {
     const approval = permissionsApproval(params);
-    const key = await this.#addQuestion(
+    const key = await this.#asked.add(
       `permissions-${id}`,
       "request_permissions",
       params,
@@ -185,8 +169,8 @@ export class Questions {
       await publish(() => calls.deny(key, decision));
       return server.reply(id, NO_PERMISSIONS);
     }
-    const { selectedOptionId } = await this.#ask(key, approval, signal);
-    await this.#endQuestion(key, selectedOptionId);
+    const { selectedOptionId } = await this.#asked.ask(key, approval, signal);
+    await this.#asked.end(key, selectedOptionId);
     server.reply(id, approval.results.get(selectedOptionId) ?? NO_PERMISSIONS);
   }
 
@@ -196,17 +180,17 @@ export class Questions {
   ): Promise<void> {
     const answers: JsonObject = {};
     for (const question of inputQuestions(params)) {
-      const key = await this.#addQuestion(
+      const key = await this.#asked.add(
         `input-${id}-${question.id}`,
         "request_user_input",
         params,
       );
-      const answer = await this.#ask(key, question.approval, signal);
-      await this.#endQuestion(key, answer.selectedOptionId);
+      const answer = await this.#asked.ask(key, question.approval, signal);
+      await this.#asked.end(key, answer.selectedOptionId);
       answers[question.id] = inputAnswer(
         question,
         answer.selectedOptionId,
-        this.#textOf(answer),
+        this.#asked.textOf(answer),
       );
     }
     this.#options.server.reply(id, { answers });
@@ -225,19 +209,19 @@ export class Questions {
         _meta: null,
       });
     }
-    const key = await this.#addQuestion(
+    const key = await this.#asked.add(
       `elicitation-${id}`,
       "mcp_elicitation",
       params,
     );
-    const answer = await this.#ask(key, approval, signal);
-    await this.#endQuestion(key, answer.selectedOptionId);
+    const answer = await this.#asked.ask(key, approval, signal);
+    await this.#asked.end(key, answer.selectedOptionId);
     server.reply(
       id,
       elicitationAnswer(
         approval,
         answer.selectedOptionId,
-        this.#textOf(answer),
+        this.#asked.textOf(answer),
       ),
     );
   }
@@ -264,7 +248,7 @@ export class Questions {
       known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
     const key = isOfItem
       ? itemId
-      : await this.#addQuestion(`approval-${id}`, "approval", params, itemId);
+      : await this.#asked.add(`approval-${id}`, "approval", params, itemId);
     const decision = known ? ASK : await this.#decide(key, approval, signal);
     switch (decision.case) {
       case "allow":
@@ -283,7 +267,7 @@ export class Questions {
         return this.#answer(
           { id, itemId, key },
           approval,
-          known ?? (await this.#ask(key, approval, signal)),
+          known ?? (await this.#asked.ask(key, approval, signal)),
         );
       default:
         return decision satisfies never;
@@ -319,7 +303,7 @@ export class Questions {
     } else if (key === itemId) {
       await publish(() => calls.run(key));
     } else {
-      await this.#endQuestion(key, selectedOptionId);
+      await this.#asked.end(key, selectedOptionId);
     }
     if (changed === undefined) {
       return server.reply(
@@ -382,73 +366,6 @@ export class Questions {
       signal.throwIfAborted();
       return ASK;
     }
-  }
-
-  /** Adds a call that only asks. Returns its key. */
-  async #addQuestion(
-    name: string,
-    toolName: string,
-    params: JsonObject,
-    itemId?: string,
-  ): Promise<string> {
-    const { calls, publish, turn } = this.#options;
-    const key = `${stringOrEmpty(params.turnId) || turn.task.sequence}-${name}`;
-    this.#own.add(key);
-    const parent = calls.find(itemId ?? stringOrEmpty(params.itemId));
-    const isRunning = parent?.status === ToolCallStatus.EXECUTING;
-    const description =
-      stringOrEmpty(params.reason) ||
-      stringOrEmpty(params.message) ||
-      "Codex asks";
-    await publish(() =>
-      calls.add(
-        key,
-        { toolCallId: key, toolName, description },
-        isRunning ? parent.toolCallId : undefined,
-      ),
-    );
-    return key;
-  }
-
-  /** Asks the user about a call, and returns the answer. */
-  async #ask(
-    key: string,
-    { request }: Approval,
-    signal: AbortSignal,
-  ): Promise<ToolCallConfirmation> {
-    const { turn, calls, publish } = this.#options;
-    const toolCallId = calls.find(key)?.toolCallId ?? key;
-    turn.confirmations.open(toolCallId);
-    await publish(() => calls.ask(key, request));
-    try {
-      const answer = await turn.confirmations.wait(toolCallId, signal);
-      // The session has recorded the answer.
-      if (answer.selectedOptionId === OPTION_CANCEL) {
-        calls.markCancelled(key);
-      } else {
-        calls.markAnswered(key);
-      }
-      return answer;
-    } catch (reason) {
-      await publish(() => calls.withdraw(key));
-      throw reason;
-    }
-  }
-
-  /** Ends a call that only asked. */
-  async #endQuestion(key: string, optionId: string): Promise<void> {
-    const { calls, publish } = this.#options;
-    if (optionId !== OPTION_CANCEL) {
-      await publish(() => calls.end(key, ANSWERED));
-    }
-  }
-
-  /**
-   * Returns the text that the user sent together with an answer. It is not
-   * trimmed, since it may be a password.
-   */
-  #textOf({ toolCallId }: ToolCallConfirmation): string {
-    return answerText(this.#options.turn.task, toolCallId);
   }
 }
 

@@ -1,0 +1,119 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import {
+  answerText,
+  OPTION_CANCEL,
+  type ToolCallConfirmation,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { stringOrEmpty } from "@devtool/schema/json";
+import type { AgentEvent, Turn } from "@devtool/server/agent";
+import type { Approval } from "./approval.ts";
+import type { CallBook, CallEnd } from "./call-book.ts";
+
+/** Dependencies of `QuestionCalls`. */
+export interface QuestionCallsOptions {
+  readonly turn: Turn;
+  readonly calls: CallBook;
+  /**
+   * Makes events and yields them in the order of the turn. Resolves when the
+   * consumer of the turn asks for the next event.
+   */
+  readonly publish: (make: () => AgentEvent[]) => Promise<void>;
+}
+
+/** The end of a call that only asked. */
+export const ANSWERED: CallEnd = {
+  status: ToolCallStatus.SUCCEEDED,
+  result: { case: undefined },
+};
+
+/**
+ * The tool calls by which a turn asks its user: those of Codex's items, and
+ * calls of its own for questions that belong to no item.
+ */
+export class QuestionCalls {
+  readonly #options: QuestionCallsOptions;
+  /** The calls that are only questions. */
+  readonly #own = new Set<string>();
+
+  constructor(options: QuestionCallsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a call is only a question. */
+  isOwn(key: string): boolean {
+    return this.#own.has(key);
+  }
+
+  /**
+   * Adds a call that only asks. Returns its key.
+   *
+   * @param itemId the item that the question is about; default: that of the
+   * parameters, if they name one
+   */
+  async add(
+    name: string,
+    toolName: string,
+    params: JsonObject,
+    itemId?: string,
+  ): Promise<string> {
+    const { calls, publish, turn } = this.#options;
+    const key = `${stringOrEmpty(params.turnId) || turn.task.sequence}-${name}`;
+    this.#own.add(key);
+    const parent = calls.find(itemId ?? stringOrEmpty(params.itemId));
+    const isRunning = parent?.status === ToolCallStatus.EXECUTING;
+    const description =
+      stringOrEmpty(params.reason) ||
+      stringOrEmpty(params.message) ||
+      "Codex asks";
+    await publish(() =>
+      calls.add(
+        key,
+        { toolCallId: key, toolName, description },
+        isRunning ? parent.toolCallId : undefined,
+      ),
+    );
+    return key;
+  }
+
+  /** Asks the user about a call, and returns the answer. */
+  async ask(
+    key: string,
+    { request }: Approval,
+    signal: AbortSignal,
+  ): Promise<ToolCallConfirmation> {
+    const { turn, calls, publish } = this.#options;
+    const toolCallId = calls.find(key)?.toolCallId ?? key;
+    turn.confirmations.open(toolCallId);
+    await publish(() => calls.ask(key, request));
+    try {
+      const answer = await turn.confirmations.wait(toolCallId, signal);
+      // The session has recorded the answer.
+      if (answer.selectedOptionId === OPTION_CANCEL) {
+        calls.markCancelled(key);
+      } else {
+        calls.markAnswered(key);
+      }
+      return answer;
+    } catch (reason) {
+      await publish(() => calls.withdraw(key));
+      throw reason;
+    }
+  }
+
+  /** Ends a call that only asked. */
+  async end(key: string, optionId: string): Promise<void> {
+    const { calls, publish } = this.#options;
+    if (optionId !== OPTION_CANCEL) {
+      await publish(() => calls.end(key, ANSWERED));
+    }
+  }
+
+  /**
+   * Returns the text that the user sent together with an answer. It is not
+   * trimmed, since it may be a password.
+   */
+  textOf({ toolCallId }: ToolCallConfirmation): string {
+    return answerText(this.#options.turn.task, toolCallId);
+  }
+}
