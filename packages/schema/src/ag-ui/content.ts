@@ -4,6 +4,7 @@ import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Message as AgUiMessage } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import {
   ContentPartSchema,
+  type PartSource,
   PartSourceSchema,
 } from "../gen/devtool/ag_ui/v1alpha/message_pb.ts";
 import {
@@ -52,37 +53,8 @@ export function partsOfUser({ content }: AgUiMessage, path: string): Part[] {
         "is missing: say where the bytes are",
       );
     }
-    const { type: kind, value, mimeType: mediaType } = source;
-    if (kind === "url") {
-      return filePart({ mediaType, source: { case: "uri", value } });
-    }
-    if (kind !== "data") {
-      throw new WireError(
-        `${at}.source.type`,
-        quote(kind),
-        "is not supported: send data or url",
-      );
-    }
-    if (mediaType === "") {
-      throw new WireError(
-        `${at}.source.mimeType`,
-        "",
-        "is missing: name the media type",
-      );
-    }
-    try {
-      return filePart({
-        mediaType,
-        source: { case: "bytes", value: base64Decode(value) },
-      });
-    } catch (cause) {
-      throw new WireError(
-        `${at}.source.value`,
-        quote(value),
-        "is not base64: encode the bytes so",
-        { cause },
-      );
-    }
+    const value = create(FileSchema, fileFromSource(source, `${at}.source`));
+    return create(PartSchema, { content: { case: "file", value } });
   });
 }
 
@@ -93,10 +65,39 @@ const MEDIA: ReadonlySet<string> = new Set([
   "document",
 ]);
 
-function filePart(file: Pick<File, "mediaType" | "source">): Part {
-  return create(PartSchema, {
-    content: { case: "file", value: create(FileSchema, file) },
-  });
+/**
+ * Returns the file that a source holds or points to. Throws a `WireError` that
+ * names the field below `path` for any other source.
+ */
+function fileFromSource(
+  { type, value, mimeType: mediaType }: PartSource,
+  path: string,
+): Pick<File, "mediaType" | "source"> {
+  if (type === "url") return { mediaType, source: { case: "uri", value } };
+  if (type !== "data") {
+    throw new WireError(
+      `${path}.type`,
+      quote(type),
+      "is not supported: send data or url",
+    );
+  }
+  if (mediaType === "") {
+    throw new WireError(
+      `${path}.mimeType`,
+      "",
+      "is missing: name the media type",
+    );
+  }
+  try {
+    return { mediaType, source: { case: "bytes", value: base64Decode(value) } };
+  } catch (cause) {
+    throw new WireError(
+      `${path}.value`,
+      quote(value),
+      "is not base64: encode the bytes so",
+      { cause },
+    );
+  }
 }
 
 /**

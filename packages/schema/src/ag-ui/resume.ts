@@ -156,24 +156,13 @@ function answerOf(
   task: Task,
   path: string,
 ): Part {
-  // The id of the interrupt is that of the call, and the digest of the question
-  // in base64url.
-  const colon = interruptId.lastIndexOf(":");
-  const toolCallId = interruptId.slice(0, colon);
-  const encoded = interruptId.slice(colon + 1);
-  const isEncoded =
-    colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
-  const shownDigest = isEncoded ? base64Decode(encoded) : undefined;
-  const call = findToolCall(task, toolCallId);
-  // An answer without a digest would count for any question of the call.
-  const namesNoQuestion =
-    shownDigest?.length === 0 &&
-    interruptId !== callInterruptId(toolCallId, task);
-  if (!call || !shownDigest || namesNoQuestion) {
+  const question = questionOf(interruptId, task);
+  if (!question) {
     const problem =
       "is not an interrupt of this thread: answer those that its last run ended with";
     throw new WireError(`${path}.interruptId`, quote(interruptId), problem);
   }
+  const { toolCallId, shownDigest } = question;
   if (status === "cancelled") {
     const value = { toolCallId, selectedOptionId: OPTION_CANCEL };
     return create(PartSchema, {
@@ -211,6 +200,30 @@ function answerOf(
     content: { case: "confirmation", value },
     ...(modifiedArguments && { modifiedArguments }),
   });
+}
+
+/**
+ * Returns the question of a call that an interrupt stands for. Undefined if the
+ * task has no such call, or the id has no digest of a question.
+ */
+function questionOf(
+  interruptId: string,
+  task: Task,
+): { toolCallId: string; shownDigest: Uint8Array } | undefined {
+  // The id of the interrupt is that of the call, and the digest of the question
+  // in base64url.
+  const colon = interruptId.lastIndexOf(":");
+  const toolCallId = interruptId.slice(0, colon);
+  const encoded = interruptId.slice(colon + 1);
+  const isEncoded =
+    colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
+  if (!isEncoded || !findToolCall(task, toolCallId)) return undefined;
+  const shownDigest = base64Decode(encoded);
+  // An answer without a digest would count for any question of the call.
+  const namesNoQuestion =
+    shownDigest.length === 0 &&
+    interruptId !== callInterruptId(toolCallId, task);
+  return namesNoQuestion ? undefined : { toolCallId, shownDigest };
 }
 
 function optionOf(

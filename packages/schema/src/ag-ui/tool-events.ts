@@ -47,33 +47,42 @@ export class ToolEvents {
    * it.
    */
   update(call: ToolCall, task: Task): JsonObject[] {
-    const {
-      toolCallId,
-      toolName: toolCallName,
-      inputParameters = {},
-      status,
-      description,
-      liveContent,
-    } = call;
-    const events: JsonObject[] = [];
-    if (!this.#begun.has(toolCallId)) {
-      this.#begun.add(toolCallId);
-      const parentMessageId =
-        task.history.findLast((message) => hasToolCall(message, toolCallId))
-          ?.messageId ?? "";
-      events.push(
-        encodeEvent(ToolCallStartEventSchema, {
-          toolCallId,
-          toolCallName,
-          parentMessageId,
-        }),
-        encodeEvent(ToolCallArgsEventSchema, {
-          toolCallId,
-          delta: JSON.stringify(inputParameters),
-        }),
-        encodeEvent(ToolCallEndEventSchema, { toolCallId }),
-      );
-    }
+    return [
+      ...this.#begin(call, task),
+      ...this.#activity(call, task),
+      ...this.#end(call),
+    ];
+  }
+
+  /** Returns the events that show the arguments of a new call. */
+  #begin(
+    { toolCallId, toolName, inputParameters = {} }: ToolCall,
+    task: Task,
+  ): JsonObject[] {
+    if (this.#begun.has(toolCallId)) return [];
+    this.#begun.add(toolCallId);
+    const parentMessageId =
+      task.history.findLast((message) => hasToolCall(message, toolCallId))
+        ?.messageId ?? "";
+    return [
+      encodeEvent(ToolCallStartEventSchema, {
+        toolCallId,
+        toolCallName: toolName,
+        parentMessageId,
+      }),
+      encodeEvent(ToolCallArgsEventSchema, {
+        toolCallId,
+        delta: JSON.stringify(inputParameters),
+      }),
+      encodeEvent(ToolCallEndEventSchema, { toolCallId }),
+    ];
+  }
+
+  /** Returns the event that shows how far a call is, if that has changed. */
+  #activity(
+    { toolCallId, status, description, liveContent }: ToolCall,
+    task: Task,
+  ): JsonObject[] {
     const { progress, parentToolCallId } =
       findToolCallDetail(task, toolCallId) ?? {};
     const activity = defined({
@@ -89,30 +98,29 @@ export class ToolEvents {
       create(ToolCallActivitySchema, activity),
     );
     const shown = JSON.stringify(activityJson);
-    if (this.#activities.get(toolCallId) !== shown) {
-      this.#activities.set(toolCallId, shown);
-      const place = {
+    if (this.#activities.get(toolCallId) === shown) return [];
+    this.#activities.set(toolCallId, shown);
+    return [
+      encodeEvent(ActivitySnapshotEventSchema, {
         messageId: `${toolCallId}:activity`,
         activityType: "devtool.toolCall",
-      };
-      events.push(
-        encodeEvent(ActivitySnapshotEventSchema, {
-          ...place,
-          content: objectOrEmpty(activityJson),
-        }),
-      );
-    }
-    if (isEnded(call) && !this.#ended.has(toolCallId)) {
-      this.#ended.add(toolCallId);
-      const result = {
+        content: objectOrEmpty(activityJson),
+      }),
+    ];
+  }
+
+  /** Returns the event with the result of a call that has ended. */
+  #end(call: ToolCall): JsonObject[] {
+    const { toolCallId } = call;
+    if (!isEnded(call) || this.#ended.has(toolCallId)) return [];
+    this.#ended.add(toolCallId);
+    return [
+      encodeEvent(ToolCallResultEventSchema, {
         messageId: resultId(toolCallId),
         toolCallId,
         content: jsonValue(resultTextOf(call)),
-      };
-      events.push(
-        encodeEvent(ToolCallResultEventSchema, { ...result, role: "tool" }),
-      );
-    }
-    return events;
+        role: "tool",
+      }),
+    ];
   }
 }

@@ -9,7 +9,12 @@ import type {
   TaskCreated,
   TaskEvent,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { Role, type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Message,
+  Role,
+  type Task,
+  TaskState,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { encodeGeminiCliPart } from "./part.ts";
@@ -70,27 +75,6 @@ function taskJson(task: Shown): JsonObject {
     persistedState: { agentSettings: encodeGeminiCliSettings(task), taskState },
     contextId,
   });
-  // A user's message stays whole; each part of an agent's message is an update
-  // of its own.
-  const history = task.history.flatMap(
-    ({ messageId, role, parts }): JsonObject[] => {
-      const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
-      if (written.length === 0) return [];
-      const ids = { taskId: id, contextId };
-      if (role === Role.USER) {
-        return [
-          { kind: "message", messageId, role: "user", parts: written, ...ids },
-        ];
-      }
-      return written.map((part, index) => ({
-        kind: "message",
-        messageId: index === 0 ? messageId : `${messageId}#${index}`,
-        role: "agent",
-        parts: [part],
-        ...ids,
-      }));
-    },
-  );
   return {
     kind: "task",
     id,
@@ -104,11 +88,36 @@ function taskJson(task: Shown): JsonObject {
       timestamp: time && timestampDate(time).toISOString(),
     }),
     metadata: encodeRfcJson(TaskMetadataSchema, metadata),
-    history,
+    history: task.history.flatMap((message) => messageJson(message, task)),
     artifacts: artifacts.map((artifact) =>
       encodeRfcJson(ArtifactSchema, artifactEnvelope(artifact)),
     ),
   };
+}
+
+/**
+ * Encodes a message of a task. A user's message stays whole; each part of an
+ * agent's message is an update of its own.
+ */
+function messageJson(
+  { messageId, role, parts }: Message,
+  { id, contextId }: Pick<Task, "id" | "contextId">,
+): JsonObject[] {
+  const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
+  if (written.length === 0) return [];
+  const ids = { taskId: id, contextId };
+  if (role === Role.USER) {
+    return [
+      { kind: "message", messageId, role: "user", parts: written, ...ids },
+    ];
+  }
+  return written.map((part, index) => ({
+    kind: "message",
+    messageId: index === 0 ? messageId : `${messageId}#${index}`,
+    role: "agent",
+    parts: [part],
+    ...ids,
+  }));
 }
 
 /**
