@@ -1,6 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import {
+  type AgentThought,
   ArtifactSchema,
   type Citation,
   CitationSchema,
@@ -40,17 +41,11 @@ export class ChunkEncoder {
     switch (payload.case) {
       case "text":
         return this.#text(payload.value.text, sequence);
-      case "thought": {
-        const { subject, description } = payload.value;
-        const thought = [subject, description].filter(Boolean).join("\n\n");
-        const id = `thought-${sequence}`;
+      case "thought":
         return [
           ...this.#endText(),
-          { type: "reasoning-start", id },
-          { type: "reasoning-delta", id, delta: thought },
-          { type: "reasoning-end", id },
+          ...thoughtChunks(payload.value, `thought-${sequence}`),
         ];
-      }
       case "toolCall":
         return this.#calls([payload.value], task);
       case "stateChange":
@@ -80,19 +75,8 @@ export class ChunkEncoder {
         ];
       case "citation":
         return [citationChunk(payload.value)];
-      case "artifact": {
-        const artifact = task.artifacts.find(
-          ({ artifactId }) => artifactId === payload.value.artifact?.artifactId,
-        );
-        if (!artifact) return [];
-        return [
-          {
-            type: "data-artifact",
-            id: artifact.artifactId,
-            data: toJson(ArtifactSchema, artifact),
-          },
-        ];
-      }
+      case "artifact":
+        return artifactChunks(payload.value.artifact?.artifactId, task);
       case "messageQueued":
         return endOf(event, task);
       // The agent's message does not show what users do.
@@ -216,4 +200,29 @@ function endOf({ state }: TaskEvent, task: Task): Chunk[] {
     default:
       return [];
   }
+}
+
+function thoughtChunks(
+  { subject, description }: AgentThought,
+  id: string,
+): Chunk[] {
+  const thought = [subject, description].filter(Boolean).join("\n\n");
+  return [
+    { type: "reasoning-start", id },
+    { type: "reasoning-delta", id, delta: thought },
+    { type: "reasoning-end", id },
+  ];
+}
+
+/** Returns the whole artifact, of which an event may add a part only. */
+function artifactChunks(id: string | undefined, task: Task): Chunk[] {
+  const artifact = task.artifacts.find(({ artifactId }) => artifactId === id);
+  if (!artifact) return [];
+  return [
+    {
+      type: "data-artifact",
+      id: artifact.artifactId,
+      data: toJson(ArtifactSchema, artifact),
+    },
+  ];
 }

@@ -76,44 +76,17 @@ export function createGeminiCliTaskService(
         ),
       };
     },
-    async cancelTask({ taskId }, { signal }) {
-      const answer = await endpoint.rpc.call(
-        "tasks/cancel",
-        { id: taskId },
-        signal,
-      );
-      const known = recorded.find(taskId);
-      if (!known) return { task: decodeGeminiCliTask(answer) };
-      if (known.task.state !== TaskState.CANCELED) {
-        // Recorded as the frame that the task's stream would have received.
-        const { id = "", contextId = "", status = {} } = objectOrEmpty(answer);
-        known.appendFrame({
-          kind: "status-update",
-          taskId: id,
-          contextId,
-          status,
-          final: true,
-        });
-      }
-      return { task: known.task };
-    },
+    cancelTask: async ({ taskId }, { signal }) => ({
+      task: await cancelTask(taskId, endpoint, recorded, signal),
+    }),
     withdrawMessage() {
-      throw new ConnectError(
-        "withdrawMessage: Gemini CLI's server does not queue messages",
-        Code.Unimplemented,
-      );
+      throw unimplemented("withdrawMessage", "does not queue messages");
     },
     renameTask() {
-      throw new ConnectError(
-        "renameTask: Gemini CLI's server has no titles",
-        Code.Unimplemented,
-      );
+      throw unimplemented("renameTask", "has no titles");
     },
     watchTasks() {
-      throw new ConnectError(
-        "watchTasks: Gemini CLI's server does not tell which tasks change",
-        Code.Unimplemented,
-      );
+      throw unimplemented("watchTasks", "does not tell which tasks change");
     },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       const known = recorded.find(taskId);
@@ -126,6 +99,42 @@ export function createGeminiCliTaskService(
       }
     },
   };
+}
+
+/** Creates the error of a method that Gemini CLI's server does not have. */
+function unimplemented(method: string, reason: string): ConnectError {
+  return new ConnectError(
+    `${method}: Gemini CLI's server ${reason}`,
+    Code.Unimplemented,
+  );
+}
+
+/** Cancels a task, and records that for the readers of its events. */
+async function cancelTask(
+  taskId: string,
+  endpoint: GeminiCliEndpoint,
+  recorded: RecordedTasks,
+  signal: AbortSignal,
+): Promise<Task> {
+  const answer = await endpoint.rpc.call(
+    "tasks/cancel",
+    { id: taskId },
+    signal,
+  );
+  const known = recorded.find(taskId);
+  if (!known) return decodeGeminiCliTask(answer);
+  if (known.task.state !== TaskState.CANCELED) {
+    // Recorded as the frame that the task's stream would have received.
+    const { id = "", contextId = "", status = {} } = objectOrEmpty(answer);
+    known.appendFrame({
+      kind: "status-update",
+      taskId: id,
+      contextId,
+      status,
+      final: true,
+    });
+  }
+  return known.task;
 }
 
 /**
