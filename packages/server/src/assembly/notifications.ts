@@ -2,7 +2,7 @@ import { PushFormat } from "@devtool/schema";
 import { hideSecretsInEvent } from "../handler/hide-secrets.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
-import { type PushEncoding, taskEventEncoding } from "../push/push-format.ts";
+import { type PushEncodings, taskEventEncoding } from "../push/push-format.ts";
 import { PushNotifier } from "../push/push-notifier.ts";
 import { PushRegistrar } from "../push/push-registrar.ts";
 import type { SigningKeys } from "../push/signing-keys.ts";
@@ -83,21 +83,12 @@ export function createNotifications(
     allowing: (target: string): string =>
       `--push-target ${target} (push_targets)`,
   };
-  // Posts contain no secrets of a session's MCP servers (S12).
-  const encodings = new Map(
-    ENCODINGS.map(
-      ([format, { contentType, encode }]): [PushFormat, PushEncoding] => [
-        format,
-        { contentType, encode: (event) => encode(hideSecretsInEvent(event)) },
-      ],
-    ),
-  );
   const notifier = new PushNotifier({
     store,
     configs,
     clock,
     random,
-    encodings,
+    encodings: ENCODINGS,
     onError,
     fenceOf: shared && ((taskId) => fences.get(taskId)),
     poster: createGuardedPoster({
@@ -121,16 +112,24 @@ export function createNotifications(
   const registrar = new PushRegistrar({
     configs,
     notifier: tasks ?? notifier,
-    encodings,
+    encodings: ENCODINGS,
     policy,
     nextId,
   });
   return { notifier, tasks, registrar };
 }
 
-/** The body of a post in each format. */
-const ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
-  [PushFormat.TASK_EVENT, taskEventEncoding],
-  ...A2A_V03_PUSH_ENCODINGS,
-  ...A2A_V1_PUSH_ENCODINGS,
-];
+/**
+ * The body of a post in each format. It contains no secrets of a session's MCP
+ * servers (S12).
+ */
+const ENCODINGS: PushEncodings = new Map(
+  [
+    [PushFormat.TASK_EVENT, taskEventEncoding] as const,
+    ...A2A_V03_PUSH_ENCODINGS,
+    ...A2A_V1_PUSH_ENCODINGS,
+  ].map(([format, { contentType, encode }]) => [
+    format,
+    { contentType, encode: (event) => encode(hideSecretsInEvent(event)) },
+  ]),
+);

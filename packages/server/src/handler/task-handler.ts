@@ -47,25 +47,12 @@ export function createTaskHandler(
   const find = (taskId: string, context: HandlerContext) =>
     exchanges.find(taskId, principalOf(context));
   return {
-    async sendMessage(request, context) {
-      const {
-        held: begun,
-        after,
-        replay,
-      } = await beginExchange(exchanges, registrar, request, context);
-      using held = begun;
-      const { session } = held;
-      // A task that is answered with a message alone is not shown, so a client
-      // could not ask for it later.
-      if (!request.returnImmediately || session.task.replyOnly) {
-        for await (const event of session.read(after, context.signal)) {
-          if (endsExchange(event)) break;
-        }
-      }
-      const task = taskForClients(session);
-      const history = exchangeHistory(task, request.message?.messageId ?? "");
-      return defined({ task: { ...task, history }, replay });
-    },
+    sendMessage: async (request, context) =>
+      finishExchange(
+        await beginExchange(exchanges, registrar, request, context),
+        request,
+        context.signal,
+      ),
     async *streamMessage(
       { request = create(SendMessageRequestSchema) },
       context,
@@ -159,6 +146,29 @@ async function beginExchange(
     after: exchange.after,
   });
   return { ...exchange, held: held.hold() };
+}
+
+/**
+ * Waits until an exchange ends, unless the request wants the task at once, and
+ * returns the task with the history of the exchange.
+ */
+async function finishExchange(
+  { held: begun, after, replay }: Exchange,
+  { returnImmediately, message }: SendMessageRequest,
+  signal: AbortSignal,
+): Promise<{ readonly task: Task; readonly replay?: Replay }> {
+  using held = begun;
+  const { session } = held;
+  // A task that is answered with a message alone is not shown, so a client
+  // could not ask for it later.
+  if (!returnImmediately || session.task.replyOnly) {
+    for await (const event of session.read(after, signal)) {
+      if (endsExchange(event)) break;
+    }
+  }
+  const task = taskForClients(session);
+  const history = exchangeHistory(task, message?.messageId ?? "");
+  return defined({ task: { ...task, history }, replay });
 }
 
 /**

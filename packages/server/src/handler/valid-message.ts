@@ -1,4 +1,4 @@
-import { type Message, Role } from "@devtool/schema";
+import { type Message, type Part, Role } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertName, assertNames } from "./name-limit.ts";
@@ -63,6 +63,12 @@ export function validMessage(
   assertName("model", message.model);
   assertNames("message.reference_task_ids", message.referenceTaskIds);
   assertNames("message.extensions", message.extensions);
+  assertKinds(parts);
+  return hideSecretsInMessage({ ...message, role: Role.USER });
+}
+
+/** Throws for a part that clients may not send. */
+function assertKinds(parts: readonly Part[]): void {
   for (const [index, { content, modifiedArguments }] of parts.entries()) {
     if (modifiedArguments && content.case !== "confirmation") {
       throw invalid(
@@ -77,5 +83,4 @@ export function validMessage(
       "must not be sent by a client: send text, file, data or a confirmation";
     throw invalid(`message.parts[${index}]`, content.case ?? "", problem);
   }
-  return hideSecretsInMessage({ ...message, role: Role.USER });
 }

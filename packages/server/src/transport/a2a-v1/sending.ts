@@ -7,6 +7,7 @@ import {
   takesMode,
 } from "@devtool/schema";
 import {
+  type A2aPart,
   type A2aSendMessageRequest,
   sendRequestFromA2a,
 } from "@devtool/schema/a2a-v1";
@@ -65,27 +66,7 @@ export async function readSending(
       acceptedOutputModes: accepted,
     });
   }
-  const mediaTypes = (asked.message?.parts ?? []).map(
-    ({ mediaType, metadata }) => {
-      // Some clients write the media type of data into its metadata.
-      const { contentType } = metadata ?? {};
-      return mediaType !== "" || typeof contentType !== "string"
-        ? mediaType
-        : contentType;
-    },
-  );
-  // Each part must have an accepted media type (section 3.1.1). No input modes
-  // accept all types.
-  const inputModes = options.inputModes ?? [];
-  const unaccepted = mediaTypes
-    .find((type) => type !== "" && !takesMode(inputModes, type))
-    ?.slice(0, 80);
-  if (unaccepted !== undefined) {
-    const message = `media type ${JSON.stringify(unaccepted)} is not supported: send ${inputModes.join(" or ")}`;
-    throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", {
-      mediaType: unaccepted,
-    });
-  }
+  assertInputModes(asked.message?.parts ?? [], options.inputModes ?? []);
   const request: SendMessageRequest = {
     ...sendRequestFromA2a(asked),
     activateExtension: call.activates,
@@ -108,6 +89,31 @@ export async function readSending(
     before,
     historyLength,
   };
+}
+
+/**
+ * Throws when a part of a message has a media type that the server does not
+ * accept (section 3.1.1). No input modes accept all types.
+ */
+function assertInputModes(
+  parts: readonly A2aPart[],
+  inputModes: readonly string[],
+): void {
+  const mediaTypes = parts.map(({ mediaType, metadata }) => {
+    // Some clients write the media type of data into its metadata.
+    const { contentType } = metadata ?? {};
+    return mediaType !== "" || typeof contentType !== "string"
+      ? mediaType
+      : contentType;
+  });
+  const unaccepted = mediaTypes
+    .find((type) => type !== "" && !takesMode(inputModes, type))
+    ?.slice(0, 80);
+  if (unaccepted === undefined) return;
+  const message = `media type ${JSON.stringify(unaccepted)} is not supported: send ${inputModes.join(" or ")}`;
+  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", {
+    mediaType: unaccepted,
+  });
 }
 
 /**

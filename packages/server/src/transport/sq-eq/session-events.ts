@@ -10,6 +10,7 @@ import {
   TaskState,
   type ToolCall,
   ToolCallStatus,
+  type Usage,
   visibleText,
 } from "@devtool/schema";
 import {
@@ -85,23 +86,8 @@ export class SessionEvents {
           payload.value,
           toolCallDetail?.digest ?? new Uint8Array(),
         );
-      case "usage": {
-        const {
-          inputTokens,
-          cachedTokens,
-          outputTokens,
-          thoughtTokens,
-          contextWindowTokens,
-        } = payload.value;
-        const value = {
-          inputTokens,
-          cachedInputTokens: cachedTokens,
-          outputTokens,
-          reasoningOutputTokens: thoughtTokens,
-          modelContextWindow: contextWindowTokens,
-        };
-        return [{ case: "tokenCount", value }];
-      }
+      case "usage":
+        return [tokenCount(payload.value)];
       case "notice":
         return [
           { case: "backgroundEvent", value: { message: payload.value.text } },
@@ -319,4 +305,15 @@ function changeOf({
 }: FileDiff): MessageInitShape<typeof FileChangeSchema> {
   const change = { path: filePath, newContent, unifiedDiff: formattedDiff };
   return oldContent === undefined ? change : { ...change, oldContent };
+}
+
+function tokenCount(usage: Usage): Msg {
+  const value = {
+    inputTokens: usage.inputTokens,
+    cachedInputTokens: usage.cachedTokens,
+    outputTokens: usage.outputTokens,
+    reasoningOutputTokens: usage.thoughtTokens,
+    modelContextWindow: usage.contextWindowTokens,
+  };
+  return { case: "tokenCount", value };
 }

@@ -212,53 +212,53 @@ export class SessionStream {
           "choose an id that is new for each submission",
         );
       }
-      switch (op.case) {
-        case "userInput":
-        case "userTurn":
-          return await this.#send(
-            inputRequest(id, op, this.#taskId, this.#configuration),
-          );
-        case "execApproval":
-        case "patchApproval":
-        case "userInputAnswer":
-          return await this.#send(
-            answerRequest(
-              id,
-              op,
-              await findTask(
-                this.#handler,
-                { context: this.#context },
-                this.#sessionTask(),
-              ),
-            ),
-          );
-        case "interrupt":
-          await this.#handler.tasks.cancelTask(
-            create(CancelTaskRequestSchema, { taskId: this.#sessionTask() }),
-            this.#context,
-          );
-          return undefined;
-        case "shutdown":
-          this.#close();
-          return create(SessionEventSchema, {
-            id,
-            msg: { case: "shutdownComplete", value: {} },
-          });
-        case "configureSession":
-          throw invalid(
-            "op",
-            "configure_session",
-            "must be the first submission of its stream",
-            "open another stream",
-          );
-        case undefined:
-          throw invalid("op", "", "is missing, or unknown to this server");
-        default:
-          return op satisfies never;
-      }
+      return await this.#carryOut(id, op);
     } catch (reason) {
       this.#context.signal.throwIfAborted();
       return errorEvent(id, op.case, reason);
+    }
+  }
+
+  async #carryOut(
+    id: string,
+    op: Submission["op"],
+  ): Promise<SessionEvent | undefined> {
+    switch (op.case) {
+      case "userInput":
+      case "userTurn":
+        return this.#send(
+          inputRequest(id, op, this.#taskId, this.#configuration),
+        );
+      case "execApproval":
+      case "patchApproval":
+      case "userInputAnswer": {
+        const place = { context: this.#context };
+        const task = await findTask(this.#handler, place, this.#sessionTask());
+        return this.#send(answerRequest(id, op, task));
+      }
+      case "interrupt":
+        await this.#handler.tasks.cancelTask(
+          create(CancelTaskRequestSchema, { taskId: this.#sessionTask() }),
+          this.#context,
+        );
+        return undefined;
+      case "shutdown":
+        this.#close();
+        return create(SessionEventSchema, {
+          id,
+          msg: { case: "shutdownComplete", value: {} },
+        });
+      case "configureSession":
+        throw invalid(
+          "op",
+          "configure_session",
+          "must be the first submission of its stream",
+          "open another stream",
+        );
+      case undefined:
+        throw invalid("op", "", "is missing, or unknown to this server");
+      default:
+        return op satisfies never;
     }
   }
 
