@@ -21,6 +21,7 @@ import {
   type ServerLimits,
   type ServerSettings,
 } from "../server-options.ts";
+import type { KeyStorage } from "../store/key-storage.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
 import { InboxWorker } from "../task/inbox-worker.ts";
@@ -88,40 +89,28 @@ export async function openCore(
   surroundings: Surroundings,
 ): Promise<ServerCore> {
   const { publicUrl, ownPorts, clock, random, nextId, onError } = surroundings;
-  const { dataDirectory, pushTargets = [] } = options;
+  const { retryWindowMs = 10 * 60_000, pushTargets = [] } = options;
   const now = (): Date => new Date(clock.now());
   const opened = await openStore(options);
+  const { shared, pushConfigs: configs } = opened;
   const store = new ObservedTaskStore(opened);
-  const createExecutor = reportedExecutors(
-    (task) => agents.createExecutor(task),
-    onError,
-  );
-  const { retryWindowMs = 10 * 60_000 } = options;
-  const messages = new RecordedMessages({
-    store,
-    now,
-    retryWindowMs,
-    shared: opened.shared,
-  });
-  const copied = opened.shared && messages;
+  const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
   const registry = new SessionRegistry({
     store,
-    createExecutor,
+    createExecutor: reportedExecutors(
+      (task) => agents.createExecutor(task),
+      onError,
+    ),
     now,
-    messages: copied,
-    shared: opened.shared,
+    messages: shared && messages,
+    shared,
     assertReachable: (path) => assertReachable(path, rootsOf(options)),
   });
-  const ownKeys =
-    dataDirectory === undefined
-      ? undefined
-      : keyFile(join(dataDirectory, "signing-keys.json"));
-  const { shared, pushConfigs: configs } = opened;
   const keys = new SigningKeys({
     now: clock.now,
-    storage: shared?.keys ?? ownKeys,
+    storage: shared?.keys ?? ownKeys(options),
   });
-  const posting = {
+  const notifications = createNotifications({
     store,
     configs,
     registry,
@@ -129,12 +118,12 @@ export async function openCore(
     keys,
     pushTargets,
     ownPorts,
+    issuer: publicUrl,
     clock,
     random,
     nextId,
     onError,
-  };
-  const notifications = createNotifications({ ...posting, issuer: publicUrl });
+  });
   store.observe((taskId) => notifications.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
   const handler = createHandlers(agents, options, {
@@ -159,7 +148,7 @@ export async function openCore(
     await agents.open(
       agentServices(options, surroundings, {
         conversations: createAgentConversations(registry, store),
-        approvals: opened.shared?.approvals,
+        approvals: shared?.approvals,
       }),
     );
     await registry.recover(onError);
@@ -191,6 +180,16 @@ export async function openCore(
     handOver,
     [Symbol.asyncDispose]: dispose,
   };
+}
+
+/**
+ * Returns the file with the keys of a server whose store has none. Undefined
+ * without a data directory.
+ */
+function ownKeys({ dataDirectory }: ServerSettings): KeyStorage | undefined {
+  return dataDirectory === undefined
+    ? undefined
+    : keyFile(join(dataDirectory, "signing-keys.json"));
 }
 
 /**
