@@ -13,10 +13,16 @@ export interface ServerLimits {
   /** The maximum size of a request in bytes. Default 4 MiB. */
   readonly maxRequestBytes: number;
 
-  /** The maximum number of parts of a message. Default 256. */
+  /**
+   * The maximum number of parts of a message. One with more is refused as
+   * `invalid_argument`. Default 256.
+   */
   readonly maxParts: number;
 
-  /** The maximum number of open sockets. Default 4096. */
+  /**
+   * The maximum number of open sockets. Beyond it, the server closes the oldest
+   * one on which nobody has authenticated, or else the new one. Default 4096.
+   */
   readonly maxConnections: number;
 
   /**
@@ -55,7 +61,11 @@ export interface A2aOptions {
    */
   readonly endedTask?: "continue" | "refuse" | undefined;
 
-  /** How to handle a message without an id. Default `refuse`. */
+  /**
+   * How to handle a message of A2A 1.0 without an id: `refuse` returns an
+   * error, `generate` gives it a random id. A retry of such a message is a new
+   * message. Default `refuse`.
+   */
   readonly missingMessageId?: "refuse" | "generate" | undefined;
 
   /**

@@ -56,7 +56,11 @@ export interface DevtoolServer extends AsyncDisposable {
    */
   readonly publicUrl: string;
 
-  /** The operator's bearer token. */
+  /**
+   * The operator's bearer token, which permits everything: the one of the
+   * options, or a random one. Clients send it in the header `authorization:
+   * Bearer TOKEN`.
+   */
   readonly token: string;
 
   /**

@@ -94,6 +94,7 @@ export interface About {
 
 /** An optional extension of A2A in an agent card. */
 export interface CardExtension {
+  /** Identifies the extension and its version. */
   readonly uri: string;
   readonly description: string;
 }
@@ -104,6 +105,7 @@ export interface Skill {
   readonly id: string;
   readonly name: string;
   readonly description: string;
+  /** Keywords by which clients can find the skill. */
   readonly tags: readonly string[];
 
   /** Prompts that show how to use the skill. Default: none. */
@@ -264,7 +266,11 @@ export interface AgentServices {
    */
   readonly approvals: ApprovalStorage | undefined;
 
-  /** Which MCP servers clients may add to their sessions. */
+  /**
+   * Which MCP servers clients may add to their sessions: none, those at a URL,
+   * or also those that are started as a command on this machine. The server has
+   * refused others before a task reaches the agent.
+   */
   readonly clientMcpServers: "none" | "http" | "all";
 
   /** The principal of the operator, who holds the server's token. */
@@ -285,11 +291,17 @@ export interface AgentServices {
   /** Returns a new unique id. */
   readonly nextId: () => string;
 
-  /** Reports a message to the operator. */
+  /**
+   * Reports a message to the operator, such as that an MCP server is missing.
+   * It may contain text from outside.
+   */
   readonly onNotice: (text: string) => void;
 }
 
-/** Identifies a conversation. */
+/**
+ * Identifies a conversation: clients choose context ids, so those of different
+ * principals may be equal.
+ */
 export interface ConversationKey {
   readonly contextId: string;
   readonly principal: string;

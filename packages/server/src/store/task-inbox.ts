@@ -21,7 +21,10 @@ export interface InboxAnswer {
   readonly sequence: bigint;
 }
 
-/** The outcome of a request. */
+/**
+ * The outcome of a request: it caused the event with that sequence, or was
+ * refused and caused none.
+ */
 export type InboxReply =
   | { readonly case: "taken"; readonly sequence: bigint }
   | { readonly case: "refused"; readonly refusal: InboxRefusal };
@@ -31,7 +34,10 @@ export type InboxReply =
  * server that holds the lease of its task.
  */
 export interface TaskInbox {
-  /** Adds a request for a task. Returns the number of its entry. */
+  /**
+   * Adds a request for a task, durably, and returns the number of its entry.
+   * Its reply is found under this number.
+   */
   put(taskId: string, request: InboxRequest): Promise<bigint>;
 
   /**

@@ -120,7 +120,10 @@ export interface TaskStore extends AsyncDisposable {
    */
   readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent>;
 
-  /** Lists tasks by their last events and their labels. */
+  /**
+   * Lists the tasks that match all conditions of the query, a page at a time,
+   * the one that changed last first.
+   */
   list(query: TaskQuery): Promise<TaskPage>;
 
   /**
