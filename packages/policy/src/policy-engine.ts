@@ -78,6 +78,10 @@ export const READS_ONLY = "builtin:reads-only";
 
 /** The decision of a policy about one call. */
 export interface PolicyDecision {
+  /**
+   * `allow` runs the call at once. `ask` runs it after the user agreed. `deny`
+   * does not run it, and the user is not asked.
+   */
   readonly decision: "allow" | "ask" | "deny";
   /**
    * The label of the rule that decided, for instance `user/policy.toml:3`;

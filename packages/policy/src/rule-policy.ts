@@ -24,7 +24,10 @@ import {
 } from "./shell/shell-analysis.ts";
 import { decideCommandLine, type Verdict } from "./shell-decision.ts";
 
-/** The confinement of shell commands. */
+/**
+ * The confinement of shell commands: `sandbox` when a sandbox runs each of
+ * them, `none` when they can do what the agent's process can.
+ */
 export type Confinement = "none" | "sandbox";
 
 /** The options of `createPolicyEngine`. */

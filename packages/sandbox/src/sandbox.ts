@@ -26,11 +26,20 @@ export interface SandboxAccess {
   readonly network: "none" | "host";
 }
 
-/** Limits for each process of a command. */
+/**
+ * Limits for a command. Those of memory and processor time hold for each of its
+ * processes, not for their sum.
+ */
 export interface ProcessLimits {
-  /** Memory for data, in KiB. */
+  /**
+   * Maximum memory for data, in KiB (`ulimit -d`). An allocation beyond it
+   * fails in the process.
+   */
   readonly memoryKib: number;
-  /** Processor time in seconds. */
+  /**
+   * Maximum processor time, in seconds (`ulimit -t`). The kernel ends a process
+   * that has used it up.
+   */
   readonly cpuSeconds: number;
   /**
    * Size of each scratch directory in bytes, where the sandbox can limit it.

@@ -25,9 +25,15 @@ export interface ModelRequest {
    * summary keeps.
    */
   readonly history: readonly Message[];
-  /** The tools that the model may call. */
+  /**
+   * The tools that the model may call. Empty for steps that only write text,
+   * such as summaries.
+   */
   readonly tools: readonly ToolDeclaration[];
-  /** The workspace: an absolute path. */
+  /**
+   * The absolute path of the workspace. Empty for a conversation without one,
+   * and for requests of MCP servers (sampling).
+   */
   readonly workspacePath: string;
   /**
    * Returns the system instruction: the agent's role and what it should know

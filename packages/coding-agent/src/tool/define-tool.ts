@@ -11,7 +11,10 @@ import { outputResult, textResult } from "./tool-result.ts";
  * a call.
  */
 export interface ToolDefinition extends ToolDeclaration {
-  /** Returns one line that describes a call. Default: the name of the tool. */
+  /**
+   * Describes a call, for the user who approves it. Only the first line is
+   * shown, with control characters escaped. Default: the name of the tool.
+   */
   describe?(args: JsonObject): string;
   /**
    * Returns the question for the user before a call runs.
@@ -32,7 +35,12 @@ export interface ToolDefinition extends ToolDeclaration {
   ): string | JsonObject | Promise<string | JsonObject>;
 }
 
-/** Creates a tool from a definition. */
+/**
+ * Creates a tool from a definition.
+ *
+ * Text that `run` returns becomes the output of the call, and an object its
+ * structured data. The arguments are not checked against `parameters`.
+ */
 export function defineTool(definition: ToolDefinition): Tool {
   const { name, description, parameters } = definition;
   return {

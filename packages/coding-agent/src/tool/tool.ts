@@ -20,7 +20,10 @@ export interface ToolDeclaration {
   readonly name: string;
   /** A text for the model that says what the tool does and when to use it. */
   readonly description: string;
-  /** The JSON Schema of the arguments, of type object. */
+  /**
+   * The JSON Schema of the arguments, of type object. It informs the model;
+   * `Tool.prepare` checks the arguments.
+   */
   readonly parameters: JsonObject;
 }
 
@@ -58,7 +61,7 @@ export interface ToolSet extends AsyncDisposable {
 export interface ToolInvocation {
   /** The arguments with which the call runs. */
   readonly args: JsonObject;
-  /** One line that describes the call. */
+  /** One line that describes the call, for the user who approves it. */
   readonly description: string;
   /**
    * The details that the user sees before approving the call.
