@@ -89,7 +89,13 @@ type ListRow = {
   agent: string | null;
 };
 
-/** Keeps all logs in a schema of PostgreSQL, which several servers share. */
+/**
+ * Keeps all logs in a schema of PostgreSQL, which several servers share.
+ *
+ * Each task has one writer at a time, by a lease. When a server dies, the
+ * others take over its tasks once its leases have ended. `open` creates the
+ * tables or brings them to this release's version.
+ */
 export class PostgresStore implements ServerStore {
   readonly pushConfigs: PostgresPushConfigStore;
   readonly shared: {

@@ -17,6 +17,12 @@ export interface ToolCallDisplay {
    * One line: the description of the call, or the name of its tool.
    */
   readonly title: string;
+  /**
+   * The state of the call. A `waiting` call has not begun: it is checked, or
+   * waits for calls before it. An `asking` one waits for the user. The last
+   * three are ends: a `cancelled` call was declined or withdrawn, or ended with
+   * its task.
+   */
   readonly status:
     | "waiting"
     | "asking"

@@ -6,6 +6,7 @@ import { objectOrEmpty } from "@devtool/schema/json";
  * A step of an agent's plan.
  */
 export interface PlanStep {
+  /** The step, in the words of the agent. */
   readonly text: string;
   readonly status: "pending" | "in_progress" | "completed";
 }

@@ -15,8 +15,17 @@ import { textMessage } from "../confirmation.ts";
  * own request come before these.
  */
 export interface NewSession {
+  /** The conversation that the task belongs to. Default: a new one. */
   readonly contextId?: string;
+  /**
+   * The workspace of the task. Default: that of the conversation, or else of
+   * the server.
+   */
   readonly settings?: MessageInitShape<typeof AgentSettingsSchema>;
+  /**
+   * The agent, the model, the approval mode and other settings of the session.
+   * Default: those of the conversation, or else of the server.
+   */
   readonly sessionSettings?: MessageInitShape<typeof SessionSettingsSchema>;
 }
 
