@@ -62,7 +62,7 @@ export class AcpHost implements OpenAgent, SessionPool {
   #models: readonly OfferedModel[] | undefined;
   /** Held while the models are listed. */
   readonly #listing = new Semaphore(1);
-  /** Conversations may share a workspace. */
+  /** Held while a file is written: conversations may share a workspace. */
   readonly #writing = new Semaphore(1);
   #isClosed = false;
 
@@ -100,8 +100,9 @@ export class AcpHost implements OpenAgent, SessionPool {
   }
 
   /**
-   * Refuses options that the session of the conversation, or else another one
-   * of its principal, has shown not to be for clients.
+   * Refuses options that clients may not set. The session of the conversation
+   * says which those are, or else the latest one of its principal; without one,
+   * nothing is refused yet.
    *
    * Sessions of others are not asked: the error would name their options.
    */

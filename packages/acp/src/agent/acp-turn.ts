@@ -146,8 +146,8 @@ export class AcpTurn {
   }
 
   /**
-   * Waits until the client has done what it does for the agent, which has ended
-   * the turn meanwhile.
+   * Waits until the client has performed what the agent asked it to do before
+   * the agent ended the turn.
    */
   async *#drain(
     queue: ItemQueue<SessionItem>,
@@ -254,8 +254,8 @@ export class AcpTurn {
   }
 
   /**
-   * The agent has ended: what ran has an unknown outcome, what is asked stays
-   * asked until the user has answered.
+   * Ends the prompt of an agent whose process has ended. Calls that ran fail,
+   * with an unknown outcome. Questions stay open until the user answers them.
    */
   async *#outlive(
     queue: ItemQueue<SessionItem>,

@@ -25,7 +25,8 @@ export function requestedOptions({
 }
 
 /**
- * Returns a value that a client sets, as the agent takes it.
+ * Returns the value of an option that a client sets, in the form in which the
+ * agent takes it: `true` and `false` of a boolean option become booleans.
  *
  * Throws `Code.InvalidArgument` for an option that the agent does not have, or
  * that clients may not set, and for a value that it does not offer.
@@ -38,7 +39,8 @@ export function clientOption(
   [id, value]: readonly [id: string, value: string],
 ): string | boolean {
   const { clientOptions, configOptions = {} } = agent;
-  // Not one that the operator has set, unless the operator lists it.
+  // Clients may not set an option that the operator has set, unless the operator
+  // lists it.
   const permitted = known.filter((one) =>
     clientOptions
       ? clientOptions.includes(one.id)

@@ -45,7 +45,7 @@ export function promptBlocks(
   });
 }
 
-/** Returns a prompt of one text. */
+/** Returns a block with a text. */
 export function text(value: string): ContentBlock {
   return { type: "text", text: value };
 }

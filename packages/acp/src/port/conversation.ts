@@ -67,10 +67,10 @@ export class Conversations {
   }
 
   /**
-   * Goes on in the conversation with another agent, or begins it. Nothing was
-   * said yet: it takes the place of the present one.
+   * Goes on in the conversation with another agent, or begins it. A new
+   * conversation takes the place of the present one, if nothing was said there.
    *
-   * Returns what the client has to know about that; empty for nothing.
+   * Returns the news of this for the client; empty for none.
    */
   choose(
     agent: string,
