@@ -35,8 +35,9 @@ export function mustWait(task: Task, message: Message): boolean {
 }
 
 /**
- * Whether the turn of a task has settings of its own (`Message.turnSettings`).
- * Nothing steers it, so they hold to its end.
+ * Whether the present turn of a task has settings of its own
+ * (`Message.turnSettings`). No message steers such a turn, so that its settings
+ * hold until it ends.
  */
 export function hasOwnTurn({ history }: Task): boolean {
   return history.findLast(isPrompt)?.turnSettings !== undefined;
@@ -70,8 +71,8 @@ export function queuedEntry(
 }
 
 /**
- * Creates the entry that moves a queued message to the history. The approval
- * mode that came with it counts from now on.
+ * Creates the entry that moves a queued message to the history. The task
+ * changes to the approval mode that came with the message.
  */
 export function takenEntry(
   task: Task,

@@ -9,7 +9,7 @@ import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 
 type OpCase = Submission["op"]["case"];
 
-/** The fields of submissions by those of the requests that they become. */
+/** The fields of submissions, by the names that our own requests have for them. */
 const FIELDS: Readonly<Record<string, string>> = {
   "message.message_id": "id",
   "message.parts": "user_input.items",
@@ -35,8 +35,8 @@ export const OPS: Readonly<Record<NonNullable<OpCase>, string>> = {
 };
 
 /**
- * Returns an error with the fields of submissions in place of those of other
- * requests.
+ * Returns an error that names the field of the submission which caused it,
+ * where our own request has another name for it.
  */
 export function inClientsWords(reason: unknown, op: OpCase): unknown {
   const name = op === undefined ? "op" : OPS[op];
@@ -60,8 +60,8 @@ export function inClientsWords(reason: unknown, op: OpCase): unknown {
 }
 
 /**
- * Returns the event that a submission failed. Throws errors that are not the
- * client's fault, which end the stream.
+ * Returns the event that says why a submission failed. Throws errors that are
+ * not the client's fault, which end the stream.
  */
 export function errorEvent(
   id: string,
