@@ -149,18 +149,12 @@ export class AcpSession implements AsyncDisposable {
     return new AcpSession(connection, inbox, terminals, options);
   }
 
-  #enter({
-    id,
-    isContinued,
-    modes,
-    configOptions,
-    models,
-  }: EnteredSession): void {
-    this.#id = id;
-    this.#isContinued = isContinued;
-    this.mode.enter(id, modes, isContinued);
-    this.#configOptions = configOptions;
-    this.#models = models;
+  #enter(entered: EnteredSession): void {
+    this.#id = entered.id;
+    this.#isContinued = entered.isContinued;
+    this.#configOptions = entered.configOptions;
+    this.#models = entered.models;
+    this.mode.enter(entered);
   }
 
   /** The agent's id of the session. */

@@ -1,5 +1,6 @@
 import type { SessionModeState } from "@agentclientprotocol/sdk";
 import type { AcpConnection } from "./acp-connection.ts";
+import type { EnteredSession } from "./enter-session.ts";
 
 /**
  * The mode in which an agent works in a session, such as `plan`; how it comes
@@ -24,19 +25,10 @@ export class AgentMode {
     this.#connection = connection;
   }
 
-  /**
-   * Takes the modes that the agent lists when it opens a session; undefined
-   * when it has none.
-   *
-   * @param isContinued whether the agent went on with an earlier session
-   */
-  enter(
-    sessionId: string,
-    state: SessionModeState | undefined,
-    isContinued: boolean,
-  ): void {
-    this.#sessionId = sessionId;
-    this.#state = state;
+  /** Takes the modes that the agent lists when it opens a session. */
+  enter({ id, modes, isContinued }: EnteredSession): void {
+    this.#sessionId = id;
+    this.#state = modes;
     if (isContinued) this.#continuedIn = this.current;
   }
 
