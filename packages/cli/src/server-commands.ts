@@ -40,7 +40,7 @@ function addServe(program: Command, io: Io, done: Done): void {
     .optionsGroup("Agent:")
     .option(
       "--workspace <dir>",
-      "directory the agent works in; created if missing (default: current directory)",
+      "directory the agent works in; made if its parent exists (default: current directory)",
     )
     .option(
       "--root <dir...>",

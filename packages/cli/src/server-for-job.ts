@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
 import { ApprovalMode } from "@devtool/schema";
@@ -16,6 +16,7 @@ import { defaultDataDirectory } from "./discovery.ts";
 import type { Io } from "./io.ts";
 import { assertServes } from "./platform.ts";
 import { UnprovenServerError } from "./server-identity.ts";
+import { ensureWorkspace } from "./workspace-directory.ts";
 
 /** The options by which a server for a job is found. */
 export interface JobOptions extends ConnectionOptions {
@@ -131,7 +132,9 @@ async function startServer(
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
   const configured = await agentOptions(operator, io, options.model);
-  await mkdir(workspace, { recursive: true });
+  if ((await ensureWorkspace(workspace)) === "new") {
+    createNotifier(io)(`made the directory ${workspace} to work in`);
+  }
   const log = join(
     data,
     "jobs",

@@ -100,6 +100,27 @@ describe("devtool run without a server", () => {
     });
   });
 
+  it("says that it made its workspace, and makes no directories above it", async () => {
+    const made = join(home, "made");
+    const words = ["text Hello.", "--workspace"];
+    expect((await devtool(["run", ...words, made])).err).toContain(
+      `devtool: made the directory ${made} to work in\n`,
+    );
+    expect(
+      await devtool(["run", ...words, join(home, "mistyped/work")]),
+    ).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(
+        `"${join(home, "mistyped")}" does not exist`,
+      ),
+    });
+    expect((await readdir(home)).toSorted()).toEqual([
+      ".devtool",
+      "made",
+      "workspace",
+    ]);
+  });
+
   it("keeps its tasks in a file of its own, apart from those of a server", async () => {
     await devtool(["run", "--workspace", workspace, "text Hello."]);
     expect(await readdir(data)).toEqual(["jobs"]);

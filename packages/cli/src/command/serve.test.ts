@@ -1,4 +1,11 @@
-import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  rm,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -81,6 +88,47 @@ describe("devtool serve", () => {
     expect(await code).toBe(0);
   });
 
+  it("makes a workspace that is missing, and says so", async () => {
+    const flags = ["--data", join(base, "data"), "--workspace"];
+    const work = join(base, "work");
+    for (const line of [
+      `devtool serves ${work}, a new directory\n`,
+      `devtool serves ${work}\n`,
+    ]) {
+      const terminal = new FakeTerminal({ NO_COLOR: "1" });
+      const code = runProgram(
+        ["serve", "--port", "0", ...flags, work],
+        terminal.io,
+      );
+      await terminal.shows("your next message.");
+      expect(terminal.said).toContain(line);
+      terminal.interrupt();
+      expect(await code).toBe(0);
+    }
+  });
+
+  it("does not start in a directory whose parent is missing, in a file, or for a root that is missing", async () => {
+    const file = join(base, "file");
+    await writeFile(file, "");
+    const missing = join(base, "mistyped");
+    const inside = join(missing, "work");
+    const place = ["--data", join(base, "data"), "--workspace"];
+    const parent = `"${missing}" does not exist: check the spelling of --workspace, or make that directory first`;
+    const errors = [
+      [[inside], `workspace "${inside}" cannot be made, because ${parent}`],
+      [[file], `workspace "${file}" is a file: choose a directory`],
+      [[base, "--root", missing], `root "${missing}" does not exist: name an`],
+      [[base, "--root", file], `root "${file}" is a file: name an existing`],
+    ] as const;
+    for (const [flags, error] of errors) {
+      expect(await refusal([...place, ...flags])).toMatchObject({
+        code: 1,
+        error: expect.stringContaining(error),
+      });
+    }
+    expect(await readdir(base)).toEqual(["file"]);
+  });
+
   describe("whose data directory and workspace overlap", () => {
     it.each([
       ["contains", ".", "home/.devtool"],
@@ -121,6 +169,7 @@ describe("devtool serve", () => {
 
     it("starts when another root can be worked in", async () => {
       const terminal = new FakeTerminal({ NO_COLOR: "1" });
+      await mkdir(join(base, "project"));
       const place = [
         "--data",
         join(base, ".devtool"),

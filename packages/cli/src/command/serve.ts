@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import {
@@ -19,7 +19,7 @@ import {
   type DevtoolServer,
   type ServerOptions,
 } from "@devtool/server";
-import { assertSafeExposure, failpoint } from "@devtool/server/operator";
+import { assertSafeExposure } from "@devtool/server/operator";
 import {
   type AgentMakers,
   agentSpecs,
@@ -51,6 +51,7 @@ import { type Profile, profileOptions } from "../profile.ts";
 import { storeOptions } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { assertUsableRoots } from "../usable-roots.ts";
+import { assertRootsExist, ensureWorkspace } from "../workspace-directory.ts";
 
 /** The options of `devtool serve`. */
 export interface ServeOptions extends ListenFlags, ConsoleFlag {
@@ -79,11 +80,8 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
-  const { server, about, modelLine, hasConsole, keep } = await start(
-    options,
-    data,
-    io,
-  );
+  const { server, about, modelLine, hasConsole, isNewWorkspace, keep } =
+    await start(options, data, io);
   await keep();
   const { url, token, proofKey, model } = server;
   const publicUrl = server.publicUrl === url ? "" : server.publicUrl;
@@ -104,6 +102,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
     modelLine,
     publicUrl: server.publicUrl,
     hasConsole,
+    isNewWorkspace,
   };
   writeLine(
     io.stdout,
@@ -154,6 +153,8 @@ interface Started {
   /** The configured model with its API. Empty for the scripted model. */
   readonly modelLine: string;
   readonly hasConsole: boolean;
+  /** Whether the workspace was missing, and was made. */
+  readonly isNewWorkspace: boolean;
   /** Stores a new token for the next start. */
   readonly keep: () => Promise<void>;
 }
@@ -165,11 +166,11 @@ async function start(
   io: Io,
 ): Promise<Started> {
   const workspace = resolve(options.workspace ?? ".");
-  const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
+  const furtherRoots = root.map((path) => resolve(path));
+  const workspaceRoots = [workspace, ...furtherRoots];
   await assertUsableRoots(workspaceRoots, data);
-  failpoint("devtool:workspace.make.before");
-  await mkdir(workspace, { recursive: true });
-  failpoint("devtool:workspace.make.after");
+  await assertRootsExist(furtherRoots);
+  const found = await ensureWorkspace(workspace);
   const operator = await operatorConfig(options.config, data);
   const { decided, approvalMode } = await decideOptions(
     options,
@@ -206,6 +207,7 @@ async function start(
     about,
     modelLine,
     hasConsole: decided.site !== undefined,
+    isNewWorkspace: found === "new",
     keep,
   };
 }
@@ -286,6 +288,7 @@ interface Welcome extends ServeOptions {
   readonly modelLine: string;
   readonly publicUrl: string;
   readonly hasConsole: boolean;
+  readonly isNewWorkspace: boolean;
 }
 
 function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
@@ -305,7 +308,8 @@ function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
     : "";
   const question = model === "" ? "Hello." : "What is this project about?";
   const example = model === "scripted" ? "write hello.txt hello\\n" : question;
-  return `devtool serves ${resolve(workspace ?? ".")}
+  const made = options.isNewWorkspace ? ", a new directory" : "";
+  return `devtool serves ${resolve(workspace ?? ".")}${made}
 
   A2A, Connect, gRPC       ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
   agent card               ${publicUrl}/.well-known/agent-card.json${consoleLine}
