@@ -12,10 +12,12 @@ import { runCommand } from "../testing/run-command.ts";
 describe("the exit code of devtool run and exec", () => {
   let server: DevtoolServer;
   let workspace: string;
+  let place: readonly string[];
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-run-"));
     server = await serveCodingAgent({ workspace, sandbox: "none" });
+    place = ["--url", server.url, "--token", server.token];
   });
   afterAll(async () => {
     await server.close();
@@ -87,7 +89,43 @@ describe("the exit code of devtool run and exec", () => {
     await terminal.shows("choose > ");
     terminal.press("\u0004");
     expect(await code).toBe(3);
+    expect(terminal.said).toMatch(
+      /\n.{0,8}task [\w-]+, waits for you: answer with devtool chat --task [\da-f]{8}\n$/,
+    );
     expect(await readdir(workspace)).toEqual([]);
+  });
+
+  it("is 130 after Ctrl-C at a question, which names a task to go on with", async () => {
+    const terminal = new FakeTerminal();
+    const code = run(terminal, "write f.txt f");
+    await terminal.shows("choose > ");
+    terminal.interrupt();
+    expect(await code).toBe(130);
+    const [, id = ""] =
+      /\n.{0,8}task [\w-]+ was canceled: go on with --task ([\da-f]{8}) /.exec(
+        terminal.said,
+      ) ?? [];
+    expect(id).not.toBe("");
+    expect(
+      await runCommand(["run", ...place, "--task", id, "text On."]),
+    ).toMatchObject({ code: 0, out: expect.stringContaining("On.") });
+  });
+
+  it("is 130 after Ctrl-C at a question of a slash command, whose task can be watched", async () => {
+    const terminal = new FakeTerminal();
+    const words = ["exec", ...place, "/shell", "touch g.txt"];
+    const code = runProgram(words, terminal.io);
+    await terminal.shows("choose > ");
+    terminal.interrupt();
+    expect(await code).toBe(130);
+    const [, id = ""] =
+      /\n.{0,8}task [\w-]+ was canceled: devtool watch (\S+) shows what/.exec(
+        terminal.said,
+      ) ?? [];
+    expect(await runCommand(["watch", ...place, id])).toMatchObject({
+      code: 130,
+      out: expect.stringContaining("touch g.txt"),
+    });
   });
 
   it("asks beside the lines of JSON, not among them", async () => {

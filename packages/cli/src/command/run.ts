@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { textMessage } from "@devtool/client";
 import {
   emptyTask,
+  isInterrupted,
   oneLine,
   type Part,
   Role,
@@ -20,6 +21,7 @@ import {
 import { converse } from "../conversation.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
+import { cancelInterrupted } from "../interrupted-task.ts";
 import { type Io, writeLine } from "../io.ts";
 import { type PromptOptions, readPrompt } from "../prompt-source.ts";
 import {
@@ -34,7 +36,7 @@ import {
   type SessionOptions,
   sessionSettings,
 } from "../session.ts";
-import { findTaskId } from "../task-id.ts";
+import { findTaskId, shortTaskId } from "../task-id.ts";
 
 /** The options of `devtool run`. */
 export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
@@ -166,32 +168,32 @@ async function followJob(
       interrupt.signal,
     );
     if (!options.json) {
-      writeLine(
-        io.stderr,
-        `task ${oneLine(task.id)}${server.log === "" ? "" : `, log ${server.log}`}`,
-      );
+      writeLine(io.stderr, `task ${oneLine(task.id)}${whatNext(task, server)}`);
     }
     return { task, exitCode: conversation.exitCode(task) };
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
     if (task.id !== "") {
-      // The server may have stopped.
-      const limit = { signal: AbortSignal.timeout(CANCEL_MS) };
-      await server.client.tasks
-        .cancelTask({ taskId: task.id }, limit)
-        .catch(() => {
-          writeLine(
-            io.stderr,
-            `task ${oneLine(task.id)} was not canceled: the server does not answer`,
-          );
-        });
+      const next =
+        server.log === ""
+          ? `go on with --task ${oneLine(shortTaskId(task.id))} and another prompt`
+          : `its log is ${server.log}`;
+      await cancelInterrupted(server.client, task.id, next, io);
     }
     return { task, exitCode: ExitCode.CANCELED };
   }
 }
 
-/** Timeout of canceling a task in milliseconds. */
-const CANCEL_MS = 3_000;
+/** Returns what the user can do with a task that has come to rest. */
+function whatNext(
+  { id, state }: Task,
+  { log }: Pick<JobServer, "log">,
+): string {
+  if (log !== "") return `, log ${log}`;
+  return isInterrupted(state)
+    ? `, waits for you: answer with devtool chat --task ${oneLine(shortTaskId(id))}`
+    : "";
+}
 
 /**
  * Returns the agent's last message: its texts after its last tool call, or else

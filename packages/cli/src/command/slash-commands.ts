@@ -8,6 +8,7 @@ import {
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
+import { cancelInterrupted } from "../interrupted-task.ts";
 import { type Io, writeLine } from "../io.ts";
 import { indented, visibleName } from "../render/style.ts";
 import {
@@ -18,6 +19,7 @@ import {
   sessionSettings,
 } from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
+import { shortTaskId } from "../task-id.ts";
 
 /** The agent and the directory of a slash command. Default: the server's. */
 type Place = Pick<NewSessionOptions, "agent" | "workspace">;
@@ -78,7 +80,8 @@ export async function exec(
       : code;
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
-    await client.tasks.cancelTask({ taskId });
+    const next = `devtool watch ${oneLine(shortTaskId(taskId))} shows what it did`;
+    await cancelInterrupted(client, taskId, next, io);
     return ExitCode.CANCELED;
   }
 }

@@ -66,6 +66,8 @@ export class TerminalQuestioner implements Questioner {
       using editor = new LineEditor({ out: this.out });
       const line = await this.#read(editor, question, signal);
       const more = editor.rest;
+      // What follows is not printed behind the prompt.
+      if (line === undefined) this.out.write("\n");
       if (line === undefined || more === "") return line;
       // Several lines at once are a paste in a terminal without bracketed
       // paste.

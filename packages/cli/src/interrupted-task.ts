@@ -1,0 +1,30 @@
+import type { DevtoolClient } from "@devtool/client";
+import { oneLine } from "@devtool/schema";
+import { type Io, writeLine } from "./io.ts";
+
+/** Timeout of canceling a task in milliseconds: the server may have stopped. */
+const CANCEL_MS = 3_000;
+
+/**
+ * Cancels a task that the user interrupted with Ctrl-C, and prints its id and
+ * what can be done with it.
+ *
+ * @param next what the user can do with the canceled task
+ */
+export async function cancelInterrupted(
+  client: DevtoolClient,
+  taskId: string,
+  next: string,
+  { stderr }: Pick<Io, "stderr">,
+): Promise<void> {
+  const task = `task ${oneLine(taskId)}`;
+  try {
+    await client.tasks.cancelTask(
+      { taskId },
+      { signal: AbortSignal.timeout(CANCEL_MS) },
+    );
+    writeLine(stderr, `${task} was canceled: ${next}`);
+  } catch {
+    writeLine(stderr, `${task} was not canceled: the server does not answer`);
+  }
+}
