@@ -69,6 +69,25 @@ describe("the config file", () => {
     );
   });
 
+  it("is refused with the place of a mistake in its grammar, and not with the text, which may hold a secret", async () => {
+    for (const [text, problem] of [
+      [
+        "[[mcp_servers]]\nenv = { KEY = sk-123 }",
+        "2, column 15: invalid value",
+      ],
+      ['env = "sk-123', "1, column 7: unfinished string"],
+      ['env = "sk-123" x', "1, column 16: each key-value declaration"],
+      ["env = 123sk-123", "1, column 10: illegal character in numeric"],
+      ["sk-123 = { a = 1, = }", "1, column 19: unexpected end of key"],
+    ] as const) {
+      const error = await read(text).catch(String);
+      expect(error).toContain(
+        `config.toml" cannot be used: it is not valid TOML: line ${problem}`,
+      );
+      expect(error).not.toContain("sk-123");
+    }
+  });
+
   it("is refused when others may change it", async () => {
     await writeFile(join(directory, "open.toml"), "");
     await chmod(join(directory, "open.toml"), 0o666);

@@ -44,7 +44,8 @@ export async function readConfig(
       `config file "${path}" belongs to another user: look at what it says, and chown it`,
     );
   }
-  const { parse } = await import("smol-toml");
+  const { parse, TomlError } = await import("smol-toml");
+  const { tomlProblem } = await import("@devtool/policy");
   try {
     return decodeStrictJson(
       ServerConfigSchema,
@@ -54,7 +55,10 @@ export async function readConfig(
     );
   } catch (reason) {
     // A table or a list may hold secrets, and the error goes into logs.
-    const problem = errorMessage(reason).replace(/, got [[{].*$/s, "");
+    const problem =
+      reason instanceof TomlError
+        ? `it is not valid TOML: ${tomlProblem(reason)}`
+        : errorMessage(reason).replace(/, got [[{].*$/s, "");
     throw new Error(`config file "${path}" cannot be used: ${problem}`);
   }
 }

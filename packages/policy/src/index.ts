@@ -43,3 +43,4 @@ export {
   type ShellAnalysis,
   type ShellAnalyzer,
 } from "./shell/shell-analysis.ts";
+export { tomlProblem } from "./toml-problem.ts";

@@ -33,7 +33,7 @@ describe("a policy file", () => {
       errorFor(`[[rule]]\ndecision = "ask"\n[[rule]]\n${text}`);
     const about = 'PolicyError: policy file "policy.toml"';
     expect(errorFor("[[rule]")).toContain(
-      `${about} is not valid TOML: Invalid TOML document`,
+      `${about} is not valid TOML: line 1, column 8: expected end of table array declaration`,
     );
     expect(errorFor("rules = 1")).toBe(
       `${about} has "rules": write [[rule]] tables only`,

@@ -18,6 +18,7 @@ import {
   PolicyError,
   type PolicyErrorOptions,
 } from "./policy-error.ts";
+import { tomlProblem } from "./toml-problem.ts";
 
 /** A file of rules. */
 export interface PolicySource {
@@ -132,11 +133,9 @@ export function parsePolicyFile(
     // accepts, and refuses numbers that JSON does not have.
     toml = JSON.parse(JSON.stringify(parse(text)));
   } catch (reason) {
-    throw fileError(
-      file,
-      `is not valid TOML: ${errorText(reason).split("\n")[0]}`,
-      { cause: reason },
-    );
+    throw fileError(file, `is not valid TOML: ${tomlProblem(reason)}`, {
+      cause: reason,
+    });
   }
   const { rule: rules = [], ...others } = isObject(toml) ? toml : {};
   const [unknown] = Object.keys(others);

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { tomlProblem } from "@devtool/policy";
 import {
   type CommandFile,
   CommandFileSchema,
@@ -29,7 +30,7 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
     try {
       json = plainJson(parseToml(text));
     } catch (reason) {
-      throw invalidFile(path, `is not valid TOML: ${firstLine(reason)}`, {
+      throw invalidFile(path, `is not valid TOML: ${tomlProblem(reason)}`, {
         cause: reason,
       });
     }

@@ -81,7 +81,11 @@ describe("command files", () => {
   });
 
   const broken = [
-    { file: "a.toml", content: "prompt = ", says: /is not valid TOML: / },
+    {
+      file: "a.toml",
+      content: "prompt = ",
+      says: /is not valid TOML: line 1, column 10: invalid value/,
+    },
     {
       file: "a.toml",
       content: 'prompt = ["x"]',
