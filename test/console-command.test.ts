@@ -89,11 +89,22 @@ describe("devtool console", () => {
     const [id = ""] =
       /^\w+(?=.*kitchen$)/m.exec(await devtool("console", "--list")) ?? [];
     expect(id).not.toBe("");
-    await devtool("console", "--revoke", id);
+    expect(await devtool("console", "--revoke", id)).toBe(
+      `browser session "${id}" has no access any more\n`,
+    );
     expect(await devtool("console", "--list")).not.toContain(id);
     await expect(devtool("console", "--revoke", id)).rejects.toThrow(
       `browser session "${id}" does not exist: list them with "devtool console --list"`,
     );
+  });
+
+  it("says when no browser has access", async () => {
+    const list = [MAIN, "console", "--list", "--data", join(base, "data")];
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      list,
+    );
+    expect([stdout, stderr]).toEqual(["", "no browser has access\n"]);
   });
 
   it("says that the server has no console", async () => {

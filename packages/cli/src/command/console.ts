@@ -50,6 +50,8 @@ export async function openConsole(
       await listSessions(access, io);
     } else if (options.revoke !== undefined) {
       await access.revokeBrowserSession({ id: options.revoke });
+      const revoked = `browser session "${visibleName(options.revoke)}" has no access any more`;
+      writeLine(io.stdout, revoked);
     } else {
       const address = await codedAddress(access, url, label);
       if (open !== false) await openInBrowser(address, data, io);
@@ -117,6 +119,7 @@ async function browserAccess(
 
 async function listSessions(access: Access, io: Io): Promise<void> {
   const { sessions } = await access.listBrowserSessions({});
+  if (sessions.length === 0) writeLine(io.stderr, "no browser has access");
   const time = (at: BrowserSession["createTime"]): string =>
     at ? timestampDate(at).toISOString() : "";
   for (const { id, label, createTime, expireTime } of sessions) {

@@ -33,6 +33,9 @@ export async function commands(
   const response = await client.commands.getAllSlashCommands(
     sessionSettings(options),
   );
+  if (response.commands.length === 0) {
+    writeLine(io.stderr, "the agent has no slash commands");
+  }
   for (const line of response.commands.flatMap((command) =>
     usageLines(command, ""),
   )) {

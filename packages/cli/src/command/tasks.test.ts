@@ -52,8 +52,17 @@ describe("devtool tasks", () => {
     const args = filter.map((word) =>
       word === "other" ? join(base, word) : word,
     );
-    const { lines } = await devtool("tasks", ...args);
+    const { lines, errors } = await devtool("tasks", ...args);
     expect(lines.map((line) => line.split(/ {2,}/)[3])).toEqual(titles);
+    expect(errors).toBe(titles.length === 0 ? "no tasks found" : "");
+  });
+
+  it("prints nothing among the lines of JSON where there are none", async () => {
+    expect(await devtool("tasks", "--json", "--agent", "nobody")).toEqual({
+      code: 0,
+      lines: [],
+      errors: "no tasks found",
+    });
   });
 
   it.each([

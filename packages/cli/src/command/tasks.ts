@@ -47,6 +47,7 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
     TaskState.UNSPECIFIED;
   const filters = { agent, titleContains: title, workspacePath, state };
   let left = limit;
+  let hasFound = false;
   let pageToken = "";
   do {
     const page = await client.tasks.listTasks({
@@ -71,9 +72,11 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
         );
       }
     }
+    hasFound ||= page.tasks.length > 0;
     left -= page.tasks.length;
     pageToken = page.nextPageToken;
   } while (pageToken !== "" && left > 0);
+  if (!hasFound) writeLine(io.stderr, "no tasks found");
   return ExitCode.OK;
 }
 
