@@ -12,6 +12,7 @@ import {
   TaskService,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
+import { agentUrl } from "./a2a/agent-url.ts";
 import { createA2aCommandService } from "./a2a/commands.ts";
 import type {
   CallHeaders,
@@ -110,7 +111,8 @@ export function isSupported({
  *
  * Calls without a counterpart in A2A fail with `Code.Unimplemented`:
  * `listTasks` over 0.3, slash commands over 1.0 with gRPC, and the audit log.
- * Throws `Code.Unimplemented` for an unsupported version or binding.
+ * Throws `Code.Unimplemented` for an unsupported version or binding, and
+ * `Code.InvalidArgument` for an invalid URL.
  */
 export function createA2aTransport(options: A2aTransportOptions): Transport {
   const { protocolVersion = "0.3", protocolBinding = "JSONRPC" } = options;
@@ -121,6 +123,8 @@ export function createA2aTransport(options: A2aTransportOptions): Transport {
       Code.Unimplemented,
     );
   }
+  // The URL for gRPC may be a host and a port.
+  if (protocolBinding !== "GRPC") agentUrl(options.url);
   const { tasks, commands, push } = protocolVersion.startsWith("0.3")
     ? createServicesV03(options)
     : createServicesV1(options);

@@ -1,6 +1,7 @@
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import { extensionOf } from "./a2a/agent-card.ts";
+import { agentUrl } from "./a2a/agent-url.ts";
 import {
   type A2aTransportOptions,
   CHOICES,
@@ -33,7 +34,8 @@ export interface AgentTransportOptions
  * const client = createDevtoolClient(createAgentTransport(card, { url, token }));
  * ```
  *
- * Throws `Code.FailedPrecondition` if no interface is left, with a list of what
+ * Throws `Code.InvalidArgument` for an invalid URL, and
+ * `Code.FailedPrecondition` if no interface is left, with a list of what
  * the agent offers, or if the card has an incompatible version of the
  * extension.
  */
@@ -86,9 +88,9 @@ function resolveAddress(
   { url: base, token = "" }: AgentTransportOptions,
 ): string | undefined {
   const isHost = /^[\w.-]+:\d+$|^\[[\da-f:]+\]:\d+$/i.test(url);
-  const address = URL.parse(isHost ? `//${url}` : url, base);
+  const { href, protocol, hostname } = agentUrl(base);
+  const address = URL.parse(isHost ? `//${url}` : url, href);
   if (!address || !/^https?:$/.test(address.protocol)) return undefined;
-  const { protocol, hostname } = new URL(base);
   const isOwnHost =
     protocol === address.protocol && hostname === address.hostname;
   return token === "" || address.protocol === "https:" || isOwnHost

@@ -13,6 +13,7 @@ import {
 } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { agentUrl } from "./agent-url.ts";
 import type { ExtensionUse } from "./endpoint.ts";
 import { readErrorText } from "./errors.ts";
 import { readText } from "./response-text.ts";
@@ -55,7 +56,8 @@ export interface AgentCardOptions {
  *
  * Throws a `ConnectError`: `Code.NotFound` if there is no card;
  * `Code.FailedPrecondition` if the card is invalid, lacks the extension, or has
- * another version of it, which the message names; `Code.Unavailable`,
+ * another version of it, which the message names; `Code.InvalidArgument` for an
+ * invalid URL; `Code.Unavailable`,
  * `Code.DeadlineExceeded` or `Code.Canceled` if the agent was not reached.
  */
 export async function fetchAgentCard(
@@ -96,7 +98,7 @@ async function fetchCardText(
   { url, fetch = globalThis.fetch }: AgentCardOptions,
   signal: AbortSignal,
 ): Promise<string> {
-  const { href, origin } = new URL(url);
+  const { href, origin } = agentUrl(url);
   const path = "/.well-known/agent-card.json";
   // The path of the URL may be the prefix of a proxy, so the card may be below
   // it.

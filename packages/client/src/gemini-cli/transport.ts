@@ -5,6 +5,7 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { agentUrl } from "../a2a/agent-url.ts";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { createGeminiCliCommandService } from "./commands.ts";
 import { GeminiCliEndpoint } from "./endpoint.ts";
@@ -26,6 +27,8 @@ export type GeminiCliTransportOptions = EndpointOptions;
  * replay events, so the events of a task can be read again only from the
  * transport that received them.
  *
+ * Throws `Code.InvalidArgument` for an invalid URL.
+ *
  * ```ts
  * const client = createDevtoolClient(createGeminiCliTransport({ url: "http://127.0.0.1:41242" }));
  * ```
@@ -33,7 +36,8 @@ export type GeminiCliTransportOptions = EndpointOptions;
 export function createGeminiCliTransport(
   options: GeminiCliTransportOptions,
 ): Transport {
-  const endpoint = new GeminiCliEndpoint(options);
+  const url = agentUrl(options.url).href;
+  const endpoint = new GeminiCliEndpoint({ ...options, url });
   const recorded = new RecordedTasks();
   return createRouterTransport(({ service }) => {
     service(TaskService, createGeminiCliTaskService(endpoint, recorded));

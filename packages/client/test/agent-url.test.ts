@@ -1,0 +1,47 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { AgentCardSchema } from "@devtool/schema/a2a-v1";
+import { describe, expect, it } from "vitest";
+import {
+  createA2aTransport,
+  createAgentTransport,
+  fetchAgentCard,
+} from "../src/a2a.ts";
+import { createGeminiCliTransport } from "../src/gemini-cli.ts";
+
+const card = create(AgentCardSchema, {
+  supportedInterfaces: [
+    {
+      url: "http://127.0.0.1:41242/a2a",
+      protocolVersion: "1.0",
+      protocolBinding: "JSONRPC",
+    },
+  ],
+});
+
+describe("the URL of an agent", () => {
+  it.each(["", "localhost:41242", "127.0.0.1:41242", "/a2a", "ftp://a"])(
+    "is named in the error where it is not one: %j",
+    async (url) => {
+      const uses: readonly (() => unknown)[] = [
+        () => fetchAgentCard({ url }, AbortSignal.timeout(10_000)),
+        () => createAgentTransport(card, { url }),
+        () => createA2aTransport({ url }),
+        () => createA2aTransport({ url, protocolVersion: "1.0" }),
+        () => createGeminiCliTransport({ url }),
+      ];
+      for (const use of uses) {
+        const reason = await Promise.resolve()
+          .then(use)
+          .then(
+            () => undefined,
+            (thrown: unknown) => ConnectError.from(thrown),
+          );
+        expect(reason).toMatchObject({
+          code: Code.InvalidArgument,
+          rawMessage: `${JSON.stringify(url)} is not the URL of an agent: write it as http://127.0.0.1:41242`,
+        });
+      }
+    },
+  );
+});
