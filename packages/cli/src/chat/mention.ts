@@ -1,6 +1,13 @@
 import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, relative } from "node:path";
-import type { Part } from "@devtool/schema";
+import {
+  basename,
+  dirname,
+  isAbsolute,
+  join,
+  relative,
+  resolve,
+} from "node:path";
+import type { Part, ServerInfo } from "@devtool/schema";
 import {
   attachedBytes,
   imageType,
@@ -46,6 +53,22 @@ export async function completePath(
     .slice(0, MAX_OFFERED);
 }
 
+/**
+ * Returns the workspace of a chat, with links resolved, as servers know it.
+ * Undefined if it is not known to be on this machine.
+ *
+ * @param named the directory of the command line
+ */
+export async function localWorkspace(
+  info: ServerInfo | undefined,
+  named: string | undefined,
+): Promise<string | undefined> {
+  if (!info) return undefined;
+  const path = named ?? info.workspace;
+  // A path that does not exist stays as it is.
+  return realpath(resolve(path)).catch(() => path);
+}
+
 /** The files that a message mentions. */
 export interface Attachments {
   readonly parts: readonly Part[];
@@ -54,13 +77,19 @@ export interface Attachments {
 }
 
 /**
- * Returns the paths of the images that a text mentions as `@path`, whether or
- * not there are such files.
+ * Returns why a slash command or shell command is not sent: it would lose the
+ * images that it mentions. Empty if it mentions none. The words of a shell
+ * command are its own.
  */
-export function mentionedImages(text: string): string[] {
-  return mentionedPaths(text)
+export function imageProblem(command: string): string {
+  if (/^(!|\/shell\s)/.test(command)) return "";
+  const images = mentionedPaths(command)
     .map((path) => path.replace(PUNCTUATION, ""))
-    .filter((path) => imageType(path) !== undefined);
+    .filter((path) => imageType(path) !== undefined)
+    .map((path) => `@${path}`);
+  return images.length === 0
+    ? ""
+    : `a slash command takes no images: leave out ${images.join(", ")}`;
 }
 
 /**
@@ -69,13 +98,16 @@ export function mentionedImages(text: string): string[] {
  *
  * Files outside the directory, also behind a link, are not attached, nor are
  * files that are too large, alone or with those before them.
+ *
+ * @param root undefined if the directory is on another machine: nothing is read
  */
 export async function readMentions(
   text: string,
-  root: string,
+  root: string | undefined,
 ): Promise<Attachments> {
   const parts: Part[] = [];
   const problems: string[] = [];
+  if (root === undefined) return { parts, problems };
   let free = MAX_ATTACHED_BYTES;
   for (const path of mentionedPaths(text)) {
     const read = await readMention(root, path);

@@ -7,7 +7,7 @@ import {
   textPart,
 } from "./chat-tasks.ts";
 import type { Composer } from "./composer.ts";
-import { mentionedImages, readMentions } from "./mention.ts";
+import { imageProblem, readMentions } from "./mention.ts";
 import type { Printout } from "./printout.ts";
 
 /** Dependencies of `Outbox`. */
@@ -108,24 +108,14 @@ export class Outbox {
     try {
       if (isCommand(text)) {
         printout.echo(text);
-        // A slash command would lose the images that it mentions. The words of
-        // a shell command are its own.
-        const images = /^(!|\/shell\s)/.test(text) ? [] : mentionedImages(text);
-        if (images.length > 0) {
-          const mentions = images.map((path) => `@${path}`).join(", ");
-          throw new UnsendableImages(
-            `a slash command takes no images: leave out ${mentions}`,
-          );
-        }
+        const problem = imageProblem(text);
+        if (problem !== "") throw new UnsendableImages(problem);
         await tasks.run(
           text.startsWith("!") ? `/shell ${text.slice(1).trim()}` : text,
         );
         return;
       }
-      const read =
-        workspace === undefined
-          ? { parts: [], problems: [] }
-          : await readMentions(text, workspace);
+      const read = await readMentions(text, workspace);
       for (const problem of read.problems) printout.tell(problem);
       await tasks.say(
         [textPart(text.replace(/^\/\//, "/")), ...read.parts],

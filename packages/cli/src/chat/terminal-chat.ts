@@ -1,5 +1,4 @@
-import { realpath } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Approver } from "../approval.ts";
 import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
@@ -24,6 +23,7 @@ import { wrapLine } from "./entry.ts";
 import { InkTerminal } from "./ink-terminal.tsx";
 import { type InputHistory, readInputHistory } from "./input-history.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
+import { localWorkspace } from "./mention.ts";
 import type { Timers } from "./question-keys.ts";
 import {
   EMPTY_SCREEN,
@@ -47,10 +47,7 @@ export async function terminalChat(options: ChatDependencies): Promise<number> {
     return NO_HISTORY;
   });
   const { info } = options.connection.address;
-  const named = options.options.workspace ?? info?.workspace ?? "";
-  // Servers know workspaces by their real paths. A path that does not exist
-  // stays as it is.
-  const workspace = info && (await realpath(resolve(named)).catch(() => named));
+  const workspace = await localWorkspace(info, options.options.workspace);
   return new TerminalChat(options, history, workspace).run(problems);
 }
 

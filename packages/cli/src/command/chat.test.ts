@@ -8,16 +8,18 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { ApprovalMode, Role } from "@devtool/schema";
+import { ApprovalMode, Role, ServerInfoSchema } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { ChatOptions } from "../chat-options.ts";
+import { writeDiscovery } from "../discovery.ts";
 import type { Io } from "../io.ts";
-import { pipedIo } from "../testing/run-command.ts";
+import { pipedIo, runCommand } from "../testing/run-command.ts";
 import { chat } from "./chat.ts";
 
 /** The prompt for a message, on a line that was cleared. */
@@ -91,6 +93,32 @@ describe("devtool chat", () => {
     });
     expect(said).toContain("run_shell_command");
     expect(await readdir(workspace)).not.toContain("planned.txt");
+  });
+
+  it("attaches the files of the workspace that a message mentions, and tells which it does not", async () => {
+    const data = join(workspace, ".data");
+    const { url, token, proofKey } = server;
+    await writeDiscovery(
+      data,
+      create(ServerInfoSchema, { url, token, proofKey, workspace }),
+    );
+    await writeFile(join(workspace, "note.md"), "The words of the note.");
+    const lines = [
+      "think of @note.md, not of @/etc/passwd.",
+      "/about @picture.png",
+      "/exit",
+    ];
+    const { said, erred } = await read(lines, { data });
+    const place = ["--url", url, "--token", token];
+    const { out } = await runCommand(["tasks", "--json", ...place]);
+    const [, id = ""] = /"id":"([\da-f-]+)"/.exec(out) ?? [];
+    expect((await runCommand(["watch", "--json", ...place, id])).out).toContain(
+      '"text":"The words of the note.","fileName":"note.md"',
+    );
+    expect(said).toContain('"/etc/passwd" is outside the workspace');
+    expect(erred).toContain(
+      "a slash command takes no images: leave out @picture.png",
+    );
   });
 
   it("declines where nobody can be asked, takes no line for an answer, and ends with 3", async () => {
@@ -350,7 +378,7 @@ describe("devtool chat", () => {
     lines: readonly string[],
     options: Pick<
       ChatOptions,
-      "approve" | "task" | "continue" | "model" | "approvalMode"
+      "approve" | "task" | "continue" | "model" | "approvalMode" | "data"
     > = {},
   ): Promise<{
     readonly said: string;

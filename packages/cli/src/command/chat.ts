@@ -14,6 +14,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
+import { imageProblem, localWorkspace, readMentions } from "../chat/mention.ts";
 import type { ChatDependencies, ChatOptions } from "../chat-options.ts";
 import { completeCommand } from "../completion.ts";
 import { createNotifier, openConnection } from "../connection.ts";
@@ -70,7 +71,8 @@ async function lineChat({
   onNotice,
 }: ChatDependencies): Promise<number> {
   const { client, address, isServerGone } = connection;
-  const session = new ChatSession(client, options, io);
+  const workspace = await localWorkspace(address.info, options.workspace);
+  const session = new ChatSession({ client, workspace, options, io });
   onNotice((text) => session.tell(`· ${text}`));
   await session.refreshCommands(session.signal);
   const paint = paintFor(io);
@@ -114,6 +116,8 @@ async function lineChat({
     if (line === "") continue;
     if (!(await session.answer(conversation, interrupts))) {
       prompter.restore(line);
+    } else if (isSlashLine(line) && imageProblem(line) !== "") {
+      writeLine(io.stderr, indented(imageProblem(line)));
     } else if (isSlashLine(line)) {
       await session.command(line, conversation, interrupts);
     } else {
@@ -126,6 +130,16 @@ async function lineChat({
 const WELCOME =
   "Type a message; end a line with \\ to continue it. /help lists commands, Tab completes them, /quit leaves, Esc or Ctrl-C cancels a turn.";
 
+/** Dependencies of `ChatSession`. */
+interface ChatSessionOptions extends Pick<ChatDependencies, "options" | "io"> {
+  readonly client: DevtoolClient;
+  /**
+   * The workspace on this machine, whose files a message may attach; undefined
+   * if it is on another one.
+   */
+  readonly workspace: string | undefined;
+}
+
 /** A chat: the task of its messages, and the tasks of its slash commands. */
 class ChatSession {
   /** The server's slash commands, as last listed. */
@@ -135,6 +149,7 @@ class ChatSession {
   /** Never aborts: between turns, the end of the input ends the chat. */
   readonly signal: AbortSignal = new AbortController().signal;
   readonly #client: DevtoolClient;
+  readonly #workspace: string | undefined;
   readonly #options: ChatOptions;
   readonly #io: Io;
   #task: Task = emptyTask();
@@ -146,9 +161,10 @@ class ChatSession {
   #change: Partial<ReturnType<typeof sessionSettings>> = {};
   readonly #transcript: Transcript;
 
-  constructor(client: DevtoolClient, options: ChatOptions, io: Io) {
+  constructor({ client, workspace, options, io }: ChatSessionOptions) {
     this.#transcript = new Transcript(paintFor(io));
     this.#client = client;
+    this.#workspace = workspace;
     this.#options = options;
     this.#io = io;
   }
@@ -222,13 +238,19 @@ class ChatSession {
     return pendingToolCalls(task).length === 0;
   }
 
-  /** Sends a message. A leading `//` stands for one slash. */
+  /**
+   * Sends a message with the files that it mentions. A leading `//` stands for
+   * one slash.
+   */
   async say(
     line: string,
     conversation: ConversationOptions,
     interrupts: Interrupts,
   ): Promise<void> {
-    const message = textMessage(randomUUID(), line.replace(/^\/\//, "/"));
+    const text = textMessage(randomUUID(), line.replace(/^\/\//, "/"));
+    const mentioned = await readMentions(line, this.#workspace);
+    for (const problem of mentioned.problems) this.tell(problem);
+    const message = { ...text, parts: [...text.parts, ...mentioned.parts] };
     const before = this.#task;
     this.running = before;
     const where =
