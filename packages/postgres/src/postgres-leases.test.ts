@@ -90,6 +90,17 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     }
   });
 
+  it("lists a limited number of orphans, without those that are said to fail", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    const ids = Array.from({ length: 300 }, (_, index) => `t${index}`);
+    for (const id of ids) await one.append([created(id)]);
+    const first = await one.shared.leases.orphaned();
+    const rest = await one.shared.leases.orphaned([], first);
+    expect([first.length, rest.length]).toEqual([256, 44]);
+    expect([...first, ...rest].toSorted()).toEqual(ids.toSorted());
+  });
+
   it("refuses the appends of a server whose task another one has acquired, and of one without a lease", async () => {
     const schema = nextSchema();
     await using zombie = await open(schema);

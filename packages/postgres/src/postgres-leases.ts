@@ -124,6 +124,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
 
   async orphaned(
     unreachable: readonly string[] = [],
+    failed: readonly string[] = [],
   ): Promise<readonly string[]> {
     const { rows } = await query<{ id: string }>(this.#pool, {
       name: "orphaned",
@@ -137,11 +138,13 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
           UNION ALL SELECT task.id FROM task JOIN push_config ON task_id = task.id AND active AND position < sequence
             WHERE owner IS NULL OR ${IS_ORPHANED}
           ) AS orphan
-          WHERE NOT EXISTS (SELECT FROM label WHERE task_id = orphan.id AND workspace = ANY ($3::text[])) LIMIT 256`,
+          WHERE NOT EXISTS (SELECT FROM label WHERE task_id = orphan.id AND workspace = ANY ($3::text[]))
+            AND orphan.id <> ALL ($4::text[]) LIMIT 256`,
       values: [
         [TaskState.SUBMITTED, TaskState.WORKING],
         TERMINAL,
         unreachable.map(keyText),
+        failed.map(keyText),
       ],
     });
     return rows.map(({ id }) => idOfKey(id));

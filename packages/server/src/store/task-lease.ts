@@ -56,8 +56,13 @@ export interface TaskLeases {
    *
    * @param unreachable the real paths of workspaces whose tasks are left out,
    * because this server cannot work there. Default: none
+   * @param failed the ids of tasks that are left out, because this server knows
+   * them and could not open them. Default: none
    */
-  orphaned(unreachable?: readonly string[]): Promise<readonly string[]>;
+  orphaned(
+    unreachable?: readonly string[],
+    failed?: readonly string[],
+  ): Promise<readonly string[]>;
 
   /**
    * Gives up all leases for good, because this server ends, and tells the other

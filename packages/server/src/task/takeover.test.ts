@@ -108,6 +108,14 @@ describe("Takeover", () => {
     expect(failedAt).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
   });
 
+  it("looks for other tasks than those that could not be opened, which would fill a look", async () => {
+    const { store, look, leftOut } = readingTasks();
+    store.problem = new DevtoolError("the log is damaged", Code.DataLoss);
+    await look(["t1", "t2"]).catch(() => undefined);
+    await look([]);
+    expect(leftOut).toEqual([[], ["t1", "t2"]]);
+  });
+
   it("tries a task whose log is damaged once a minute", async () => {
     const { store, look, clock } = readingTasks();
     store.problem = new DevtoolError(
@@ -140,6 +148,7 @@ function readingTasks() {
   });
   const clock = { time: 0 };
   let found: readonly string[] = [];
+  const leftOut: (readonly string[])[] = [];
   const takeover = new Takeover({
     registry,
     shared: {
@@ -147,7 +156,10 @@ function readingTasks() {
         create: unused,
         acquire: unused,
         giveUp: unused,
-        orphaned: async () => found,
+        orphaned: async (_unreachable, failed = []) => {
+          leftOut.push(failed);
+          return found;
+        },
       },
       changes: { watch: unused, watchAll: unused, watchGivenUp: unused },
     },
@@ -158,7 +170,7 @@ function readingTasks() {
     found = taskIds;
     return takeover.run(new AbortController().signal);
   };
-  return { store, clock, look };
+  return { store, clock, look, leftOut };
 }
 
 /** A store without tasks, which counts how often one is read. */

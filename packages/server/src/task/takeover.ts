@@ -92,9 +92,12 @@ export class Takeover {
     for (const [workspace, since] of this.#unreachable) {
       if (clock.now() - since > RETRY_MS) this.#unreachable.delete(workspace);
     }
-    const orphaned = await shared.leases.orphaned([
-      ...this.#unreachable.keys(),
-    ]);
+    // A look finds a limited number of tasks: those that cannot be opened must
+    // not hide the others.
+    const orphaned = await shared.leases.orphaned(
+      [...this.#unreachable.keys()],
+      [...this.#failed.keys()],
+    );
     const found = new Set([...orphaned, ...this.#failed.keys()]);
     const waiting = [...found].filter(
       (taskId) => (this.#failed.get(taskId)?.atMs ?? 0) <= clock.now(),
