@@ -1,5 +1,6 @@
 /** The options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { UsageError } from "./errors.ts";
 
 /** Receives the exit code of the command that ran. */
 export type Done = (exitCode: number) => void;
@@ -20,6 +21,23 @@ export const JSON_EVENTS = "print each event as a line of JSON";
 /** The help of `--data`. */
 export const DATA_DIRECTORY =
   "data directory (default: $DEVTOOL_DATA or ~/.devtool)";
+
+/** The options that name a directory, a file or a task. */
+const NAMES = ["workspace", "data", "config", "tokenFile", "log", "task"];
+
+/**
+ * Asserts that no directory, file or task of a command line is an empty word,
+ * as that of a variable of the shell that is not set. An empty directory would
+ * be the current one, and an empty task a new one.
+ */
+export function assertNamesSomething(
+  options: Readonly<Record<string, unknown>>,
+): void {
+  const empty = NAMES.find((name) => options[name] === "");
+  if (empty === undefined) return;
+  const flag = empty.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new UsageError(`--${flag} is empty: name something, or leave it out`);
+}
 
 /** Adds the option that chooses an agent. */
 export function withAgent(command: Command): Command {

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import {
+  assertNamesSomething,
   DATA_DIRECTORY,
   type Done,
   EXIT_CODES,
@@ -60,6 +61,9 @@ function buildProgram(io: Io, done: Done): Command {
     .enablePositionalOptions()
     .addHelpText("after", EXIT_CODES)
     .exitOverride()
+    .hook("preAction", (_program, command) =>
+      assertNamesSomething(command.opts()),
+    )
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),

@@ -52,6 +52,14 @@ describe("devtool audit", () => {
     });
   });
 
+  it("does not say that records were cut off where --head is not a hash", async () => {
+    expect(await audit("verify", "--head", "nope")).toEqual({
+      code: 2,
+      out: "",
+      err: 'devtool: --head "nope" is not a hash: give the one that an earlier "devtool audit verify" printed\n',
+    });
+  });
+
   it("names the log file that cannot be read", async () => {
     expect(
       await runCommand(["audit", "verify", "--log", join(root, "nope.db")]),

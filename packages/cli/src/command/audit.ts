@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { type ConnectionOptions, connect } from "../connection.ts";
-import { errorMessage } from "../errors.ts";
+import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
@@ -38,6 +38,11 @@ export async function verify(
   options: AuditOptions & { readonly head?: string },
   io: Io,
 ): Promise<number> {
+  if (options.head !== undefined && !HASH.test(options.head)) {
+    throw new UsageError(
+      `--head "${options.head}" is not a hash: give the one that an earlier "devtool audit verify" printed`,
+    );
+  }
   let headSeen = options.head === undefined;
   async function* watched(): AsyncIterable<AuditRecord> {
     for await (const record of readAudit(options, io)) {
@@ -64,6 +69,9 @@ export async function verify(
   );
   return ExitCode.OK;
 }
+
+/** A SHA-256 hash in base64. */
+const HASH = /^[A-Za-z0-9+/]{43}=$/;
 
 function failed(problem: string, io: Io): number {
   writeLine(io.stderr, `devtool: audit log: ${problem}`);

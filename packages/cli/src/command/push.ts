@@ -9,7 +9,7 @@ import {
 } from "@devtool/client/webhook";
 import { oneLine, PushFormat } from "@devtool/schema";
 import { type ConnectionOptions, connect, findServer } from "../connection.ts";
-import { errorMessage } from "../errors.ts";
+import { errorCode, errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { parsePort } from "../listen-options.ts";
@@ -143,7 +143,13 @@ async function fetchKeys(
 async function listenOnLoopback(server: Server, port: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject).listen(port, "127.0.0.1", resolve);
-  await promise;
+  await promise.catch((reason: unknown) => {
+    if (errorCode(reason) !== "EADDRINUSE") throw reason;
+    throw new Error(
+      `port ${port} of 127.0.0.1 is in use: choose another with --port, or 0 for a free one`,
+      { cause: reason },
+    );
+  });
   const address = server.address();
   return `http://127.0.0.1:${typeof address === "object" && address ? address.port : port}/`;
 }
