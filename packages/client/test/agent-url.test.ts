@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AgentCardSchema } from "@devtool/schema/a2a-v1";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   createA2aTransport,
   createAgentTransport,
@@ -44,4 +44,20 @@ describe("the URL of an agent", () => {
       }
     },
   );
+
+  it("may be relative in a web page", async () => {
+    vi.stubGlobal("location", new URL("http://127.0.0.1:41242/app/"));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const asked: string[] = [];
+    const fetch: typeof globalThis.fetch = (input) => {
+      asked.push(String(input));
+      return Promise.resolve(new Response("", { status: 404 }));
+    };
+    await expect(
+      fetchAgentCard({ url: "/agent", fetch }, AbortSignal.timeout(10_000)),
+    ).rejects.toThrow("has no card");
+    expect(asked[0]).toBe(
+      "http://127.0.0.1:41242/agent/.well-known/agent-card.json",
+    );
+  });
 });
