@@ -1,8 +1,9 @@
 /**
- * A part of the tests that takes minutes to install and run, and depends on few
- * files.
+ * A part of CI that takes long to install or build, and depends on few files:
+ * what plays with bindings and with peers, and the check of the workflows,
+ * which builds its linter.
  */
-export type Part = "bindings" | "peers";
+export type Part = "bindings" | "peers" | "workflows";
 
 /** The files that determine what bindings and peers receive. */
 const SPEAKS = [
@@ -45,6 +46,7 @@ export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
     "test/gemini-cli.test.ts",
     "test/gemini-cli-client.test.ts",
   ],
+  workflows: [".github/workflows/", "scripts/check.ts"],
 };
 
 /** The parts of which no input is among the files that changed. */
@@ -59,4 +61,8 @@ export function unchangedParts(changed: readonly string[]): Part[] {
   );
 }
 
-const PARTS = ["bindings", "peers"] as const satisfies readonly Part[];
+const PARTS = [
+  "bindings",
+  "peers",
+  "workflows",
+] as const satisfies readonly Part[];

@@ -6,33 +6,42 @@ import { INPUTS, unchangedParts } from "../scripts/inputs.ts";
 
 describe("what CI leaves out", () => {
   it.each([
-    { what: "prose", changed: ["docs/push.md"], left: ["bindings", "peers"] },
+    {
+      what: "prose",
+      changed: ["docs/push.md"],
+      left: ["bindings", "peers", "workflows"],
+    },
     {
       what: "a tool of our agent",
       changed: ["packages/coding-agent/src/tool/tool.ts"],
-      left: ["bindings", "peers"],
+      left: ["bindings", "peers", "workflows"],
     },
     {
       what: "a binding",
       changed: ["docs/push.md", "bindings/go/binding.json"],
-      left: ["peers"],
+      left: ["peers", "workflows"],
     },
     {
       what: "our client",
       changed: ["packages/client/src/index.ts"],
-      left: ["bindings"],
+      left: ["bindings", "workflows"],
     },
     {
       what: "the protos",
       changed: ["proto/devtool/v1alpha/task.proto"],
-      left: [],
+      left: ["workflows"],
     },
     {
       what: "a dialect",
       changed: ["packages/server/src/transport/http/route.ts"],
-      left: [],
+      left: ["workflows"],
     },
-    { what: "a dependency", changed: ["pnpm-lock.yaml"], left: [] },
+    {
+      what: "a workflow",
+      changed: [".github/workflows/ci.yaml"],
+      left: ["bindings", "peers"],
+    },
+    { what: "a dependency", changed: ["pnpm-lock.yaml"], left: ["workflows"] },
   ])("is $left when $what changed", ({ changed, left }) => {
     expect(unchangedParts(changed)).toEqual(left);
   });
