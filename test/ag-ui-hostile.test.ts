@@ -178,18 +178,12 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       const threadId = crypto.randomUUID();
       await post({ threadId, messages: [says("write a.txt x\ntext Done.")] });
       const [task] = await tasksOf(threadId);
-      const runs = [devtool, { ...devtool, cancel: true }];
-      for (const sent of runs) {
-        const { events } = await post({
-          threadId,
-          forwardedProps: { devtool: sent },
-        });
-        expect(events.at(-1)).toMatchObject({
-          type: "RUN_ERROR",
-          code: "invalid_argument",
-          message: expect.stringContaining(`forwardedProps.devtool.${problem}`),
-        });
-      }
+      const { events } = await post({ threadId, forwardedProps: { devtool } });
+      expect(events.at(-1)).toMatchObject({
+        type: "RUN_ERROR",
+        code: "invalid_argument",
+        message: expect.stringContaining(`forwardedProps.devtool.${problem}`),
+      });
       expect(await tasksOf(threadId)).toEqual([task]);
     },
   );
@@ -220,6 +214,19 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     expect(shown.map(({ events }) => events.at(-1)?.type)).toEqual(
       shown.map(() => "RUN_FINISHED"),
     );
+  });
+
+  it("stops a thread whose settings others have changed", async () => {
+    const threadId = crypto.randomUUID();
+    await post({ threadId, messages: [says("write c.txt x\ntext Done.")] });
+    const sessionSettings = { approvalMode: "APPROVAL_MODE_PLAN" };
+    const { events } = await post({
+      threadId,
+      forwardedProps: { devtool: { sessionSettings, cancel: true } },
+    });
+    expect(events.at(-1)?.type).toBe("RUN_FINISHED");
+    const [task] = await tasksOf(threadId);
+    expect(task?.state).toBe(TaskState.CANCELED);
   });
 
   it("takes nothing of the past from a client", async () => {
