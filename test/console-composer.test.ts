@@ -111,23 +111,22 @@ describe.skipIf(CHROMIUM === undefined)(
       await using opened = await openConsole(browser, server);
       const { page } = opened;
       const message = page.getByLabel("Message");
-      const asked = Promise.withResolvers<void>();
       const left = Promise.withResolvers<void>();
       await page.route(/StreamMessage/, async (route) => {
-        asked.resolve();
         await left.promise;
         await route.continue();
       });
       await page.goto(`${server.url}/console/#/new/unwelcome`);
       await page.getByLabel("Workspace").fill("/nowhere");
       await message.fill("what took long to write");
+      const asked = page.waitForRequest(/StreamMessage/);
       await page.keyboard.press("Enter");
-      await asked.promise;
+      await asked;
       await page.goto(`${server.url}/console/#/new/meanwhile`);
       await message.fill("something else");
       const answered = page.waitForResponse(/StreamMessage/);
       left.resolve();
-      await (await answered).finished();
+      await answered;
       await page.goto(`${server.url}/console/#/new/unwelcome`);
       await expect
         .poll(() => message.inputValue())
