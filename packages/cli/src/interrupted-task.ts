@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { DevtoolClient } from "@devtool/client";
 import { oneLine } from "@devtool/schema";
 import { type Io, writeLine } from "./io.ts";
@@ -24,7 +25,13 @@ export async function cancelInterrupted(
       { signal: AbortSignal.timeout(CANCEL_MS) },
     );
     writeLine(stderr, `${task} was canceled: ${next}`);
-  } catch {
-    writeLine(stderr, `${task} was not canceled: the server does not answer`);
+  } catch (reason) {
+    const { code, rawMessage } = ConnectError.from(reason);
+    // A task that ended at that moment is not one of a server that is gone.
+    const problem =
+      code === Code.FailedPrecondition || code === Code.NotFound
+        ? rawMessage
+        : "the server does not answer";
+    writeLine(stderr, `${task} was not canceled: ${problem}`);
   }
 }

@@ -36,7 +36,7 @@ function QueuedMessage({
   const row = useFocusHeir<HTMLDivElement>(scrollingAround);
   return (
     <div ref={row} className="queued">
-      <Written message={message} />
+      <MessageText message={message} />
       <span>{words.queued}</span>
       {/* The server refuses to withdraw a message that the agent took meanwhile; the conversation shows that message then. */}
       <button
@@ -63,7 +63,7 @@ export function Unsent({
   return (
     <div className="queued">
       {messages.map((message) => (
-        <Written key={message.messageId} message={message} />
+        <MessageText key={message.messageId} message={message} />
       ))}
       <span>{words.sending}</span>
     </div>
@@ -71,7 +71,7 @@ export function Unsent({
 }
 
 /** The text of a message as it was written; nothing for an answer without one. */
-function Written({ message }: { readonly message: Message }): ReactNode {
+function MessageText({ message }: { readonly message: Message }): ReactNode {
   const text = message.parts
     .flatMap(({ content }) => (content.case === "text" ? [content.value] : []))
     .join("\n");
