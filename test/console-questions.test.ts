@@ -68,6 +68,7 @@ describe.skipIf(CHROMIUM === undefined)(
         workspace,
         dataDirectory: data,
         site: await loadConsole(),
+        sandbox: "none",
       });
       browser = await launch();
     });
@@ -177,7 +178,7 @@ describe.skipIf(CHROMIUM === undefined)(
         await send(page, "run npm run test");
         await card.locator(".command", { hasText: "npm run test" }).waitFor();
         expect(await card.textContent()).toMatch(
-          /Always allow, in later sessions too(: | · )npm run test$/,
+          /Always allow, in later sessions too(: | · )npm run test also without a sandbox$/,
         );
       },
     );

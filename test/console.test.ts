@@ -39,7 +39,11 @@ describe.skipIf(CHROMIUM === undefined)(
 
     beforeAll(async () => {
       workspace = await mkdtemp(join(tmpdir(), "devtool-console-"));
-      server = await serveCodingAgent({ workspace, site: await loadConsole() });
+      server = await serveCodingAgent({
+        workspace,
+        site: await loadConsole(),
+        sandbox: "none",
+      });
       browser = await launch();
     });
     afterAll(async () => {
@@ -205,6 +209,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page } = opened;
       await page.goto(`${server.url}/console/#/new/colours`);
       await send(page, "run cat colours.txt\ntext Seen.");
+      await page.getByRole("button", { name: "Allow once" }).click();
       await page.locator(".prose", { hasText: "Seen." }).waitFor();
       await page.locator(".call summary").first().click();
       expect(await page.locator(".output .ansi-green").textContent()).toBe(
@@ -308,7 +313,7 @@ describe.skipIf(CHROMIUM === undefined)(
           await page
             .getByLabel("Message")
             .fill(
-              `think\ntext # Head\\n\\n- one\\n- two \`code\`\\n\\n| a | b |\\n| - | - |\\n| 1 | 2 |\\n\\n\`\`\`\\n${long}\\n\`\`\`\nrun cat missing.txt\nwrite axe.txt one\\n${long}\ntext Done.`,
+              `think\ntext # Head\\n\\n- one\\n- two \`code\`\\n\\n| a | b |\\n| - | - |\\n| 1 | 2 |\\n\\n\`\`\`\\n${long}\\n\`\`\`\nread missing.txt\nwrite axe.txt one\\n${long}\ntext Done.`,
             );
           await page.getByRole("button", { name: "Send" }).click();
           await page.locator(".approval").waitFor();

@@ -18,12 +18,19 @@ import type { Io } from "@devtool/cli/testing";
 import { runProgram } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { startFakeGemini } from "@devtool/fake-gemini";
+import { findSandbox } from "@devtool/sandbox";
 import { describe, expect, it } from "vitest";
 import { startServerProcess } from "./crash/server-process.ts";
 import { variantsOf } from "./depth.ts";
 import { SAYS, snippetOf } from "./packed/snippets.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+const found = await findSandbox(
+  "auto",
+  { path: process.env.PATH ?? "" },
+  AbortSignal.timeout(60_000),
+);
+
 describe("the READMEs", () => {
   for (const [name, says] of variantsOf(
     "READMEs with code",
@@ -82,7 +89,12 @@ describe("the READMEs", () => {
         env,
       });
       expect([stdout, stderr]).toEqual([
-        shown,
+        found.confines
+          ? shown
+          : shown?.replaceAll(
+              "Run node main.mjs",
+              "Run node main.mjs (without a sandbox)",
+            ),
         expect.stringMatching(
           server
             ? /^task [\w-]+\n$/
