@@ -6,9 +6,6 @@ import type { TestSequencer, TestSpecification } from "vitest/node";
 import { changedFiles, suitesOf, unchangedAreas } from "./scripts/areas.ts";
 
 const report = process.env.DEVTOOL_TEST_REPORT;
-// `import` and `default` go without saying. Named, `import` would hold for
-// `require` as well.
-const conditions = ["@devtool/source", "module", "node"];
 
 /**
  * What takes long, in CI or in a quick run, the longest first: whoever began
@@ -232,9 +229,16 @@ const briefProject = {
 };
 
 export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions } },
   test: {
+    // Node itself runs the sources, as it would run a package: Vite need not
+    // transform each module first. What it transforms are the enums of the
+    // schema.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    execArgv: [
+      "--conditions=@devtool/source",
+      "--experimental-transform-types",
+      "--disable-warning=ExperimentalWarning",
+    ],
     // Files share nothing but what modules hold, and each worker loads those
     // once in place of once a file.
     projects: [
