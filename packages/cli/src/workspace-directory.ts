@@ -39,18 +39,21 @@ export async function ensureWorkspace(
   return kind === undefined ? "new" : "existing";
 }
 
-/** Asserts that the directories of `--root` exist. */
-export async function assertRootsExist(
-  paths: readonly string[],
+/**
+ * Asserts that the directory of an option exists.
+ *
+ * @param option the option without its dashes
+ */
+export async function assertDirectory(
+  option: "root" | "workspace",
+  path: string,
 ): Promise<void> {
-  for (const path of paths) {
-    const kind = await kindOf(path);
-    if (kind === "directory") continue;
-    const problem = kind === "file" ? "is a file" : "does not exist";
-    throw new Error(
-      `root "${path}" ${problem}: name an existing directory with --root`,
-    );
-  }
+  const kind = await kindOf(path);
+  if (kind === "directory") return;
+  const problem = kind === "file" ? "is a file" : "does not exist";
+  throw new Error(
+    `${option} "${path}" ${problem}: name an existing directory with --${option}`,
+  );
 }
 
 /** Returns what there is at a path; undefined for nothing. */

@@ -1,8 +1,15 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { ServerInfoSchema } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { completePath, mentionBefore, readMentions } from "./mention.ts";
+import {
+  completePath,
+  localWorkspace,
+  mentionBefore,
+  readMentions,
+} from "./mention.ts";
 
 describe("the files that a message mentions", () => {
   let base: string;
@@ -78,5 +85,14 @@ describe("the files that a message mentions", () => {
     const { parts, problems } = await readMentions(`see @${path}`, root);
     expect(parts).toEqual([]);
     expect(problems).toEqual([expect.stringContaining(problem)]);
+  });
+
+  it("are of a workspace that exists, where it is on this machine", async () => {
+    const missing = join(tmpdir(), "devtool-mistyped");
+    const info = create(ServerInfoSchema, { workspace: tmpdir() });
+    await expect(localWorkspace(info, missing)).rejects.toThrow(
+      `workspace "${missing}" does not exist: name an existing directory with --workspace`,
+    );
+    expect(await localWorkspace(undefined, missing)).toBeUndefined();
   });
 });

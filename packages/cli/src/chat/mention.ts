@@ -14,6 +14,7 @@ import {
   MAX_ATTACHED_BYTES,
   readAttachment,
 } from "../attachment.ts";
+import { assertDirectory } from "../workspace-directory.ts";
 
 /** Maximum number of files that are offered at once. */
 const MAX_OFFERED = 50;
@@ -55,7 +56,8 @@ export async function completePath(
 
 /**
  * Returns the workspace of a chat, with links resolved, as servers know it.
- * Undefined if it is not known to be on this machine.
+ * Undefined if it is not known to be on this machine. Throws if the command
+ * line names what is no directory there.
  *
  * @param named the directory of the command line
  */
@@ -64,8 +66,9 @@ export async function localWorkspace(
   named: string | undefined,
 ): Promise<string | undefined> {
   if (!info) return undefined;
+  if (named !== undefined) await assertDirectory("workspace", resolve(named));
   const path = named ?? info.workspace;
-  // A path that does not exist stays as it is.
+  // A workspace that was removed since the server started stays as it is.
   return realpath(resolve(path)).catch(() => path);
 }
 

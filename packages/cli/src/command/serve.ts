@@ -51,7 +51,7 @@ import { type Profile, profileOptions } from "../profile.ts";
 import { storeOptions } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { assertUsableRoots } from "../usable-roots.ts";
-import { assertRootsExist, ensureWorkspace } from "../workspace-directory.ts";
+import { assertDirectory, ensureWorkspace } from "../workspace-directory.ts";
 
 /** The options of `devtool serve`. */
 export interface ServeOptions extends ListenFlags, ConsoleFlag {
@@ -169,8 +169,7 @@ async function start(
   const furtherRoots = root.map((path) => resolve(path));
   const workspaceRoots = [workspace, ...furtherRoots];
   await assertUsableRoots(workspaceRoots, data);
-  await assertRootsExist(furtherRoots);
-  const found = await ensureWorkspace(workspace);
+  for (const path of furtherRoots) await assertDirectory("root", path);
   const operator = await operatorConfig(options.config, data);
   const { decided, approvalMode } = await decideOptions(
     options,
@@ -180,6 +179,8 @@ async function start(
   // Checked before the token is added: a generated token does not mean that
   // other machines may connect.
   assertSafeExposure(decided);
+  // Made last: a start that is refused leaves nothing behind.
+  const found = await ensureWorkspace(workspace);
   const { token, keep } = await tokenFor(options, decided.token, data);
   const serverOptions = {
     ...decided,

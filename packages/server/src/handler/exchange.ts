@@ -196,6 +196,7 @@ export class Exchanges {
       Code.NotFound,
       {
         details: { field: "task_id", value: shorten(taskId) },
+        remedy: "see the list of tasks",
       },
     );
   }
