@@ -199,6 +199,10 @@ describe("the workspace of a session", () => {
           .locator(".rules li", { hasText: "no-deploy" })
           .getByText("denies")
           .waitFor();
+        await page
+          .locator("li", { hasText: "address" })
+          .getByText("failed, and tried again when needed · 0 tools")
+          .waitFor();
         await page.getByText("devtool trust add").waitFor();
         expect(await page.locator("body").textContent()).not.toContain(SECRET);
         expect(opened.faults()).toEqual([]);

@@ -9,7 +9,7 @@ import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { problemText } from "./problem-text.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
-import { words } from "./words.ts";
+import { countText, words } from "./words.ts";
 
 export interface WorkspaceRulesProps {
   readonly client: ConsoleClient;
@@ -104,11 +104,20 @@ function McpServers({
       {servers.map(({ name, state, toolCount }) => (
         <li key={name}>
           {visibleText(name)}{" "}
-          <span className="facts">{[state, toolCount].join(" · ")}</span>
+          <span className="facts">
+            {[connectionWord(state), countText(words.tools, toolCount)].join(
+              " · ",
+            )}
+          </span>
         </li>
       ))}
     </ul>
   );
+}
+
+function connectionWord(state: string): string {
+  const texts: Readonly<Record<string, string>> = words.connections;
+  return texts[state] ?? state;
 }
 
 function decisionWord(decision: RuleDecision): string {

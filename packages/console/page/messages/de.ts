@@ -71,6 +71,7 @@ export const de: Words = {
   rules: "Regeln",
   approvalMode: "Genehmigungsmodus",
   mcpServers: "MCP-Server",
+  tools: { one: "# Werkzeug", other: "# Werkzeuge" },
   configuration: "Konfigurationsdateien des Arbeitsverzeichnisses",
   isTrusted: "vertrauenswürdig",
   isNotTrusted: "nicht vertrauenswürdig",
@@ -114,6 +115,13 @@ export const de: Words = {
     allow: "erlaubt",
     ask: "fragt nach",
     deny: "verbietet",
+  },
+  connections: {
+    idle: "noch nicht gebraucht",
+    connecting: "wird verbunden",
+    ready: "verbunden",
+    failed: "fehlgeschlagen, neuer Versuch bei Bedarf",
+    stopped: "beendet",
   },
   outcomes: {
     passed: "bestanden",

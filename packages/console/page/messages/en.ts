@@ -70,6 +70,7 @@ export const en = {
   rules: "Rules",
   approvalMode: "Approval mode",
   mcpServers: "MCP servers",
+  tools: { one: "# tool", other: "# tools" },
   configuration: "Configuration files of the workspace",
   isTrusted: "trusted",
   isNotTrusted: "not trusted",
@@ -112,6 +113,13 @@ export const en = {
     allow: "allows",
     ask: "asks",
     deny: "denies",
+  },
+  connections: {
+    idle: "not needed so far",
+    connecting: "connecting",
+    ready: "connected",
+    failed: "failed, and tried again when needed",
+    stopped: "stopped",
   },
   outcomes: {
     passed: "passed",

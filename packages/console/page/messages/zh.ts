@@ -65,6 +65,7 @@ export const zh: Words = {
   rules: "规则",
   approvalMode: "审批模式",
   mcpServers: "MCP 服务器",
+  tools: { one: "# 个工具", other: "# 个工具" },
   configuration: "工作目录的配置文件",
   isTrusted: "受信任",
   isNotTrusted: "不受信任",
@@ -102,6 +103,13 @@ export const zh: Words = {
     allow: "允许",
     ask: "询问",
     deny: "拒绝",
+  },
+  connections: {
+    idle: "尚未使用",
+    connecting: "正在连接",
+    ready: "已连接",
+    failed: "失败，需要时重试",
+    stopped: "已停止",
   },
   outcomes: {
     passed: "通过",
