@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { TaskState } from "@a2a-js/sdk";
+import { type StreamResponse, TaskState } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { EXTENSION_URI } from "@devtool/schema";
@@ -201,7 +201,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   }
 
   async function answerAll(
-    asked: Awaited<ReturnType<typeof all>>,
+    asked: StreamResponse[],
     place: { taskId: string; contextId: string },
   ) {
     let stream = asked;
@@ -220,7 +220,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   }
 });
 
-type Responses = Awaited<ReturnType<typeof all>>;
+type Responses = readonly StreamResponse[];
 
 function kindsOf(responses: Responses): unknown[] {
   return responses.map(({ payload }) =>

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -20,6 +21,7 @@ import {
   emptyTask,
   type Part,
   reduceTask,
+  type SendMessageRequestSchema,
   type Task,
   type TaskEvent,
   TaskState,
@@ -326,7 +328,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
   }
 
   async function follow(
-    request: Parameters<typeof streamMessage>[1],
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
     from: Task = emptyTask(),
     client: DevtoolClient | undefined = dialects.Connect?.(),
   ): Promise<Said> {

@@ -12,6 +12,7 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { inspect } from "node:util";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -25,6 +26,7 @@ import { startFakeOpenAi } from "@devtool/openai/testing";
 import {
   ApprovalMode,
   OPTION_PROCEED_ONCE,
+  type SendMessageRequestSchema,
   type Task,
   TaskState,
   type ToolCall,
@@ -293,7 +295,7 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
   }
 
   async function exchange(
-    request: Parameters<Client["sendMessage"]>[0],
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
   ): Promise<Task> {
     const interceptors = [bearerInterceptor(server.token)];
     const transport = createConnectTransport({
@@ -308,8 +310,6 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     return task;
   }
 });
-
-type Client = ReturnType<typeof createDevtoolClient>["tasks"];
 
 /** Finds the program in PATH, if it has the version of the list of names. */
 function findProgram(): string | undefined {

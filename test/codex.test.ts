@@ -9,6 +9,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -27,6 +28,7 @@ import {
   OPTION_PROCEED_ALWAYS,
   OPTION_PROCEED_ONCE,
   Role,
+  type SendMessageRequestSchema,
   type Task,
   TaskState,
   type ToolCall,
@@ -919,7 +921,7 @@ describe("Codex behind the port", () => {
   }
 
   async function exchange(
-    request: Parameters<Client["sendMessage"]>[0],
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
   ): Promise<Task> {
     const { task } = await client().sendMessage(request);
     return read(task?.id ?? "");

@@ -16,6 +16,12 @@ import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freeAddress } from "./push/free-address.ts";
 
+/** How a command went. */
+interface Played {
+  readonly code: number;
+  readonly out: string;
+}
+
 describe("devtool conformance", () => {
   let directory: string;
   let server: DevtoolServer;
@@ -33,9 +39,7 @@ describe("devtool conformance", () => {
     rmSync(directory, { recursive: true });
   });
 
-  async function run(
-    ...args: readonly string[]
-  ): Promise<{ readonly code: number; readonly out: string }> {
+  async function run(...args: readonly string[]): Promise<Played> {
     const stdout = new PassThrough();
     const stderr = new PassThrough();
     const io: Io = {
@@ -51,7 +55,7 @@ describe("devtool conformance", () => {
     return { code, out: `${stdout.read() ?? ""}${stderr.read() ?? ""}` };
   }
 
-  function test(...args: readonly string[]): ReturnType<typeof run> {
+  function test(...args: readonly string[]): Promise<Played> {
     return run(server.url, "--data", directory, ...args);
   }
 

@@ -13,6 +13,7 @@ import { createGeminiCliTransport } from "@devtool/client/gemini-cli";
 import {
   ApprovalMode,
   CommandExecutionStatus,
+  type Message,
   MessageDelivery,
   MessageSchema,
   PartSchema,
@@ -491,10 +492,7 @@ function outputOf({ result }: ToolCall): string {
   return output?.case === "text" ? output.value.trimEnd() : "";
 }
 
-function answer(
-  toolCallId: string,
-  selectedOptionId: string,
-): ReturnType<typeof create<typeof MessageSchema>> {
+function answer(toolCallId: string, selectedOptionId: string): Message {
   const part = create(PartSchema, {
     content: { case: "confirmation", value: { toolCallId, selectedOptionId } },
   });

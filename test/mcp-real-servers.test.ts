@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Question, Tool } from "@devtool/coding-agent/tool";
 import type { McpServers } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
@@ -463,7 +463,9 @@ describe.each([
   });
 });
 
-function everything(more: Parameters<typeof nodeServer>[2] = {}): McpServer {
+function everything(
+  more: MessageInitShape<typeof McpServerSchema> = {},
+): McpServer {
   return nodeServer(
     "everything",
     [serverProgram("server-everything"), "stdio"],

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -14,6 +14,7 @@ import {
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   Role,
+  type SendMessageRequestSchema,
   type Task,
   TaskState,
   type ToolCall,
@@ -216,7 +217,7 @@ describe("a turn of an agent that makes its own calls", () => {
   }
 
   async function exchange(
-    request: Parameters<Client["sendMessage"]>[0],
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
   ): Promise<Task> {
     const interceptors = [bearerInterceptor(server.token)];
     const transport = createConnectTransport({
@@ -231,8 +232,6 @@ describe("a turn of an agent that makes its own calls", () => {
     return task;
   }
 });
-
-type Client = ReturnType<typeof createDevtoolClient>["tasks"];
 
 /** An agent that publishes each word of its prompt, after asking. */
 function publishing(runs: string[]): Execute {

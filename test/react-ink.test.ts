@@ -123,7 +123,7 @@ function OlderSessions({
 }
 
 interface SessionProps {
-  readonly client: ReturnType<typeof clientOf>;
+  readonly client: DevtoolClient;
   readonly prompt: string;
 }
 

@@ -9,7 +9,12 @@ import {
   textMessage,
 } from "@devtool/client";
 import { TaskState } from "@devtool/schema";
-import { type AgentExecutor, createServer } from "@devtool/server";
+import {
+  type AgentEvent,
+  type AgentExecutor,
+  createServer,
+  type Turn,
+} from "@devtool/server";
 import { expect, it } from "vitest";
 
 it("a server that stops takes no connection while a turn ends, and tells the stream of the turn what became of it", async () => {
@@ -68,9 +73,7 @@ class SlowAgent implements AgentExecutor {
     return "";
   }
 
-  async *execute(
-    ...[_turn, signal]: Parameters<AgentExecutor["execute"]>
-  ): ReturnType<AgentExecutor["execute"]> {
+  async *execute(_turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     signal.addEventListener("abort", () => this.#stops.resolve());
     this.#works.resolve();
     await this.#ends.promise;

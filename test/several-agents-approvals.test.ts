@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
@@ -16,6 +17,7 @@ import {
   emptyTask,
   OPTION_PROCEED_ONCE,
   reduceTask,
+  type SendMessageRequestSchema,
   type Task,
   TaskState,
 } from "@devtool/schema";
@@ -124,7 +126,7 @@ describe("two agents of one server that ask under the same id of a call", () => 
   }
 
   async function follow(
-    request: Parameters<typeof streamMessage>[1],
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
     before: Task,
   ): Promise<Task> {
     let task = before;

@@ -1,7 +1,11 @@
 import { readFileSync, renameSync, symlinkSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonObject,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -15,6 +19,7 @@ import {
   awaitedToolCalls,
   OPTION_PROCEED_ONCE,
   SandboxPolicy,
+  type SendMessageRequestSchema,
   type Task,
   TaskService,
   TurnSettingsSchema,
@@ -399,7 +404,7 @@ describe("the settings of a turn, over the other protocols", () => {
   });
 });
 
-type SendRequest = Parameters<ReturnType<typeof client>["sendMessage"]>[0];
+type SendRequest = MessageInitShape<typeof SendMessageRequestSchema>;
 
 function client() {
   const interceptors = [bearerInterceptor(server.token)];

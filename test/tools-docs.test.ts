@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -18,6 +19,7 @@ import {
 import {
   emptyTask,
   reduceTask,
+  type StreamMessageRequestSchema,
   type Task,
   ToolCallStatus,
   toolCallsOf,
@@ -95,7 +97,7 @@ async function play(
     createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }),
   );
   let task = emptyTask();
-  let request: Parameters<typeof client.tasks.streamMessage>[0] = {
+  let request: MessageInitShape<typeof StreamMessageRequestSchema> = {
     request: { message: textMessage("m", script) },
   };
   for (;;) {

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   confirmationPart,
   createDevtoolClient,
@@ -23,6 +23,7 @@ import {
   McpServerSchema,
   reduceTask,
   SESSION_SETTINGS_URI,
+  type SendMessageRequestSchema,
   TASK_EVENT_URI,
   type Task,
   type TaskEvent,
@@ -217,7 +218,7 @@ async function serve(options: CodingServerOptions): Promise<Ground> {
     async play(script, choose) {
       let task = emptyTask();
       const events: TaskEvent[] = [];
-      let request: Parameters<typeof streamMessage>[1] = {
+      let request: MessageInitShape<typeof SendMessageRequestSchema> = {
         message: textMessage(crypto.randomUUID(), script),
       };
       for (;;) {

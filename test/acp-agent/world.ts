@@ -19,6 +19,7 @@ import {
   emptyTask,
   type Message,
   reduceTask,
+  type SendMessageRequestSchema,
   type SessionSettingsSchema,
   type Task,
   type TaskEvent,
@@ -200,7 +201,7 @@ export class AcpWorld implements AsyncDisposable {
   }
 
   async #exchange(
-    request: Parameters<typeof streamMessage>[1],
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
     before: Task = emptyTask(),
   ): Promise<Exchange> {
     let task = before;

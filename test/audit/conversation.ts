@@ -1,3 +1,4 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -13,6 +14,7 @@ import {
   emptyTask,
   type Part,
   reduceTask,
+  type SendMessageRequestSchema,
   type Task,
   type ToolCall,
 } from "@devtool/schema";
@@ -82,7 +84,7 @@ export class Conversation {
   }
 
   async #follow(
-    request: Parameters<typeof streamMessage>[1],
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
     from: Task,
   ): Promise<Task> {
     let task = from;

@@ -1,7 +1,11 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonObject,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
 import type {
   Answer,
   Question,
@@ -81,7 +85,7 @@ export interface PlayedCall {
 /** Runs a call to its end; what it asks is answered by `answer`. */
 export async function play(
   tool: Tool,
-  args: Parameters<Tool["prepare"]>[0],
+  args: JsonObject,
   signal: AbortSignal,
   answer: (question: Question) => Answer = () => ({
     optionId: "cancel",

@@ -7,7 +7,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { codexAgent } from "@devtool/codex";
+import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import type { Agent } from "@devtool/server";
 
@@ -29,7 +29,7 @@ export class World implements Disposable {
   }
 
   /** The agent, with options of Codex. */
-  codex(options: Parameters<typeof codexAgent>[0] = {}): Agent {
+  codex(options: Partial<CodexOptions> = {}): Agent {
     const environment = { CODEX_HOME: this.home, PATH: process.env.PATH ?? "" };
     return codexAgent({ command: FAKE_APP_SERVER, environment, ...options });
   }

@@ -4,7 +4,11 @@
  */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { PostgresStore } from "@devtool/postgres";
-import { findPostgres, startPostgres } from "@devtool/postgres/testing";
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+} from "@devtool/postgres/testing";
 import {
   AuditAction,
   AuditRecordSchema,
@@ -77,7 +81,7 @@ async function measure(
  * write-ahead log since the database was made.
  */
 async function sizesOf(
-  database: Awaited<ReturnType<typeof startPostgres>>,
+  database: PostgresServer,
 ): Promise<{ disk: number; wal: number }> {
   const [row] = await database.run(`
     SELECT (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

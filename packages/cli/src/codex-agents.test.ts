@@ -12,6 +12,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
   createDevtoolClient,
+  type DevtoolClient,
   textMessage,
 } from "@devtool/client";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
@@ -105,7 +106,7 @@ describe("devtool serve --agent codex", () => {
     ]);
   });
 
-  function client(): ReturnType<typeof createDevtoolClient> {
+  function client(): DevtoolClient {
     const { url, token } = JSON.parse(terminal.said);
     const interceptors = [bearerInterceptor(token)];
     return createDevtoolClient(

@@ -147,6 +147,12 @@ export interface NewSessionOptions {
   readonly agent?: string | undefined;
 }
 
+/** The settings of a session in a request, those that are chosen. */
+export type ChosenSettings = Pick<
+  SendMessageRequest,
+  "settings" | "sessionSettings"
+>;
+
 /**
  * Returns the settings of a new session. Throws for an approval mode that does
  * not exist.
@@ -156,10 +162,7 @@ export function sessionSettings({
   model = "",
   approvalMode,
   agent = "",
-}: NewSessionOptions): Pick<
-  SendMessageRequest,
-  "settings" | "sessionSettings"
-> {
+}: NewSessionOptions): ChosenSettings {
   const mode = approvalModeOf(approvalMode);
   const isChosen =
     model !== "" || mode !== ApprovalMode.UNSPECIFIED || agent !== "";

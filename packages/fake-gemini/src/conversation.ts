@@ -75,6 +75,6 @@ function functionResponses(content: unknown): FunctionResponse[] {
   });
 }
 
-function partsOf(content: unknown): ReturnType<typeof objectOrEmpty>[] {
+function partsOf(content: unknown): Readonly<Record<string, unknown>>[] {
   return listOrEmpty(objectOrEmpty(content).parts).map(objectOrEmpty);
 }

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
   existsSync,
   lstatSync,
@@ -235,7 +235,7 @@ describe.skipIf(!sandbox.confines)(
     /**
      * Runs what a server does for a command, in a process that can be killed.
      */
-    function spawnServer(command: SandboxedCommand): ReturnType<typeof spawn> {
+    function spawnServer(command: SandboxedCommand): ChildProcess {
       const script = `
 import { startProcess } from ${JSON.stringify(fileURLToPath(new URL("./start-process.ts", import.meta.url)))};
       const { inputs, ...command } = JSON.parse(process.argv[1]);

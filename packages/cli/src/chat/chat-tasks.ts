@@ -21,7 +21,11 @@ import {
   type SlashCommand,
 } from "@devtool/schema";
 import { approvalModeName, approvalModeOf } from "../approval-mode.ts";
-import { type NewSessionOptions, sessionSettings } from "../session.ts";
+import {
+  type ChosenSettings,
+  type NewSessionOptions,
+  sessionSettings,
+} from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
 import { Scrollback } from "./scrollback.ts";
 
@@ -300,7 +304,7 @@ export class ChatTasks {
   }
 
   /** The settings of a new session. */
-  #settings(): ReturnType<typeof sessionSettings> {
+  #settings(): ChosenSettings {
     const { workspace, agent } = this.#options.session;
     return sessionSettings({ workspace, agent, ...this.#wanted() });
   }
@@ -309,7 +313,7 @@ export class ChatTasks {
    * The settings that a message or a command changes in its session. A mode
    * that the session has is not sent: some agents refuse any.
    */
-  #changes(): ReturnType<typeof sessionSettings> {
+  #changes(): ChosenSettings {
     const { model, approvalMode } = this.#wanted();
     const { sessionSettings: now } = this.conversation.view.snapshot().task;
     const isSame =

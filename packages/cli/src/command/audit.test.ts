@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { fromJsonString } from "@bufbuild/protobuf";
+import { fromJsonString, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   confirmationPart,
   pendingToolCalls,
@@ -15,6 +15,7 @@ import {
   AuditRecordSchema,
   emptyTask,
   reduceTask,
+  type SendMessageRequestSchema,
   type Task,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -147,7 +148,7 @@ describe("devtool audit", () => {
     const client = await createClient(server, "connect");
     const signal = AbortSignal.timeout(300_000);
     const follow = async (
-      request: Parameters<typeof streamMessage>[1],
+      request: MessageInitShape<typeof SendMessageRequestSchema>,
       from: Task,
     ): Promise<Task> => {
       let task = from;

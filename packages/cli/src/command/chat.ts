@@ -32,7 +32,11 @@ import { type Io, isTerminal as isAtTerminal, writeLine } from "../io.ts";
 import { createPrompter } from "../prompter.ts";
 import { indented, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
-import { createAnswering, sessionSettings } from "../session.ts";
+import {
+  type ChosenSettings,
+  createAnswering,
+  sessionSettings,
+} from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
 
 /**
@@ -158,7 +162,7 @@ class ChatSession {
    * The settings that the next message or command changes in the session that
    * is continued.
    */
-  #change: Partial<ReturnType<typeof sessionSettings>> = {};
+  #change: Partial<ChosenSettings> = {};
   readonly #transcript: Transcript;
 
   constructor({ client, workspace, options, io }: ChatSessionOptions) {
@@ -323,9 +327,7 @@ class ChatSession {
    * Returns the context of the next request: the chat's, or a new one with the
    * settings of the command line.
    */
-  #where():
-    | { readonly contextId: string }
-    | ReturnType<typeof sessionSettings> {
+  #where(): { readonly contextId: string } | ChosenSettings {
     return this.#contextId === ""
       ? sessionSettings(this.#options)
       : { contextId: this.#contextId };

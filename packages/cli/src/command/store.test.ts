@@ -1,8 +1,10 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   confirmationPart,
+  type DevtoolClient,
   pendingToolCalls,
   streamMessage,
   textMessage,
@@ -13,7 +15,13 @@ import {
   startPostgres,
   withoutPostgres,
 } from "@devtool/postgres/testing";
-import { emptyTask, reduceTask, type Task, TaskState } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type SendMessageRequestSchema,
+  type Task,
+  TaskState,
+} from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "../connection.ts";
 import { runCommand } from "../testing/run-command.ts";
@@ -145,8 +153,8 @@ describe("devtool store copy", () => {
 });
 
 async function follow(
-  client: Awaited<ReturnType<typeof createClient>>,
-  request: Parameters<typeof streamMessage>[1],
+  client: DevtoolClient,
+  request: MessageInitShape<typeof SendMessageRequestSchema>,
   from: Task,
 ): Promise<Task> {
   let task = from;

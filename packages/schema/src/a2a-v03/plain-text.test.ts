@@ -1,4 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonObject,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import {
   type ConfirmationRequestSchema,
@@ -133,10 +137,7 @@ type Asked = MessageInitShape<typeof ConfirmationRequestSchema> & {
   readonly description?: string;
 };
 
-function questionAbout(
-  asked: Asked,
-  args: Parameters<typeof structFromJson>[0] = {},
-): string {
+function questionAbout(asked: Asked, args: JsonObject = {}): string {
   const {
     toolName = "run_shell_command",
     description,

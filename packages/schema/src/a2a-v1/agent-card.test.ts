@@ -1,4 +1,4 @@
-import { fromJson } from "@bufbuild/protobuf";
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import { AgentCardSchema as CardV03Schema } from "../gen/devtool/a2a/v1alpha/agent_card_pb.ts";
 import { AgentCardSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
@@ -6,7 +6,7 @@ import { agentCardFromV03 } from "./agent-card.ts";
 import { encodeA2aJson } from "./json.ts";
 
 describe("agentCardFromV03", () => {
-  const read = (json: Parameters<typeof fromJson>[1]) =>
+  const read = (json: JsonValue) =>
     encodeA2aJson(
       AgentCardSchema,
       agentCardFromV03(fromJson(CardV03Schema, json)),

@@ -1,4 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type JsonObject,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import {
   ConfirmationRequestSchema,
@@ -84,7 +88,7 @@ describe("a confirmation request in Gemini CLI's dialect", () => {
 function encoded(
   description: string,
   asked: MessageInitShape<typeof ConfirmationRequestSchema>,
-  args: Parameters<typeof structFromJson>[0] = {},
+  args: JsonObject = {},
 ) {
   const request = create(ConfirmationRequestSchema, asked);
   const call = create(ToolCallSchema, {

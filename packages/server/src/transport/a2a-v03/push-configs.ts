@@ -10,7 +10,6 @@ import {
   WireError,
 } from "@devtool/schema";
 import {
-  type decodePushConfigParams,
   encodePushConfig,
   encodeStreamFrame,
   JsonRpcCode,
@@ -58,7 +57,10 @@ export function withFormat(
 }
 
 /** A task, and one of its configs, or an empty id for all of them. */
-type ConfigPlace = ReturnType<typeof decodePushConfigParams>;
+interface ConfigPlace {
+  readonly taskId: string;
+  readonly configId: string;
+}
 
 /** Sets a webhook for the updates of a task (section 7.5). */
 export async function setConfig(
