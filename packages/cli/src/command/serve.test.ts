@@ -129,15 +129,6 @@ describe("devtool serve", () => {
     expect(await readdir(base)).toEqual(["file"]);
   });
 
-  it("makes no workspace for options that it refuses", async () => {
-    const { code, error } = await refusal([
-      ...["--data", join(base, "data"), "--workspace", join(base, "work")],
-      ...["--host", "0.0.0.0"],
-    ]);
-    expect([code, error]).toEqual([1, expect.stringContaining("0.0.0.0")]);
-    expect(await readdir(base)).not.toContain("work");
-  });
-
   describe("whose data directory and workspace overlap", () => {
     it.each([
       ["contains", ".", "home/.devtool"],
