@@ -66,5 +66,5 @@ export async function callMethod(
   const answer = await (dialect
     ? dialect.answer(name, call, operation.run)
     : operation.run(call));
-  return { answer, headers: () => call.context.answerHeaders };
+  return { answer, headers: () => call.context.takeAnswerHeaders() };
 }

@@ -102,7 +102,7 @@ export function openCall(
     agents = new Map(),
     responseFor = streamResponseFor,
   } = options;
-  const { requestHeader, responseHeader } = context;
+  const { requestHeader } = context;
   assertVersion(requestHeader.get("a2a-version") ?? "");
   const missing = missingFields(schema, request);
   if (missing.length > 0) throw new InvalidRequest(missing);
@@ -118,7 +118,7 @@ export function openCall(
   let isNamed = false;
   const nameExtension = (): void => {
     // Sets the header only once: this is called for each event.
-    if (!isNamed) responseHeader.set(header, EXTENSION_URI);
+    if (!isNamed) context.responseHeader.set(header, EXTENSION_URI);
     isNamed = true;
   };
   if (view === "extension") nameExtension();

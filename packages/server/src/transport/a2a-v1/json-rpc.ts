@@ -86,7 +86,7 @@ async function runMethod(
         context,
         takesStream: takesStream(request),
       });
-  return { answer, headers: () => context.answerHeaders };
+  return { answer, headers: () => context.takeAnswerHeaders() };
 }
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {

@@ -158,7 +158,7 @@ async function answerResource(
     const context = createContext(request, method, gone.signal);
     const answered = {
       answer: await run(request, context),
-      headers: () => context.answerHeaders,
+      headers: () => context.takeAnswerHeaders(),
     };
     await writeAnswer(response, answered, {
       endpoint,

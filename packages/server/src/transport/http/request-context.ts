@@ -72,10 +72,14 @@ export class RequestContext implements HandlerContext {
     return this.#responseTrailer;
   }
 
-  /** The response headers that the method has set so far. */
-  get answerHeaders(): ResponseHeaders {
-    return this.#responseHeader
-      ? Object.fromEntries(this.#responseHeader)
-      : NO_HEADERS;
+  /**
+   * Returns the response headers that the method has set so far, and releases
+   * the headers of request and response: a stream that has begun needs none.
+   */
+  takeAnswerHeaders(): ResponseHeaders {
+    const headers = this.#responseHeader;
+    this.#requestHeader = undefined;
+    this.#responseHeader = undefined;
+    return headers ? Object.fromEntries(headers) : NO_HEADERS;
   }
 }
