@@ -153,7 +153,7 @@ async function answerResource(
     : "application/json";
   const httpError = (reason: unknown) =>
     httpErrorFrom(reportError(reason, endpoint), endpoint.errorTable);
-  using gone = new ClientGone(response, endpoint.shutdown);
+  const gone = new ClientGone(response, endpoint.shutdown);
   try {
     const context = createContext(request, method, gone.signal);
     const answered = {
@@ -175,6 +175,9 @@ async function answerResource(
       "content-type": contentType,
       "www-authenticate": status === 401 ? "Bearer" : undefined,
     });
+  } finally {
+    // Not `using`: as it is compiled, it costs an idle stream 300 bytes.
+    gone[Symbol.dispose]();
   }
 }
 

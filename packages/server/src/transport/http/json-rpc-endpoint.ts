@@ -82,7 +82,7 @@ export function jsonRpcRoute({
     access: "token",
     matches: (method, path) => method === "POST" && JSON_RPC_PATHS.has(path),
     async handle(request, response) {
-      using gone = new ClientGone(response, shutdown);
+      const gone = new ClientGone(response, shutdown);
       let id = "null";
       try {
         assertJson(request);
@@ -108,6 +108,9 @@ export function jsonRpcRoute({
         send(response, isTooLarge ? 413 : 200, {
           body: errorText(id, { code, message: reason.message }),
         });
+      } finally {
+        // Not `using`: as it is compiled, it costs an idle stream 300 bytes.
+        gone[Symbol.dispose]();
       }
     },
   };
