@@ -50,7 +50,7 @@ export class Connections {
   readonly #admitted = new Set<string>();
   /** Peers whose connection is an HTTP/2 session. */
   readonly #sessionPeers = new Set<string>();
-  readonly #requests = new Map<string, Set<OpenRequest>>();
+  readonly #requests = new Set<OpenRequest>();
   readonly #onAdmission = new WeakMap<object, () => void>();
 
   constructor(bounds: ConnectionBounds) {
@@ -131,19 +131,19 @@ export class Connections {
 
   /** Records a request until its response is closed. */
   addRequest(open: OpenRequest): void {
-    const peer = peerOf(open.request.socket);
-    const requests = this.#requests.get(peer) ?? new Set();
-    this.#requests.set(peer, requests.add(open));
+    this.#requests.add(open);
     const writable: Writable = open.response;
-    writable.on("close", () => {
-      requests.delete(open);
-      if (requests.size === 0) this.#requests.delete(peer);
-    });
+    writable.on("close", () => this.#requests.delete(open));
   }
 
-  /** Returns the open requests of a connection. */
-  requestsOn(socket: Socket): readonly OpenRequest[] {
-    return [...(this.#requests.get(peerOf(socket)) ?? [])];
+  /** Yields each connection with its open requests. */
+  *withRequests(): Iterable<readonly [Socket, readonly OpenRequest[]]> {
+    const requests = Map.groupBy(this.#requests, ({ request }) =>
+      peerOf(request.socket),
+    );
+    for (const socket of this.sockets) {
+      yield [socket, requests.get(peerOf(socket)) ?? []];
+    }
   }
 
   /** Whether a connection is an HTTP/2 session. */

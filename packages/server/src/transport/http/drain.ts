@@ -76,8 +76,7 @@ export class Drain {
   #closeIdle(): void {
     const { connections } = this.#server;
     const now = performance.now();
-    for (const socket of connections.sockets) {
-      const requests = connections.requestsOn(socket);
+    for (const [socket, requests] of connections.withRequests()) {
       if (requests.some((request) => !waitsForClient(request))) {
         this.#waitingSince.delete(socket);
         continue;

@@ -111,7 +111,8 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
     server.connections.addRequest({ request, response });
     const dispatch = await served.promise;
     if (drain.isStopping) return refuse(request, response, STOPPING);
-    return answerRequest(request, response, dispatch);
+    // Not awaited: a promise more would stay as long as a stream.
+    void answerRequest(request, response, dispatch);
   };
   const server = createSniffingServer(
     (request, response) => void answer(request, response),
