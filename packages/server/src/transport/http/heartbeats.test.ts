@@ -37,13 +37,13 @@ describe("the heartbeats of streams (R6)", () => {
     const heartbeats = new Heartbeats(1000);
     let beats = 0;
     const [one, other] = [{ beat: () => beats++ }, { beat: () => beats++ }];
-    heartbeats.add(one);
+    const tick = heartbeats.add(one);
     heartbeats.add(other);
-    heartbeats.remove(one);
-    heartbeats.remove(one);
+    heartbeats.remove(one, tick);
+    heartbeats.remove(one, tick);
     vi.advanceTimersByTime(1000);
     expect([beats, vi.getTimerCount()]).toEqual([1, 1]);
-    heartbeats.remove(other);
+    heartbeats.remove(other, tick);
     expect(vi.getTimerCount()).toBe(0);
     heartbeats.add(one);
     expect(vi.getTimerCount()).toBe(1);

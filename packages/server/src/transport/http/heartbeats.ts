@@ -32,18 +32,21 @@ export class Heartbeats {
 
   /**
    * Sends one heartbeat per period to a stream, the first after a whole period.
+   *
+   * Returns the tick of its heartbeats, for `remove`.
    */
-  add(stream: Beating): void {
+  add(stream: Beating): number {
     this.#slots[this.#tick]?.add(stream);
     this.#timer ??= setInterval(() => {
       this.#tick = (this.#tick + 1) % TICKS;
       for (const each of this.#slots[this.#tick] ?? []) each.beat();
     }, this.#periodMs / TICKS).unref();
+    return this.#tick;
   }
 
-  /** Ends the heartbeats of a stream. */
-  remove(stream: Beating): void {
-    for (const slot of this.#slots) slot.delete(stream);
+  /** Ends the heartbeats of a stream, which are sent at a tick. */
+  remove(stream: Beating, tick: number): void {
+    this.#slots[tick]?.delete(stream);
     if (this.#slots.some(({ size }) => size > 0)) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

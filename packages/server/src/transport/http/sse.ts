@@ -26,6 +26,8 @@ const SSE_HEADERS = {
 export class SseStream implements Beating, Disposable {
   readonly #response: HttpResponse;
   readonly #heartbeats: Heartbeats;
+  /** The tick of the heartbeats. */
+  readonly #tick: number;
   #waiting = "";
   #flushing: NodeJS.Immediate | undefined;
   #draining: Promise<void> | undefined;
@@ -43,7 +45,7 @@ export class SseStream implements Beating, Disposable {
     this.#heartbeats = heartbeats;
     const head: Head = response;
     head.writeHead(200, { ...SSE_HEADERS, ...headers });
-    heartbeats.add(this);
+    this.#tick = heartbeats.add(this);
   }
 
   /** Sends a comment as a sign of life, unless events wait to be written. */
@@ -94,7 +96,7 @@ export class SseStream implements Beating, Disposable {
    * Stops the heartbeats, and drops events that wait unless `end` is called.
    */
   [Symbol.dispose](): void {
-    this.#heartbeats.remove(this);
+    this.#heartbeats.remove(this, this.#tick);
     clearImmediate(this.#flushing);
   }
 
