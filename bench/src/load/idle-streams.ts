@@ -102,7 +102,7 @@ async function measure(
   const idle = await server.watch();
   const live = liveMb(await server.watchLive());
   const broadcastMs = await broadcast(server, task, streams.received);
-  const { cpuMs } = await server.watch();
+  const { cpuMs, waitMs } = await server.watch();
   for (const socket of streams.sockets) socket.destroy();
   const cost = {
     kbEach: ((idle.residentMb - before.residentMb) * 1024) / STREAMS,
@@ -114,7 +114,7 @@ async function measure(
   console.log(
     `# ${main}: ${before.residentMb.toFixed(0)} MB before, ${connected.residentMb.toFixed(0)} MB with ${STREAMS} streams, ` +
       `${idle.residentMb.toFixed(0)} MB after ${IDLE_MS / 1000} s; ${cost.kbEach.toFixed(1)} KiB each, ${cost.liveKbEach.toFixed(1)} of living objects, ` +
-      `${cost.cpuPercent.toFixed(2)} % of a processor, broadcast ${broadcastMs.toFixed(0)} ms, ${cpuMs.toFixed(0)} of a processor`,
+      `${cost.cpuPercent.toFixed(2)} % of a processor, broadcast ${broadcastMs.toFixed(0)} ms, ${cpuMs.toFixed(0)} of processor time, ${waitMs.toFixed(0)} waiting for a processor`,
   );
   return cost;
 }

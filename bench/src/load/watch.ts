@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createHistogram } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { collectGarbage } from "../../../test/collect-garbage.ts";
@@ -40,6 +40,7 @@ export async function watchOver(
     watch.peakMb = Math.max(watch.peakMb, process.memoryUsage.rss() / 2 ** 20);
   }, PEAK_MS);
   let cpu = process.cpuUsage();
+  let waited = waitedMs();
   console.log(JSON.stringify({ url, token }));
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === COLLECT) collectGarbage();
@@ -62,6 +63,7 @@ export async function watchOver(
         ...watch,
         ...memory,
         cpuMs,
+        waitMs: waitedMs() - waited,
         descriptors,
         delayP99Ms,
         stopP99Ms,
@@ -69,5 +71,15 @@ export async function watchOver(
     );
     Object.assign(watch, { stopMs: 0, wallMs: 0, peakMb: 0 });
     cpu = process.cpuUsage();
+    waited = waitedMs();
   }
+}
+
+/**
+ * Returns how long this thread has waited for a processor so far, in
+ * milliseconds: the second number of its `schedstat`, in nanoseconds.
+ */
+function waitedMs(): number {
+  const [, waited] = readFileSync("/proc/self/schedstat", "utf8").split(" ");
+  return Number(waited) / 1e6;
 }

@@ -19,6 +19,11 @@ export interface Watched {
   readonly wallMs: number;
   /** Processor time, in milliseconds. */
   readonly cpuMs: number;
+  /**
+   * How long its thread could have run and others had the processors, in
+   * milliseconds.
+   */
+  readonly waitMs: number;
   /** Resident memory now, in MB. */
   readonly residentMb: number;
   /** The most resident memory in that time, in MB. */
