@@ -61,22 +61,35 @@ export class LazyFold {
 }
 
 /**
- * Joins each run of text events to one event, with the sequence and the time of
- * the last.
+ * Joins the pieces that continue a text to one event, with the sequence and the
+ * time of the last. The first piece stays by itself: it may begin a message,
+ * whose id has the sequence of the piece.
  */
 function joinTexts(events: readonly TaskEvent[]): TaskEvent[] {
   const joined: TaskEvent[] = [];
   let run: string[] = [];
   for (const [index, event] of events.entries()) {
-    if (event.payload.case !== "text") {
+    if (event.payload.case !== "text" || !continues(event, events[index - 1])) {
       joined.push(event);
       continue;
     }
     run.push(event.payload.value.text);
-    if (events[index + 1]?.payload.case === "text") continue;
+    if (continues(events[index + 1], event)) continue;
     const value = { ...event.payload.value, text: run.join("") };
     joined.push({ ...event, payload: { case: "text", value } });
     run = [];
   }
   return joined;
+}
+
+/** Whether an event continues the text of the one before it. */
+function continues(
+  event: TaskEvent | undefined,
+  before: TaskEvent | undefined,
+): boolean {
+  return (
+    event?.payload.case === "text" &&
+    before?.payload.case === "text" &&
+    (event.model === "" || event.model === before.model)
+  );
 }
