@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { toJson } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
@@ -17,10 +18,12 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import { type CuttingProxy, startCuttingProxy } from "@devtool/conformance";
 import {
   emptyTask,
+  MessageSchema,
   Role,
   reduceTask,
   type Task,
   type TaskEvent,
+  TaskSchema,
   TaskState,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -125,6 +128,33 @@ describe("a view of a task", () => {
       await view.send(`call update_plan ${step(status)}`, soon());
       expect(view.snapshot().plan).toEqual([{ text: "write it", status }]);
     }
+  });
+
+  it("shows the same whether it starts with the log or with the task", async () => {
+    const view = createTaskView(client);
+    const plan = [{ step: "write it", status: "in_progress" }];
+    await view.send(
+      `think\ntext Hello.\ncall update_plan ${JSON.stringify({ plan })}\nsay 20\nwrite made.txt made`,
+      soon(),
+    );
+    const taskId = view.snapshot().task.id;
+    const [byLog, byTask] = await Promise.all(
+      (["log", "task"] as const).map(async (startWith) => {
+        const other = createTaskView(client, { taskId, startWith });
+        await following(other, () =>
+          until(other, ({ questions }) => questions.length === 1),
+        );
+        const { task, items, plan, questions } = other.snapshot();
+        return {
+          task: toJson(TaskSchema, task),
+          keys: items.map(({ key }) => key),
+          asked: questions.map(({ toolCallId }) => toolCallId),
+          plan,
+        };
+      }),
+    );
+    expect(byTask?.plan).toHaveLength(1);
+    expect(byTask).toEqual(byLog);
   });
 
   it("notifies once for all events of a turn, and shows the same snapshot until then", async () => {
@@ -373,6 +403,10 @@ describe("a view whose connections are cut at any byte", () => {
       ),
   };
 
+  /** How a view may start over a protocol. */
+  const startsOf = (name: string): readonly ("log" | "task")[] =>
+    name === "Connect" ? ["log", "task"] : ["log"];
+
   for (const [name, connectTo] of Object.entries(clients)) {
     it(`is exactly the log over ${name}, through ${CUTS} cuts`, {
       timeout: 240_000 + CUTS * 1_000,
@@ -396,11 +430,17 @@ describe("a view whose connections are cut at any byte", () => {
         );
         const log = await folded(direct, task.id);
         expect(said(view.snapshot().task)).toEqual(said(log));
-        const reread = createTaskView(client, { ...QUICK, taskId: task.id });
-        await following(reread, () =>
-          until(reread, ({ task }) => task.state === TaskState.COMPLETED),
-        );
-        expect(agentSteps(reread.snapshot().task)).toEqual(agentSteps(log));
+        for (const startWith of startsOf(name)) {
+          const reread = createTaskView(client, {
+            ...QUICK,
+            taskId: task.id,
+            startWith,
+          });
+          await following(reread, () =>
+            until(reread, ({ task }) => task.state === TaskState.COMPLETED),
+          );
+          expect(agentSteps(reread.snapshot().task)).toEqual(agentSteps(log));
+        }
       }
       expect(views).toBeGreaterThan(0);
     });
@@ -521,7 +561,9 @@ function said({ history }: Task): unknown {
  * A2A 0.3 shows of the user's messages those that the client itself has sent.
  */
 function agentSteps({ history }: Task): unknown {
-  return history.filter(({ role }) => role === Role.AGENT);
+  return history
+    .filter(({ role }) => role === Role.AGENT)
+    .map((message) => toJson(MessageSchema, message));
 }
 
 /** Waits until a view shows something; looks each time it notifies. */

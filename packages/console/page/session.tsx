@@ -42,6 +42,7 @@ export function Session({
   });
   const task = useTask(client, {
     clientLabel: CLIENT_LABEL,
+    startWith: "task",
     ...(taskId !== undefined && { taskId }),
   });
   const { id } = task.task;

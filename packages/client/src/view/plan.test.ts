@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { TaskEventSchema } from "@devtool/schema";
+import { TaskEventSchema, TaskSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { reducePlan } from "./plan.ts";
+import { planOf, reducePlan } from "./plan.ts";
 
 type Payload = NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>;
 
@@ -60,6 +60,27 @@ describe("the plan of a task", () => {
     expect(reducePlan(before, create(TaskEventSchema, { payload }))).toBe(
       before,
     );
+  });
+
+  it("is in the task as well: that of its latest call, or of its artifact", () => {
+    const call = (status: string) => ({
+      content: {
+        case: "toolCall" as const,
+        value: {
+          toolName: "update_plan",
+          inputParameters: { plan: [{ step: "read", status }] },
+        },
+      },
+    });
+    const history = ["pending", "completed"].map((status) => ({
+      parts: [call(status), { content: { case: "text" as const, value: "x" } }],
+    }));
+    expect(planOf(create(TaskSchema, { history }))).toEqual([DONE]);
+    const data = { plan: [{ step: "write", status: "inProgress" }] };
+    const parts = [{ content: { case: "data" as const, value: data } }];
+    const artifacts = [{ name: "Plan", parts }, { name: "Other" }];
+    expect(planOf(create(TaskSchema, { artifacts }))).toEqual([RUNNING]);
+    expect(planOf(create(TaskSchema))).toEqual([]);
   });
 
   it("leaves out what is not a step", () => {

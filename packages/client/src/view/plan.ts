@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { TaskEvent } from "@devtool/schema";
+import type { Artifact, Task, TaskEvent, ToolCall } from "@devtool/schema";
 import { objectOrEmpty } from "@devtool/schema/json";
 
 /**
@@ -24,20 +24,49 @@ export function reducePlan(
 ): readonly PlanStep[] {
   switch (payload.case) {
     case "toolCall":
-      return payload.value.toolName === "update_plan"
-        ? (stepsIn(payload.value.inputParameters) ?? plan)
-        : plan;
+      return stepsOfCall(payload.value) ?? plan;
     case "artifact": {
       const { artifact } = payload.value;
-      if (artifact?.name !== "Plan") return plan;
-      const [data] = artifact.parts.flatMap(({ content }) =>
-        content.case === "data" ? [content.value] : [],
-      );
-      return stepsIn(data) ?? plan;
+      return (artifact && stepsOfArtifact(artifact)) ?? plan;
     }
     default:
       return plan;
   }
+}
+
+/**
+ * Returns the plan of a task whose events are not known. An agent gives it in
+ * one of the two forms: of a task that has both, it is the artifact.
+ */
+export function planOf({ history, artifacts }: Task): readonly PlanStep[] {
+  const ofCalls = history.flatMap(({ parts }) =>
+    parts.map(({ content }) =>
+      content.case === "toolCall" ? stepsOfCall(content.value) : undefined,
+    ),
+  );
+  return (
+    [...ofCalls, ...artifacts.map(stepsOfArtifact)].findLast(
+      (steps) => steps !== undefined,
+    ) ?? []
+  );
+}
+
+function stepsOfCall({
+  toolName,
+  inputParameters,
+}: ToolCall): readonly PlanStep[] | undefined {
+  return toolName === "update_plan" ? stepsIn(inputParameters) : undefined;
+}
+
+function stepsOfArtifact({
+  name,
+  parts,
+}: Artifact): readonly PlanStep[] | undefined {
+  if (name !== "Plan") return undefined;
+  const [data] = parts.flatMap(({ content }) =>
+    content.case === "data" ? [content.value] : [],
+  );
+  return stepsIn(data);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   type Message,
   type SendMessageRequest,
   SendMessageRequestSchema,
+  type Task,
   type TaskEvent,
 } from "@devtool/schema";
 import { abortable } from "../abortable.ts";
@@ -35,6 +36,11 @@ const CONNECTED_AFTER_MS = 2000;
  */
 export interface ReaderHandlers {
   /**
+   * Called with the task as it is, before its last event and the events after
+   * that, if the reader starts with the task.
+   */
+  onTask(task: Task): void;
+  /**
    * Called with each event of the task, in order and once.
    */
   onEvent(event: TaskEvent): void;
@@ -49,6 +55,11 @@ export interface ReaderHandlers {
    */
   onLost(error: ConnectError | undefined): void;
 }
+
+/**
+ * What is read first of a task: the events of its log, or the task as it is.
+ */
+export type ReadingStart = "log" | "task";
 
 /**
  * A message on its way to the server.
@@ -100,13 +111,18 @@ export class TaskReader {
    */
   #sent: Message | undefined;
   readonly #ends = new ExchangeEnds();
+  #startWith: ReadingStart;
 
   constructor(
     client: DevtoolClient,
     taskId: string | undefined,
-    options: Omit<ResumeOptions, "onLost">,
+    {
+      startWith = "log",
+      ...options
+    }: Omit<ResumeOptions, "onLost"> & { readonly startWith?: ReadingStart },
     handlers: ReaderHandlers,
   ) {
+    this.#startWith = startWith;
     this.#client = client;
     this.#handlers = handlers;
     this.#options = { ...options, onLost: (error) => handlers.onLost(error) };
@@ -219,8 +235,12 @@ export class TaskReader {
     signal: AbortSignal,
   ): Promise<void> {
     const interrupt = AbortSignal.any([signal, this.#wakeUp.signal]);
-    const log = this.#observe(taskLog(this.#client, taskId, sequence));
     try {
+      const after =
+        this.#startWith === "task" && sequence === 0n
+          ? await this.#readTask(taskId, interrupt)
+          : sequence;
+      const log = this.#observe(taskLog(this.#client, taskId, after));
       for await (const event of readWithResume(log, this.#options, interrupt)) {
         this.#pass(event);
       }
@@ -228,6 +248,22 @@ export class TaskReader {
     } catch (reason) {
       if (!interrupt.aborted) throw reason;
     }
+  }
+
+  /**
+   * Reads the task as it is. Returns the sequence before its last event, which
+   * is read once more: a notice is in the log only.
+   */
+  async #readTask(taskId: string, signal: AbortSignal): Promise<bigint> {
+    const { task } = await callWithRetry(
+      (limit) => this.#client.tasks.getTask({ taskId }, { signal: limit }),
+      this.#options,
+      signal,
+    );
+    if (!task || task.sequence === 0n) return 0n;
+    this.#handlers.onTask(task);
+    this.#position = { taskId, sequence: task.sequence - 1n };
+    return task.sequence - 1n;
   }
 
   async #exchange(
@@ -238,6 +274,8 @@ export class TaskReader {
     const addressed = { ...request, taskId: request.taskId || this.taskId };
     const log = this.#observe(exchangeLog(this.#client, addressed));
     this.#isAtEnd = false;
+    // The task does not say which of its events ended the exchange.
+    this.#startWith = "log";
     this.#sent = request.message;
     try {
       for await (const event of readWithResume(

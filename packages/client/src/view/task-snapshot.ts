@@ -10,7 +10,7 @@ import {
   ToolCallSchema,
 } from "@devtool/schema";
 import { type AskedToolCall, pendingToolCalls } from "../confirmation.ts";
-import { type PlanStep, reducePlan } from "./plan.ts";
+import { type PlanStep, planOf, reducePlan } from "./plan.ts";
 import { type TaskItem, TaskItems } from "./task-items.ts";
 
 /**
@@ -94,14 +94,25 @@ export class SnapshotFold {
   }
 
   /**
-   * Folds the next event. Ignores events that the task has already.
+   * Begins with the task as it is now. Ignores a task that is not newer.
+   */
+  start(task: Task): void {
+    if (task.sequence <= this.#task.sequence) return;
+    this.#task = task;
+    this.#plan = planOf(task);
+    this.#onChange();
+  }
+
+  /**
+   * Folds the next event, or the last one again, of which the task does not
+   * have all that is shown. Ignores events before it.
    */
   add(event: TaskEvent): void {
     const before = this.#task;
     const isOther = before.id !== "" && before.id !== event.taskId;
     if (isOther) {
       this.#earlier = [...this.#earlier, ...this.#items.list(before)];
-    } else if (event.sequence <= before.sequence) {
+    } else if (event.sequence < before.sequence) {
       return;
     }
     this.#task = reduceTask(isOther ? emptyTask() : before, event);

@@ -1,7 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { createRouterTransport } from "@connectrpc/connect";
 import {
+  emptyTask,
   type Message,
+  reduceTask,
   type TaskEvent,
   TaskEventSchema,
   TaskService,
@@ -111,6 +113,76 @@ describe("the questions of a view", () => {
   });
 });
 
+describe("a view that starts with the task as it is", () => {
+  it("reads the last event of the log, with its notice, and those that follow", async () => {
+    const log = [
+      created("task-1", undefined),
+      said("task-1", 2n),
+      said("task-1", 3n),
+      noticed("task-1", 4n),
+    ];
+    const noticeShown = Promise.withResolvers<void>();
+    const asked: bigint[] = [];
+    const transport = createRouterTransport(({ service }) => {
+      service(TaskService, {
+        getTask: () => ({ task: log.reduce(reduceTask, emptyTask()) }),
+        async *subscribeTask({ afterSequence }) {
+          asked.push(afterSequence);
+          for (const event of log.slice(Number(afterSequence))) yield { event };
+          await noticeShown.promise;
+          yield { event: said("task-1", 5n) };
+          yield { event: completed("task-1", 6n) };
+        },
+      });
+    });
+    const view = createTaskView(createDevtoolClient(transport), {
+      taskId: "task-1",
+      startWith: "task",
+    });
+    const done = new AbortController();
+    view.subscribe(() => {
+      const { task, notice } = view.snapshot();
+      if (notice) noticeShown.resolve();
+      if (task.state === TaskState.COMPLETED) done.abort();
+    });
+    await view.follow(
+      AbortSignal.any([done.signal, AbortSignal.timeout(60_000)]),
+    );
+    const { items, notice } = view.snapshot();
+    expect(items.map(({ part }) => part.content.value)).toEqual([
+      "word word word ",
+    ]);
+    expect(notice).toBeUndefined();
+    expect(asked).toEqual([3n]);
+  });
+
+  it("knows when the exchange has ended of a message that was sent before the task was there", async () => {
+    const log = [
+      created("task-1", undefined),
+      said("task-1", 2n),
+      completed("task-1", 3n),
+      renamed("task-1", 4n),
+    ];
+    const transport = createRouterTransport(({ service }) => {
+      service(TaskService, {
+        getTask: () => ({ task: log.reduce(reduceTask, emptyTask()) }),
+        async *subscribeTask({ afterSequence }) {
+          for (const event of log.slice(Number(afterSequence))) yield { event };
+        },
+        async *streamMessage() {
+          for (const event of log.slice(1)) yield { event };
+        },
+      });
+    });
+    const view = createTaskView(createDevtoolClient(transport), {
+      taskId: "task-1",
+      startWith: "task",
+    });
+    await view.send("one", AbortSignal.timeout(60_000));
+    expect(view.snapshot().task.sequence).toBeGreaterThanOrEqual(3n);
+  });
+});
+
 describe("a view of a task of which much has arrived at once", () => {
   it("lets timers and frames run while it reads", async () => {
     let hasRun = false;
@@ -216,6 +288,16 @@ function said(taskId: string, sequence: bigint): TaskEvent {
     taskId,
     sequence,
     state: TaskState.WORKING,
+    payload,
+  });
+}
+
+function renamed(taskId: string, sequence: bigint): TaskEvent {
+  const payload = { case: "renamed", value: { title: "Words" } } as const;
+  return create(TaskEventSchema, {
+    taskId,
+    sequence,
+    state: TaskState.COMPLETED,
     payload,
   });
 }

@@ -19,7 +19,7 @@ import {
   type MessageContent,
   type SendOptions,
 } from "./send-request.ts";
-import { TaskReader } from "./task-reader.ts";
+import { type ReadingStart, TaskReader } from "./task-reader.ts";
 import { SnapshotFold, type TaskSnapshot } from "./task-snapshot.ts";
 
 /**
@@ -35,6 +35,15 @@ export interface TaskViewOptions
    * Default: a new task, which the first message starts.
    */
   readonly taskId?: string;
+  /**
+   * What to read of the task first: its log, from the first event on, or the
+   * task as it is (`GetTask`), which has far fewer bytes if the agent has
+   * written much. `task` is for devtool's own services, over Connect and gRPC:
+   * over A2A, a task has less than its log.
+   *
+   * Default: `log`.
+   */
+  readonly startWith?: ReadingStart;
   /**
    * When listeners are notified of changes.
    *
@@ -179,6 +188,7 @@ class LogView implements TaskView {
       taskId,
       { ...options, maxAttempts },
       {
+        onTask: (task) => this.#fold.start(task),
         onEvent: (event) => this.#fold.add(event),
         onSent: (message, next) => this.#fold.addMessage(message, next),
         onLost: (error) => this.#fold.setLost(error),
