@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { createTaskView } from "@devtool/client";
+import { createTaskView, textMessage } from "@devtool/client";
 import { loadConsole } from "@devtool/console";
 import {
   ArtifactUpdateSchema,
@@ -258,6 +258,34 @@ describe.skipIf(CHROMIUM === undefined)(
       );
       expect(Number(steps)).toBeGreaterThan(10_000);
       expect(Number(steps)).toBeLessThanOrEqual(20_000);
+    });
+
+    it("lays out a long session that is opened once, when all of it is there, at its end", async () => {
+      const { task } = await clientOf(server).tasks.sendMessage({
+        message: textMessage(crypto.randomUUID(), "long"),
+      });
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.evaluate(`{
+      globalThis.heights = [];
+      const look = () => {
+        const shown = document.querySelectorAll(".prose > p").length;
+        if (shown > 0 && shown < 200) globalThis.heights.push(document.querySelector(".column").clientHeight);
+        requestAnimationFrame(look);
+      };
+      look();
+    }`);
+      await page.goto(`${server.url}/console/#/session/${task?.id}`);
+      await expect
+        .poll(() =>
+          page.evaluate(
+            "{ const { scrollTop, clientHeight, scrollHeight } = document.querySelector('.scroll') ?? {}; scrollTop > 5000 && scrollHeight - scrollTop - clientHeight < 5; }",
+          ),
+        )
+        .toBe(true);
+      expect(await page.locator(".prose > p").count()).toBe(200);
+      const heights: unknown = await page.evaluate("globalThis.heights");
+      expect(new Set(Array.isArray(heights) ? heights : []).size).toBe(1);
     });
 
     it("shows the card of an agent, as the server gives it to other clients", async () => {

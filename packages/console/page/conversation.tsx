@@ -32,7 +32,7 @@ export function Conversation({
   task: handle,
 }: ConversationProps): ReactNode {
   const { task, questions, plan, notice, unsent, answer } = handle;
-  const { items, isBehind } = usePaced(handle.items);
+  const { items, isBehind, isOpening } = usePaced(handle.items);
   const { scrollRef, contentRef, isAtBottom, scrollToBottom } =
     useStickToBottom({
       initial: "instant",
@@ -58,7 +58,10 @@ export function Conversation({
         aria-label={words.conversation}
         aria-busy={isBehind || task.state === TaskState.WORKING}
       >
-        <div className="column" ref={contentRef}>
+        <div
+          className={isOpening ? "column opening" : "column"}
+          ref={contentRef}
+        >
           <MessageList items={items} renderItem={renderItem} />
           <Artifacts artifacts={made} />
           {plan.length > 0 && <Plan steps={plan} />}

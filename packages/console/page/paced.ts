@@ -13,11 +13,17 @@ const FRAME_LENGTH = 20_000;
  */
 const ITEM_LENGTH = 300;
 
-/** The beginning of a session, up to a length. */
-export interface Paced {
+/** The beginning of a list, up to a length. */
+interface Beginning {
   readonly items: readonly TaskItem[];
-  /** Whether there is more, which the next frames add. */
+  /** Whether there is more. */
   readonly isBehind: boolean;
+}
+
+/** The beginning of a session, to which the next frames add the rest. */
+export interface Paced extends Beginning {
+  /** Whether the session is behind since it was opened: all of it is new. */
+  readonly isOpening: boolean;
 }
 
 /**
@@ -26,21 +32,23 @@ export interface Paced {
  */
 export function usePaced(items: readonly TaskItem[]): Paced {
   const [length, setLength] = useState(FRAME_LENGTH);
+  const [isOpen, open] = useState(false);
   const paced = itemsUpTo(items, length);
   const { isBehind } = paced;
+  if (!isOpen && !isBehind && items.length > 0) open(true);
   useEffect(() => {
     if (!isBehind) return;
     const frame = requestAnimationFrame(() => setLength(length + FRAME_LENGTH));
     return () => cancelAnimationFrame(frame);
   }, [isBehind, length]);
-  return paced;
+  return { ...paced, isOpening: isBehind && !isOpen };
 }
 
 /**
  * Returns the items up to a length. The last one is cut if it is a text, as it
  * would be while it is written.
  */
-function itemsUpTo(items: readonly TaskItem[], length: number): Paced {
+function itemsUpTo(items: readonly TaskItem[], length: number): Beginning {
   let left = length;
   for (const [index, item] of items.entries()) {
     const { content } = item.part;
