@@ -21,13 +21,12 @@ export {
 } from "./a2a-v03/push-config.ts";
 export { findReplay, withReplay } from "./a2a-v03/replay.ts";
 export { errorFromRest, errorToRest } from "./a2a-v03/rest/error.ts";
-export {
-  REST_OPERATIONS,
-  type RestCall,
-  type RestContent,
-  type RestOperation,
-  restOperation,
+export type {
+  RestCall,
+  RestContent,
+  RestOperation,
 } from "./a2a-v03/rest/operation.ts";
+export { REST_OPERATIONS, restOperation } from "./a2a-v03/rest/operations.ts";
 export {
   decodeMessageSend,
   encodeMessageSend,

@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { REST_OPERATIONS, type RestCall, restOperation } from "./operation.ts";
+import type { RestCall } from "./operation.ts";
+import { REST_OPERATIONS, restOperation } from "./operations.ts";
 
 const PART = { kind: "text", text: "hi" };
 const FILE = {
