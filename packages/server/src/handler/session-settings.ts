@@ -1,7 +1,5 @@
-import { isAbsolute } from "node:path";
 import { create, equals } from "@bufbuild/protobuf";
 import {
-  type AgentSettings,
   AgentSettingsSchema,
   ApprovalMode,
   type McpServer,
@@ -12,24 +10,16 @@ import {
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
-import { directoryAt, isInside, realPath } from "../files/real-path.ts";
+import { directoryAt, realPath } from "../files/real-path.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { assertName, assertNames } from "./name-limit.ts";
+import {
+  resolveWorkspace,
+  type WorkspaceOptions,
+} from "./session-workspace.ts";
 
 /** The values that a server permits in the settings of sessions. */
-export interface SessionOptions {
-  /**
-   * The workspace of clients that name none: an absolute path. Undefined when
-   * clients must name one.
-   */
-  readonly workspace: string | undefined;
-  /** The directories that may contain workspaces: absolute paths. */
-  readonly workspaceRoots: readonly string[];
-  /**
-   * The directory of the server's tasks and token. A workspace may neither
-   * contain it nor lie in it.
-   */
-  readonly dataDirectory: string | undefined;
+export interface SessionOptions extends WorkspaceOptions {
   /** Which MCP servers clients may add. */
   readonly clientMcpServers: "none" | "http" | "all";
   /**
@@ -175,7 +165,10 @@ export function resolveSettings(
       },
     };
   }
-  const workspacePath = resolveWorkspace(requested.settings, options);
+  const workspacePath = resolveWorkspace(
+    requested.settings?.workspacePath,
+    options,
+  );
   const sessionSettings =
     requested.sessionSettings ?? create(SessionSettingsSchema);
   assertName("model", sessionSettings.model);
@@ -333,61 +326,4 @@ function assertUnchanged(
     "differ from those of this session",
     "start a new context to change them",
   );
-}
-
-/**
- * Returns the real path of the requested workspace, or of the default one.
- * Throws when it is not permitted.
- */
-function resolveWorkspace(
-  settings: AgentSettings | undefined,
-  options: SessionOptions,
-): string {
-  const requested = settings?.workspacePath || options.workspace;
-  if (requested === undefined) {
-    const problem =
-      "is missing: this server has no default workspace, so the first message of a session names one";
-    throw invalid("workspace_path", "", problem);
-  }
-  if (!isAbsolute(requested)) {
-    throw invalid("workspace_path", requested, "must be an absolute path");
-  }
-  const { dataDirectory = "", workspaceRoots } = options;
-  // Each path is looked up once: the default workspace is usually the only
-  // root.
-  const paths = new Set([requested, dataDirectory, ...workspaceRoots]);
-  const real = new Map([...paths].map((path) => [path, realPath(path)]));
-  const path = directoryAt(real.get(requested));
-  if (path === undefined) {
-    throw invalid(
-      "workspace_path",
-      requested,
-      "must be a directory that exists on the server",
-    );
-  }
-  const isPermitted = workspaceRoots.some((root) => {
-    const found = real.get(root);
-    return found !== undefined && isInside(found, path);
-  });
-  if (!isPermitted) {
-    const known = workspaceRoots.join(", ");
-    const remedy = `choose a directory in ${known}, or start the server with --root for another`;
-    throw invalid(
-      "workspace_path",
-      requested,
-      "is outside the allowed roots",
-      remedy,
-    );
-  }
-  const data = real.get(dataDirectory);
-  if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
-    const problem = "contains the server's own data, or lies in it";
-    throw invalid(
-      "workspace_path",
-      requested,
-      problem,
-      `choose a directory beside ${data}`,
-    );
-  }
-  return path;
 }
