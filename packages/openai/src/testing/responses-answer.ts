@@ -1,27 +1,30 @@
-import { createHash } from "node:crypto";
-import {
-  type AnswerContext,
-  type Content,
-  halves,
-  type Plan,
-  type PlannedCall,
-  type StreamEncoder,
+import type {
+  AnswerContext,
+  Content,
+  Plan,
+  StreamEncoder,
 } from "@devtool/fake-model";
 import {
   defined,
   isObject,
   listOrEmpty,
   objectOrEmpty,
-  stringOrEmpty,
 } from "@devtool/schema/json";
 import type {
   Response,
   ResponseOutputItem,
   ResponseOutputMessage,
-  ResponseReasoningItem,
   ResponseStreamEvent,
   ResponseUsage,
 } from "openai/resources/responses/responses";
+import {
+  customCallItem,
+  functionCallItem,
+  type GeneratedItem,
+  type ItemPlace,
+  reasoningItem,
+  type Unnumbered,
+} from "./responses-items.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -44,7 +47,13 @@ export function streamResponse(
   context: AnswerContext,
 ): StreamEncoder {
   const stream = new ResponseStream(body, context);
-  const take = (): string => stream.takeEvents().map(encodeEvent).join("");
+  const take = (): string =>
+    stream
+      .takeEvents()
+      .map(
+        (event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
+      )
+      .join("");
   return {
     begin: () => {
       stream.begin();
@@ -67,17 +76,6 @@ export function streamResponse(
     ],
   };
 }
-
-function encodeEvent(event: ResponseStreamEvent): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
-/** An event without its number. */
-type Unnumbered = ResponseStreamEvent extends infer Event
-  ? Event extends { sequence_number: number }
-    ? Omit<Event, "sequence_number">
-    : never
-  : never;
 
 /**
  * A response while it is generated: its items so far, and the events that
@@ -119,10 +117,20 @@ class ResponseStream {
         return;
       case "thought":
         this.#thoughtTokens++;
-        this.#addThought(content.text);
+        this.#closeMessage();
+        this.#addItem(
+          reasoningItem(this.#newPlace("rs"), content.text, this.#body),
+        );
         return;
       case "calls":
-        for (const call of content.calls) this.#addCall(call);
+        this.#closeMessage();
+        for (const call of content.calls) {
+          this.#addItem(
+            isCustomTool(this.#body.tools, call.name)
+              ? customCallItem(this.#newPlace("ctc"), call)
+              : functionCallItem(this.#newPlace("fc"), call),
+          );
+        }
         return;
       default:
         content satisfies never;
@@ -185,18 +193,12 @@ class ResponseStream {
       output_index,
       item: message,
     });
-    const part = {
-      type: "output_text",
-      text: "",
-      annotations: [],
-      logprobs: [],
-    } as const;
     this.#emit({
       type: "response.content_part.added",
       item_id: id,
       output_index,
       content_index: 0,
-      part: { ...part, annotations: [], logprobs: [] },
+      part: { type: "output_text", text: "", annotations: [], logprobs: [] },
     });
     return message;
   }
@@ -248,128 +250,19 @@ class ResponseStream {
     this.#output.push(item);
   }
 
-  /**
-   * Adds reasoning: with a summary if the request asks for one, and encrypted
-   * if the request asks for that.
-   */
-  #addThought(text: string): void {
-    this.#closeMessage();
-    const id = this.#newId("rs");
-    const hasSummary =
-      typeof objectOrEmpty(this.#body.reasoning).summary === "string";
-    const isEncrypted = listOrEmpty(this.#body.include).includes(
-      "reasoning.encrypted_content",
-    );
-    const begun: ResponseReasoningItem = { id, type: "reasoning", summary: [] };
-    const output_index = this.#output.length;
+  /** Adds an item that is generated in one step. */
+  #addItem({ begun, events, item }: GeneratedItem): void {
     this.#emit({
       type: "response.output_item.added",
-      output_index,
+      output_index: this.#output.length,
       item: begun,
     });
-    const part = { type: "summary_text", text } as const;
-    if (hasSummary) {
-      const place = { item_id: id, output_index, summary_index: 0 };
-      this.#emit({
-        type: "response.reasoning_summary_part.added",
-        ...place,
-        part: { ...part, text: "" },
-      });
-      for (const delta of halves(text)) {
-        this.#emit({
-          type: "response.reasoning_summary_text.delta",
-          ...place,
-          delta,
-        });
-      }
-      this.#emit({
-        type: "response.reasoning_summary_text.done",
-        ...place,
-        text,
-      });
-      this.#emit({
-        type: "response.reasoning_summary_part.done",
-        ...place,
-        part,
-      });
-    }
-    const item = { ...begun, summary: hasSummary ? [part] : [] };
-    this.#closeItem(
-      isEncrypted ? { ...item, encrypted_content: encryptReasoning(id) } : item,
-    );
-  }
-
-  #addCall(call: PlannedCall): void {
-    this.#closeMessage();
-    if (isCustomTool(this.#body.tools, call.name)) {
-      this.#addCustomCall(call);
-    } else {
-      this.#addFunctionCall(call);
-    }
-  }
-
-  #addCustomCall({ id: call_id, name, args }: PlannedCall): void {
-    const output_index = this.#output.length;
-    const id = this.#newId("ctc");
-    const input = stringOrEmpty(objectOrEmpty(args).input);
-    const item = {
-      id,
-      type: "custom_tool_call",
-      call_id,
-      name,
-      input,
-    } as const;
-    this.#emit({
-      type: "response.output_item.added",
-      output_index,
-      item: { ...item, input: "" },
-    });
-    const place = { item_id: id, output_index };
-    for (const delta of halves(input)) {
-      this.#emit({
-        type: "response.custom_tool_call_input.delta",
-        ...place,
-        delta,
-      });
-    }
-    this.#emit({
-      type: "response.custom_tool_call_input.done",
-      ...place,
-      input,
-    });
+    for (const event of events) this.#emit(event);
     this.#closeItem(item);
   }
 
-  #addFunctionCall({ id: call_id, name, args }: PlannedCall): void {
-    const output_index = this.#output.length;
-    const id = this.#newId("fc");
-    const whole = JSON.stringify(args);
-    const item = {
-      id,
-      type: "function_call",
-      call_id,
-      name,
-      arguments: whole,
-      status: "completed",
-    } as const;
-    this.#emit({
-      type: "response.output_item.added",
-      output_index,
-      item: { ...item, arguments: "", status: "in_progress" },
-    });
-    const place = { item_id: id, output_index };
-    for (const delta of halves(whole)) {
-      this.#emit({
-        type: "response.function_call_arguments.delta",
-        ...place,
-        delta,
-      });
-    }
-    // The name is in OpenAI's description of the API, but not in the types of
-    // its SDK.
-    const done = { ...place, name, arguments: whole };
-    this.#emit({ type: "response.function_call_arguments.done", ...done });
-    this.#closeItem(item);
+  #newPlace(prefix: string): ItemPlace {
+    return { item_id: this.#newId(prefix), output_index: this.#output.length };
   }
 
   #newId(prefix: string): string {
@@ -414,11 +307,6 @@ class ResponseStream {
       total_tokens: inputTokens + this.#tokens,
     };
   }
-}
-
-/** Returns the encrypted content of a reasoning item. */
-export function encryptReasoning(id: string): string {
-  return createHash("sha256").update(`reasoning ${id}`).digest("base64");
 }
 
 /**

@@ -15,11 +15,10 @@ import {
   checkToolName,
   refuse,
 } from "./checks.ts";
-import {
-  encodeResponse,
-  encryptReasoning,
-  streamResponse,
-} from "./responses-answer.ts";
+import { encodeResponse, streamResponse } from "./responses-answer.ts";
+import { encryptReasoning } from "./responses-items.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The parameters of `POST /v1/responses`; `client_metadata` is Codex's, and
@@ -76,10 +75,7 @@ export function readResponsesRequest(value: unknown): AnswerRequest {
     );
   }
   const tools = body.tools === undefined ? [] : readTools(body.tools);
-  const { conversation, signatures } = readInput(
-    body.input,
-    body.store === false,
-  );
+  const { conversation, signatures } = readInput(body);
   return {
     case: "answer",
     method: "responses",
@@ -147,20 +143,20 @@ interface Input {
   readonly signatures: readonly string[];
 }
 
-function readInput(value: unknown, isStateless: boolean): Input {
-  if (typeof value === "string") {
+function readInput({ input, store }: Fields): Input {
+  if (typeof input === "string") {
     return {
-      conversation: [{ role: "user", texts: [value], results: [] }],
+      conversation: [{ role: "user", texts: [input], results: [] }],
       signatures: [],
     };
   }
   const calls = new CallLedger();
   const signatures: string[] = [];
-  const conversation = checkList(value, "input").flatMap(
+  const conversation = checkList(input, "input").flatMap(
     (each, index): Entry[] => {
       const item = checkObject(each, `input[${index}]`);
       if (item.type === "reasoning") {
-        signatures.push(...readReasoning(item, `input[${index}]`, isStateless));
+        signatures.push(...readReasoning(item, `input[${index}]`, store));
       }
       return readItem(item, `input[${index}]`, calls);
     },
@@ -169,11 +165,7 @@ function readInput(value: unknown, isStateless: boolean): Input {
   return { conversation, signatures };
 }
 
-function readItem(
-  item: Readonly<Record<string, unknown>>,
-  param: string,
-  calls: CallLedger,
-): Entry[] {
+function readItem(item: Fields, param: string, calls: CallLedger): Entry[] {
   switch (item.type ?? "message") {
     case "message":
       return readMessage(item, param);
@@ -216,10 +208,7 @@ function readItem(
   }
 }
 
-function readMessage(
-  item: Readonly<Record<string, unknown>>,
-  param: string,
-): Entry[] {
+function readMessage(item: Fields, param: string): Entry[] {
   const role = checkOneOf(item.role, `${param}.role`, [
     "user",
     "assistant",
@@ -272,12 +261,10 @@ function readOutput(value: unknown, param: string): string {
 /**
  * Returns the encrypted content of a reasoning item. Refuses one that this API
  * did not give.
+ *
+ * @param store the field of the request: whether OpenAI keeps the items
  */
-function readReasoning(
-  item: Readonly<Record<string, unknown>>,
-  param: string,
-  isStateless: boolean,
-): string[] {
+function readReasoning(item: Fields, param: string, store: unknown): string[] {
   const id = checkString(item.id, `${param}.id`);
   if (!Array.isArray(item.summary)) {
     refuse(
@@ -287,7 +274,7 @@ function readReasoning(
   }
   const encrypted = item.encrypted_content ?? undefined;
   if (encrypted === undefined) {
-    if (isStateless) {
+    if (store === false) {
       refuse(
         `Item with id '${id}' not found. Items are not persisted when 'store' is set to false.`,
         param,
