@@ -85,7 +85,7 @@ export class AcpTurn {
     });
     // The answer may come before the agent asks again.
     for (const id of ids) {
-      if (this.#book.stage(id) === ToolCallStage.AWAITING_APPROVAL) {
+      if (this.#book.call(id).stage === ToolCallStage.AWAITING_APPROVAL) {
         turn.confirmations.open(id);
       }
     }
@@ -123,9 +123,8 @@ export class AcpTurn {
             ? objectOrEmpty(next.value.params.toolCall)
             : {};
         const asks =
-          call.toolCallId !== undefined &&
-          this.#book.merge(call, true) === held;
-        if (!asks) yield* calls(this.#book.executing(held));
+          call.toolCallId !== undefined && this.#book.announce(call) === held;
+        if (!asks) yield* calls(this.#book.call(held).executing());
       }
       const item = await queue.take(signal);
       if (item.case === "stopped") {
@@ -182,9 +181,9 @@ export class AcpTurn {
       case "withdrawn":
         return yield* this.#questions.withdraw(item.value);
       case "terminal":
-        for (const id of this.#book.callsWithTerminal(item.value)) {
-          if (this.#book.stage(id) === ToolCallStage.EXECUTING) {
-            yield* calls(this.#book.executing(id));
+        for (const call of this.#book.callsWithTerminal(item.value)) {
+          if (call.stage === ToolCallStage.EXECUTING) {
+            yield* calls(call.executing());
           }
         }
         return;
@@ -194,29 +193,33 @@ export class AcpTurn {
   }
 
   *#update(update: SessionItemValue<"update">): Generator<AgentEvent> {
-    const isCall =
-      update.sessionUpdate === "tool_call" ||
-      update.sessionUpdate === "tool_call_update";
+    const { sessionUpdate: kind } = update;
     this.#options.session.noteState(update);
-    if (!isCall) return yield* this.#updates.of(update);
+    if (kind !== "tool_call" && kind !== "tool_call_update") {
+      return yield* this.#updates.of(update);
+    }
     // An earlier run of the agent may have asked about this call: its question
     // says so.
     const isPending =
       update.status === undefined ||
       update.status === null ||
       update.status === "pending";
-    const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
+    const id =
+      kind === "tool_call"
+        ? this.#book.announce(update)
+        : this.#book.update(update);
+    if (id === undefined) return;
+    const call = this.#book.call(id);
+    const { stage } = call;
     if (
-      id === undefined ||
-      (isPending &&
-        this.#earlier.areLeft &&
-        this.#book.stage(id) === ToolCallStage.UNSPECIFIED)
+      isPending &&
+      this.#earlier.areLeft &&
+      stage === ToolCallStage.UNSPECIFIED
     ) {
       return;
     }
     if (!isPending) this.#earlier.noteReport(id);
     this.#book.appendOutput(id, update);
-    const stage = this.#book.stage(id);
     const mayAsk =
       stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
     // Output shows that the call runs; a terminal or a diff is announced before
@@ -226,7 +229,7 @@ export class AcpTurn {
     );
     if (update.status === "in_progress" && !hasOutput && mayAsk) {
       yield* this.#updates.flush();
-      yield* calls(this.#book.pending(id));
+      yield* calls(call.pending());
       this.#held = id;
       return;
     }
@@ -261,11 +264,10 @@ export class AcpTurn {
     queue: ItemQueue<SessionItem>,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
-    for (const id of this.#book.open()) {
-      if (this.#book.stage(id) !== ToolCallStage.EXECUTING) continue;
+    for (const call of this.#book.open()) {
+      if (call.stage !== ToolCallStage.EXECUTING) continue;
       yield* calls(
-        this.#book.failed(
-          id,
+        call.failed(
           "interrupted",
           "the agent ended while the call ran: its outcome is unknown",
         ),

@@ -51,9 +51,9 @@ describe("an approved call", () => {
 
   /** Approves a call, which is recorded as running. */
   function approve(call: JsonObject, toolCallId = "c1"): string {
-    const id = book.merge({ toolCallId, title: "call", ...call }, true) ?? "";
+    const id = book.announce({ toolCallId, title: "call", ...call }) ?? "";
     approvals.add(approvals.show(id));
-    log.record(book.executing(id));
+    log.record(book.call(id).executing());
     return id;
   }
 
@@ -126,7 +126,7 @@ describe("an approved call", () => {
 
   it("covers what was shown when it was approved, not what the agent says later", () => {
     approve(change("/w/a", "new"));
-    book.merge({ toolCallId: "c1", ...change("/w/secret", "new") }, false);
+    book.update({ toolCallId: "c1", ...change("/w/secret", "new") });
     expect([
       approvals.use(write("/w/secret", "new")),
       approvals.use(write("/w/a", "new")),
@@ -182,7 +182,7 @@ describe("an approved call", () => {
 
   it("covers nothing any more once it has ended", () => {
     const id = approve(change("/w/a", "new"));
-    log.record(book.succeeded(id));
+    log.record(book.call(id).succeeded());
     expect(approvals.use(write("/w/a", "new"))).toBe(false);
   });
 });

@@ -40,13 +40,8 @@ export class Approvals {
    * way later.
    */
   show(id: string): ShownCall {
-    const book = this.#book;
-    return {
-      id,
-      kind: book.kind(id),
-      details: book.detailsOf(id),
-      changes: book.diffs(id),
-    };
+    const { kind, details, diffs } = this.#book.call(id).described;
+    return { id, kind, details, changes: diffs };
   }
 
   add(shown: ShownCall): void {
@@ -56,7 +51,7 @@ export class Approvals {
   /** Uses an approval for an action. Returns whether there was one. */
   use(action: ClientAction): boolean {
     const key = action.case === "run" ? action.command : action.path;
-    const open = new Set(this.#book.open());
+    const open = new Set(this.#book.open().map(({ id }) => id));
     for (const { shown, used } of this.#approved.values()) {
       if (
         !open.has(shown.id) ||

@@ -37,64 +37,65 @@ describe("the calls of an ACP turn", () => {
   }
 
   /** Takes a piece of call c1 and gives its id in the task. */
-  function merge(piece: JsonObject, toolCallId = "c1"): string {
+  function announce(piece: JsonObject, toolCallId = "c1"): string {
     return (
-      book.merge({ toolCallId, ...piece }, true) ??
+      book.announce({ toolCallId, ...piece }) ??
       expect.fail("the piece was not taken")
     );
   }
 
   describe("as an agent describes them in pieces", () => {
     it("keep what a piece leaves out, and replace content and places as a whole", () => {
-      const id = merge({
+      const id = announce({
         title: "Read",
         kind: "read",
         rawInput: { path: "a" },
         content: [text("one"), text("two")],
       });
-      merge({ locations: [{ path: "/w/a" }, { line: 3 }] });
-      merge({
+      announce({ locations: [{ path: "/w/a" }, { line: 3 }] });
+      announce({
         title: "",
         content: [text("three")],
         locations: [{ path: "/w/b" }],
       });
       expect([
-        book.title(id),
-        book.kind(id),
-        book.input(id),
-        book.paths(id),
+        book.call(id).described.title,
+        book.call(id).described.kind,
+        book.call(id).described.input,
+        book.call(id).described.paths,
       ]).toEqual(["Read", "read", { path: "a" }, ["/w/b"]]);
-      log.record(book.executing(id));
+      log.record(book.call(id).executing());
       expect(findToolCall(log.task, id)?.liveContent).toBe("three");
     });
 
     it("have no id without one of the agent", () => {
-      expect(book.merge({ title: "Read" }, true)).toBeUndefined();
+      expect(book.announce({ title: "Read" })).toBeUndefined();
     });
 
     it("have an id of bounded length", () => {
-      expect(merge({}, "x".repeat(201))).toMatch(/^[0-9a-f]{64}$/);
-      expect(merge({}, "y".repeat(200))).toBe("y".repeat(200));
+      expect(announce({}, "x".repeat(201))).toMatch(/^[0-9a-f]{64}$/);
+      expect(announce({}, "y".repeat(200))).toBe("y".repeat(200));
     });
 
     it("that an earlier turn ended are not continued by a late word, and are another call when they are new", () => {
-      log.record(book.succeeded(merge({ title: "Read" })));
+      log.record(book.call(announce({ title: "Read" })).succeeded());
       book = newBook();
       expect(
-        book.merge({ toolCallId: "c1", status: "completed" }, false),
+        book.update({ toolCallId: "c1", status: "completed" }),
       ).toBeUndefined();
-      expect(book.merge({ toolCallId: "c1" }, true)).toBe("c1~2");
+      expect(book.announce({ toolCallId: "c1" })).toBe("c1~2");
     });
 
     it("are told apart from those that the client makes for the agent", () => {
       const id = book.begin({ name: "write_text_file", title: "a" });
-      expect(merge({ title: "b" }, id)).toBe(`${id}~2`);
-      expect(book.title(id)).toBe("a");
+      expect(announce({ title: "b" }, id)).toBe(`${id}~2`);
+      expect(book.call(id).described.title).toBe("a");
     });
 
     it("have arguments that are an object, whatever the agent sends", () => {
-      const values = [{ a: 1 }, [1], "x", 7].map((rawInput, index) =>
-        book.input(merge({ rawInput }, `c${index}`)),
+      const values = [{ a: 1 }, [1], "x", 7].map(
+        (rawInput, index) =>
+          book.call(announce({ rawInput }, `c${index}`)).described.input,
       );
       expect(values).toEqual([
         { a: 1 },
@@ -102,7 +103,9 @@ describe("the calls of an ACP turn", () => {
         { value: "x" },
         { value: 7 },
       ]);
-      expect(book.input(merge({ rawInput: null }, "none"))).toEqual({});
+      expect(
+        book.call(announce({ rawInput: null }, "none")).described.input,
+      ).toEqual({});
     });
 
     it("are named by the agent, by Claude's field, by their kind, or not at all", () => {
@@ -113,20 +116,25 @@ describe("the calls of an ACP turn", () => {
         {},
       ];
       expect(
-        names.map((piece, index) => book.toolName(merge(piece, `c${index}`))),
+        names.map(
+          (piece, index) =>
+            book.call(announce(piece, `c${index}`)).described.toolName,
+        ),
       ).toEqual(["grep", "Grep", "search", "other"]);
     });
   });
 
   describe("in the log", () => {
     it("begin, run and end by their statuses", () => {
-      const id = merge({ title: "Read" });
-      expect(log.record(book.withStatus(id, "pending"))).toEqual(["PENDING"]);
-      expect(log.record(book.withStatus(id, "in_progress"))).toEqual([
+      const id = announce({ title: "Read" });
+      expect(log.record(book.call(id).withStatus("pending"))).toEqual([
+        "PENDING",
+      ]);
+      expect(log.record(book.call(id).withStatus("in_progress"))).toEqual([
         "PENDING",
         "EXECUTING",
       ]);
-      expect(log.record(book.withStatus(id, "completed"))).toEqual([
+      expect(log.record(book.call(id).withStatus("completed"))).toEqual([
         "SUCCEEDED",
       ]);
       expect(findToolCallDetail(log.task, id)?.rule).toBe("agent");
@@ -134,34 +142,40 @@ describe("the calls of an ACP turn", () => {
 
     it("have all stages when the agent tells their end alone", () => {
       expect(
-        log.record(book.withStatus(merge({ title: "Read" }), "completed")),
+        log.record(
+          book.call(announce({ title: "Read" })).withStatus("completed"),
+        ),
       ).toEqual(["PENDING", "EXECUTING", "SUCCEEDED"]);
       expect(
-        log.record(book.withStatus(merge({ title: "Read" }, "c2"), "failed")),
+        log.record(
+          book.call(announce({ title: "Read" }, "c2")).withStatus("failed"),
+        ),
       ).toEqual(["PENDING", "FAILED"]);
     });
 
     it.each(["pending", "in_progress", "completed", "failed"])(
       "stay as they ended when the agent says %s later",
       (status) => {
-        const id = merge({ title: "Read" });
-        log.record(book.failed(id, "execution_failed", "no"));
-        expect(book.withStatus(id, status)).toEqual([]);
+        const id = announce({ title: "Read" });
+        log.record(book.call(id).failed("execution_failed", "no"));
+        expect(book.call(id).withStatus(status)).toEqual([]);
       },
     );
 
     it("are not written again while nothing has changed", () => {
-      const id = merge({ title: "Read", content: [text("one")] });
-      log.record(book.executing(id));
-      expect(book.executing(id)).toEqual([]);
-      merge({ content: [text("two")] });
-      expect(log.record(book.executing(id))).toEqual(["EXECUTING"]);
+      const id = announce({ title: "Read", content: [text("one")] });
+      log.record(book.call(id).executing());
+      expect(book.call(id).executing()).toEqual([]);
+      announce({ content: [text("two")] });
+      expect(log.record(book.call(id).executing())).toEqual(["EXECUTING"]);
     });
 
     it("fail when the agent runs one about which it has asked, without an answer", () => {
-      const id = merge({ title: "make", kind: "execute" });
-      log.record(book.asking(id, OPTIONS));
-      expect(log.record(book.withStatus(id, "completed"))).toEqual(["FAILED"]);
+      const id = announce({ title: "make", kind: "execute" });
+      log.record(book.call(id).asking(OPTIONS));
+      expect(log.record(book.call(id).withStatus("completed"))).toEqual([
+        "FAILED",
+      ]);
       expect(findToolCall(log.task, id)?.result).toMatchObject({
         case: "error",
         value: {
@@ -171,44 +185,44 @@ describe("the calls of an ACP turn", () => {
     });
 
     it("run once they are approved", () => {
-      const id = merge({ title: "make", kind: "execute" });
-      log.record(book.asking(id, OPTIONS));
+      const id = announce({ title: "make", kind: "execute" });
+      log.record(book.call(id).asking(OPTIONS));
       log.approve(id);
-      expect(log.record(book.executing(id))).toEqual(["EXECUTING"]);
-      expect(book.asking(id, OPTIONS)).toEqual([]);
+      expect(log.record(book.call(id).executing())).toEqual(["EXECUTING"]);
+      expect(book.call(id).asking(OPTIONS)).toEqual([]);
     });
 
     it("ask by a call of their own when they run already, and end it with the answer", () => {
-      const id = merge({ title: "make", kind: "execute" });
-      log.record(book.executing(id));
-      log.record([book.askingWhileRunning(id, "question", OPTIONS)]);
+      const id = announce({ title: "make", kind: "execute" });
+      log.record(book.call(id).executing());
+      log.record([book.call(id).askingWhileRunning("question", OPTIONS)]);
       expect(findToolCallDetail(log.task, "question")?.parentToolCallId).toBe(
         id,
       );
-      expect(book.endQuestion("question")).toEqual([]);
+      expect(book.call("question").endQuestion()).toEqual([]);
       log.approve("question");
-      expect(log.record(book.endQuestion("question"))).toEqual([
+      expect(log.record(book.call("question").endQuestion())).toEqual([
         "EXECUTING",
         "SUCCEEDED",
       ]);
     });
 
     it("are cancelled while they are open", () => {
-      const id = merge({ title: "make", kind: "execute" });
-      log.record(book.asking(id, OPTIONS));
-      expect(book.open()).toEqual([id]);
-      expect(log.record(book.cancelled(id))).toEqual(["CANCELLED"]);
-      expect([book.cancelled(id), book.open()]).toEqual([[], []]);
+      const id = announce({ title: "make", kind: "execute" });
+      log.record(book.call(id).asking(OPTIONS));
+      expect(book.open().map((call) => call.id)).toEqual([id]);
+      expect(log.record(book.call(id).cancelled())).toEqual(["CANCELLED"]);
+      expect([book.call(id).cancelled(), book.open()]).toEqual([[], []]);
     });
 
     it("go on under the id of an earlier run that asked the same", () => {
-      const id = merge({ title: "make", kind: "execute" }, "new");
+      const id = announce({ title: "make", kind: "execute" }, "new");
       book.adopt(id, "old");
-      expect(log.record(book.executing("old"))).toEqual([
+      expect(log.record(book.call("old").executing())).toEqual([
         "PENDING",
         "EXECUTING",
       ]);
-      expect(merge({}, "new")).toBe("old");
+      expect(announce({}, "new")).toBe("old");
     });
   });
 
@@ -241,8 +255,8 @@ describe("the calls of an ACP turn", () => {
       ["a value", { rawOutput: [1, 2] }, { case: "text", value: "[1,2]" }],
       ["nothing", {}, { case: undefined }],
     ])("give %s", (_what, piece, result) => {
-      const id = merge({ title: "Run", ...piece });
-      log.record(book.succeeded(id));
+      const id = announce({ title: "Run", ...piece });
+      log.record(book.call(id).succeeded());
       expect(findToolCall(log.task, id)?.result).toMatchObject({
         case: "output",
         value: { result },
@@ -254,8 +268,8 @@ describe("the calls of an ACP turn", () => {
       [{ rawOutput: { exit_code: 4 } }, 4],
       [{ _meta: { terminal_exit: { exit_code: 5 } } }, 5],
     ])("have the exit code of %j", (piece, statusCode) => {
-      const id = merge({ title: "make", ...piece });
-      log.record(book.failed(id, "execution_failed", "no"));
+      const id = announce({ title: "make", ...piece });
+      log.record(book.call(id).failed("execution_failed", "no"));
       expect(findToolCall(log.task, id)?.result).toMatchObject({
         case: "error",
         value: { statusCode },
@@ -263,12 +277,12 @@ describe("the calls of an ACP turn", () => {
     });
 
     it("keep the end of what a terminal of the agent's own prints", () => {
-      const id = merge({ title: "make", kind: "execute" });
+      const id = announce({ title: "make", kind: "execute" });
       const print = (data: string): void =>
         book.appendOutput(id, { _meta: { terminal_output_delta: { data } } });
       print("x".repeat(300_000));
       print("the end");
-      log.record(book.executing(id));
+      log.record(book.call(id).executing());
       const { liveContent = "" } = findToolCall(log.task, id) ?? {};
       expect(liveContent).toHaveLength(256 * 1024);
       expect([
@@ -280,12 +294,12 @@ describe("the calls of an ACP turn", () => {
 
   describe("as the user is asked about them", () => {
     it("show a command, with its directory", () => {
-      const id = merge({
+      const id = announce({
         title: "Build",
         kind: "execute",
         rawInput: { command: ["make", "all"], cwd: "/w/src" },
       });
-      expect(book.detailsOf(id)).toMatchObject({
+      expect(book.call(id).described.details).toMatchObject({
         case: "executeDetails",
         value: { command: "make all", workingDirectory: "/w/src" },
       });
@@ -293,18 +307,16 @@ describe("the calls of an ACP turn", () => {
 
     it("show one change as a change, and several as words", () => {
       expect(
-        book.detailsOf(merge({ content: [diff("/w/a", "x")] })),
+        book.call(announce({ content: [diff("/w/a", "x")] })).described.details,
       ).toMatchObject({
         case: "fileEditDetails",
         value: { fileName: "a", filePath: "/w/a", newContent: "x" },
       });
-      const both = book.detailsOf(
-        merge(
-          { title: "Edit", content: [diff("/w/a", "x"), diff("/w/b", "y")] },
-          "c2",
-        ),
+      const both = announce(
+        { title: "Edit", content: [diff("/w/a", "x"), diff("/w/b", "y")] },
+        "c2",
       );
-      expect(both).toMatchObject({
+      expect(book.call(both).described.details).toMatchObject({
         case: "genericDetails",
         value: { description: expect.stringMatching(/\/w\/a[\s\S]*\/w\/b/) },
       });
@@ -312,7 +324,7 @@ describe("the calls of an ACP turn", () => {
 
     it("show the tool of an MCP server", () => {
       expect(
-        book.detailsOf(merge({ name: "mcp__files__read_all" })),
+        book.call(announce({ name: "mcp__files__read_all" })).described.details,
       ).toMatchObject({
         case: "mcpDetails",
         value: { serverName: "files", toolName: "read_all" },
@@ -320,23 +332,23 @@ describe("the calls of an ACP turn", () => {
     });
 
     it("show the files that are deleted or moved, on a line each", () => {
-      const id = merge({
+      const id = announce({
         title: "Delete",
         kind: "delete",
         locations: [{ path: "/w/a\nb" }],
       });
-      expect(book.detailsOf(id)).toMatchObject({
+      expect(book.call(id).described.details).toMatchObject({
         value: { description: "Delete\n/w/a\\nb" },
       });
     });
 
     it("show deceptive characters of a command, escaped, in place of the agent's title", () => {
-      const id = merge({
+      const id = announce({
         title: "Harmless",
         kind: "execute",
         rawInput: { command: "rm \u202efdp.x" },
       });
-      log.record(book.pending(id));
+      log.record(book.call(id).pending());
       expect(findToolCall(log.task, id)?.description).toMatch(
         /^Run rm [^\u202e]*$/,
       );
@@ -348,8 +360,8 @@ describe("the calls of an ACP turn", () => {
         kind: "execute",
         rawInput: { command: "make" },
       };
-      const digest = hex(book.digestOf(merge(call)));
-      expect(hex(book.digestOf(merge(call, "c2")))).toBe(digest);
+      const digest = hex(book.call(announce(call)).digest);
+      expect(hex(book.call(announce(call, "c2")).digest)).toBe(digest);
       for (const other of [
         { title: "Other" },
         { rawInput: { command: "make all" } },
@@ -357,11 +369,12 @@ describe("the calls of an ACP turn", () => {
       ]) {
         expect(
           hex(
-            book.digestOf(merge({ ...call, ...other }, JSON.stringify(other))),
+            book.call(announce({ ...call, ...other }, JSON.stringify(other)))
+              .digest,
           ),
         ).not.toBe(digest);
       }
-      log.record(book.asking("c1", OPTIONS));
+      log.record(book.call("c1").asking(OPTIONS));
       const detail = findToolCallDetail(log.task, "c1");
       expect([hex(detail?.digest), detail?.stage]).toEqual([
         digest,

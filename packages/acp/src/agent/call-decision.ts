@@ -56,16 +56,17 @@ export class CallDecision {
   ): Promise<PermissionDecision> {
     const { permission, turn, book } = this.#options;
     if (!permission) return { case: "ask" };
+    const { described } = book.call(id);
     const request = {
       workspacePath: turn.task.settings?.workspacePath ?? "",
       principal: turn.task.principal,
       approvalMode: this.#approvalMode,
-      toolName: book.toolName(id),
-      kind: book.kind(id),
-      title: book.title(id),
-      input: book.input(id),
-      details: book.detailsOf(id),
-      paths: book.paths(id),
+      toolName: described.toolName,
+      kind: described.kind,
+      title: described.title,
+      input: described.input,
+      details: described.details,
+      paths: described.paths,
     };
     try {
       return await permission(request, signal);

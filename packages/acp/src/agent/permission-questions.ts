@@ -163,11 +163,11 @@ export class PermissionQuestions {
     if (action && this.#approvals.use(action)) {
       return { updates: [], answer: () => answered(question, allowed) };
     }
-    const id = action ? this.#book.begin(call) : this.#book.merge(call, true);
+    const id = action ? this.#book.begin(call) : this.#book.announce(call);
     if (id === undefined) {
       return { updates: [], answer: () => answered(question, CANCELLED) };
     }
-    const earlier = this.#earlier.take(id, this.#book.digestOf(id));
+    const earlier = this.#earlier.take(id, this.#book.call(id).digest);
     if (earlier !== undefined) this.#book.adopt(id, earlier);
     const asked = {
       question,
@@ -186,16 +186,15 @@ export class PermissionQuestions {
     }
     if (decision.case === "allow" && options.allowed) {
       return {
-        updates: this.#book.allowed(id, decision.rule, ALLOWED),
+        updates: this.#book.call(id).allowed(decision.rule, ALLOWED),
         answer: () => this.#settle(asked, allowed),
       };
     }
     if (decision.case === "deny") {
       const { rule, reason } = decision;
-      const updates = this.#book.failed(id, "policy_violation", reason, {
-        rule,
-        reason,
-      });
+      const updates = this.#book
+        .call(id)
+        .failed("policy_violation", reason, { rule, reason });
       return { updates, answer: () => answered(question, rejected) };
     }
     return this.#askUser(asked, queue, signal);
@@ -214,13 +213,13 @@ export class PermissionQuestions {
   ): PermissionResult {
     const { question, options, shown } = asked;
     const { id } = shown;
+    const call = this.#book.call(id);
     // The call may have an open question about an earlier version of itself.
     const { digest } = findToolCallDetail(this.#turn.task, id) ?? {};
     const asksAboutOther =
-      this.#questions.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
+      this.#questions.has(id) && hex(digest) !== hex(call.digest);
     const isOwnCall =
-      this.#book.stage(id) <= ToolCallStage.AWAITING_APPROVAL &&
-      !asksAboutOther;
+      call.stage <= ToolCallStage.AWAITING_APPROVAL && !asksAboutOther;
     const askId = isOwnCall ? id : this.#questions.freeId(`${id}?`);
     this.#questions.ask(
       askId,
@@ -229,8 +228,8 @@ export class PermissionQuestions {
       signal,
     );
     const updates = isOwnCall
-      ? this.#book.asking(id, options.shown)
-      : [this.#book.askingWhileRunning(id, askId, options.shown)];
+      ? call.asking(options.shown)
+      : [call.askingWhileRunning(askId, options.shown)];
     return { updates };
   }
 
@@ -245,7 +244,7 @@ export class PermissionQuestions {
   ): Generator<AgentEvent> {
     const { question, options, shown } = asked;
     const { id } = shown;
-    const stage = this.#book.stage(id);
+    const { stage } = this.#book.call(id);
     const chosen =
       findToolCallDetail(this.#turn.task, id)?.selectedOptionId ??
       OPTION_CANCEL;
@@ -291,7 +290,7 @@ export class PermissionQuestions {
         this.#session.allowsEdits = true;
       }
       if (question.action) this.#performing.set(question.params, shown.id);
-      yield* calls(this.#book.executing(shown.id));
+      yield* calls(this.#book.call(shown.id).executing());
     }
     question.answer(outcome);
   }
@@ -301,10 +300,11 @@ export class PermissionQuestions {
     const id = this.#performing.get(params);
     if (id === undefined) return;
     this.#performing.delete(params);
+    const call = this.#book.call(id);
     yield* calls(
       error === undefined
-        ? this.#book.succeeded(id)
-        : this.#book.failed(id, "execution_failed", error),
+        ? call.succeeded()
+        : call.failed("execution_failed", error),
     );
   }
 }

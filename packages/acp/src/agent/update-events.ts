@@ -60,9 +60,13 @@ export class UpdateEvents {
         return yield* this.#content(objectOrEmpty(update.content));
       case "tool_call":
       case "tool_call_update": {
-        const id = this.#book.merge(update, kind === "tool_call");
+        const id =
+          kind === "tool_call"
+            ? this.#book.announce(update)
+            : this.#book.update(update);
         if (id !== undefined) {
-          yield* calls(this.#book.withStatus(id, stringOrEmpty(update.status)));
+          const status = stringOrEmpty(update.status);
+          yield* calls(this.#book.call(id).withStatus(status));
         }
         return;
       }

@@ -93,7 +93,7 @@ export class UserQuestions {
     const isOwnCall =
       asked.callId !== toolCallId || toolCallId.startsWith(OF_NO_CALL);
     if (isOwnCall && selectedOptionId !== OPTION_CANCEL) {
-      yield* calls(this.#book.endQuestion(toolCallId));
+      yield* calls(this.#book.call(toolCallId).endQuestion());
     }
   }
 
@@ -116,6 +116,6 @@ export class UserQuestions {
 
   *#close(id: string): Generator<AgentEvent> {
     this.#open.delete(id);
-    yield* calls(this.#book.cancelled(id));
+    yield* calls(this.#book.call(id).cancelled());
   }
 }
