@@ -29,11 +29,11 @@ import {
   threadSettings,
   turnSettings,
 } from "./thread-settings.ts";
+import type { AnsweredCall } from "./turn/answered-calls.ts";
 import { OPTION_REJECT } from "./turn/approval.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText } from "./turn/item-stream.ts";
 import { inputFromMessage, textInput } from "./turn/prompt.ts";
-import type { AnsweredCall } from "./turn/questions.ts";
 
 /** The dependencies that all executors of an agent share. */
 export interface CodexHost {

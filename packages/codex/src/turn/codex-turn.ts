@@ -1,35 +1,30 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   type ApprovalMode,
-  confirmationsOf,
   findToolCall,
-  findToolCallDetail,
   structFromJson,
-  ToolCallStage,
   ToolCallStatus,
 } from "@devtool/schema";
-import {
-  canonicalJson,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   type AgentEvent,
-  Code,
-  DevtoolError,
   type PermissionPolicy,
-  quoted,
   type Turn,
   toolFailure,
 } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import { Inbox } from "../app-server/inbox.ts";
+import {
+  type AnsweredCall,
+  AnsweredCalls,
+  awaitAnswer,
+} from "./answered-calls.ts";
 import { CANCELLED, CallBook, type CallEnd } from "./call-book.ts";
 import type { ItemCall } from "./item-call.ts";
 import { ItemStream } from "./item-stream.ts";
 import { SHOW_INTERVAL_MS } from "./live-output.ts";
 import { inputFromMessage, textInput } from "./prompt.ts";
-import { type AnsweredCall, Questions } from "./questions.ts";
+import { Questions } from "./questions.ts";
 
 /** Dependencies of `CodexTurn`. */
 export interface CodexTurnOptions {
@@ -73,10 +68,7 @@ export class CodexTurn {
   readonly #calls = new CallBook();
   readonly #items: ItemStream;
   readonly #questions: Questions;
-  /** The answered calls that Codex has not made again yet. */
-  #answered: readonly AnsweredCall[];
-  /** The answers of those that it has made again, by item. */
-  readonly #answers = new Map<string, AnsweredCall>();
+  readonly #answered: AnsweredCalls;
   #turnId = "";
   #hasEnded = false;
   /** The approval mode with which the turn of Codex began. */
@@ -89,7 +81,7 @@ export class CodexTurn {
 
   constructor(options: CodexTurnOptions) {
     this.#options = options;
-    this.#answered = options.answered;
+    this.#answered = new AnsweredCalls(options.answered);
     const { turn, server, threadId, workspace, approvalMode, permission, now } =
       options;
     const calls = this.#calls;
@@ -106,11 +98,7 @@ export class CodexTurn {
       approvalMode,
       permission,
       changesOf: (itemId) => this.#items.changesOf(itemId),
-      takeAnswer: (itemId) => {
-        const answer = this.#answers.get(itemId);
-        this.#answers.delete(itemId);
-        return answer;
-      },
+      answered: this.#answered,
       publish: async (act) => {
         if (this.#hasEnded) return;
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -182,7 +170,7 @@ export class CodexTurn {
     }
     if (isLost) return [];
     return Promise.all(
-      asked.map((toolCallId) => answerTo(turn, toolCallId, signal)),
+      asked.map((toolCallId) => awaitAnswer(turn, toolCallId, signal)),
     );
   }
 
@@ -206,13 +194,11 @@ export class CodexTurn {
       if (message?.case === "notification" && this.#isEnd(message)) {
         // Ends the calls that Codex left open, and those that it should have
         // made again and did not.
-        for (const { call } of this.#answered) {
+        const outdated = new Set<string>();
+        for (const call of this.#answered.takeRest()) {
           this.#calls.adopt(call.toolCallId, call);
+          outdated.add(call.toolCallId);
         }
-        const outdated = new Set(
-          this.#answered.map(({ call }) => call.toolCallId),
-        );
-        this.#answered = [];
         for (const key of this.#calls.open) {
           yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
         }
@@ -289,20 +275,10 @@ export class CodexTurn {
    * Begins a call, or takes up the one that an earlier run of the turn asked
    * about.
    */
-  #begin(
-    itemId: string,
-    { toolName, description, args }: ItemCall,
-  ): AgentEvent[] {
-    const wanted = canonicalJson(structFromJson(args));
-    const again = this.#answered.find(
-      ({ call }) =>
-        call.toolName === toolName &&
-        canonicalJson(call.inputParameters ?? {}) === wanted,
-    );
-    if (again) {
-      this.#answered = this.#answered.filter((answered) => answered !== again);
-      this.#answers.set(itemId, again);
-      this.#calls.adopt(itemId, again.call);
+  #begin(itemId: string, call: ItemCall): AgentEvent[] {
+    const earlier = this.#answered.takeUp(itemId, call);
+    if (earlier) {
+      this.#calls.adopt(itemId, earlier);
       return [];
     }
     // The id of an item is its model's. Models of another turn may have used
@@ -311,9 +287,9 @@ export class CodexTurn {
     const toolCallId = isUsed ? `${itemId}-${this.#turnId}` : itemId;
     return this.#calls.add(itemId, {
       toolCallId,
-      toolName,
-      description,
-      inputParameters: structFromJson(args),
+      toolName: call.toolName,
+      description: call.description,
+      inputParameters: structFromJson(call.args),
     });
   }
 
@@ -343,35 +319,6 @@ export class CodexTurn {
       await server[Symbol.asyncDispose]();
     }
   }
-}
-
-/**
- * Returns the answer to a call that asked: the recorded one, or the one that
- * comes.
- */
-async function answerTo(
-  turn: Turn,
-  toolCallId: string,
-  signal: AbortSignal,
-): Promise<AnsweredCall> {
-  turn.confirmations.open(toolCallId);
-  const detail = findToolCallDetail(turn.task, toolCallId);
-  const isOpen = detail?.stage === ToolCallStage.AWAITING_APPROVAL;
-  const recorded = isOpen
-    ? undefined
-    : turn.task.history.flatMap(confirmationsOf);
-  const given = recorded?.findLast(
-    (answer) => answer.toolCallId === toolCallId,
-  );
-  const answer = given ?? (await turn.confirmations.wait(toolCallId, signal));
-  const call = findToolCall(turn.task, toolCallId);
-  if (!call) {
-    throw new DevtoolError(
-      `tool call ${quoted(toolCallId)} is not in the task`,
-      Code.Internal,
-    );
-  }
-  return { call, answer, digest: detail?.digest ?? new Uint8Array() };
 }
 
 const LEFT_OPEN = failedWith(

@@ -1,6 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
-  AgentThoughtSchema,
   ArtifactUpdateSchema,
   type FileDiff,
   NoticeSchema,
@@ -17,6 +16,7 @@ import type { CallBook } from "./call-book.ts";
 import { type FileChange, fileDiffOf, readChanges } from "./file-change.ts";
 import { callOfItem, endOfItem } from "./item-call.ts";
 import { LiveOutput } from "./live-output.ts";
+import { Reasoning } from "./reasoning.ts";
 
 /** The maximum number of characters of a notice. */
 const MAX_NOTICE_LENGTH = 2000;
@@ -62,8 +62,7 @@ export class ItemStream {
   readonly #options: ItemStreamOptions;
   readonly #changes = new Map<string, ProposedChanges>();
   readonly #outputs = new Map<string, LiveOutput>();
-  /** The parts of the reasoning summaries that are being written, by item. */
-  readonly #thoughts = new Map<string, string[]>();
+  readonly #reasoning = new Reasoning();
   /** The items whose text arrived in pieces. */
   readonly #streamed = new Set<string>();
   /**
@@ -136,7 +135,7 @@ export class ItemStream {
           ? []
           : this.#say(params, itemId, stringOrEmpty(item.text));
       case "reasoning":
-        return this.#endThoughts(params, item);
+        return this.#endReasoning(params, item);
       case "plan":
         return artifact(`plan-${itemId}`, "Plan", {
           text: stringOrEmpty(item.text),
@@ -180,15 +179,8 @@ export class ItemStream {
     return this.#say(params, itemId, stringOrEmpty(params.delta));
   }
 
-  thoughtDelta({ itemId, delta, summaryIndex }: JsonObject): AgentEvent[] {
-    const id = stringOrEmpty(itemId);
-    const parts = this.#thoughts.get(id) ?? [];
-    const index =
-      typeof summaryIndex === "number" && summaryIndex >= 0
-        ? Math.min(summaryIndex, parts.length)
-        : 0;
-    parts[index] = (parts[index] ?? "") + stringOrEmpty(delta);
-    this.#thoughts.set(id, parts);
+  thoughtDelta(params: JsonObject): AgentEvent[] {
+    this.#reasoning.append(params);
     return [];
   }
 
@@ -259,29 +251,12 @@ export class ItemStream {
     return [{ case: "text", value: isNext ? `\n\n${text}` : text }];
   }
 
-  #endThoughts(
-    { threadId }: JsonObject,
-    { id, summary, content }: JsonObject,
-  ): AgentEvent[] {
-    const pieces = this.#thoughts.get(stringOrEmpty(id)) ?? [];
-    this.#thoughts.delete(stringOrEmpty(id));
-    if (threadId !== this.#options.threadId) return [];
-    const summaries = listOrEmpty(summary).map(stringOrEmpty);
-    const texts =
-      [summaries, pieces, listOrEmpty(content).map(stringOrEmpty)].find(
-        (list) => list.length > 0,
-      ) ?? [];
-    return texts.flatMap((text) => {
-      if (text.trim() === "") return [];
-      // Codex writes `**Subject** description`.
-      const { subject = "", rest = text } =
-        /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
-      const value = create(AgentThoughtSchema, {
-        subject,
-        description: rest.trim(),
-      });
-      return [{ case: "thought", value }];
-    });
+  #endReasoning({ threadId }: JsonObject, item: JsonObject): AgentEvent[] {
+    const thoughts = this.#reasoning.end(item);
+    // What sub-agents think is not part of the turn.
+    return threadId === this.#options.threadId
+      ? thoughts.map((value) => ({ case: "thought", value }))
+      : [];
   }
 
   async #keepChanges(itemId: string, item: JsonObject): Promise<void> {

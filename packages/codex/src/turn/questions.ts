@@ -1,17 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
-  type ApprovalMode,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
-  type ToolCall,
   type ToolCallConfirmation,
 } from "@devtool/schema";
 import { stringOrEmpty } from "@devtool/schema/json";
-import type {
-  PermissionDecision,
-  PermissionPolicy,
-} from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
+import type { AnsweredCalls } from "./answered-calls.ts";
 import {
   type Approval,
   type CallApproval,
@@ -20,7 +15,8 @@ import {
   OPTION_REJECT,
   permissionsApproval,
 } from "./approval.ts";
-import { approvalDigest, CANCELLED } from "./call-book.ts";
+import { CANCELLED } from "./call-book.ts";
+import { CallDecision, type CallDecisionOptions } from "./call-decision.ts";
 import type { ProposedChanges } from "./item-stream.ts";
 import {
   ANSWERED,
@@ -34,42 +30,22 @@ import {
   inputQuestions,
 } from "./user-question.ts";
 
-/**
- * A call that waited for its user when the server stopped, and the answer that
- * came since.
- */
-export interface AnsweredCall {
-  readonly call: ToolCall;
-  readonly answer: ToolCallConfirmation;
-  /** `approvalDigest` of what the user was shown. */
-  readonly digest: Uint8Array;
-}
-
 /** A request of the app-server. */
 export type ServerRequest = Extract<ServerMessage, { case: "request" }>;
 
 /** Dependencies of `Questions`. */
-export interface QuestionsOptions extends QuestionCallsOptions {
+export interface QuestionsOptions
+  extends QuestionCallsOptions,
+    CallDecisionOptions {
   readonly server: AppServer;
   readonly changesOf: (itemId: string) => ProposedChanges;
-  /** Returns the approval mode of the turn, for `permission`. */
-  readonly approvalMode: () => ApprovalMode;
-  /**
-   * Decides about calls before their user is asked. Undefined when the user
-   * decides about all.
-   */
-  readonly permission: PermissionPolicy | undefined;
-  /**
-   * Takes the answer that the user gave to a call before a restart. Undefined
-   * when there is none.
-   */
-  readonly takeAnswer: (itemId: string) => AnsweredCall | undefined;
+  /** The answers that the user gave before a restart. */
+  readonly answered: AnsweredCalls;
   /** Sends Codex a message while it works. */
   readonly steer: (text: string) => Promise<void>;
   readonly now: () => Date;
 }
 
-const ASK: PermissionDecision = { case: "ask" };
 /** The result of a request for permissions that is declined. */
 const NO_PERMISSIONS: JsonObject = { permissions: {}, scope: "turn" };
 
@@ -89,10 +65,12 @@ export class Questions {
   /** The requests that are not answered yet, by their id as JSON. */
   readonly #open = new Map<string, AbortController>();
   readonly #asked: QuestionCalls;
+  readonly #decision: CallDecision;
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
     this.#asked = new QuestionCalls(options);
+    this.#decision = new CallDecision(options);
   }
 
   /**
@@ -164,7 +142,7 @@ export class Questions {
       params,
     );
     const { server, calls, publish } = this.#options;
-    const decision = await this.#decide(key, approval, signal);
+    const decision = await this.#decision.about(key, approval, signal);
     if (decision.case === "deny") {
       await publish(() => calls.deny(key, decision));
       return server.reply(id, NO_PERMISSIONS);
@@ -243,13 +221,14 @@ export class Questions {
   ): Promise<void> {
     const { server, calls, publish } = this.#options;
     const itemId = stringOrEmpty(params.itemId);
-    const known = this.#takeEarlierAnswer(itemId, approval);
+    const known = this.#options.answered.takeAnswer(itemId, approval);
     const isOfItem =
       known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
     const key = isOfItem
       ? itemId
       : await this.#asked.add(`approval-${id}`, "approval", params, itemId);
-    const decision = known ? ASK : await this.#decide(key, approval, signal);
+    if (known) return this.#answer({ id, itemId, key }, approval, known);
+    const decision = await this.#decision.about(key, approval, signal);
     switch (decision.case) {
       case "allow":
         await publish(() => [
@@ -267,7 +246,7 @@ export class Questions {
         return this.#answer(
           { id, itemId, key },
           approval,
-          known ?? (await this.#asked.ask(key, approval, signal)),
+          await this.#asked.ask(key, approval, signal),
         );
       default:
         return decision satisfies never;
@@ -316,56 +295,6 @@ export class Questions {
     await this.#options.steer(
       `I changed your proposal. Write exactly this content to ${path}:\n\n${changed}`,
     );
-  }
-
-  /**
-   * Takes the answer that was given before a restart. Undefined unless it was
-   * given to exactly the same question.
-   */
-  #takeEarlierAnswer(
-    itemId: string,
-    { request, results }: Approval,
-  ): ToolCallConfirmation | undefined {
-    const earlier = this.#options.takeAnswer(itemId);
-    if (!earlier || !results.has(earlier.answer.selectedOptionId)) {
-      return undefined;
-    }
-    return Buffer.from(earlier.digest).equals(
-      approvalDigest(earlier.call, request),
-    )
-      ? earlier.answer
-      : undefined;
-  }
-
-  /**
-   * Decides about a call by the policy. The user decides where no rule does,
-   * and when the policy fails.
-   */
-  async #decide(
-    key: string,
-    { claim, coversMore }: CallApproval,
-    signal: AbortSignal,
-  ): Promise<PermissionDecision> {
-    const { permission, calls, turn } = this.#options;
-    const { task } = turn;
-    if (!permission) return ASK;
-    const call = calls.find(key);
-    const request = {
-      ...claim,
-      workspacePath: task.settings?.workspacePath ?? "",
-      principal: task.principal,
-      approvalMode: this.#options.approvalMode(),
-      toolName: call?.toolName ?? "",
-      title: call?.description ?? "",
-      input: call?.inputParameters ?? {},
-    };
-    try {
-      const decision = await permission(request, signal);
-      return decision.case === "allow" && coversMore ? ASK : decision;
-    } catch {
-      signal.throwIfAborted();
-      return ASK;
-    }
   }
 }
 
