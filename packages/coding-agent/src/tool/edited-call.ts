@@ -1,12 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import {
-  findModifiedArguments,
-  findToolCallDetail,
-  isAwaitingApproval,
-  oneLine,
-  type ToolCall,
-  ToolCallStatus,
-} from "@devtool/schema";
+import { findToolCallDetail, oneLine, type ToolCall } from "@devtool/schema";
 import { defined, isObject, listOrEmpty } from "@devtool/schema/json";
 import {
   type ArgumentsEdit,
@@ -22,7 +15,6 @@ import {
   type PrepareContext,
   type PreparedCall,
   policyRequest,
-  prepareFailure,
 } from "./prepared-call.ts";
 
 /**
@@ -67,43 +59,6 @@ export async function checkEditedArguments(
       cause,
       details: { value: "", ...details, field },
     });
-  }
-}
-
-/**
- * Returns the user's arguments that a call must ask about; undefined if it does
- * not have to ask again.
- */
-export function argumentsToAsk(
-  call: ToolCall,
-  { task }: Pick<PrepareContext, "task">,
-): JsonObject | undefined {
-  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) {
-    return undefined;
-  }
-  return findModifiedArguments(task, call.toolCallId);
-}
-
-/**
- * Resumes a call whose arguments the user changed before a restart. It asks
- * again, with these arguments.
- */
-export async function resumeEdited(
-  call: ToolCall,
-  args: JsonObject,
-  context: PrepareContext,
-  signal: AbortSignal,
-): Promise<PreparedCall> {
-  const detail = changedDetail(
-    findToolCallDetail(context.task, call.toolCallId),
-    {},
-  );
-  const before: PreparedCall = { call, detail, invocation: undefined };
-  try {
-    return await askWithArguments(before, args, context, signal);
-  } catch (reason) {
-    signal.throwIfAborted();
-    return { ...before, call: prepareFailure(call, reason, context) };
   }
 }
 

@@ -5,18 +5,15 @@ import type {
   PolicyRequest,
 } from "@devtool/policy";
 import {
-  answersTo,
   ConfirmationRequestSchema,
   type EditRecord,
   type ErrorDetails,
-  findToolCallDetail,
   oneLine,
   type Task,
   type ToolCall,
   type ToolCallConfirmation,
   type ToolCallDetail,
   ToolCallStatus,
-  ToolOutputSchema,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import {
@@ -46,7 +43,7 @@ export interface PreparedCall {
   readonly saves?: string | undefined;
 }
 
-/** Dependencies of `prepareCall` and `resumeCall`. */
+/** Dependencies of what validates calls. */
 export interface PrepareContext {
   /** The tools by name. */
   readonly tools: ReadonlyMap<string, Tool>;
@@ -94,91 +91,6 @@ export async function prepareCall(
 }
 
 /**
- * Validates a call again that was published before a restart.
- *
- * The call may run only with the effect that the user saw. If its effect would
- * be different now, a call that waits for approval asks again, and an approved
- * call fails. So does one that the rules deny by now.
- */
-export async function resumeCall(
-  call: ToolCall,
-  context: PrepareContext,
-  signal: AbortSignal,
-): Promise<PreparedCall> {
-  const detail = changedDetail(
-    findToolCallDetail(context.task, call.toolCallId),
-    {},
-  );
-  try {
-    const settled = settleInterruptedEdit(call, detail, context);
-    if (settled) return { call: settled, detail, invocation: undefined };
-    const proposed = await findTool(call, context.tools).prepare(
-      call.inputParameters ?? {},
-      signal,
-    );
-    const prepared = { call, detail, invocation: proposed };
-    const modifiedProposals = answersTo(context.task, call.toolCallId).map(
-      (answer) => withAnswer(proposed, answer),
-    );
-    const shown = [proposed, ...modifiedProposals].findLast((invocation) =>
-      hasSameEffect(prepared, invocation),
-    );
-    if (shown) {
-      // The rules may have changed since they let the call run or ask.
-      const decision = await context.policy.decide(
-        policyRequest(call, shown, context),
-        signal,
-      );
-      if (decision.decision === "deny") {
-        return applyDecision(call, detail, shown, decision);
-      }
-      return { call, detail, invocation: shown };
-    }
-    return call.confirmationRequest
-      ? askForApproval(prepared, proposed)
-      : outdatedCall(prepared);
-  } catch (reason) {
-    signal.throwIfAborted();
-    return {
-      call: prepareFailure(call, reason, context),
-      detail,
-      invocation: undefined,
-    };
-  }
-}
-
-/**
- * Returns the ended call for an edit that was interrupted. Undefined for any
- * other call, and for an edit that may still run.
- */
-function settleInterruptedEdit(
-  call: ToolCall,
-  { edit }: ToolCallDetail,
-  { settle }: PrepareContext,
-): ToolCall | undefined {
-  if (call.status !== ToolCallStatus.EXECUTING || !edit) return undefined;
-  switch (settle(edit)) {
-    case "not begun":
-      return undefined;
-    case "done": {
-      const text = `The edit of ${edit.path} was made before the server stopped.`;
-      const value = create(ToolOutputSchema, {
-        result: { case: "text", value: text },
-      });
-      return {
-        ...call,
-        status: ToolCallStatus.SUCCEEDED,
-        result: { case: "output", value },
-      };
-    }
-    case "unknown": {
-      const message = `the server stopped while the call ran, and ${edit.path} has changed since: look at it`;
-      return failedCall(call, toolFailure("interrupted", message));
-    }
-  }
-}
-
-/**
  * Returns whether an invocation has the effect that was decided on. No other
  * invocation may run (S13).
  */
@@ -198,6 +110,18 @@ export function outdatedCall({ call, detail }: PreparedCall): PreparedCall {
     "what the call would do changed after it was decided: it did not run; make it again";
   return {
     call: failedCall(call, toolFailure("approval_outdated", message)),
+    detail,
+    invocation: undefined,
+  };
+}
+
+/**
+ * Returns the call marked CANCELLED: the user was not asked about it, and it
+ * was to follow one that they declined.
+ */
+export function cancelledCall({ call, detail }: PreparedCall): PreparedCall {
+  return {
+    call: { ...call, status: ToolCallStatus.CANCELLED },
     detail,
     invocation: undefined,
   };
@@ -303,7 +227,8 @@ export function findTool(
   );
 }
 
-function applyDecision(
+/** Returns a call as the policy decides about its effect. */
+export function applyDecision(
   call: ToolCall,
   before: ToolCallDetail,
   invocation: ToolInvocation,

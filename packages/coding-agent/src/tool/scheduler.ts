@@ -1,19 +1,15 @@
 import {
   findConfirmation,
   findModifiedArguments,
-  findToolCall,
   isAwaitingApproval,
-  isEnded,
   OPTION_CANCEL,
   OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ALWAYS_AND_SAVE,
-  type Task,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStage,
   ToolCallStatus,
-  toolCallsOf,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import {
@@ -24,13 +20,10 @@ import {
 } from "@devtool/server/agent";
 import { translateError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
-import {
-  argumentsToAsk,
-  askWithArguments,
-  resumeEdited,
-} from "./edited-call.ts";
+import { askWithArguments } from "./edited-call.ts";
 import {
   askForApproval,
+  cancelledCall,
   failedCall,
   hasSameEffect,
   outdatedCall,
@@ -38,9 +31,9 @@ import {
   type PreparedCall,
   policyRequest,
   prepareCall,
-  resumeCall,
   withAnswer,
 } from "./prepared-call.ts";
+import { resumeCalls } from "./resumed-calls.ts";
 import { type RunContext, runCall } from "./running-call.ts";
 
 /** Dependencies of the scheduler. */
@@ -104,90 +97,11 @@ export async function* runOpenCalls(
   for (const call of calls) {
     if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
   }
-  const resumed = await Promise.all(
-    calls.map(async (call) => {
-      const args = argumentsToAsk(call, context);
-      const item = args
-        ? await resumeEdited(call, args, context, signal)
-        : await resumeCall(call, context, signal);
-      return { call, item };
-    }),
-  );
-  const answered = resumed.map(({ call, item }) =>
-    afterAnswer(call, item, context.task),
-  );
-  const prepared = answered.map((item) =>
-    followsDeclined(item.call, context.task) ? cancelledCall(item) : item,
-  );
+  const prepared = await resumeCalls(calls, context, signal);
   openQuestions(prepared, context);
   const changed = prepared.filter(({ call }, index) => call !== calls[index]);
   if (changed.length > 0) yield changed;
   yield* runPrepared(prepared, context, signal);
-}
-
-/**
- * Returns a resumed call as it is after an answer that came while the call was
- * validated. The answer is for the question before: it can decline the call, or
- * send content or arguments for another question, but does not approve another
- * effect.
- *
- * @param before the call as it was before it was validated
- */
-function afterAnswer(
-  before: ToolCall,
-  item: PreparedCall,
-  task: Task,
-): PreparedCall {
-  const { toolCallId } = before;
-  const recorded = findToolCall(task, toolCallId);
-  const isAnswered =
-    isAwaitingApproval(before) &&
-    recorded !== undefined &&
-    !isAwaitingApproval(recorded);
-  if (item.call === before || !isAnswered) return item;
-  if (isEnded(recorded)) return { ...item, call: before };
-  const option = findConfirmation(task, toolCallId)?.selectedOptionId;
-  const asksAgain =
-    option === OPTION_MODIFY_WITH_EDITOR || option === OPTION_MODIFY_ARGUMENTS;
-  return isAwaitingApproval(item.call) && !asksAgain
-    ? outdatedCall(item)
-    : item;
-}
-
-/**
- * Whether the user declined an earlier call of the same step before the
- * restart, and was not asked about this one.
- *
- * The declined call has ended, so it is not among the calls that are resumed. A
- * step is one message of the agent.
- */
-function followsDeclined(call: ToolCall, task: Task): boolean {
-  if (call.status !== ToolCallStatus.PENDING || isAwaitingApproval(call)) {
-    return false;
-  }
-  if (findConfirmation(task, call.toolCallId)) return false;
-  const steps = task.history.map((message) =>
-    toolCallsOf(message).map(({ toolCallId }) => toolCallId),
-  );
-  const step = steps.findLast((ids) => ids.includes(call.toolCallId)) ?? [];
-  return step
-    .slice(0, step.indexOf(call.toolCallId))
-    .some(
-      (earlier) =>
-        findConfirmation(task, earlier)?.selectedOptionId === OPTION_CANCEL,
-    );
-}
-
-/**
- * Returns the call marked CANCELLED: the user was not asked about it, and it
- * was to follow one that they declined.
- */
-function cancelledCall({ call, detail }: PreparedCall): PreparedCall {
-  return {
-    call: { ...call, status: ToolCallStatus.CANCELLED },
-    detail,
-    invocation: undefined,
-  };
 }
 
 function openQuestions(
