@@ -1,5 +1,4 @@
-import { realpath } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import {
   type Timestamp,
@@ -22,6 +21,7 @@ import {
   removeFile,
   writeFile,
 } from "./restore-files.ts";
+import { assertGitIsOutside } from "./shadow-git.ts";
 import { isUnchanged, type TrackedFiles, trackFiles } from "./tracked-files.ts";
 
 /** Dependencies of `Checkpoints`. */
@@ -79,12 +79,6 @@ const KEPT = 100;
 const MAX_LABEL_LENGTH = 200;
 
 /**
- * The maximum time, in milliseconds, for which scanning the workspace may delay
- * a call.
- */
-const MAX_SCAN_MS = 15_000;
-
-/**
  * Saves and restores states of workspaces, in a git repository outside of them.
  *
  * Ignored files, files of more than `MAX_FILE_BYTES` and links are not saved.
@@ -123,7 +117,7 @@ export class Checkpoints {
   ): Promise<string | undefined> {
     const { workspacePath: workspace } = place;
     try {
-      this.#assertGitIsOutside(workspace);
+      assertGitIsOutside(workspace, this.#options.programs);
       return await this.#inTurn(() => this.#snapshot(place, label, signal));
     } catch (reason) {
       signal.throwIfAborted();
@@ -147,7 +141,7 @@ export class Checkpoints {
     signal: AbortSignal,
   ): Promise<readonly CheckpointSummary[]> {
     try {
-      this.#assertGitIsOutside(place.workspacePath);
+      assertGitIsOutside(place.workspacePath, this.#options.programs);
       const checkpoints = await this.#inTurn(() =>
         this.#listOwn(place, signal),
       );
@@ -183,10 +177,13 @@ export class Checkpoints {
       const known =
         (await this.#latestOf(workspacePath, signal))?.files ?? new Map();
       using workspace = new Workspace(workspacePath);
-      const current = await this.#scan(
+      const current = await trackFiles(
         workspace,
-        known,
-        () => Promise.resolve(),
+        {
+          known,
+          excluded: this.#options.dataDirectory,
+          onContent: () => Promise.resolve(),
+        },
         signal,
       );
       const plan = planRestore(checkpoint.files, current, checkpoint.time);
@@ -252,7 +249,7 @@ export class Checkpoints {
     id: string,
     signal: AbortSignal,
   ): Promise<TimedFiles> {
-    this.#assertGitIsOutside(place.workspacePath);
+    assertGitIsOutside(place.workspacePath, this.#options.programs);
     const checkpoint = (await this.#listOwn(place, signal)).find(
       (one) => one.id === id,
     );
@@ -271,39 +268,6 @@ export class Checkpoints {
       signal,
     );
     return { files, time: toDate(checkpoint.createTime) };
-  }
-
-  /**
-   * Returns the current files of a workspace, without the server's own data.
-   * Throws when this takes too long.
-   */
-  async #scan(
-    workspace: Workspace,
-    known: TrackedFiles,
-    onContent: (content: Buffer) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<TrackedFiles> {
-    const excluded = relative(
-      workspace.root,
-      await realpath(this.#options.dataDirectory),
-    );
-    const timeout = AbortSignal.timeout(MAX_SCAN_MS);
-    try {
-      return await trackFiles(
-        workspace,
-        { known, excluded, onContent },
-        AbortSignal.any([signal, timeout]),
-      );
-    } catch (reason) {
-      signal.throwIfAborted();
-      if (!timeout.aborted) throw reason;
-      const problem = `looking at the workspace took longer than ${MAX_SCAN_MS} ms`;
-      const remedy = "name what to leave out in .devtoolignore";
-      throw new DevtoolError(problem, Code.DeadlineExceeded, {
-        remedy,
-        cause: reason,
-      });
-    }
   }
 
   async #listOwn(
@@ -330,11 +294,13 @@ export class Checkpoints {
     const createTime = this.#options.now();
     using workspace = new Workspace(workspacePath);
     await using writer = this.#repository.begin(signal);
-    const known = before?.files ?? new Map();
-    const files = await this.#scan(
+    const files = await trackFiles(
       workspace,
-      known,
-      (content) => writer.content(content),
+      {
+        known: before?.files ?? new Map(),
+        excluded: this.#options.dataDirectory,
+        onContent: (content) => writer.content(content),
+      },
       signal,
     );
     if (before?.principal === principal && isUnchanged(before.files, files)) {
@@ -387,21 +353,6 @@ export class Checkpoints {
     const turn = this.#queue.then(run);
     this.#queue = turn.catch(() => {});
     return turn;
-  }
-
-  /**
-   * Throws when git is in the workspace: there, a sandboxed command could
-   * replace a program that runs without a sandbox.
-   */
-  #assertGitIsOutside(workspacePath: string): void {
-    const { programs } = this.#options;
-    const git = programs.find("git", []);
-    if (git === undefined || git === programs.find("git", [workspacePath])) {
-      return;
-    }
-    throw new DevtoolError(`${git} lies in the workspace`, Code.Unavailable, {
-      remedy: "install git for the system",
-    });
   }
 
   #sendNotice(text: string): void {

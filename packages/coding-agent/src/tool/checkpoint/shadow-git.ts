@@ -15,6 +15,23 @@ export interface ShadowGitOptions {
 }
 
 /**
+ * Throws `Code.Unavailable` when git is in the workspace: there, a sandboxed
+ * command could replace a program that runs without a sandbox.
+ */
+export function assertGitIsOutside(
+  workspacePath: string,
+  programs: HostPrograms,
+): void {
+  const git = programs.find("git", []);
+  if (git === undefined || git === programs.find("git", [workspacePath])) {
+    return;
+  }
+  throw new DevtoolError(`${git} lies in the workspace`, Code.Unavailable, {
+    remedy: "install git for the system",
+  });
+}
+
+/**
  * Runs git in one bare repository, isolated from everything else.
  *
  * Git reads no configuration of the user or the system, no hooks and no

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { realpath } from "node:fs/promises";
+import { relative } from "node:path";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { IgnoreWalk } from "../ignore-walk.ts";
 import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
@@ -30,11 +32,17 @@ export type TrackedFiles = ReadonlyMap<string, TrackedFile>;
 export interface TrackOptions {
   /** The files of the previous run, by which unchanged files are recognized. */
   readonly known: TrackedFiles;
-  /** A directory of the server to skip, as a path relative to the workspace. */
+  /** The path of a directory to skip, because the server keeps its data there. */
   readonly excluded: string;
   /** Receives each content that is not in `known`. */
   readonly onContent: (content: Buffer) => Promise<void>;
 }
+
+/**
+ * The maximum time, in milliseconds, for which looking at the workspace may
+ * delay a call.
+ */
+const MAX_SCAN_MS = 15_000;
 
 /** The maximum number of files in a checkpoint. */
 const MAX_FILES = 20_000;
@@ -48,9 +56,29 @@ const MAX_TOTAL_BYTES = 512n * 1024n * 1024n;
  *
  * Reads only files whose status has changed, and waits for `onContent` with
  * each new content. Throws `Code.ResourceExhausted` for a workspace that is too
- * large.
+ * large, and `Code.DeadlineExceeded` when it takes too long.
  */
 export async function trackFiles(
+  workspace: Workspace,
+  options: TrackOptions,
+  signal: AbortSignal,
+): Promise<TrackedFiles> {
+  const timeout = AbortSignal.timeout(MAX_SCAN_MS);
+  try {
+    const either = AbortSignal.any([signal, timeout]);
+    return await readFiles(workspace, options, either);
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (!timeout.aborted) throw cause;
+    const problem = `looking at the workspace took longer than ${MAX_SCAN_MS} ms`;
+    throw new DevtoolError(problem, Code.DeadlineExceeded, {
+      remedy: "name what to leave out in .devtoolignore",
+      cause,
+    });
+  }
+}
+
+async function readFiles(
   workspace: Workspace,
   { known, excluded, onContent }: TrackOptions,
   signal: AbortSignal,
@@ -61,7 +89,7 @@ export async function trackFiles(
     workspace,
     path: "",
     ignored: "skip",
-    excluded,
+    excluded: relative(workspace.root, await realpath(excluded)),
   });
   for await (const directory of walk.directories(signal)) {
     const wanted = new Set(directory.files);
