@@ -5,18 +5,16 @@ import {
   confirmationsOf,
   isAtRest,
   isInterrupted,
-  isTerminal,
-  type Message,
-  type MessageDelivery,
+  MessageDelivery,
   MessageQueuedSchema,
   MessageTakenSchema,
   MessageWithdrawnSchema,
   type QueuedMessage,
-  StateChangeSchema,
   type Task,
   TaskState,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { isPrompt } from "../agent/turn-news.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
@@ -24,15 +22,6 @@ import type { Incoming } from "./task-handle.ts";
 
 /** The maximum number of queued messages of a task. */
 const MAX_QUEUED_MESSAGES = 16;
-
-/**
- * Whether a message must be queued: it answers no tool call, and the task is
- * working or waits for an answer.
- */
-export function mustWait(task: Task, message: Message): boolean {
-  if (confirmationsOf(message).length > 0) return false;
-  return !isAtRest(task.state) || awaitedToolCalls(task).length > 0;
-}
 
 /**
  * Whether the present turn of a task has settings of its own
@@ -44,14 +33,22 @@ export function hasOwnTurn({ history }: Task): boolean {
 }
 
 /**
- * Creates the entry that queues a message. A task that waits for an answer
- * keeps waiting for it. Throws `Code.ResourceExhausted` when the queue is full.
+ * Creates the entry that queues a message; undefined for a message that the
+ * agent takes now: an answer to a tool call, or a message to a task that
+ * neither works nor waits for an answer.
+ *
+ * A task that waits for an answer keeps waiting for it. Throws
+ * `Code.ResourceExhausted` when the queue is full.
  */
 export function queuedEntry(
   task: Task,
-  { message, approvalMode }: Pick<Incoming, "message" | "approvalMode">,
-  delivery: MessageDelivery,
-): LogEntry {
+  { message, approvalMode, delivery }: Incoming,
+  { takesSteering }: Pick<AgentExecutor, "takesSteering">,
+): LogEntry | undefined {
+  const isTakenNow =
+    confirmationsOf(message).length > 0 ||
+    (isAtRest(task.state) && awaitedToolCalls(task).length === 0);
+  if (isTakenNow) return undefined;
   if (task.queuedMessages.length >= MAX_QUEUED_MESSAGES) {
     throw new DevtoolError(
       `task ${JSON.stringify(task.id)} has ${task.queuedMessages.length} messages waiting: limit is ${MAX_QUEUED_MESSAGES}`,
@@ -62,10 +59,18 @@ export function queuedEntry(
       },
     );
   }
+  const mayBeSteered = takesSteering === true && !hasOwnTurn(task);
+  const steers =
+    delivery === MessageDelivery.STEER && mayBeSteered && !message.turnSettings;
   const openCalls = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
   const value = create(
     MessageQueuedSchema,
-    defined({ message, delivery, openCalls, approvalMode }),
+    defined({
+      message,
+      delivery: steers ? MessageDelivery.STEER : MessageDelivery.QUEUE,
+      openCalls,
+      approvalMode,
+    }),
   );
   return { payload: { case: "messageQueued", value } };
 }
@@ -134,50 +139,4 @@ export function withdrawnEntry(task: Task, messageId: string): LogEntry {
     Code.NotFound,
     { details },
   );
-}
-
-/**
- * Whether a task continues with its next queued message after a turn that ends
- * in the given state. It does not while calls of the turn still await approval.
- */
-export function continuesWithQueue(
-  task: Task,
-  state: TaskState | undefined,
-): boolean {
-  if (task.queuedMessages.length === 0 || state === undefined) return false;
-  return (
-    state === TaskState.COMPLETED ||
-    (isInterrupted(state) && awaitedToolCalls(task).length === 0)
-  );
-}
-
-/**
- * Returns the entry that ends a task, with the queued messages that it leaves
- * untaken in its text.
- */
-export function withUntaken(
-  entry: LogEntry,
-  { queuedMessages }: Task,
-): LogEntry {
-  const { payload, state = TaskState.UNSPECIFIED } = entry;
-  if (
-    queuedMessages.length === 0 ||
-    !isTerminal(state) ||
-    payload.case !== "stateChange"
-  ) {
-    return entry;
-  }
-  const untakenMessageIds = queuedMessages.map(
-    ({ message }) => message?.messageId ?? "",
-  );
-  const names = untakenMessageIds.map((id) => JSON.stringify(id)).join(", ");
-  const text = [payload.value.text, `messages that were not taken: ${names}`]
-    .filter((line) => line !== "")
-    .join("\n");
-  const value = create(StateChangeSchema, {
-    ...payload.value,
-    text,
-    untakenMessageIds,
-  });
-  return { ...entry, payload: { case: "stateChange", value } };
 }

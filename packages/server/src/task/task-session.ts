@@ -3,11 +3,8 @@ import {
   type ApprovalMode,
   awaitedToolCalls,
   confirmationsOf,
-  isTerminal,
   type Message,
-  MessageDelivery,
   NoticeSchema,
-  openToolCalls,
   type QueuedMessage,
   type Summary,
   type Task,
@@ -15,7 +12,6 @@ import {
   type TaskEvent,
   TaskRenamedSchema,
   TaskState,
-  ToolCallStatus,
 } from "@devtool/schema";
 import type { Summarized } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
@@ -23,24 +19,21 @@ import { Code, DevtoolError } from "../errors.ts";
 import type { AgentSessions } from "../store/agent-sessions.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
+import { afterTurn } from "./after-turn.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import { checkArguments } from "./check-arguments.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import {
   changedMode,
-  continuesWithQueue,
-  hasOwnTurn,
-  mustWait,
   queuedEntry,
   takenEntry,
   withdrawnEntry,
-  withUntaken,
 } from "./message-queue.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
 import type { Incoming, TaskHandle } from "./task-handle.ts";
-import { abortedEntry, CANCELED, endTextEntries } from "./turn-entries.ts";
+import { CANCELED } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import { type Outcome, TurnRunner } from "./turn-runner.ts";
 
@@ -219,45 +212,26 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   async #take(incoming: Incoming): Promise<bigint> {
-    const {
-      message,
-      delivery,
-      activateExtension,
-      clientLabel,
-      approvalMode,
-      entry,
-    } = incoming;
+    const { message, clientLabel, approvalMode } = incoming;
     if (this.isStopping) throw this.log.failure ?? stopping();
     const answered = callEntries(
       this.task,
       answeredCalls(this.task, message, clientLabel),
     );
-    const mayBeSteered =
-      this.#executor.takesSteering === true && !hasOwnTurn(this.task);
-    const steers =
-      delivery === MessageDelivery.STEER &&
-      mayBeSteered &&
-      !message.turnSettings;
-    const queued = mustWait(this.task, message)
-      ? queuedEntry(
-          this.task,
-          { message, approvalMode },
-          steers ? MessageDelivery.STEER : MessageDelivery.QUEUE,
-        )
-      : undefined;
-    if (activateExtension) this.log.conversation.activateExtension();
+    const queued = queuedEntry(this.task, incoming, this.#executor);
+    if (incoming.activateExtension) this.log.conversation.activateExtension();
     const sequence = this.#recorder.nextSequence;
-    const answer = this.#answerTo(entry);
+    const answer = this.#answerTo(incoming.entry);
     if (queued) {
       await this.#recorder.append([queued], answer);
       return sequence;
     }
-    const opening: LogEntry = {
-      state: TaskState.WORKING,
-      payload: { case: "message", value: message },
-    };
     const entries: LogEntry[] = [
-      { ...opening, approvalMode: changedMode(this.task, approvalMode) },
+      {
+        state: TaskState.WORKING,
+        payload: { case: "message", value: message },
+        approvalMode: changedMode(this.task, approvalMode),
+      },
       ...answered,
     ];
     // The agent starts before the message is durable. Its events follow the
@@ -421,25 +395,12 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       }
       return;
     }
-    const entry =
-      outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
-    const open = isTerminal(entry.state ?? TaskState.UNSPECIFIED)
-      ? openToolCalls(this.task)
-      : [];
-    const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
-      call: { ...call, status: ToolCallStatus.CANCELLED },
-    }));
-    const ended = callEntries(this.task, cancelled);
-    const [next] = this.task.queuedMessages;
-    if (!next || !continuesWithQueue(this.task, entry.state)) {
-      return this.#recorder.append([...ended, withUntaken(entry, this.task)]);
-    }
-    const before = [...ended, ...endTextEntries(entry)];
-    // The message waits for the next start of the server, and the task stays
-    // `working`.
-    return this.isStopping
-      ? this.#recorder.append(before)
-      : this.#continueWith(next, before);
+    const { entries, next } = afterTurn(this.task, outcome);
+    // While the server closes, a queued message waits for its next start, and
+    // the task stays `working`.
+    return next && !this.isStopping
+      ? this.#continueWith(next, entries)
+      : this.#recorder.append(entries);
   }
 
   /** Starts the next turn with a queued message. The task stays `working`. */

@@ -5,7 +5,6 @@ import {
   StateChangeSchema,
   type Task,
   TaskState,
-  TextContentSchema,
 } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
@@ -41,33 +40,6 @@ export function endEntry(ending: Ending, { id, sequence }: Task): LogEntry {
     state,
     state === TaskState.FAILED ? { error: text } : { text },
   );
-}
-
-/**
- * Creates the entry with the text of a turn's end, for a task that continues
- * with a queued message; none without a text.
- */
-export function endTextEntries({ payload }: LogEntry): LogEntry[] {
-  if (payload.case !== "stateChange" || payload.value.text === "") return [];
-  return [
-    {
-      payload: {
-        case: "text",
-        value: create(TextContentSchema, { text: payload.value.text }),
-      },
-    },
-  ];
-}
-
-/**
- * Creates the entry for the end of a turn that was aborted or failed, by the
- * reason.
- */
-export function abortedEntry(reason: unknown): LogEntry {
-  if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
-  return stateEntry(TaskState.FAILED, {
-    error: DevtoolError.from(reason).message,
-  });
 }
 
 /** Creates the entry of a change to another state. */

@@ -1,0 +1,116 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  awaitedToolCalls,
+  isInterrupted,
+  isTerminal,
+  openToolCalls,
+  type QueuedMessage,
+  StateChangeSchema,
+  type Task,
+  TaskState,
+  TextContentSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { DevtoolError } from "../errors.ts";
+import { callEntries } from "./call-entry.ts";
+import type { LogEntry } from "./event-log.ts";
+import { CANCELED, stateEntry } from "./turn-entries.ts";
+import type { Outcome } from "./turn-runner.ts";
+
+/** What becomes of a task when its turn has ended. */
+export interface AfterTurn {
+  /** The entries to append to the log. */
+  readonly entries: readonly LogEntry[];
+  /**
+   * The queued message with which the task continues, and stays `working`.
+   * Undefined when the entries end the turn.
+   */
+  readonly next: QueuedMessage | undefined;
+}
+
+/**
+ * Returns what becomes of a task when its turn has ended. The end of the task closes
+ * its open calls, and names the queued messages that nobody takes any more.
+ */
+export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
+  const entry =
+    outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
+  const open = isTerminal(entry.state ?? TaskState.UNSPECIFIED)
+    ? openToolCalls(task)
+    : [];
+  const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
+    call: { ...call, status: ToolCallStatus.CANCELLED },
+  }));
+  const closed = callEntries(task, cancelled);
+  const [next] = task.queuedMessages;
+  return next && continuesWithQueue(task, entry.state)
+    ? { entries: [...closed, ...endTextEntries(entry)], next }
+    : { entries: [...closed, withUntaken(entry, task)], next: undefined };
+}
+
+/**
+ * Creates the entry for the end of a turn that was aborted or failed, by the
+ * reason.
+ */
+function abortedEntry(reason: unknown): LogEntry {
+  if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
+  return stateEntry(TaskState.FAILED, {
+    error: DevtoolError.from(reason).message,
+  });
+}
+
+/**
+ * Creates the entry with the text of a turn's end, for a task that continues
+ * with a queued message; none without a text.
+ */
+function endTextEntries({ payload }: LogEntry): LogEntry[] {
+  if (payload.case !== "stateChange" || payload.value.text === "") return [];
+  return [
+    {
+      payload: {
+        case: "text",
+        value: create(TextContentSchema, { text: payload.value.text }),
+      },
+    },
+  ];
+}
+
+/**
+ * Whether a task continues with its next queued message after a turn that ends
+ * in the given state. It does not while calls of the turn still await approval.
+ */
+function continuesWithQueue(task: Task, state: TaskState | undefined): boolean {
+  if (task.queuedMessages.length === 0 || state === undefined) return false;
+  return (
+    state === TaskState.COMPLETED ||
+    (isInterrupted(state) && awaitedToolCalls(task).length === 0)
+  );
+}
+
+/**
+ * Returns the entry that ends a task, with the queued messages that it leaves
+ * untaken in its text.
+ */
+function withUntaken(entry: LogEntry, { queuedMessages }: Task): LogEntry {
+  const { payload, state = TaskState.UNSPECIFIED } = entry;
+  if (
+    queuedMessages.length === 0 ||
+    !isTerminal(state) ||
+    payload.case !== "stateChange"
+  ) {
+    return entry;
+  }
+  const untakenMessageIds = queuedMessages.map(
+    ({ message }) => message?.messageId ?? "",
+  );
+  const names = untakenMessageIds.map((id) => JSON.stringify(id)).join(", ");
+  const text = [payload.value.text, `messages that were not taken: ${names}`]
+    .filter((line) => line !== "")
+    .join("\n");
+  const value = create(StateChangeSchema, {
+    ...payload.value,
+    text,
+    untakenMessageIds,
+  });
+  return { ...entry, payload: { case: "stateChange", value } };
+}
