@@ -52,7 +52,7 @@ const EXCUSED: readonly {
     why: "in the transaction between store.open and store.layout",
   },
   {
-    path: /server\/src\/store\/sqlite-task-store\.ts$/,
+    path: /server\/src\/store\/sqlite-appends\.ts$/,
     name: /#rollBack$/,
     why: "what a crash does, too",
   },

@@ -1,30 +1,16 @@
 import type { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import {
-  type AuditRecord,
-  foldTitle,
-  type TaskEvent,
-  type TaskState,
-} from "@devtool/schema";
+import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
-import { failpoint } from "../failpoint.ts";
-import { assertFollows } from "./assert-follows.ts";
-import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
-import {
-  decodeRow,
-  type EventRow,
-  encodeRows,
-  lastEventOf,
-} from "./event-row.ts";
+import { decodeAuditRow } from "./audit-chain.ts";
+import { decodeRow, lastEventOf } from "./event-row.ts";
 import { encodeCursor, positionOf } from "./list-position.ts";
-import { messageIdOf } from "./message-id.ts";
-import { assertWritable, openDatabase, storeError } from "./sqlite-database.ts";
+import { SqliteAppends } from "./sqlite-appends.ts";
+import { assertWritable, openDatabase } from "./sqlite-database.ts";
 import { readList } from "./sqlite-list.ts";
 import { SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
-import { labelAfter, NO_LABEL } from "./task-label.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import {
-  labelRow,
   prepareTaskStatements,
   type TaskStatements,
 } from "./task-statements.ts";
@@ -51,29 +37,6 @@ const PAGE_BYTES = 256 * 1024;
 /** The smallest number that a row can have. */
 const SMALLEST = -(2n ** 63n);
 
-/** An append that waits for the next commit. */
-interface Append {
-  readonly events: readonly TaskEvent[];
-  /**
-   * The encoded events. They are encoded before the append is queued, so that
-   * an error fails this append only.
-   */
-  readonly rows: readonly EventRow[];
-  readonly audit: readonly AuditRecord[];
-  readonly committed: PromiseWithResolvers<void>;
-}
-
-/** The end of a task's log, and the task's columns. */
-interface Head {
-  readonly sequence: bigint;
-  readonly principal: string;
-  /** The state in the file; undefined for a new task. */
-  readonly state: TaskState | undefined;
-  /** Whether the file has the task as the latest of its context. */
-  readonly isLatest: boolean;
-  readonly last: TaskEvent;
-}
-
 /**
  * Keeps all logs in one SQLite file (WAL, synchronous=FULL), so that a commit
  * is on the disk when it returns. Appends to any tasks in one turn of the event
@@ -87,11 +50,8 @@ export class SqliteTaskStore implements ServerStore {
   readonly pushConfigs: SqlitePushConfigStore;
   readonly #database: DatabaseSync;
   readonly #statements: TaskStatements;
-  #queue: Append[] = [];
-  #flushing: NodeJS.Immediate | undefined;
+  readonly #appends: SqliteAppends;
   #closed: Promise<void> | undefined;
-  /** The last record of the audit chain. */
-  #lastRecord: AuditRecord | undefined;
 
   /**
    * Opens a file, and creates it when it is missing. Throws a `DevtoolError`
@@ -109,8 +69,7 @@ export class SqliteTaskStore implements ServerStore {
     this.pushConfigs = new SqlitePushConfigStore(database);
     this.#database = database;
     this.#statements = prepareTaskStatements(database);
-    const last = this.#statements.lastAudit.get();
-    this.#lastRecord = last && decodeAuditRow(last);
+    this.#appends = new SqliteAppends(database, this.#statements);
   }
 
   async append(
@@ -118,11 +77,7 @@ export class SqliteTaskStore implements ServerStore {
     audit: readonly AuditRecord[] = [],
   ): Promise<void> {
     if (this.#closed) throw closed();
-    const rows = encodeRows(events);
-    const committed = Promise.withResolvers<void>();
-    this.#queue.push({ events, rows, audit, committed });
-    this.#flushing ??= setImmediate(() => this.#flush());
-    return committed.promise;
+    return this.#appends.add(events, audit);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
@@ -224,164 +179,8 @@ export class SqliteTaskStore implements ServerStore {
   }
 
   async #close(): Promise<void> {
-    if (this.#queue.length > 0) this.#flush();
+    this.#appends.flush();
     this.#database.close();
-  }
-
-  /**
-   * Writes the queued appends in one transaction. Rejects appends that do not
-   * follow their logs, and all of them when the transaction fails.
-   */
-  #flush(): void {
-    clearImmediate(this.#flushing);
-    this.#flushing = undefined;
-    const queue = this.#queue;
-    this.#queue = [];
-    const heads = new Map<string, Head>();
-    try {
-      failpoint("devtool:store.append.before");
-      this.#statements.begin.run();
-      const written = queue.filter((append) =>
-        this.#writeIfFollows(append, heads),
-      );
-      this.#writeHeads([...heads.values()]);
-      const lastRecord = this.#writeAudit(
-        written.flatMap(({ audit }) => audit),
-      );
-      failpoint("devtool:store.commit.before");
-      this.#statements.commit.run();
-      failpoint("devtool:store.commit.after");
-      this.#lastRecord = lastRecord;
-      for (const { committed } of written) committed.resolve();
-    } catch (reason) {
-      this.#rollBack();
-      for (const { committed } of queue) committed.reject(storeError(reason));
-    }
-  }
-
-  /** Appends records to the audit chain, and returns the last one. */
-  #writeAudit(records: readonly AuditRecord[]): AuditRecord | undefined {
-    let last = this.#lastRecord;
-    failpoint("devtool:store.audit.before");
-    for (const record of records) {
-      const { record: chained, data } = chainRecord(record, last);
-      this.#statements.putAudit.run(chained.number, data);
-      last = chained;
-    }
-    failpoint("devtool:store.audit.after");
-    return last;
-  }
-
-  #rollBack(): void {
-    try {
-      this.#database.exec("ROLLBACK");
-    } catch {
-      // SQLite has rolled back by itself, as it does after some failures.
-    }
-  }
-
-  /**
-   * Writes the events of one append, and returns whether they follow their log.
-   * Rejects the append when they do not.
-   */
-  #writeIfFollows(
-    { events, rows, committed }: Append,
-    heads: Map<string, Head>,
-  ): boolean {
-    const [first] = events;
-    const last = events.at(-1);
-    if (!first || !last) return true;
-    const head = heads.get(first.taskId) ?? this.#readHead(first);
-    try {
-      assertFollows(events, head.sequence);
-    } catch (reason) {
-      committed.reject(reason);
-      return false;
-    }
-    const { taskId } = first;
-    failpoint("devtool:store.events.before");
-    for (const { sequence, data } of rows) {
-      this.#statements.putEvents.run(taskId, sequence, data);
-    }
-    for (const event of events) {
-      const messageId = messageIdOf(event);
-      if (messageId !== undefined) {
-        this.#statements.putMessage.run(
-          head.principal,
-          messageId,
-          event.taskId,
-          event.sequence,
-        );
-      }
-      const label = labelAfter(NO_LABEL, event);
-      if (event.payload.case === "created") {
-        this.#statements.putLabel.run(...labelRow(taskId, label));
-      }
-      if (event.payload.case === "renamed") {
-        this.#statements.renameTask.run(
-          label.title,
-          foldTitle(label.title),
-          taskId,
-        );
-      }
-    }
-    failpoint("devtool:store.events.after");
-    // Moves the task to the end: of the tasks of one context, the last one here
-    // is the latest.
-    heads.delete(taskId);
-    heads.set(taskId, { ...head, sequence: last.sequence, last });
-    return true;
-  }
-
-  /** Reads the end of a task's log before this transaction. */
-  #readHead({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
-    const row = this.#statements.head.get(taskId);
-    const principal = payload.case === "created" ? payload.value.principal : "";
-    if (!row) {
-      return { sequence: 0n, principal, state: undefined, isLatest: false };
-    }
-    const { sequence, state, latest } = row;
-    return {
-      sequence: BigInt(Number(sequence)),
-      principal: String(row.principal),
-      state: Number(state),
-      isLatest: latest === taskId,
-    };
-  }
-
-  /** Updates the columns of the tasks that have new events. */
-  #writeHeads(heads: readonly Head[]): void {
-    failpoint("devtool:store.head.before");
-    for (const { last, principal, state: before } of heads) {
-      const { taskId, contextId, state, sequence } = last;
-      const { timeMs } = positionOf(last);
-      if (state === before) {
-        this.#statements.advanceTask.run(timeMs, sequence, taskId);
-      } else {
-        this.#statements.putTask.run(
-          taskId,
-          contextId,
-          principal,
-          state,
-          timeMs,
-          sequence,
-        );
-      }
-    }
-    // The latest task of each context, unless the file has it already. Most
-    // appends write nothing here.
-    const latest = new Map(
-      heads.map((head) => [
-        JSON.stringify([head.principal, head.last.contextId]),
-        head,
-      ]),
-    );
-    for (const { principal, last, isLatest } of latest.values()) {
-      if (!isLatest) {
-        this.#statements.putLatest.run(principal, last.contextId, last.taskId);
-      }
-    }
-    failpoint("devtool:store.head.after");
   }
 }
 

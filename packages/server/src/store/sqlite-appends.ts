@@ -1,0 +1,232 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  type AuditRecord,
+  foldTitle,
+  type TaskEvent,
+  type TaskState,
+} from "@devtool/schema";
+import { failpoint } from "../failpoint.ts";
+import { assertFollows } from "./assert-follows.ts";
+import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
+import { type EventRow, encodeRows } from "./event-row.ts";
+import { positionOf } from "./list-position.ts";
+import { messageIdOf } from "./message-id.ts";
+import { storeError } from "./sqlite-database.ts";
+import { labelAfter, NO_LABEL } from "./task-label.ts";
+import { labelRow, type TaskStatements } from "./task-statements.ts";
+
+/** An append that waits for the next commit. */
+interface Append {
+  readonly events: readonly TaskEvent[];
+  /**
+   * The encoded events. They are encoded before the append is queued, so that
+   * an error fails this append only.
+   */
+  readonly rows: readonly EventRow[];
+  readonly audit: readonly AuditRecord[];
+  readonly committed: PromiseWithResolvers<void>;
+}
+
+/** The end of a task's log, and the task's columns. */
+interface Head {
+  readonly sequence: bigint;
+  readonly principal: string;
+  /** The state in the file; undefined for a new task. */
+  readonly state: TaskState | undefined;
+  /** Whether the file has the task as the latest of its context. */
+  readonly isLatest: boolean;
+  readonly last: TaskEvent;
+}
+
+/**
+ * Writes events to the database of a `SqliteTaskStore`. Appends to any tasks in
+ * one turn of the event loop share one commit.
+ */
+export class SqliteAppends {
+  readonly #database: DatabaseSync;
+  readonly #statements: TaskStatements;
+  #queue: Append[] = [];
+  #flushing: NodeJS.Immediate | undefined;
+  /** The last record of the audit chain. */
+  #lastRecord: AuditRecord | undefined;
+
+  constructor(database: DatabaseSync, statements: TaskStatements) {
+    this.#database = database;
+    this.#statements = statements;
+    const last = statements.lastAudit.get();
+    this.#lastRecord = last && decodeAuditRow(last);
+  }
+
+  /**
+   * Queues events of one task, and records of the audit chain. Resolves when
+   * they are on the disk.
+   */
+  async add(
+    events: readonly TaskEvent[],
+    audit: readonly AuditRecord[],
+  ): Promise<void> {
+    const rows = encodeRows(events);
+    const committed = Promise.withResolvers<void>();
+    this.#queue.push({ events, rows, audit, committed });
+    this.#flushing ??= setImmediate(() => this.flush());
+    return committed.promise;
+  }
+
+  /**
+   * Writes the queued appends in one transaction, if there are any. Rejects
+   * appends that do not follow their logs, and all of them when the transaction
+   * fails.
+   */
+  flush(): void {
+    clearImmediate(this.#flushing);
+    this.#flushing = undefined;
+    const queue = this.#queue;
+    if (queue.length === 0) return;
+    this.#queue = [];
+    const heads = new Map<string, Head>();
+    try {
+      failpoint("devtool:store.append.before");
+      this.#statements.begin.run();
+      const written = queue.filter((append) =>
+        this.#writeIfFollows(append, heads),
+      );
+      this.#writeHeads([...heads.values()]);
+      const lastRecord = this.#writeAudit(
+        written.flatMap(({ audit }) => audit),
+      );
+      failpoint("devtool:store.commit.before");
+      this.#statements.commit.run();
+      failpoint("devtool:store.commit.after");
+      this.#lastRecord = lastRecord;
+      for (const { committed } of written) committed.resolve();
+    } catch (reason) {
+      this.#rollBack();
+      for (const { committed } of queue) committed.reject(storeError(reason));
+    }
+  }
+
+  /** Appends records to the audit chain, and returns the last one. */
+  #writeAudit(records: readonly AuditRecord[]): AuditRecord | undefined {
+    let last = this.#lastRecord;
+    failpoint("devtool:store.audit.before");
+    for (const record of records) {
+      const { record: chained, data } = chainRecord(record, last);
+      this.#statements.putAudit.run(chained.number, data);
+      last = chained;
+    }
+    failpoint("devtool:store.audit.after");
+    return last;
+  }
+
+  #rollBack(): void {
+    try {
+      this.#database.exec("ROLLBACK");
+    } catch {
+      // SQLite has rolled back by itself, as it does after some failures.
+    }
+  }
+
+  /**
+   * Writes the events of one append, and returns whether they follow their log.
+   * Rejects the append when they do not.
+   */
+  #writeIfFollows(
+    { events, rows, committed }: Append,
+    heads: Map<string, Head>,
+  ): boolean {
+    const [first] = events;
+    const last = events.at(-1);
+    if (!first || !last) return true;
+    const head = heads.get(first.taskId) ?? this.#readHead(first);
+    try {
+      assertFollows(events, head.sequence);
+    } catch (reason) {
+      committed.reject(reason);
+      return false;
+    }
+    const { taskId } = first;
+    failpoint("devtool:store.events.before");
+    for (const { sequence, data } of rows) {
+      this.#statements.putEvents.run(taskId, sequence, data);
+    }
+    for (const event of events) {
+      const messageId = messageIdOf(event);
+      if (messageId !== undefined) {
+        this.#statements.putMessage.run(
+          head.principal,
+          messageId,
+          event.taskId,
+          event.sequence,
+        );
+      }
+      const label = labelAfter(NO_LABEL, event);
+      if (event.payload.case === "created") {
+        this.#statements.putLabel.run(...labelRow(taskId, label));
+      }
+      if (event.payload.case === "renamed") {
+        this.#statements.renameTask.run(
+          label.title,
+          foldTitle(label.title),
+          taskId,
+        );
+      }
+    }
+    failpoint("devtool:store.events.after");
+    // Moves the task to the end: of the tasks of one context, the last one here
+    // is the latest.
+    heads.delete(taskId);
+    heads.set(taskId, { ...head, sequence: last.sequence, last });
+    return true;
+  }
+
+  /** Reads the end of a task's log before this transaction. */
+  #readHead({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
+    const row = this.#statements.head.get(taskId);
+    const principal = payload.case === "created" ? payload.value.principal : "";
+    if (!row) {
+      return { sequence: 0n, principal, state: undefined, isLatest: false };
+    }
+    const { sequence, state, latest } = row;
+    return {
+      sequence: BigInt(Number(sequence)),
+      principal: String(row.principal),
+      state: Number(state),
+      isLatest: latest === taskId,
+    };
+  }
+
+  /** Updates the columns of the tasks that have new events. */
+  #writeHeads(heads: readonly Head[]): void {
+    failpoint("devtool:store.head.before");
+    for (const { last, principal, state: before } of heads) {
+      const { taskId, contextId, state, sequence } = last;
+      const { timeMs } = positionOf(last);
+      if (state === before) {
+        this.#statements.advanceTask.run(timeMs, sequence, taskId);
+      } else {
+        this.#statements.putTask.run(
+          taskId,
+          contextId,
+          principal,
+          state,
+          timeMs,
+          sequence,
+        );
+      }
+    }
+    // The latest task of each context, unless the file has it already. Most
+    // appends write nothing here.
+    const latest = new Map(
+      heads.map((head) => [
+        JSON.stringify([head.principal, head.last.contextId]),
+        head,
+      ]),
+    );
+    for (const { principal, last, isLatest } of latest.values()) {
+      if (!isLatest) {
+        this.#statements.putLatest.run(principal, last.contextId, last.taskId);
+      }
+    }
+    failpoint("devtool:store.head.after");
+  }
+}
