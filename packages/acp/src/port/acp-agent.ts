@@ -24,7 +24,8 @@ import { ApprovalMode, oneLine, type Task } from "@devtool/schema";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import type { Port } from "./port.ts";
-import { AcpSession, type SessionChoices } from "./session.ts";
+import { AcpSession } from "./session.ts";
+import type { SessionChoices } from "./session-choices.ts";
 import { assertWorksIn, listSessions, tasksOfSession } from "./session-list.ts";
 import {
   agentOf,

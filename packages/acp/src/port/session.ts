@@ -8,12 +8,9 @@ import {
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
 import {
-  AgentSettingsSchema,
-  ApprovalMode,
   CommandExecutionStatus,
   emptyTask,
   isTerminal,
-  type McpServer,
   MessageSchema,
   type Part,
   Role,
@@ -28,6 +25,11 @@ import { partsFromPrompt } from "./content.ts";
 import { Conversation, Conversations } from "./conversation.ts";
 import { invalidParams, RPC_CODE } from "./errors.ts";
 import type { Port, PortAgent } from "./port.ts";
+import {
+  type MessageSettings,
+  type SessionChoices,
+  settingsFor,
+} from "./session-choices.ts";
 import { Turn } from "./turn.ts";
 import { SessionUpdates } from "./updates.ts";
 
@@ -40,15 +42,6 @@ export interface SessionHost {
   readonly log: (text: string) => void;
   /** Aborts when the connection closes. */
   readonly signal: AbortSignal;
-}
-
-/** The values that a client chose for a session. */
-export interface SessionChoices {
-  readonly cwd: string;
-  readonly mcpServers: readonly McpServer[];
-  readonly agent: string;
-  readonly model: string;
-  readonly approvalMode: ApprovalMode;
 }
 
 /**
@@ -315,7 +308,7 @@ export class AcpSession {
   }
 
   #request(parts: Part[], task: Task): SendMessageRequest {
-    const { contextId, isStarted } = this.#conversations.current;
+    const { contextId } = this.#conversations.current;
     const message = create(MessageSchema, {
       messageId: this.#host.nextId(),
       role: Role.USER,
@@ -329,9 +322,12 @@ export class AcpSession {
         contextId: task.contextId,
       });
     }
-    const settings = isStarted ? this.#changes() : this.#settings();
     const place = task.id === "" ? { contextId } : { taskId: task.id };
-    return create(SendMessageRequestSchema, { message, ...place, ...settings });
+    return create(SendMessageRequestSchema, {
+      message,
+      ...place,
+      ...this.#settings(),
+    });
   }
 
   async #run(
@@ -339,9 +335,8 @@ export class AcpSession {
     turn: Turn,
   ): Promise<void> {
     const { port, signal } = this.#host;
-    const { contextId, isStarted } = this.#conversations.current;
-    const settings = isStarted ? this.#changes() : this.#settings();
-    const request = { command, contextId, ...settings };
+    const { contextId } = this.#conversations.current;
+    const request = { command, contextId, ...this.#settings() };
     const { result } = await port.client.commands.runSlashCommand(request, {
       signal,
     });
@@ -353,38 +348,13 @@ export class AcpSession {
     await turn.followFrom(result.executionId);
   }
 
-  /** The settings that may change after the first message of a context. */
-  #changes(): Pick<Partial<SendMessageRequest>, "sessionSettings"> {
-    const { model, approvalMode } = this.#choices;
-    const { approvalMode: current } = this.#conversations.current;
-    const isReset =
-      approvalMode === ApprovalMode.UNSPECIFIED &&
-      current !== ApprovalMode.UNSPECIFIED;
-    // Of a mode that is wider than the operator's, the operator's counts.
-    const wanted = isReset ? ApprovalMode.YOLO : approvalMode;
-    if (model === "" && wanted === current) return {};
-    const changes =
-      wanted === current ? { model } : { model, approvalMode: wanted };
-    return { sessionSettings: create(SessionSettingsSchema, changes) };
-  }
-
-  #settings(): Pick<
-    Partial<SendMessageRequest>,
-    "settings" | "sessionSettings"
-  > {
-    const { port } = this.#host;
-    if (!this.agent.hasExtension) return {};
-    const { mcpServers, agent, model, approvalMode } = this.#choices;
-    const sessionSettings = create(SessionSettingsSchema, {
-      mcpServers: [...mcpServers],
-      agent,
-      model,
-      approvalMode,
-    });
-    if (port.workspace === undefined) return { sessionSettings };
-    return {
-      settings: create(AgentSettingsSchema, { workspacePath: port.workspace }),
-      sessionSettings,
-    };
+  /** The settings that go with the next message or command. */
+  #settings(): MessageSettings {
+    return settingsFor(
+      this.#conversations.current,
+      this.#choices,
+      this.agent,
+      this.port.workspace,
+    );
   }
 }

@@ -9,7 +9,7 @@ import { create } from "@bufbuild/protobuf";
 import { ApprovalMode, type McpServer, McpServerSchema } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 import type { Port, PortAgent } from "./port.ts";
-import type { SessionChoices } from "./session.ts";
+import type { SessionChoices } from "./session-choices.ts";
 
 /**
  * The approval modes that a client may choose, by their ids in ACP. The others

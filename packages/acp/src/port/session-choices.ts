@@ -1,0 +1,64 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  AgentSettingsSchema,
+  ApprovalMode,
+  type McpServer,
+  type SendMessageRequest,
+  SessionSettingsSchema,
+} from "@devtool/schema";
+import type { Conversation } from "./conversation.ts";
+import type { PortAgent } from "./port.ts";
+
+/** The values that a client chose for a session. */
+export interface SessionChoices {
+  readonly cwd: string;
+  readonly mcpServers: readonly McpServer[];
+  readonly agent: string;
+  readonly model: string;
+  readonly approvalMode: ApprovalMode;
+}
+
+/** The settings that a message or a command carries. */
+export type MessageSettings = Pick<
+  Partial<SendMessageRequest>,
+  "settings" | "sessionSettings"
+>;
+
+/**
+ * Returns the settings that go with the next message of a conversation: all of
+ * them with its first, and later only the model and an approval mode that
+ * differs from the present one.
+ *
+ * @param workspace the workspace of the server; undefined for its default
+ */
+export function settingsFor(
+  { isStarted, approvalMode: current }: Conversation,
+  choices: SessionChoices,
+  { hasExtension }: PortAgent,
+  workspace: string | undefined,
+): MessageSettings {
+  const { mcpServers, agent, model, approvalMode } = choices;
+  if (!isStarted) {
+    if (!hasExtension) return {};
+    const sessionSettings = create(SessionSettingsSchema, {
+      mcpServers: [...mcpServers],
+      agent,
+      model,
+      approvalMode,
+    });
+    if (workspace === undefined) return { sessionSettings };
+    return {
+      settings: create(AgentSettingsSchema, { workspacePath: workspace }),
+      sessionSettings,
+    };
+  }
+  const isReset =
+    approvalMode === ApprovalMode.UNSPECIFIED &&
+    current !== ApprovalMode.UNSPECIFIED;
+  // Of a mode that is wider than the operator's, the operator's counts.
+  const wanted = isReset ? ApprovalMode.YOLO : approvalMode;
+  if (model === "" && wanted === current) return {};
+  const changes =
+    wanted === current ? { model } : { model, approvalMode: wanted };
+  return { sessionSettings: create(SessionSettingsSchema, changes) };
+}
