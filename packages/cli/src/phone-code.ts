@@ -22,18 +22,14 @@ export function qrCode(text: string): string {
   const lines: string[] = [];
   for (let row = 0; row < modules.length; row += 2) {
     const [upper = [], lower = []] = modules.slice(row, row + 2);
-    const blocks = upper.map((isDark, column) =>
-      blockOf(isDark, lower[column] ?? false),
-    );
+    const blocks = upper.map((isDark, column) => {
+      const isDarkBelow = lower[column] ?? false;
+      if (isDark) return isDarkBelow ? "█" : "▀";
+      return isDarkBelow ? "▄" : " ";
+    });
     lines.push(`${BLACK_ON_WHITE}${blocks.join("")}${RESET}`);
   }
   return lines.join("\n");
-}
-
-/** Returns the block that shows two modules, one above the other. */
-function blockOf(isUpperDark: boolean, isLowerDark: boolean): string {
-  if (isUpperDark) return isLowerDark ? "█" : "▀";
-  return isLowerDark ? "▄" : " ";
 }
 
 /**

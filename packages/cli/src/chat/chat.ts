@@ -160,7 +160,10 @@ export class Chat {
     this.asking.keys.forget();
     const queued = this.outbox.texts;
     this.outbox.clear();
-    void this.turn.cancel(this.#options.isServerGone()).then((notice) => {
+    const canceled = this.#options.isServerGone()
+      ? Promise.resolve(this.turn.abandon())
+      : this.turn.cancel();
+    void canceled.then((notice) => {
       if (queued.length > 0) this.composer.restore(queued.join("\n"));
       if (notice !== "") this.printout.tell(notice);
       this.#options.onChange();

@@ -1,6 +1,7 @@
-import type { TaskItem } from "@devtool/client";
+import type { TaskItem, TaskSnapshot } from "@devtool/client";
 import {
   type AgentThought,
+  isAtRest,
   isEnded,
   type Part,
   Role,
@@ -41,17 +42,17 @@ const MAX_OUTPUT_LINES = 12;
 const AGENT_MARK = "● ";
 
 /**
- * Returns whether an item will not change any more. Text may still grow at the
- * end of a task that works.
+ * Returns whether an item of a task will not change any more. Text may still
+ * grow at the end of a task that works.
  */
 export function isFinished(
-  { part, role }: TaskItem,
-  isLast: boolean,
-  isAtRest: boolean,
+  item: TaskItem,
+  { task, items }: TaskSnapshot,
 ): boolean {
-  const { content } = part;
+  const { content } = item.part;
   if (content.case === "toolCall") return isEnded(content.value);
-  return role === Role.USER || !isLast || isAtRest || content.case !== "text";
+  const mayGrow = content.case === "text" && item.role !== Role.USER;
+  return !mayGrow || item !== items.at(-1) || isAtRest(task.state);
 }
 
 /**

@@ -46,13 +46,7 @@ export class Scrollback {
     const { items } = snapshot;
     const entries: Entry[] = [];
     for (let item = items[this.#items]; item; item = items[this.#items]) {
-      if (
-        !isFinished(
-          item,
-          this.#items === items.length - 1,
-          isAtRest(snapshot.task.state),
-        )
-      ) {
+      if (!isFinished(item, snapshot)) {
         entries.push(...this.#settled(item, style));
         break;
       }

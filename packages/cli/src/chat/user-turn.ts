@@ -35,16 +35,21 @@ export class UserTurn {
   }
 
   /**
+   * Stops waiting for a turn that a server which is gone cannot cancel. Returns
+   * a notice for the user.
+   */
+  abandon(): string {
+    this.#tasks.abandon();
+    return "not canceled: the server is not running; it will have the task when it starts again";
+  }
+
+  /**
    * Cancels the turn. Returns a notice for the user; empty if the task reports
    * the cancellation.
    */
-  async cancel(isServerGone: boolean): Promise<string> {
+  async cancel(): Promise<string> {
     this.isCanceling = true;
     try {
-      if (isServerGone) {
-        this.#tasks.abandon();
-        return "not canceled: the server is not running; it will have the task when it starts again";
-      }
       return (await this.#tasks.cancel()) ? "" : "canceled";
     } finally {
       this.isCanceling = false;

@@ -12,7 +12,7 @@ import type { TurnNews } from "./agent-executor.ts";
  * Returns what is new in a task at the start of a turn: everything after the
  * agent's last message.
  */
-export function turnNews(task: Task, restarted: boolean): TurnNews {
+export function turnNews(task: Task): Omit<TurnNews, "restarted"> {
   const last = task.history.findLastIndex(({ role }) => role === Role.AGENT);
   const fresh = task.history.slice(last + 1);
   const answers = fresh.flatMap(confirmationsOf).filter(({ toolCallId }) => {
@@ -23,7 +23,7 @@ export function turnNews(task: Task, restarted: boolean): TurnNews {
       status === ToolCallStatus.PENDING || status === ToolCallStatus.CANCELLED
     );
   });
-  return { message: fresh.findLast(isPrompt), answers, restarted };
+  return { message: fresh.findLast(isPrompt), answers };
 }
 
 /**

@@ -176,7 +176,7 @@ export class TurnRunner implements AsyncDisposable {
       },
       earlier: messagesBefore,
       prompt: atStart.history.findLast(isPrompt),
-      news: turnNews(atStart, this.isRestarted),
+      news: { ...turnNews(atStart), restarted: this.isRestarted },
       say: (text) => replay.say(text),
       call: (call, callSignal) => replay.call(call, callSignal),
       confirmations,
