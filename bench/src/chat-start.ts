@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { stripVTControlCharacters } from "node:util";
+import { processorMs } from "./subject.ts";
 
 const MAIN = fileURLToPath(
   new URL("../../packages/cli/dist/main.js", import.meta.url),
@@ -51,7 +51,7 @@ export async function startChat(
     if (started || !/\n>/.test(stripVTControlCharacters(screen))) continue;
     started = {
       startMs: performance.now() - start,
-      startCpuMs: processorMs(/pid=(\d+)/.exec(screen)?.[1] ?? ""),
+      startCpuMs: processorMs(Number(/pid=(\d+)/.exec(screen)?.[1])),
     };
     // Ctrl-D leaves.
     child.stdin.write("\u0004");
@@ -59,14 +59,4 @@ export async function startChat(
   await exited;
   if (!started) throw new Error(`the chat did not start:\n${screen}`);
   return started;
-}
-
-/**
- * User and system time of a process (proc(5)), which Linux counts in steps of
- * 10 ms.
- */
-function processorMs(pid: string): number {
-  const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
-  const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);
-  return (user + system) * 10;
 }

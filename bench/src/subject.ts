@@ -158,7 +158,7 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
   });
   const [line] = await once(createInterface({ input: child.stdout }), "line");
   const listeningMs = performance.now() - start;
-  const listeningCpuMs = processorMs(child);
+  const listeningCpuMs = processorMs(child.pid);
   const { url, token } = JSON.parse(line);
   await (await fetch(new URL("/.well-known/agent-card.json", url))).text();
   return {
@@ -193,7 +193,7 @@ async function stop(child: ChildProcess): Promise<void> {
  * User and system time of a process (proc(5)), which Linux counts in steps of
  * 10 ms.
  */
-function processorMs({ pid }: ChildProcess): number {
+export function processorMs(pid: number | undefined): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);
   return (user + system) * 10;

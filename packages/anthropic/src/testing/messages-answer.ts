@@ -31,7 +31,13 @@ export function streamMessage(
   context: AnswerContext,
 ): StreamEncoder {
   const stream = new MessageStream(body, context);
-  const take = (): string => stream.takeEvents().map(encodeEvent).join("");
+  const take = (): string =>
+    stream
+      .takeEvents()
+      .map(
+        (event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
+      )
+      .join("");
   return {
     begin: () => {
       stream.begin();
@@ -57,10 +63,6 @@ export function streamMessage(
 /** Returns the signature that the fake gives with a thought. */
 export function signThought(text: string): string {
   return createHash("sha256").update(`thought ${text}`).digest("base64");
-}
-
-function encodeEvent(event: Anthropic.RawMessageStreamEvent): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /**

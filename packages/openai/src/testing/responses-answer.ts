@@ -274,7 +274,14 @@ class ResponseStream {
     incomplete_details: Response.IncompleteDetails | null,
   ): Response {
     const { instructions, tools, parallel_tool_calls } = this.#body;
-    const usage = status === "in_progress" ? undefined : this.#usage();
+    const { inputTokens } = this.#context;
+    const usage: ResponseUsage = {
+      input_tokens: inputTokens,
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      output_tokens: this.#tokens,
+      output_tokens_details: { reasoning_tokens: this.#thoughtTokens },
+      total_tokens: inputTokens + this.#tokens,
+    };
     return defined({
       id: `resp_${this.#context.serial}`,
       object: "response" as const,
@@ -293,19 +300,8 @@ class ResponseStream {
       tool_choice: "auto" as const,
       tools: listOrEmpty(tools).flatMap(describeTool),
       top_p: 1,
-      usage,
+      usage: status === "in_progress" ? undefined : usage,
     });
-  }
-
-  #usage(): ResponseUsage {
-    const { inputTokens } = this.#context;
-    return {
-      input_tokens: inputTokens,
-      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-      output_tokens: this.#tokens,
-      output_tokens_details: { reasoning_tokens: this.#thoughtTokens },
-      total_tokens: inputTokens + this.#tokens,
-    };
   }
 }
 
