@@ -50,7 +50,10 @@ export function pendingToolCalls(task: Task): AskedToolCall[] {
  * Creates the answer to a tool call that waits for approval: a part for the
  * next message to its task. One message may answer several calls.
  *
- * `newContent` replaces the content that the call proposes to write to a file.
+ * `optionId` is the id of one of `call.confirmationRequest.options`;
+ * `OPTION_PROCEED_ONCE` and `OPTION_CANCEL` of `@devtool/schema` are the common
+ * ones. `newContent` replaces the content that the call proposes to write to a
+ * file.
  *
  * The answer is for the question that `call` shows. If the call asks about
  * something else by the time the answer arrives, the server refuses it with

@@ -95,13 +95,17 @@ export function exchangeLog(
 
 /**
  * Yields the events of a task after `afterSequence` until the task has ended.
- * 0, the default, yields all of them. A lost connection is resumed.
+ * 0, the default, yields all of them. A lost connection is resumed, so that no
+ * event is missed or comes twice. A task that waits for its user has not ended.
  *
  * ```ts
  * for await (const { sequence, state } of subscribeTask(client, { taskId, afterSequence: 12n }, signal)) {
  *   console.log(sequence, TaskState[state]);
  * }
  * ```
+ *
+ * Throws a `ConnectError` as described for `ResumeOptions`; `Code.NotFound` for
+ * a task that the caller does not have.
  */
 export function subscribeTask(
   client: DevtoolClient,
@@ -138,11 +142,15 @@ export function taskLog(
 
 /**
  * Yields a task each time it changes, from its first event until it has ended.
- * A lost connection is resumed.
+ * A lost connection is resumed. Each value is the whole task; none is changed
+ * later.
  *
  * ```ts
  * for await (const task of observeTask(client, taskId, signal)) render(task);
  * ```
+ *
+ * Throws a `ConnectError` as described for `ResumeOptions`; `Code.NotFound` for
+ * a task that the caller does not have.
  */
 export async function* observeTask(
   client: DevtoolClient,

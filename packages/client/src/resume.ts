@@ -4,6 +4,14 @@ import { abortable } from "./abortable.ts";
 
 /**
  * How often, and how fast, a stream is reopened after its connection is lost.
+ *
+ * An error about the request or the task itself is thrown at once, because a
+ * retry would fail in the same way: `Code.InvalidArgument`, `NotFound`,
+ * `AlreadyExists`, `PermissionDenied`, `Unauthenticated`,
+ * `FailedPrecondition`, `OutOfRange`, `Unimplemented` and `DataLoss`. After
+ * any other error, such as `Code.Unavailable`, the stream is opened again, and
+ * the last error is thrown when all attempts have failed. When the signal
+ * aborts, its reason is thrown.
  */
 export interface ResumeOptions {
   /**
@@ -148,6 +156,13 @@ async function* readStreams(
 /**
  * Makes a call, and repeats it after errors that a retry can fix. The call must
  * have the same effect when it is repeated.
+ *
+ * Makes at most `maxAttempts` calls, and at least one. Rejects with a
+ * `ConnectError` as described for `ResumeOptions`.
+ *
+ * ```ts
+ * const { task } = await callWithRetry((signal) => client.tasks.getTask({ taskId }, { signal }), {}, signal);
+ * ```
  */
 export async function callWithRetry<T>(
   call: (signal: AbortSignal) => Promise<T>,

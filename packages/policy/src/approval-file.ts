@@ -42,6 +42,7 @@ export class ApprovalFile implements ApprovalStorage {
   #last: StoredApprovals | undefined;
   #temporaryFiles = 0;
 
+  /** @param directory must exist before the first approval is stored */
   constructor(directory: string) {
     this.#directory = directory;
     this.#path = join(directory, SAVED_APPROVALS_FILE);
@@ -72,7 +73,11 @@ export class ApprovalFile implements ApprovalStorage {
     return this.#last;
   }
 
-  /** Rejects with a `PolicyError` when the file cannot be written. */
+  /**
+   * Writes the file, which only its owner may read. Returns false when it has
+   * changed since it had the version. Rejects with a `PolicyError` when it
+   * cannot be written.
+   */
   async replace(file: PolicyFile, version: string): Promise<boolean> {
     if ((await this.#version()) !== version) return false;
     const tables = file.rule.map((rule): JsonObject => {

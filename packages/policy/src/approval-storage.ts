@@ -17,8 +17,10 @@ export interface ApprovalStorage {
   read(): Promise<StoredApprovals>;
 
   /**
-   * Stores approvals in place of those that were read. Returns false when
-   * others have been stored since.
+   * Stores approvals, durably, in place of those that were read. Returns false,
+   * and stores nothing, when others have been stored since.
+   *
+   * @param version the `StoredApprovals.version` that was read
    */
   replace(file: PolicyFile, version: string): Promise<boolean>;
 }

@@ -5,8 +5,9 @@ import type { GuardedPlaces, Sandbox, SandboxAccess } from "./sandbox.ts";
 import { realPath } from "./system-mounts.ts";
 
 /**
- * Further access that a command needs. `unconfined` is a run without any
- * sandbox.
+ * Further access that a command needs. A path is absolute and real, and stands
+ * for all that is below it. `network` is the network of this machine, with its
+ * own ports. `unconfined` is a run without any sandbox.
  */
 export type Extension =
   | { readonly case: "read"; readonly path: string }
@@ -18,7 +19,9 @@ export type Extension =
 export interface FailedCommand {
   /** The command line, as it was shown for approval. */
   readonly command: string;
+  /** What it printed. The last 50 lines are searched. */
   readonly output: string;
+  /** The directory in which it started: an absolute path. */
   readonly workingDirectory: string;
   readonly access: SandboxAccess;
   /** The places in the workspace that it could only read. */
@@ -62,8 +65,12 @@ const SYSTEM = [
 ];
 
 /**
- * Guesses from the output of a failed command what its sandbox denied it;
- * undefined when that does not look like the reason.
+ * Guesses from the output of a failed command what its sandbox denied it, for a
+ * question to the user. Undefined when that does not look like the reason, or
+ * when `sandbox` can grant nothing that would help.
+ *
+ * Anything can print a denial: a run without a sandbox is only suggested when
+ * the command line itself names what was denied.
  */
 export function findDenial(
   failed: FailedCommand,
@@ -78,7 +85,8 @@ export function findDenial(
 }
 
 /**
- * Returns the access with an extension; undefined for a run without a sandbox.
+ * Returns the access with an extension; undefined for `unconfined`, which no
+ * access describes.
  */
 export function extendedAccess(
   access: SandboxAccess,

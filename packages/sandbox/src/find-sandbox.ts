@@ -24,7 +24,10 @@ export interface FindSandboxOptions {
    * Default: none.
    */
   readonly hidden?: readonly string[];
-  /** The PATH of commands, as `sortSearchPath` returns it. */
+  /**
+   * The PATH of commands: the trusted directories of `sortSearchPath`, joined
+   * by `:`.
+   */
   readonly path: string;
   /**
    * Where bwrap and bash are looked up.

@@ -17,7 +17,11 @@ const SYSTEM: readonly string[] = ["/usr/bin", "/bin", "/usr/local/bin"];
 export class HostPrograms {
   readonly #directories: readonly string[];
 
-  /** The path is a PATH as `sortSearchPath` returns it. */
+  /**
+   * @param path a PATH: the trusted directories of `sortSearchPath`, joined by
+   * `:`
+   * @param system the directories that are searched before it
+   */
   constructor(path: string, system: readonly string[] = SYSTEM) {
     this.#directories = [
       ...system,
@@ -26,8 +30,9 @@ export class HostPrograms {
   }
 
   /**
-   * Returns the absolute path of a program that is in none of the workspaces;
-   * undefined when there is none.
+   * Returns the absolute path of a program that is in none of the workspaces,
+   * and that nobody but root and this user can change. Undefined when there is
+   * none.
    */
   find(name: string, workspaces: readonly string[]): string | undefined {
     return this.#directories

@@ -102,7 +102,11 @@ export function inOpenedDirectory(
   }
 }
 
-/** Returns whether a path is a placeholder directory. Opens nothing. */
+/**
+ * Returns whether a path is a placeholder directory: an empty one that a
+ * sandbox has made to mount something over it while a command runs. Code that
+ * lists a workspace leaves it out. Opens nothing.
+ */
 export function isPlaceholder(path: string): boolean {
   const stats = statsOf(path);
   return stats?.isDirectory() === true && stats.mtimeMs === MARK.getTime();

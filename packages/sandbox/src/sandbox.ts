@@ -116,7 +116,9 @@ export interface SandboxedCommand {
 
 /** A symbolic link in a guarded place. Nothing can be mounted over it. */
 export interface GuardedLink {
+  /** The absolute path of the link itself. */
   readonly path: string;
+  /** What the link contains, which may be a relative path. */
   readonly target: string;
 }
 

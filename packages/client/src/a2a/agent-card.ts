@@ -57,8 +57,8 @@ export interface AgentCardOptions {
  * Throws a `ConnectError`: `Code.NotFound` if there is no card;
  * `Code.FailedPrecondition` if the card is invalid, lacks the extension, or has
  * another version of it, which the message names; `Code.InvalidArgument` for an
- * invalid URL; `Code.Unavailable`,
- * `Code.DeadlineExceeded` or `Code.Canceled` if the agent was not reached.
+ * invalid URL; `Code.Unavailable`, `Code.DeadlineExceeded` or `Code.Canceled` if
+ * the agent was not reached.
  */
 export async function fetchAgentCard(
   options: AgentCardOptions,

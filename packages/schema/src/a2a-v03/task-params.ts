@@ -61,17 +61,23 @@ export function decodeTaskQuery(params: JsonValue | undefined): {
 
 /** Which tasks to list, and what to include of each. */
 export interface TaskListQuery {
+  /** Only tasks of this conversation; empty for all. */
   readonly contextId: string;
+  /** Only tasks in this state; UNSPECIFIED for all. */
   readonly state: TaskState;
+  /** Maximum number of tasks: 0, which leaves it to the server, to 999,999. */
   readonly pageSize: number;
+  /** Where to go on, as an earlier page gave it; empty for the first page. */
   readonly pageToken: string;
+  /** Maximum number of messages in each history, newest kept; 0 for none. */
   readonly historyLength: number;
   readonly includeArtifacts: boolean;
 }
 
 /**
  * Decodes the parameters of a list of tasks, which are strings in the query of
- * a URL. Throws a `WireError`.
+ * a URL. Throws a `WireError` for an unknown state, and for a number that is not
+ * one.
  */
 export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
   const given = isObject(params) ? params : {};

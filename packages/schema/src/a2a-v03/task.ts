@@ -117,7 +117,10 @@ export function decodeCreated(json: JsonObject, sequence: bigint): TaskEvent {
 export interface EncodeTaskOptions {
   /** Maximum number of messages in the history, newest kept. Default: all. */
   readonly historyLength?: number;
-  /** Whether to include the payloads of the extension. Default: yes. */
+  /**
+   * Whether to include the payloads of the extension. Default: `extension`, so
+   * they are included.
+   */
   readonly view?: StreamView;
 }
 

@@ -42,8 +42,8 @@ export function encodeRunStarted({
 const MAX_SNAPSHOT = 8 * 1024 * 1024;
 
 /**
- * Encodes the messages of a thread. If they are too long for one event, it has
- * the newest, and a notice says so.
+ * Encodes the messages of a thread as one event. If they have more than 8 MiB
+ * of JSON, the event has the newest, and another one is a notice that says so.
  */
 export function encodeMessagesSnapshot(
   messages: readonly AgUiMessage[],

@@ -33,6 +33,9 @@ export function encodeGeminiCliCreated(
 /**
  * Encodes a task. Each part of the agent's messages becomes a message of its
  * own.
+ *
+ * @param historyLength the maximum number of messages in the history, newest
+ * kept. Default: all
  */
 export function encodeGeminiCliTask(
   task: Task,

@@ -117,7 +117,12 @@ export interface AuditVerdict {
 
 /**
  * Verifies the audit log from its first record: no record is missing, changed
- * or moved (S13).
+ * or moved (S13). Stops at the first fault, and throws nothing but what
+ * `records` throws.
+ *
+ * ```ts
+ * const { count, head, fault } = await verifyAudit(store.readAudit(0n));
+ * ```
  */
 export async function verifyAudit(
   records: AsyncIterable<AuditRecord>,
