@@ -41,12 +41,12 @@ describe("docs/tools.md", () => {
     using workspace = new Workspace(tmpdir());
     await using background = new BackgroundProcesses({
       nextId: () => "1",
-      maxOutputBytes: 1,
+      maxOutputLength: 1,
     });
     const shell = {
       environment: {},
       timeoutMs: 1,
-      maxOutputBytes: 1,
+      maxOutputLength: 1,
       background,
     };
     const tools = builtinTools(workspace, {

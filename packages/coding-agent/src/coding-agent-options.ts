@@ -16,13 +16,13 @@ export interface ToolLimits {
    *
    * Of longer output, the end is kept. Default: 65536.
    */
-  readonly maxOutputBytes: number;
+  readonly maxOutputLength: number;
 }
 
 /** The default limits of the tools. */
 export const DEFAULT_TOOL_LIMITS: ToolLimits = {
   commandTimeoutMs: 10 * 60_000,
-  maxOutputBytes: 64 * 1024,
+  maxOutputLength: 64 * 1024,
 };
 
 /** Options of the coding agent. All of them have defaults. */

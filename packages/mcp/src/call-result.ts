@@ -17,23 +17,23 @@ import type {
  *
  * It is the structured data if the server gave some, otherwise the content as
  * text. Structured data that is not an object is wrapped in one. What is longer
- * than `maxOutputBytes` is cut, and then text.
+ * than `maxOutputLength` is cut, and then text.
  */
 export function readCallResult(
   result: CallToolResult,
-  maxOutputBytes: number,
+  maxOutputLength: number,
 ): ToolEvent {
   const text = contentText(result.content);
   if (result.isError === true) {
     const message = text === "" ? "the tool failed and did not say why" : text;
-    return failureResult("mcp_tool_error", cut(message, maxOutputBytes));
+    return failureResult("mcp_tool_error", cut(message, maxOutputLength));
   }
   const { structuredContent: data } = result;
-  if (data === undefined) return textResult(cut(text, maxOutputBytes));
+  if (data === undefined) return textResult(cut(text, maxOutputLength));
   const structured = plainJson(isObject(data) ? data : { value: data });
   const json = JSON.stringify(structured);
-  if (json.length > maxOutputBytes) {
-    return textResult(cut(json, maxOutputBytes));
+  if (json.length > maxOutputLength) {
+    return textResult(cut(json, maxOutputLength));
   }
   const value = create(ToolOutputSchema, {
     result: { case: "structuredData", value: structured },

@@ -38,7 +38,7 @@ export interface McpServersOptions
    * The maximum length of a result, in characters; the rest is cut. Default:
    * 262,144.
    */
-  readonly maxOutputBytes?: number;
+  readonly maxOutputLength?: number;
 }
 
 /** The default timeout of a call without progress, in milliseconds. */
@@ -48,7 +48,7 @@ const DEFAULT_CALL_TIMEOUT_MS = 60_000;
  * from.
  */
 const MAX_TOOLS = 512;
-const DEFAULT_MAX_OUTPUT_BYTES: number = 256 * 1024;
+const DEFAULT_MAX_OUTPUT_LENGTH: number = 256 * 1024;
 
 /**
  * The MCP servers of one session: their tools, prompts and resources.
@@ -115,7 +115,7 @@ export class McpServers implements AsyncDisposable {
       ],
       signal,
     );
-    const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = this.#options;
+    const { maxOutputLength = DEFAULT_MAX_OUTPUT_LENGTH } = this.#options;
     const named = qualifyToolNames(offers.flatMap(({ tools }) => tools));
     const tools = [...named].map(
       ([qualifiedName, { supervisor, connection, definition }]) => {
@@ -129,7 +129,7 @@ export class McpServers implements AsyncDisposable {
           callTimeoutMs: server.callTimeout
             ? durationMs(server.callTimeout)
             : DEFAULT_CALL_TIMEOUT_MS,
-          maxOutputBytes,
+          maxOutputLength,
           now: this.#options.now,
         });
       },
@@ -138,7 +138,7 @@ export class McpServers implements AsyncDisposable {
     const read = this.#readResource.bind(this);
     return resources.length === 0
       ? tools
-      : [...tools, readMcpResourceTool(resources, read, maxOutputBytes)];
+      : [...tools, readMcpResourceTool(resources, read, maxOutputLength)];
   }
 
   /** Returns the prompts of the connected servers. */

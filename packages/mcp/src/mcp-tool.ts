@@ -30,7 +30,7 @@ export interface McpToolOptions {
   /** The timeout of a call without progress, in milliseconds. */
   readonly callTimeoutMs: number;
   /** The maximum length of a result, in characters; the rest is cut. */
-  readonly maxOutputBytes: number;
+  readonly maxOutputLength: number;
   /** The clock, in milliseconds. */
   readonly now: () => number;
 }
@@ -144,7 +144,7 @@ async function callTool(
     qualifiedName,
     definition,
     supervisor,
-    maxOutputBytes,
+    maxOutputLength,
     callTimeoutMs,
   } = options;
   let connection: McpConnection | undefined;
@@ -169,7 +169,7 @@ async function callTool(
       { name: definition.name, args, hooks },
       signal,
     );
-    return readCallResult(result, maxOutputBytes);
+    return readCallResult(result, maxOutputLength);
   } catch (reason) {
     if (timeout.aborted) {
       connection?.checkAlive();
@@ -183,6 +183,6 @@ async function callTool(
     const message = connection?.ended.aborted
       ? `${DevtoolError.from(connection.ended.reason).message}; what the call did until then is unknown`
       : describeError(reason);
-    return failureResult("mcp_tool_error", cut(message, maxOutputBytes));
+    return failureResult("mcp_tool_error", cut(message, maxOutputLength));
   }
 }

@@ -49,12 +49,12 @@ export type ReadMcpResource = (
  * server.
  *
  * Every call asks, because the model chooses the URI that is sent to the
- * server. A result is cut after `maxOutputBytes` characters.
+ * server. A result is cut after `maxOutputLength` characters.
  */
 export function readMcpResourceTool(
   resources: readonly McpResource[],
   read: ReadMcpResource,
-  maxOutputBytes: number,
+  maxOutputLength: number,
 ): Tool {
   const servers = new Map(
     resources.map((resource) => [resource.server, resource]),
@@ -102,7 +102,7 @@ export function readMcpResourceTool(
             type: "resource" as const,
             resource,
           }));
-          yield textResult(cut(contentText(blocks), maxOutputBytes));
+          yield textResult(cut(contentText(blocks), maxOutputLength));
         },
       };
     },

@@ -38,7 +38,7 @@ export class Toolbox implements AsyncDisposable {
     const { services, limits } = host.dependencies;
     this.#background = new BackgroundProcesses({
       nextId: services.nextId,
-      maxOutputBytes: limits.maxOutputBytes,
+      maxOutputLength: limits.maxOutputLength,
     });
   }
 
@@ -121,7 +121,7 @@ export class Toolbox implements AsyncDisposable {
         pathInWorkspaces,
         programs,
         timeoutMs: limits.commandTimeoutMs,
-        maxOutputBytes: limits.maxOutputBytes,
+        maxOutputLength: limits.maxOutputLength,
         sandbox,
         grants: this.#grants,
         background: this.#background,

@@ -18,7 +18,7 @@ export interface BackgroundOptions {
    * The maximum number of characters of output that are kept per process, from
    * the end. Default: 65536.
    */
-  readonly maxOutputBytes?: number;
+  readonly maxOutputLength?: number;
 }
 
 /** The state of a background process. */
@@ -40,7 +40,7 @@ export class BackgroundProcesses implements AsyncDisposable {
     this.#options = {
       maxRunning: 8,
       maxEnded: 16,
-      maxOutputBytes: 64 * 1024,
+      maxOutputLength: 64 * 1024,
       ...options,
     };
   }
@@ -57,7 +57,7 @@ export class BackgroundProcesses implements AsyncDisposable {
     startProcess: StartProcess,
     signal: AbortSignal,
   ): Promise<{ readonly id: string; readonly pid: number }> {
-    const { nextId, maxRunning, maxEnded, maxOutputBytes } = this.#options;
+    const { nextId, maxRunning, maxEnded, maxOutputLength } = this.#options;
     // The oldest ended processes make room for this one.
     const ended = [...this.#processes].filter(([, { state }]) => state.end);
     for (const [id] of ended.slice(
@@ -78,7 +78,7 @@ export class BackgroundProcesses implements AsyncDisposable {
     const process = new BackgroundProcess(
       command,
       startProcess,
-      maxOutputBytes,
+      maxOutputLength,
       signal,
     );
     const id = nextId();
@@ -153,12 +153,12 @@ class BackgroundProcess {
   constructor(
     command: string,
     startProcess: StartProcess,
-    maxOutputBytes: number,
+    maxOutputLength: number,
     signal: AbortSignal,
   ) {
     this.#command = command;
     this.#process = startProcess(AbortSignal.any([this.#stop.signal, signal]));
-    this.#output = new LiveOutput(maxOutputBytes);
+    this.#output = new LiveOutput(maxOutputLength);
     // A process that does not start has no output, and `pid` rejects.
     this.#done = this.#process.then(
       (process) => this.#collectOutput(process),

@@ -44,7 +44,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
         nextId: () => `bg-${++ids}`,
         maxRunning: 2,
         maxEnded: 2,
-        maxOutputBytes: 100,
+        maxOutputLength: 100,
       });
     });
     afterEach(async () => {
@@ -159,7 +159,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       return {
         environment,
         timeoutMs: 20_000,
-        maxOutputBytes: 4000,
+        maxOutputLength: 4000,
         sandbox: () => Promise.resolve<Sandbox>(sandbox),
       };
     }

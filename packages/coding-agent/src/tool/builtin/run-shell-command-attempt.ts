@@ -76,7 +76,7 @@ export interface AttemptOptions extends CommandStart {
   readonly confinedEnvironment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   /** The maximum number of characters of output that are kept, from the end. */
-  readonly maxOutputBytes: number;
+  readonly maxOutputLength: number;
   /**
    * The access that the user granted to all commands of the task. Undefined for
    * a command that must not have it.
@@ -180,8 +180,8 @@ async function* runOnce(
   options: AttemptOptions,
   signal: AbortSignal,
 ): AsyncGenerator<ToolEvent, Outcome> {
-  const { timeoutMs, maxOutputBytes, sandbox, clock } = options;
-  const output = new LiveOutput(maxOutputBytes);
+  const { timeoutMs, maxOutputLength, sandbox, clock } = options;
+  const output = new LiveOutput(maxOutputLength);
   const timeout = clock.timeout(timeoutMs);
   const { process: started, guarded } = await startCommand(
     shell,

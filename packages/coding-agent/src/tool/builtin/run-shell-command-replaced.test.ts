@@ -93,7 +93,7 @@ describe.skipIf(!sandbox.confines)(
       const tool = runShellCommandTool(workspace, {
         environment: { PATH, HOME: root },
         timeoutMs: 60_000,
-        maxOutputBytes: 4000,
+        maxOutputLength: 4000,
         sandbox: () => Promise.resolve(losing),
         background,
       });

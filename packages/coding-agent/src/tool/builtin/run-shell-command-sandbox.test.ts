@@ -400,7 +400,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     return {
       environment,
       timeoutMs: 20_000,
-      maxOutputBytes: 4000,
+      maxOutputLength: 4000,
       sandbox: () => Promise.resolve(sandbox),
       ...more,
     };

@@ -17,7 +17,7 @@ import { runShellCommandTool, type ShellOptions } from "./run-shell-command.ts";
 const OPTIONS: ShellOptions = {
   environment: { PATH: process.env.PATH ?? "", SECRETLESS: "yes" },
   timeoutMs: 20_000,
-  maxOutputBytes: 1000,
+  maxOutputLength: 1000,
 };
 
 /** Unique to this test run, because others may run at the same time. */

@@ -71,7 +71,7 @@ export interface ShellOptions {
    */
   readonly timeoutMs: number;
   /** The maximum number of characters of output that are kept, from the end. */
-  readonly maxOutputBytes: number;
+  readonly maxOutputLength: number;
   /**
    * Finds the sandbox for commands. Default: commands run without a sandbox.
    */
