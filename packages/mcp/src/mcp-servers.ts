@@ -69,31 +69,7 @@ export class McpServers implements AsyncDisposable {
    * without a usable address or command.
    */
   constructor(options: McpServersOptions) {
-    const names = new Set<string>();
-    for (const { name, transport } of options.servers) {
-      if (name === "") {
-        throw invalid("mcp_servers", "", "has a server without a name");
-      }
-      if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
-      names.add(name);
-      if (transport.case === undefined) {
-        throw invalid(
-          "mcp_servers",
-          name,
-          "has no transport",
-          "give stdio, http or sse",
-        );
-      }
-      if (transport.case === "stdio" && transport.value.command === "") {
-        throw invalid("mcp_servers", name, "has no command");
-      }
-      if (
-        transport.case !== "stdio" &&
-        !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? "")
-      ) {
-        throw invalid("mcp_servers", name, "has no http or https URL");
-      }
-    }
+    assertUsable(options.servers);
     this.#options = options;
     const { connectTimeoutMs = 60_000 } = options;
     this.#supervisors = options.servers.map(
@@ -303,4 +279,36 @@ interface FoundTool {
   readonly supervisor: McpSupervisor;
   readonly connection: McpConnection;
   readonly definition: ToolDefinition;
+}
+
+/**
+ * Throws for servers without a name, with the same name, or without a usable
+ * address or command.
+ */
+function assertUsable(servers: readonly McpServer[]): void {
+  const names = new Set<string>();
+  for (const { name, transport } of servers) {
+    if (name === "") {
+      throw invalid("mcp_servers", "", "has a server without a name");
+    }
+    if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
+    names.add(name);
+    if (transport.case === undefined) {
+      throw invalid(
+        "mcp_servers",
+        name,
+        "has no transport",
+        "give stdio, http or sse",
+      );
+    }
+    if (transport.case === "stdio" && transport.value.command === "") {
+      throw invalid("mcp_servers", name, "has no command");
+    }
+    if (
+      transport.case !== "stdio" &&
+      !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? "")
+    ) {
+      throw invalid("mcp_servers", name, "has no http or https URL");
+    }
+  }
 }

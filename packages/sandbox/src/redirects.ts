@@ -42,7 +42,10 @@ export function missingRedirects(
   return paths.filter(({ path }) => !statsOf(path) || isFilePlaceholder(path));
 }
 
-/** Lists the placeholders among them that a killed server left behind. */
+/**
+ * Lists the placeholders that a killed server left behind. Submodules are
+ * searched only where the git directory around them has one.
+ */
 export function leftRedirects(gitDirectories: readonly string[]): Redirect[] {
   const left = gitDirectories.filter((git) =>
     REDIRECTS.some(([name]) => isFilePlaceholder(join(git, name))),

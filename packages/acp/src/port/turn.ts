@@ -5,7 +5,7 @@ import {
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
-import { create, equals } from "@bufbuild/protobuf";
+import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type AskedToolCall,
   confirmationPart,
@@ -22,6 +22,7 @@ import {
   OPTION_CANCEL,
   Role,
   type SendMessageRequest,
+  type SendMessageRequestSchema,
   type Task,
   type TaskEvent,
   TaskState,
@@ -62,12 +63,14 @@ export class Turn {
   #task: Task;
   #isCanceled = false;
   readonly #host: TurnHost;
+  /** The ids of the messages that this turn sent. The client shows them. */
   readonly #own = new Set<string>();
   /** The questions that the client was asked, by the ids of their calls. */
   readonly #asked = new Map<
     string,
     { readonly call: AskedToolCall; readonly withdrawn: AbortController }
   >();
+  /** Aborts when the task is no longer followed, or cannot be. */
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
 
@@ -92,13 +95,7 @@ export class Turn {
       if (this.#task.id !== "" && !isAtRest(this.#task.state)) {
         // The message waits in the queue of a task whose earlier events are
         // still to be shown.
-        for await (const _received of streamMessage(
-          client,
-          request,
-          this.#signal,
-        )) {
-          break;
-        }
+        await this.#deliver(request);
       } else {
         for await (const event of streamMessage(
           client,
@@ -108,9 +105,7 @@ export class Turn {
           await this.#apply(event);
         }
       }
-      if (!isTurnOver(this.#task)) {
-        await this.#read(this.#task.id, this.#task.sequence);
-      }
+      await this.#readOn();
     });
   }
 
@@ -118,9 +113,7 @@ export class Turn {
   async follow(): Promise<void> {
     await this.#attempt(async () => {
       this.#syncQuestions();
-      if (!isTurnOver(this.#task)) {
-        await this.#read(this.#task.id, this.#task.sequence);
-      }
+      await this.#readOn();
     });
   }
 
@@ -201,6 +194,23 @@ export class Turn {
         );
       }
     }
+  }
+
+  /**
+   * Sends a message and resolves when the server has it. The events that it
+   * leads to arrive with those of the task, which are read anyway.
+   */
+  async #deliver(
+    request: MessageInitShape<typeof SendMessageRequestSchema>,
+  ): Promise<void> {
+    const events = streamMessage(this.#host.client, request, this.#signal);
+    for await (const _received of events) break;
+  }
+
+  /** Reads what follows the events that were shown, until the turn is over. */
+  async #readOn(): Promise<void> {
+    if (isTurnOver(this.#task)) return;
+    await this.#read(this.#task.id, this.#task.sequence);
   }
 
   async #read(taskId: string, afterSequence: bigint): Promise<void> {
@@ -318,14 +328,7 @@ export class Turn {
       parts: [confirmationPart(call, optionId)],
     });
     try {
-      const request = { message, taskId: this.#task.id };
-      for await (const _received of streamMessage(
-        client,
-        request,
-        this.#signal,
-      )) {
-        break;
-      }
+      await this.#deliver({ message, taskId: this.#task.id });
     } catch (reason) {
       const { task } = await client.tasks.getTask(
         { taskId: this.#task.id },

@@ -45,11 +45,7 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
       kind: "execute",
       status: "pending",
     });
-    await send(step, {
-      sessionUpdate: "tool_call_update",
-      toolCallId,
-      status: "in_progress",
-    });
+    await update(step, toolCallId, { status: "in_progress" });
     await ask(step, toolCallId, step.rest);
   },
   /**
@@ -68,11 +64,7 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
     });
     if (isDone) appendFileSync(absolute(step, file), "done\n");
     if (end === "hang") await new Promise(() => undefined);
-    await send(step, {
-      sessionUpdate: "tool_call_update",
-      toolCallId,
-      status: isDone ? "completed" : "failed",
-    });
+    await update(step, toolCallId, { status: isDone ? "completed" : "failed" });
   },
   /**
    * Asks with the options and the call that the line has as JSON, and reports
@@ -148,18 +140,9 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
         content: change,
       })
     ) {
-      await send(step, {
-        sessionUpdate: "tool_call_update",
-        toolCallId,
-        status: "completed",
-        content: change,
-      });
+      await update(step, toolCallId, { status: "completed", content: change });
     } else {
-      await send(step, {
-        sessionUpdate: "tool_call_update",
-        toolCallId,
-        status: "failed",
-      });
+      await update(step, toolCallId, { status: "failed" });
     }
   },
   write: async (step) => {
@@ -214,11 +197,7 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
         content: written,
       }),
     );
-    await send(step, {
-      sessionUpdate: "tool_call_update",
-      toolCallId,
-      status: "completed",
-    });
+    await update(step, toolCallId, { status: "completed" });
   },
   /** Asks about a command and then runs it in a terminal of the client. */
   askrun: async (step) => {
@@ -243,11 +222,7 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
       await terminal.waitForExit();
       return terminal.currentOutput();
     });
-    await send(step, {
-      sessionUpdate: "tool_call_update",
-      toolCallId,
-      status: "completed",
-    });
+    await update(step, toolCallId, { status: "completed" });
   },
   /** Runs a command in a terminal of the client: the request as JSON. */
   terminal: (step) =>
@@ -278,9 +253,7 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
       });
       const { exitCode } = await terminal.waitForExit();
       const { output } = await terminal.currentOutput();
-      await send(step, {
-        sessionUpdate: "tool_call_update",
-        toolCallId,
+      await update(step, toolCallId, {
         status: exitCode === 0 ? "completed" : "failed",
       });
       return { exitCode, output };
@@ -308,6 +281,19 @@ export const REQUESTS: Readonly<Record<string, Word>> = {
       }),
     ),
 };
+
+/** Sends the changes of a call that was announced. */
+function update(
+  step: Step,
+  toolCallId: string,
+  changes: Omit<acp.ToolCallUpdate, "toolCallId">,
+): Promise<void> {
+  return send(step, {
+    sessionUpdate: "tool_call_update",
+    toolCallId,
+    ...changes,
+  });
+}
 
 function absolute({ session }: Step, path: string): string {
   return path.startsWith("/") ? path : join(session.cwd, path);
@@ -344,18 +330,10 @@ async function ask(
     rawInput,
   });
   if (allowed) {
-    await send(step, {
-      sessionUpdate: "tool_call_update",
-      toolCallId,
-      status: "in_progress",
-    });
+    await update(step, toolCallId, { status: "in_progress" });
   }
   const outcome = allowed
     ? { status: "completed" as const, content: [content(`ran ${title}`)] }
     : { status: "failed" as const };
-  await send(step, {
-    sessionUpdate: "tool_call_update",
-    toolCallId,
-    ...outcome,
-  });
+  await update(step, toolCallId, outcome);
 }
