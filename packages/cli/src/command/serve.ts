@@ -8,11 +8,7 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import { codingAgent } from "@devtool/coding-agent";
-import {
-  ApprovalMode,
-  type ServerInfo,
-  ServerInfoSchema,
-} from "@devtool/schema";
+import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import {
   createServer,
@@ -37,7 +33,6 @@ import { approvalModeOf } from "../approval-mode.ts";
 import { type ConsoleFlag, consoleOption } from "../console-option.ts";
 import {
   defaultDataDirectory,
-  discoveryPath,
   removeDiscovery,
   writeDiscovery,
 } from "../discovery.ts";
@@ -52,6 +47,7 @@ import { storeOptions } from "../store-options.ts";
 import { takenPortError } from "../taken-port.ts";
 import { assertUsableRoots } from "../usable-roots.ts";
 import { assertDirectory, ensureWorkspace } from "../workspace-directory.ts";
+import { welcomeText } from "./serve-welcome.ts";
 
 /** The options of `devtool serve`. */
 export interface ServeOptions extends ListenFlags, ConsoleFlag {
@@ -278,86 +274,4 @@ async function tokenFor(
   throw new Error(
     "--rotate-token does not apply to a token file: change the token in that file",
   );
-}
-
-/** Input of the message that is printed when a server has started. */
-interface Welcome extends ServeOptions {
-  readonly data: string;
-  /** The name of the model that answers. Empty for an agent that names none. */
-  readonly model: string;
-  /** The configured model with its API. Empty for the scripted model. */
-  readonly modelLine: string;
-  readonly publicUrl: string;
-  readonly hasConsole: boolean;
-  readonly isNewWorkspace: boolean;
-}
-
-function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
-  if (options.profile) return kitWelcome(options, options.profile);
-  const { data, workspace, model, modelLine, publicUrl } = options;
-  // As the user typed it: through a script of the clone, through `npx`, or by
-  // its name.
-  const { PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event } = io.env;
-  const isInClone =
-    PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD;
-  const installed = npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
-  const command = isInClone ? "npx -y pnpm@12 devtool" : installed;
-  const at =
-    data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
-  const consoleLine = options.hasConsole
-    ? `\n  console                  ${command} console`
-    : "";
-  const question = model === "" ? "Hello." : "What is this project about?";
-  const example = model === "scripted" ? "write hello.txt hello\\n" : question;
-  const made = options.isNewWorkspace ? ", a new directory" : "";
-  return `devtool serves ${resolve(workspace ?? ".")}${made}
-
-  A2A, Connect, gRPC       ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
-  agent card               ${publicUrl}/.well-known/agent-card.json${consoleLine}
-  bearer token             in ${discoveryPath(data)}
-  ${servedLine(info.agent, model, modelLine)}
-
-Try it in a second terminal:
-
-  ${command} chat${at}
-
-and type, for instance:  ${example}
-Ctrl-C stops the server. Its tasks are kept: after the next start, open questions still wait for an answer, and a task that
-was interrupted continues with your next message.`;
-}
-
-/**
- * Returns the line about the default agent's model, or about that agent when it
- * names no model.
- */
-function servedLine(agent: string, model: string, modelLine: string): string {
-  if (model === "") return `agent                    ${agent}`;
-  if (modelLine.startsWith(`${model} (`)) {
-    return `model                    ${modelLine}`;
-  }
-  const hint =
-    "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
-  return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
-}
-
-/**
- * Returns the message for a test kit's server. It says who may call, because
- * such a server admits more callers than usual.
- */
-function kitWelcome(
-  { data, anonymous, publicUrl: url }: Welcome,
-  profile: Profile,
-): string {
-  const callers = anonymous
-    ? "everybody on this machine, without credentials"
-    : `with the bearer token in ${discoveryPath(data)}`;
-  return `devtool serves the test agent for ${profile}; it has no tools and runs nothing
-
-  A2A                      ${url}
-  agent card               ${url}/.well-known/agent-card.json
-  may call                 ${callers}
-  may be posted to         any port of this machine
-  tasks                    in ${data}
-
-Ctrl-C stops the server.`;
 }

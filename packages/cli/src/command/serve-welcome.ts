@@ -1,0 +1,99 @@
+import { resolve } from "node:path";
+import type { ServerInfo } from "@devtool/schema";
+import { defaultDataDirectory, discoveryPath } from "../discovery.ts";
+import type { Io } from "../io.ts";
+import type { Profile } from "../profile.ts";
+
+/** The facts that `devtool serve` tells when its server has started. */
+export interface Welcome {
+  /** The workspace as the user named it. Default: the current directory. */
+  readonly workspace?: string;
+  /** The test kit for which the server runs. Default: none. */
+  readonly profile?: Profile;
+  /** Whether callers need no credentials. Default: they do. */
+  readonly anonymous?: true;
+  /** The data directory. */
+  readonly data: string;
+  /** The name of the model that answers. Empty for an agent that names none. */
+  readonly model: string;
+  /** The configured model with its API. Empty for the scripted model. */
+  readonly modelLine: string;
+  readonly publicUrl: string;
+  readonly hasConsole: boolean;
+  readonly isNewWorkspace: boolean;
+}
+
+/** Returns the text that a user reads when the server has started. */
+export function welcomeText(
+  info: ServerInfo,
+  options: Welcome,
+  io: Pick<Io, "env">,
+): string {
+  if (options.profile) return kitWelcome(options, options.profile);
+  const { data, workspace, model, modelLine, publicUrl } = options;
+  // As the user typed it: through a script of the clone, through `npx`, or by
+  // its name.
+  const { PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event } = io.env;
+  const isInClone =
+    PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD;
+  const installed = npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
+  const command = isInClone ? "npx -y pnpm@12 devtool" : installed;
+  const at =
+    data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
+  const consoleLine = options.hasConsole
+    ? `\n  console                  ${command} console`
+    : "";
+  const question = model === "" ? "Hello." : "What is this project about?";
+  const example = model === "scripted" ? "write hello.txt hello\\n" : question;
+  const made = options.isNewWorkspace ? ", a new directory" : "";
+  return `devtool serves ${resolve(workspace ?? ".")}${made}
+
+  A2A, Connect, gRPC       ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
+  agent card               ${publicUrl}/.well-known/agent-card.json${consoleLine}
+  bearer token             in ${discoveryPath(data)}
+  ${servedLine(info.agent, model, modelLine)}
+
+Try it in a second terminal:
+
+  ${command} chat${at}
+
+and type, for instance:  ${example}
+Ctrl-C stops the server. Its tasks are kept: after the next start, open questions still wait for an answer, and a task that
+was interrupted continues with your next message.`;
+}
+
+/**
+ * Returns the line about the default agent's model, or about that agent when it
+ * names no model.
+ */
+function servedLine(agent: string, model: string, modelLine: string): string {
+  if (model === "") return `agent                    ${agent}`;
+  if (modelLine.startsWith(`${model} (`)) {
+    return `model                    ${modelLine}`;
+  }
+  const hint =
+    "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
+  return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
+}
+
+/**
+ * Returns the message for a test kit's server. It says who may call, because
+ * such a server admits more callers than usual.
+ */
+function kitWelcome(
+  { data, anonymous, publicUrl: url }: Welcome,
+  profile: Profile,
+): string {
+  const callers = anonymous
+    ? "everybody on this machine, without credentials"
+    : `with the bearer token in ${discoveryPath(data)}`;
+  return `devtool serves the test agent for ${profile}; it has no tools and runs nothing
+
+  A2A                      ${url}
+  agent card               ${url}/.well-known/agent-card.json
+  may call                 ${callers}
+  may be posted to         any port of this machine
+  tasks                    in ${data}
+
+Ctrl-C stops the server.`;
+}
