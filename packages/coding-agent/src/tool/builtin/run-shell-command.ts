@@ -15,17 +15,13 @@ import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 import type { BackgroundProcesses } from "./background-processes.ts";
-import {
-  runCommand,
-  type ShellClock,
-  type ShellCommand,
-  startCommand,
-} from "./run-shell-command-attempt.ts";
+import { runCommand, type ShellClock } from "./run-shell-command-attempt.ts";
 import {
   commandDescription,
   directoryNote,
 } from "./run-shell-command-display.ts";
 import { readingEnvironment } from "./run-shell-command-reading.ts";
+import { type ShellCommand, startCommand } from "./start-command.ts";
 
 const SHAPE = {
   command: z.string().describe("The command line, run by bash -c."),
