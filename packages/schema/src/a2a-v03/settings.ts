@@ -229,33 +229,29 @@ function mergeSettings(
   one: SessionSettings,
   other: SessionSettings,
 ): SessionSettings {
-  const merged = create(SessionSettingsSchema, {
-    allowedTools:
-      one.allowedTools.length > 0 ? one.allowedTools : other.allowedTools,
-    mcpServers: one.mcpServers.length > 0 ? one.mcpServers : other.mcpServers,
-    approvalMode: one.approvalMode || other.approvalMode,
-    model: one.model || other.model,
-    agent: one.agent || other.agent,
-    agentOptions:
-      Object.keys(one.agentOptions).length > 0
-        ? one.agentOptions
-        : other.agentOptions,
-  });
-  for (const given of [one, other]) {
-    const kept = create(SessionSettingsSchema, {
-      allowedTools: given.allowedTools.length > 0 ? merged.allowedTools : [],
-      mcpServers: given.mcpServers.length > 0 ? merged.mcpServers : [],
-      approvalMode: given.approvalMode === 0 ? 0 : merged.approvalMode,
-      model: given.model === "" ? "" : merged.model,
-      agent: given.agent === "" ? "" : merged.agent,
-      agentOptions:
-        Object.keys(given.agentOptions).length > 0 ? merged.agentOptions : {},
-    });
-    if (!equals(SessionSettingsSchema, kept, given)) {
-      throw contradiction("session settings", []);
-    }
+  const merged = completed(one, other);
+  // A field that both set differently has another value the other way round.
+  if (!equals(SessionSettingsSchema, merged, completed(other, one))) {
+    throw contradiction("session settings", []);
   }
   return merged;
+}
+
+/** Returns settings with those of others in the fields that are not set. */
+function completed(
+  settings: SessionSettings,
+  others: SessionSettings,
+): SessionSettings {
+  const { allowedTools, mcpServers, agentOptions } = settings;
+  return create(SessionSettingsSchema, {
+    allowedTools: allowedTools.length > 0 ? allowedTools : others.allowedTools,
+    mcpServers: mcpServers.length > 0 ? mcpServers : others.mcpServers,
+    approvalMode: settings.approvalMode || others.approvalMode,
+    model: settings.model || others.model,
+    agent: settings.agent || others.agent,
+    agentOptions:
+      Object.keys(agentOptions).length > 0 ? agentOptions : others.agentOptions,
+  });
 }
 
 function contradiction(field: string, values: readonly string[]): WireError {
