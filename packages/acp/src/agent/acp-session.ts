@@ -53,6 +53,11 @@ export class AcpSession implements AsyncDisposable {
   readonly terminals: Terminals;
   /** The agent's mode in the session. */
   readonly mode: AgentMode;
+  /**
+   * Whether the user has allowed the agent's changes of files for as long as it
+   * runs.
+   */
+  allowsEdits = false;
   readonly #options: AcpSessionOptions;
   readonly #inbox: Inbox;
   #id = "";
@@ -209,12 +214,6 @@ export class AcpSession implements AsyncDisposable {
     );
     this.#models = { ...this.#models, currentModelId: modelId };
   }
-
-  /**
-   * Whether the user has allowed the agent's changes of files for as long as it
-   * runs.
-   */
-  allowsEdits = false;
 
   /**
    * Sets one of the agent's configuration options. Does nothing when it has the

@@ -82,27 +82,19 @@ export class TurnCall {
 
   /** The version of a call that the agent has announced. */
   pending(): CallUpdate[] {
-    const { stage } = this;
-    if (stage === ToolCallStage.EXECUTING) return this.executing();
-    if (
-      stage !== ToolCallStage.UNSPECIFIED &&
-      stage !== ToolCallStage.VALIDATING
-    ) {
-      return [];
-    }
+    if (this.stage === ToolCallStage.EXECUTING) return this.executing();
+    if (this.stage > ToolCallStage.VALIDATING) return [];
     const detail = this.#detail({ stage: ToolCallStage.VALIDATING });
     return [{ call: this.#call(ToolCallStatus.PENDING), detail }];
   }
 
-  /** The agent may run the call: `rule` says who decided that. */
+  /**
+   * The version of a call that may run without a question.
+   *
+   * @param rule the rule that allows it, and `reason` why, for the audit log
+   */
   allowed(rule: string, reason: string): CallUpdate[] {
-    const { stage } = this;
-    if (
-      stage !== ToolCallStage.UNSPECIFIED &&
-      stage !== ToolCallStage.VALIDATING
-    ) {
-      return [];
-    }
+    if (this.stage > ToolCallStage.VALIDATING) return [];
     const detail = this.#detail({
       stage: ToolCallStage.SCHEDULED,
       rule,
@@ -194,8 +186,7 @@ export class TurnCall {
    * longer ask.
    */
   asking(options: ConfirmationRequest["options"]): CallUpdate[] {
-    const { stage } = this;
-    if (stage > ToolCallStage.AWAITING_APPROVAL) return [];
+    if (this.stage > ToolCallStage.AWAITING_APPROVAL) return [];
     const confirmationRequest = create(ConfirmationRequestSchema, {
       options,
       details: this.described.details,

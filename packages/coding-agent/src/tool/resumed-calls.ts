@@ -76,9 +76,9 @@ async function resumeCall(
     findToolCallDetail(context.task, call.toolCallId),
     {},
   );
-  const mayBeEdited =
+  const isAnswered =
     call.status === ToolCallStatus.PENDING && !isAwaitingApproval(call);
-  const args = mayBeEdited
+  const args = isAnswered
     ? findModifiedArguments(context.task, call.toolCallId)
     : undefined;
   try {
