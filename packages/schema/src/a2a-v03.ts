@@ -43,13 +43,15 @@ export {
   encodeStreamFrame,
 } from "./a2a-v03/stream-frame.ts";
 export {
-  decodeQueue,
-  decodeSettings,
   decodeTask,
   type EncodeTaskOptions,
   encodeTask,
-  settingsMetadata,
 } from "./a2a-v03/task.ts";
+export {
+  decodeQueue,
+  decodeSettings,
+  settingsMetadata,
+} from "./a2a-v03/task-metadata.ts";
 export {
   decodeTaskId,
   decodeTaskList,

@@ -23,7 +23,7 @@ import {
 } from "./message-settings.ts";
 import { pushConfigOf, pushEnvelope } from "./push-config.ts";
 import { decodeRequestSettings } from "./settings.ts";
-import { metadataField, settingsMetadata } from "./task.ts";
+import { metadataField, settingsMetadata } from "./task-metadata.ts";
 
 /** Decoded parameters of `message/send` and `message/stream`. */
 export interface MessageSend {

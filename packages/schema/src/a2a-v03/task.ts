@@ -1,22 +1,10 @@
-import {
-  create,
-  type JsonObject,
-  type JsonValue,
-  toJson,
-} from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
   type Timestamp,
   timestampDate,
   timestampFromDate,
 } from "@bufbuild/protobuf/wkt";
 import type { StreamView } from "../extension.ts";
-import {
-  EXTENSION_URI,
-  SEQUENCE_URI,
-  SESSION_SETTINGS_URI,
-  TASK_EVENT_URI,
-  TASK_URI,
-} from "../extension.ts";
 import {
   type Message as A2aMessage,
   type Task as A2aTask,
@@ -25,10 +13,7 @@ import {
   TaskStatusSchema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
-import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
-import { SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import {
-  StateChangeSchema,
   type TaskCreated,
   TaskCreatedSchema,
   type TaskEvent,
@@ -38,13 +23,11 @@ import {
   type Message,
   MessageSchema,
   PartSchema,
-  type QueuedMessage,
   Role,
   type Task,
   TaskSchema,
   type TaskState,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls } from "../tool-call.ts";
@@ -52,19 +35,22 @@ import { quote, WireError } from "../wire-error.ts";
 import { artifactEnvelope, decodeArtifact } from "./artifact.ts";
 import { mergeSteps, splitQuestion, withQuestion } from "./history.ts";
 import {
-  decodeEventMetadata,
   decodeMessage,
   encodeHistoryMessage,
   encodeMessage,
 } from "./message.ts";
-import {
-  extensionMetadata,
-  foreignMetadata,
-  sessionMetadata,
-  taskEventMetadata,
-} from "./metadata.ts";
+import { foreignMetadata } from "./metadata.ts";
 import { stateInWords } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
+import {
+  decodeAnswering,
+  decodeQueue,
+  decodeSequence,
+  decodeSettings,
+  metadataField,
+  settingsMetadata,
+  taskMetadata,
+} from "./task-metadata.ts";
 
 /** For messages whose metadata does not concern the extension. */
 const NO_KIND = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
@@ -181,7 +167,6 @@ export function decodeTask(json: JsonValue): Task {
   const history = task.history.map((message, index) =>
     decodeMessage(message, `history[${index}]`),
   );
-  const digits = task.metadata?.[SEQUENCE_URI];
   return create(TaskSchema, {
     id: task.id,
     contextId: task.contextId,
@@ -192,37 +177,11 @@ export function decodeTask(json: JsonValue): Task {
     artifacts: task.artifacts.map((artifact, index) =>
       decodeArtifact(artifact, `artifacts[${index}]`),
     ),
-    // Other agents and earlier servers give none (STREAM-3). 18 digits always
-    // fit an int64.
-    sequence:
-      typeof digits === "string" && /^\d{1,18}$/.test(digits)
-        ? BigInt(digits)
-        : 0n,
+    sequence: decodeSequence(task.metadata),
     queuedMessages: decodeQueue(task.metadata),
     ...decodeSettings(task.metadata),
     updateTime: decodeTime(task.status?.timestamp),
   });
-}
-
-/**
- * Finds the model and the error of a task. Earlier servers have them under the
- * extension's URI, among the settings.
- */
-function decodeAnswering(
-  metadata: JsonObject | undefined,
-): Pick<Task, "model" | "error"> {
-  const json = taskEventMetadata(metadata);
-  if (!json) {
-    return {
-      model: decodeEventMetadata(metadata)?.model ?? "",
-      error: decodeEventMetadata(metadata)?.error ?? "",
-    };
-  }
-  const { model, payload } = decodeRfcJson(TaskEventSchema, json);
-  return {
-    model,
-    error: payload.case === "stateChange" ? payload.value.error : "",
-  };
 }
 
 /**
@@ -280,90 +239,6 @@ function statusMessage(
   return encodeMessage(message, view === "plain" ? NO_KIND : kind, {
     taskId: id,
     contextId,
-  });
-}
-
-/**
- * Encodes the metadata of a task: the RFC's settings under its URI, and under
- * ours the model, the error, the queued messages and the sequence of the last
- * event, for which a Task has no fields.
- */
-function taskMetadata(task: Task): JsonObject {
-  const { model, error, queuedMessages, sequence } = task;
-  const metadata = settingsMetadata(task);
-  if (model !== "" || error !== "") {
-    const failure = {
-      case: "stateChange",
-      value: create(StateChangeSchema, { error }),
-    } as const;
-    const event = create(TaskEventSchema, {
-      model,
-      payload: error === "" ? { case: undefined } : failure,
-    });
-    metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, event);
-  }
-  if (queuedMessages.length > 0) {
-    metadata[TASK_URI] = toJson(
-      TaskSchema,
-      create(TaskSchema, { queuedMessages }),
-    );
-  }
-  if (sequence > 0n) metadata[SEQUENCE_URI] = String(sequence);
-  return metadata;
-}
-
-/** Decodes the queued messages in the `metadata` of a task (STREAM-8). */
-export function decodeQueue(metadata: JsonObject | undefined): QueuedMessage[] {
-  const json = metadata?.[TASK_URI];
-  return isObject(json) ? decodeRfcJson(TaskSchema, json).queuedMessages : [];
-}
-
-/** Encodes the settings of a session as a `metadata` field (META-1). */
-export function settingsMetadata({
-  settings,
-  sessionSettings,
-}: Pick<TaskCreated, "settings" | "sessionSettings">): JsonObject {
-  // Empty objects are omitted: the Java SDK for 0.3 cannot read them over
-  // HTTP+JSON.
-  const entries = [
-    [
-      EXTENSION_URI,
-      settings ? encodeRfcJson(AgentSettingsSchema, settings) : {},
-    ] as const,
-    [
-      SESSION_SETTINGS_URI,
-      sessionSettings
-        ? encodeRfcJson(SessionSettingsSchema, sessionSettings)
-        : {},
-    ] as const,
-  ];
-  return Object.fromEntries(
-    entries.filter(([, json]) => Object.keys(json).length > 0),
-  );
-}
-
-/**
- * Returns an object with the `metadata` field, which is absent if it would be
- * empty.
- */
-export function metadataField(metadata: JsonObject): {
-  readonly metadata?: JsonObject;
-} {
-  return Object.keys(metadata).length === 0 ? {} : { metadata };
-}
-
-/**
- * Decodes the settings of a session in a `metadata` field. Absent settings stay
- * absent.
- */
-export function decodeSettings(
-  metadata: JsonObject | undefined,
-): Pick<TaskCreated, "settings" | "sessionSettings"> {
-  const settings = extensionMetadata(metadata);
-  const session = sessionMetadata(metadata);
-  return defined({
-    settings: settings && decodeRfcJson(AgentSettingsSchema, settings),
-    sessionSettings: session && decodeRfcJson(SessionSettingsSchema, session),
   });
 }
 

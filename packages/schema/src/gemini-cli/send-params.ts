@@ -5,7 +5,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { encodePart } from "../a2a-v03/part.ts";
-import { settingsMetadata } from "../a2a-v03/task.ts";
+import { settingsMetadata } from "../a2a-v03/task-metadata.ts";
 import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
