@@ -10,25 +10,16 @@ import {
   TaskState,
   ToolCallStatus,
 } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import {
-  type AgentEvent,
-  type AgentExecutor,
-  Code,
+import { objectOrEmpty } from "@devtool/schema/json";
+import type {
+  AgentEvent,
+  AgentExecutor,
   DevtoolError,
-  type StdioCommand,
-  type Turn,
-  type TurnEnd,
+  Turn,
+  TurnEnd,
 } from "@devtool/server/agent";
-import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
-import type { CodexOptions } from "./codex-options.ts";
-import type { LoadedThread, ThreadPool } from "./thread-pool.ts";
-import {
-  modelOf,
-  permissionMode,
-  threadSettings,
-  turnSettings,
-} from "./thread-settings.ts";
+import { type OpenThread, openThread, type ThreadHost } from "./open-thread.ts";
+import { modelOf, permissionMode, turnSettings } from "./thread-settings.ts";
 import type { AnsweredCall } from "./turn/answered-calls.ts";
 import { OPTION_REJECT } from "./turn/approval.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
@@ -36,11 +27,7 @@ import { errorText } from "./turn/item-stream.ts";
 import { inputFromMessage, textInput } from "./turn/prompt.ts";
 
 /** The dependencies that all executors of an agent share. */
-export interface CodexHost {
-  readonly options: CodexOptions;
-  readonly command: Omit<StdioCommand, "workingDirectory">;
-  readonly limits: AppServerLimits;
-  readonly pool: ThreadPool;
+export interface CodexHost extends ThreadHost {
   readonly now: () => Date;
   readonly onNotice: (text: string) => void;
 }
@@ -49,13 +36,6 @@ export interface CodexHost {
 interface Attempt {
   readonly codexTurn: CodexTurn;
   readonly failure: DevtoolError | undefined;
-}
-
-/** The thread in which a turn works. */
-interface OpenThread extends LoadedThread {
-  readonly threadId: string;
-  /** A notice about the thread for the user; empty when there is none. */
-  readonly warning: string;
 }
 
 /**
@@ -129,7 +109,11 @@ export class CodexExecutor implements AgentExecutor {
     },
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, Attempt> {
-    const { threadId, warning, ...loaded } = await this.#open(turn, signal);
+    const { threadId, warning, ...loaded } = await openThread(
+      this.#host,
+      turn,
+      signal,
+    );
     const { server, sandbox } = loaded;
     const codexTurn = new CodexTurn({
       turn,
@@ -170,86 +154,6 @@ export class CodexExecutor implements AgentExecutor {
       await this.#host.pool.giveBack(threadId, loaded);
     }
   }
-
-  /** Loads the thread of the conversation, or starts one. */
-  async #open(
-    { task, sessionFence: fence }: Turn,
-    signal: AbortSignal,
-  ): Promise<OpenThread> {
-    const { pool, command, limits } = this.#host;
-    const known = task.agentSessionId;
-    // Another task of the conversation works in its thread: this one continues
-    // in a copy.
-    const isShared = known !== "" && pool.isBusy(known);
-    const idle = known === "" || isShared ? undefined : pool.take(known);
-    let server = idle?.server;
-    try {
-      // Another server may have had turns of which an idle app-server knows
-      // nothing.
-      if (idle?.fence === fence && (await isAlive(idle.server, signal))) {
-        return { ...idle, threadId: known, warning: "" };
-      }
-      await server?.[Symbol.asyncDispose]();
-      const workingDirectory = task.settings?.workspacePath || process.cwd();
-      server = await AppServer.start(
-        { ...command, workingDirectory },
-        limits,
-        signal,
-      );
-      const opened = await this.#openThread(server, { task, isShared }, signal);
-      if (opened.threadId !== known) pool.drop(known);
-      pool.take(opened.threadId);
-      return { server, fence, ...opened };
-    } catch (reason) {
-      if (!isShared) pool.drop(known);
-      await server?.[Symbol.asyncDispose]();
-      throw reason;
-    }
-  }
-
-  /**
-   * Opens the known thread of a conversation, a copy of it if another task
-   * works there, or a new one.
-   */
-  async #openThread(
-    server: AppServer,
-    { task, isShared }: { readonly task: Task; readonly isShared: boolean },
-    signal: AbortSignal,
-  ): Promise<Omit<OpenThread, "server" | "fence">> {
-    const plain = threadSettings(this.#host.options, task);
-    const read = await server.call("account/read", {}, signal);
-    const { account } = read.case === "result" ? read.value : {};
-    // Codex does not show summaries of thoughts by default. With an API key,
-    // OpenAI refuses them to organizations that are not verified.
-    const hasSummaries =
-      account !== undefined && objectOrEmpty(account).type !== "apiKey";
-    const config = {
-      model_reasoning_summary: "auto",
-      ...objectOrEmpty(plain.config),
-    };
-    const settings = hasSummaries ? { ...plain, config } : plain;
-    const known = task.agentSessionId;
-    let warning = "";
-    if (known !== "") {
-      const params = { ...settings, threadId: known, excludeTurns: true };
-      const reply = await server.call(
-        isShared ? "thread/fork" : "thread/resume",
-        params,
-        signal,
-      );
-      if (reply.case === "result") {
-        return { ...openedThread(settings, reply.value), warning };
-      }
-      warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
-    }
-    return {
-      ...openedThread(
-        settings,
-        await server.request("thread/start", settings, signal),
-      ),
-      warning,
-    };
-  }
 }
 
 function isStopped(answered: readonly AnsweredCall[]): boolean {
@@ -285,43 +189,10 @@ function* beginningOf(
   }
 }
 
-/**
- * Whether an idle app-server still answers: it may have ended since, unnoticed.
- */
-async function isAlive(
-  server: AppServer,
-  signal: AbortSignal,
-): Promise<boolean> {
-  try {
-    await server.call("account/read", {}, signal);
-    return true;
-  } catch {
-    signal.throwIfAborted();
-    return false;
-  }
-}
-
 const STOPPED: TurnEnd = {
   state: TaskState.INPUT_REQUIRED,
   text: "Codex stopped because the call was canceled. Send a message to go on.",
 };
-
-/** Reads the answer to a request that opened a thread. */
-function openedThread(
-  settings: JsonObject,
-  reply: JsonObject,
-): Pick<OpenThread, "threadId" | "sandbox" | "model"> {
-  const threadId = stringOrEmpty(objectOrEmpty(reply.thread).id);
-  if (threadId === "") {
-    throw new DevtoolError(
-      "Codex opened a thread without an id",
-      Code.Unavailable,
-    );
-  }
-  const sandbox =
-    settings.sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
-  return { threadId, sandbox, model: stringOrEmpty(reply.model) };
-}
 
 /**
  * Returns what Codex has to know to go on after it, or the server, was started
