@@ -19,6 +19,9 @@ export interface Search {
   readonly at: number;
 }
 
+/** The position behind the newest message of the history. */
+const NEWEST = Number.POSITIVE_INFINITY;
+
 /**
  * Writes a message: edits it, brings earlier messages back, and searches for
  * them.
@@ -83,10 +86,7 @@ export class Composer {
   /** Inserts a pasted text. */
   paste(text: string): void {
     if (this.search) {
-      this.#find(
-        this.search.query + text.split("\n", 1).join(""),
-        Number.POSITIVE_INFINITY,
-      );
+      this.#find(this.search.query + text.split("\n", 1).join(""), NEWEST);
     } else {
       this.write(insertPaste(this.draft, text));
     }
@@ -144,10 +144,10 @@ export class Composer {
   #editSearch({ query, at }: Search, intent: Intent): boolean {
     switch (intent.case) {
       case "insert":
-        this.#find(query + intent.text, Number.POSITIVE_INFINITY);
+        this.#find(query + intent.text, NEWEST);
         return true;
       case "delete":
-        this.#find(query.slice(0, -1), Number.POSITIVE_INFINITY);
+        this.#find(query.slice(0, -1), NEWEST);
         return true;
       case "search":
       case "up":
@@ -169,7 +169,7 @@ export class Composer {
   #find(query: string, from: number): void {
     const at = query === "" ? -1 : searchHistory(this.#history(), query, from);
     // A search for an older message that finds none stays where it is.
-    if (at >= 0 || from === Number.POSITIVE_INFINITY) {
+    if (at >= 0 || from === NEWEST) {
       this.search = { query, at };
     }
   }

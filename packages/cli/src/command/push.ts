@@ -44,27 +44,23 @@ export async function pushListen(
   const keys = await fetchKeys(options, io, interrupt.signal);
   const print = createPrinter(options, io);
   const seen = new SeenEvents();
+  const receive = async (request: IncomingMessage): Promise<void> => {
+    const notification = await verifyNotification(
+      { headers: request.headers, body: await readBody(request) },
+      { keys, audience: url, now: Date.now, seen },
+    );
+    const event = notificationEvent(notification);
+    if (notification.isDuplicate) return;
+    if (event) {
+      print(event);
+    } else {
+      writeJsonText(io.stdout, notification.body);
+    }
+  };
   server.on("request", async (request, response) => {
-    let status = 204;
+    let status = request.method === "POST" ? 204 : 405;
     try {
-      if (request.method === "POST") {
-        const body = await readBody(request);
-        const options = { keys, audience: url, now: Date.now, seen };
-        const notification = await verifyNotification(
-          { headers: request.headers, body },
-          options,
-        );
-        const event = notificationEvent(notification);
-        if (!notification.isDuplicate) {
-          if (event) {
-            print(event);
-          } else {
-            writeJsonText(io.stdout, notification.body);
-          }
-        }
-      } else {
-        status = 405;
-      }
+      if (status === 204) await receive(request);
     } catch (reason) {
       writeLine(io.stderr, `devtool: ${oneLine(errorMessage(reason))}`);
       status = reason instanceof NotificationError ? 401 : 500;
