@@ -72,16 +72,13 @@ export class AcpTurn {
       ({ toolCallId }) => toolCallId,
     );
     this.#earlier = new EarlierQuestions(turn.task, ids);
-    const shared = {
-      book: this.#book,
-      questions: this.#questions,
-      earlier: this.#earlier,
-    };
     this.#permissions = new PermissionQuestions({
       turn,
       session,
       permission,
-      ...shared,
+      book: this.#book,
+      questions: this.#questions,
+      earlier: this.#earlier,
     });
     // The answer may come before the agent asks again.
     for (const id of ids) {
@@ -112,19 +109,8 @@ export class AcpTurn {
     const { session } = this.#options;
     const queue = session.prompt(blocks);
     for (;;) {
-      // A held call runs, unless the next item within `HOLD_MS` is its request
-      // for permission.
-      const held = this.#held;
-      if (held !== undefined) {
-        const next = await queue.peek(HOLD_MS, signal);
-        this.#held = undefined;
-        const call =
-          next?.case === "permission"
-            ? objectOrEmpty(next.value.params.toolCall)
-            : {};
-        const asks =
-          call.toolCallId !== undefined && this.#book.announce(call) === held;
-        if (!asks) yield* calls(this.#book.call(held).executing());
+      if (this.#held !== undefined) {
+        yield* this.#release(this.#held, queue, signal);
       }
       const item = await queue.take(signal);
       if (item.case === "stopped") {
@@ -142,6 +128,24 @@ export class AcpTurn {
       }
       yield* this.#handle(item, queue, signal);
     }
+  }
+
+  /**
+   * Lets a held call run, unless the next item within `HOLD_MS` is its request
+   * for permission.
+   */
+  async *#release(
+    held: string,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    const next = await queue.peek(HOLD_MS, signal);
+    this.#held = undefined;
+    const asked =
+      next?.case === "permission"
+        ? this.#book.announce(objectOrEmpty(next.value.params.toolCall))
+        : undefined;
+    if (asked !== held) yield* calls(this.#book.call(held).executing());
   }
 
   /**
@@ -198,30 +202,21 @@ export class AcpTurn {
     if (kind !== "tool_call" && kind !== "tool_call_update") {
       return yield* this.#updates.of(update);
     }
-    // An earlier run of the agent may have asked about this call: its question
-    // says so.
     const isPending =
       update.status === undefined ||
       update.status === null ||
       update.status === "pending";
-    const id =
-      kind === "tool_call"
-        ? this.#book.announce(update)
-        : this.#book.update(update);
+    const id = this.#book.update(update);
     if (id === undefined) return;
     const call = this.#book.call(id);
     const { stage } = call;
-    if (
-      isPending &&
-      this.#earlier.areLeft &&
-      stage === ToolCallStage.UNSPECIFIED
-    ) {
-      return;
-    }
+    // While questions of an earlier run are left, a new call may be what one of
+    // them was about: only its question tells.
+    const isNew = stage === ToolCallStage.UNSPECIFIED;
+    if (isNew && isPending && this.#earlier.areLeft) return;
     if (!isPending) this.#earlier.noteReport(id);
     this.#book.appendOutput(id, update);
-    const mayAsk =
-      stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
+    const mayAsk = stage <= ToolCallStage.VALIDATING;
     // Output shows that the call runs; a terminal or a diff is announced before
     // the agent asks, too.
     const hasOutput = listOrEmpty(update.content).some(

@@ -64,17 +64,16 @@ export class CallBook {
   }
 
   /**
-   * Takes a piece with which the agent goes on with a call. Returns the id of
-   * the call in our task; undefined for a late word about a call of an earlier
-   * turn.
+   * Takes a `tool_call` or a `tool_call_update`. Returns the id of the call in
+   * our task; undefined for a late update of a call of an earlier turn.
    */
-  update(piece: JsonObject): string | undefined {
-    const agentId = stringOrEmpty(piece.toolCallId);
-    if (!this.#calls.has(agentId)) {
+  update(update: JsonObject): string | undefined {
+    const agentId = stringOrEmpty(update.toolCallId);
+    if (update.sessionUpdate !== "tool_call" && !this.#calls.has(agentId)) {
       const earlier = findToolCall(this.#options.task(), shortId(agentId));
       if (earlier && isEnded(earlier)) return undefined;
     }
-    return this.announce(piece);
+    return this.announce(update);
   }
 
   /**

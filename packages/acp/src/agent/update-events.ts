@@ -60,10 +60,7 @@ export class UpdateEvents {
         return yield* this.#content(objectOrEmpty(update.content));
       case "tool_call":
       case "tool_call_update": {
-        const id =
-          kind === "tool_call"
-            ? this.#book.announce(update)
-            : this.#book.update(update);
+        const id = this.#book.update(update);
         if (id !== undefined) {
           const status = stringOrEmpty(update.status);
           yield* calls(this.#book.call(id).withStatus(status));
