@@ -30,18 +30,7 @@ export function auditRecords(
   events: readonly TaskEvent[],
 ): AuditRecord[] {
   const stages = new Map<string, ToolCallStage>();
-  const answers = new Map<string, ToolCallConfirmation>();
-  const edits = new Map<string, JsonObject>();
-  for (const { payload } of events) {
-    if (payload.case !== "message") continue;
-    for (const { content, modifiedArguments } of payload.value.parts) {
-      if (content.case !== "confirmation") continue;
-      answers.set(content.value.toolCallId, content.value);
-      if (modifiedArguments) {
-        edits.set(content.value.toolCallId, modifiedArguments);
-      }
-    }
-  }
+  const answers = answersIn(events);
   return events.flatMap((event) => {
     if (event.payload.case !== "toolCall") return [];
     const call = event.payload.value;
@@ -52,49 +41,64 @@ export function auditRecords(
       ToolCallStage.UNSPECIFIED;
     const to = event.toolCallDetail?.stage ?? ToolCallStage.UNSPECIFIED;
     stages.set(toolCallId, to);
-    const answer = answers.get(toolCallId);
-    const edit = edits.get(toolCallId);
+    const { answer, edit } = answers.get(toolCallId) ?? {};
     const action = actionOf(call, from, to, answer, edit);
-    const record = (decision: Decision): AuditRecord =>
-      createRecord(before.principal, event, call, decision);
+    if (action === undefined) return [];
+    const record = (decision: Partial<Decision> = {}): AuditRecord =>
+      createRecord(before.principal, event, call, {
+        action,
+        answer,
+        isBound: true,
+        ...decision,
+      });
     switch (action) {
-      case undefined:
-        return [];
       case AuditAction.ARGUMENTS_CHANGED:
-        return [
-          record({
-            action,
-            answer,
-            isBound: true,
-            shown: describeEdit(call, edit ?? {}),
-          }),
-        ];
+        return [record({ shown: describeEdit(call, edit ?? {}) })];
       case AuditAction.APPROVED:
         // With the user's own content of a file, the digest of the call is
         // known only when the call starts.
-        return [
-          record({
-            action,
-            answer,
-            isBound: answer?.modifiedDetails.case !== "fileDetails",
-          }),
-        ];
+        return [record({ isBound: !hasOwnContent(answer) })];
       case AuditAction.STARTED: {
         const earlier = findConfirmation(before, toolCallId);
-        const started = record({ action, answer, isBound: true });
-        if (earlier?.modifiedDetails.case !== "fileDetails") return [started];
-        const approved = {
+        if (!hasOwnContent(earlier)) return [record()];
+        const approved = record({
           action: AuditAction.APPROVED,
           answer: earlier,
-          isBound: true,
           shown: canonicalJson(toJson(ToolCallSchema, call)),
-        };
-        return [record(approved), started];
+        });
+        return [approved, record()];
       }
       default:
-        return [record({ action, answer, isBound: true })];
+        return [record()];
     }
   });
+}
+
+/** The answer of a user to a call, with the arguments that they wrote. */
+interface GivenAnswer {
+  readonly answer: ToolCallConfirmation;
+  readonly edit: JsonObject | undefined;
+}
+
+/** Returns the answers in the messages of events, by the ids of their calls. */
+function answersIn(
+  events: readonly TaskEvent[],
+): ReadonlyMap<string, GivenAnswer> {
+  const parts = events.flatMap(({ payload }) =>
+    payload.case === "message" ? payload.value.parts : [],
+  );
+  return new Map(
+    parts.flatMap(({ content, modifiedArguments: edit }) =>
+      content.case === "confirmation"
+        ? [[content.value.toolCallId, { answer: content.value, edit }] as const]
+        : [],
+    ),
+  );
+}
+
+/** Whether an answer has content of the user's own for a file. */
+function hasOwnContent(answer: ToolCallConfirmation | undefined): boolean {
+  return answer?.modifiedDetails.case === "fileDetails";
 }
 
 /**
