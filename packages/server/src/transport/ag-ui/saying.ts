@@ -24,19 +24,20 @@ export type Saying =
   | { readonly case: "show" };
 
 /**
- * Returns what a run sends to its thread. `task` is the task of the thread; an
- * empty one for a new thread.
+ * Returns what a run sends to its thread.
  *
- * Throws a `WireError` or a `DevtoolError` for malformed input, and for a new
- * message while calls wait for answers, and for settings of a turn in a run that
- * says nothing.
+ * Throws a `WireError` for malformed messages or answers, and a `DevtoolError`
+ * for parts of a run that do not go together: a new message while calls wait
+ * for answers, or settings of a turn that the run does not start.
+ *
+ * @param task the task of the thread; an empty one for a new thread
  */
 export function readSaying(
   input: RunAgentInput,
   props: ForwardedProps,
   task: Task,
 ): Saying {
-  const { threadId, runId, resume } = input;
+  const { threadId, resume } = input;
   const said = newMessageOf(input, task);
   // A message that the thread has is the same request again, and its settings
   // came with the first one.
@@ -52,33 +53,48 @@ export function readSaying(
       "send it with a message",
     );
   }
-  if (props.cancel) {
-    if (said || resume.length > 0) {
-      throw invalid(
-        "forwardedProps.devtool.cancel",
-        "",
-        "does not go with a message or answers",
-        "send it alone",
-      );
-    }
-    if (task.id === "") throw noThread(threadId);
-    return { case: "cancel" };
-  }
-  if (resume.length === 0) {
-    if (!said) return { case: "show" };
-    // AG-UI requires the answers first.
-    const asking = awaitedToolCalls(task).map(({ toolCallId }) =>
-      quoted(toolCallId),
+  if (props.cancel && (said || resume.length > 0)) {
+    throw invalid(
+      "forwardedProps.devtool.cancel",
+      "",
+      "does not go with a message or answers",
+      "send it alone",
     );
-    if (asking.length > 0) {
-      const problem = `thread ${quoted(threadId)} waits for answers about tool call ${asking.join(", ")}`;
-      const remedy =
-        "answer its interrupts in resume, or send a run without a new message to see them";
-      throw new DevtoolError(problem, Code.FailedPrecondition, { remedy });
-    }
-    return { case: "send", request: requestOf(input, props, task, said) };
   }
-  if (task.id === "") throw noThread(threadId);
+  if (task.id === "" && (props.cancel || resume.length > 0)) {
+    throw new DevtoolError(
+      `thread ${quoted(threadId)} does not exist`,
+      Code.NotFound,
+      { remedy: "begin it with a message of the user" },
+    );
+  }
+  if (props.cancel) return { case: "cancel" };
+  if (resume.length > 0) return readAnswers(input, props, task, said);
+  if (!said) return { case: "show" };
+  assertNothingAsked(threadId, task);
+  return { case: "send", request: requestOf(input, props, task, said) };
+}
+
+/** Throws while calls of a thread wait: AG-UI requires the answers first. */
+function assertNothingAsked(threadId: string, task: Task): void {
+  const asking = awaitedToolCalls(task).map(({ toolCallId }) =>
+    quoted(toolCallId),
+  );
+  if (asking.length === 0) return;
+  const problem = `thread ${quoted(threadId)} waits for answers about tool call ${asking.join(", ")}`;
+  const remedy =
+    "answer its interrupts in resume, or send a run without a new message to see them";
+  throw new DevtoolError(problem, Code.FailedPrecondition, { remedy });
+}
+
+/** Returns what a run with answers sends, and the message beside them. */
+function readAnswers(
+  input: RunAgentInput,
+  props: ForwardedProps,
+  task: Task,
+  said: Said | undefined,
+): Saying {
+  const { runId, resume } = input;
   // The same request again: its answers were recorded under the id of the run.
   if (task.history.some(({ messageId }) => messageId === runId)) {
     return { case: "show" };
@@ -100,14 +116,17 @@ export function readSaying(
   return { case: resumption.case === "cancel" ? "cancel" : "show" };
 }
 
+/** The content of a message to a thread. */
+interface Said {
+  readonly messageId: string;
+  readonly parts: readonly Part[];
+}
+
 function requestOf(
   { threadId }: RunAgentInput,
   { settings, sessionSettings, messageSettings }: ForwardedProps,
   task: Task,
-  {
-    messageId,
-    parts,
-  }: { readonly messageId: string; readonly parts: readonly Part[] },
+  { messageId, parts }: Said,
 ): SendMessageRequest {
   // A slash command, or an agent that answers with a message alone, takes no
   // other message.
@@ -125,13 +144,4 @@ function requestOf(
     messageSettings,
     returnImmediately: true,
   });
-}
-
-function noThread(threadId: string): DevtoolError {
-  const remedy = "begin it with a message of the user";
-  return new DevtoolError(
-    `thread ${quoted(threadId)} does not exist`,
-    Code.NotFound,
-    { remedy },
-  );
 }
