@@ -1,25 +1,17 @@
-import { create } from "@bufbuild/protobuf";
-import {
-  type ApprovalMode,
-  type Task,
-  type TaskCreated,
-  TaskSchema,
-  TaskState,
-} from "@devtool/schema";
-import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
 import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
-import type { TaskLease } from "../store/task-lease.ts";
-import type { SharedTasks, TaskStore } from "../store/task-store.ts";
-import { type Conversation, OpenConversations } from "./conversation.ts";
-import { EventLog } from "./event-log.ts";
 import { FollowedTask } from "./followed-task.ts";
 import { HeldSession, type OpenTask } from "./held-session.ts";
 import { listTaskIds, readTask } from "./read-task.ts";
-import type { RecordedMessages } from "./recorded-messages.ts";
+import {
+  SessionOpener,
+  type SessionOpenerOptions,
+  type TaskPlace,
+} from "./session-opener.ts";
 import type { TaskCompanion } from "./task-companion.ts";
 import { TaskFeed } from "./task-feed.ts";
-import { stopping, TaskSession } from "./task-session.ts";
+import { stopping, type TaskSession } from "./task-session.ts";
 import { WorkspaceReach } from "./workspace-reach.ts";
 
 /**
@@ -29,41 +21,12 @@ import { WorkspaceReach } from "./workspace-reach.ts";
 const MAX_IDLE_SESSIONS = 256;
 
 /** Dependencies of `SessionRegistry`. */
-export interface SessionRegistryOptions {
-  readonly store: TaskStore;
-  /** Creates the executor for a task, by its settings and command. */
-  readonly createExecutor: (task: Task) => AgentExecutor;
-  readonly now: () => Date;
-  /**
-   * The leases and the changes of a store that other servers use as well.
-   * Default: none do.
-   */
-  readonly shared?: SharedTasks | undefined;
+export interface SessionRegistryOptions extends SessionOpenerOptions {
   /**
    * Throws when this server cannot work in the workspace of a task that another
    * one began. Default: it can in all.
    */
   readonly assertReachable?: ((workspacePath: string) => void) | undefined;
-  /**
-   * Finds copies of messages that come through other servers. Default: none do.
-   */
-  readonly messages?: RecordedMessages | undefined;
-}
-
-/** The conversation of a new task. */
-export interface TaskPlace {
-  readonly contextId: string;
-  /**
-   * Whether the extension is active in the conversation, or the request
-   * activates it.
-   */
-  readonly extensionActive: boolean;
-  /**
-   * The id under which the agent keeps the conversation itself; empty for none.
-   */
-  readonly agentSessionId: string;
-  /** The approval mode to which the task changes its session. Default: none. */
-  readonly approvalMode?: ApprovalMode | undefined;
 }
 
 /**
@@ -80,7 +43,7 @@ export class SessionRegistry implements AsyncDisposable {
   readonly #options: SessionRegistryOptions;
   /** The open tasks by id, the least recently used first. */
   readonly #tasks = new Map<string, OpenTask>();
-  readonly #conversations = new OpenConversations();
+  readonly #opener: SessionOpener;
   /** The sessions that are being closed because they failed. */
   readonly #closing = new Set<Promise<void>>();
   #companion: TaskCompanion | undefined;
@@ -93,6 +56,7 @@ export class SessionRegistry implements AsyncDisposable {
       options.store,
       options.shared && options.assertReachable,
     );
+    this.#opener = new SessionOpener(options, this.reach, this.feed);
   }
 
   /**
@@ -110,39 +74,10 @@ export class SessionRegistry implements AsyncDisposable {
     created: TaskCreated,
   ): Promise<HeldSession> {
     if (this.#isStopping) throw stopping();
-    const { contextId, extensionActive, agentSessionId, approvalMode } = place;
-    const { message, settings, sessionSettings, command, principal } = created;
-    const unreachable = this.reach.problemOf(settings?.workspacePath ?? "");
-    if (unreachable) throw unreachable;
-    const blank = create(TaskSchema, { id: taskId, contextId });
-    const history = message ? [message] : [];
-    const described: Task = {
-      ...blank,
-      principal,
-      history,
-      settings,
-      sessionSettings,
-      command,
-    };
-    const executor = this.#options.createExecutor(described);
-    const replyOnly = executor.answersWith?.(described) === "message";
-    const session = this.#openInConversation(
-      described,
-      async (conversation) => {
-        if (extensionActive) conversation.activateExtension();
-        conversation.agentSessionId ||= agentSessionId;
-        const lease = await this.#options.shared?.leases.create(taskId);
-        const opened = this.#open(blank, executor, conversation, lease);
-        try {
-          await opened.create({ ...created, replyOnly }, approvalMode);
-        } catch (reason) {
-          this.#closeLater(opened);
-          throw reason;
-        }
-        return opened;
-      },
+    const opening = this.#opener.create(taskId, place, created, (session) =>
+      this.#closeLater(session),
     );
-    using held = await this.#hold(taskId, { opening: session, holders: 0 });
+    using held = await this.#hold(taskId, { opening, holders: 0 });
     await this.#closeIdle();
     if (!held) {
       throw new DevtoolError(
@@ -273,71 +208,19 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   /**
-   * Opens a task that the store has, and goes on with its work. Undefined when
-   * there is no such task, or another server runs it.
+   * Opens a task of the store. Undefined when there is no such task, or another
+   * server runs it.
    */
   async #load(taskId: string): Promise<TaskSession | undefined> {
-    const { store, shared } = this.#options;
-    // A server that has the workspace must run the task.
-    if (shared && (await this.reach.of(taskId)).problem) return undefined;
-    const lease = await shared?.leases.acquire(taskId);
-    if (shared && !lease) return undefined;
-    try {
-      // Read after the lease was acquired: no other server appends any more.
-      const task = await readTask(store, taskId);
-      if (!task) return undefined;
-      return await this.#openInConversation(task, async (conversation) => {
-        // Another task of the conversation may have activated the extension, or
-        // have a newer session of the agent.
-        const latest = await store.findLatest(task.principal, task.contextId);
-        if (task.extensionActive || latest?.extensionActive) {
-          conversation.activateExtension();
-        }
-        conversation.agentSessionId ||=
-          latest?.agentSessionId ?? task.agentSessionId;
-        const session = this.#open(
-          task,
-          this.#options.createExecutor(task),
-          conversation,
-          lease,
-        );
-        try {
-          await session.recover();
-        } catch (reason) {
-          await session[Symbol.asyncDispose]();
-          throw reason;
-        }
-        this.#companion?.opened(session);
-        return session;
-      });
-    } catch (reason) {
-      // Any server may try again. If even this fails, the lease ends with this
-      // server.
-      await lease?.release().catch(() => undefined);
-      throw reason;
-    }
-  }
-
-  /**
-   * Opens a task in its conversation, and leaves the conversation when that
-   * fails.
-   */
-  async #openInConversation(
-    task: Task,
-    open: (conversation: Conversation) => Promise<TaskSession>,
-  ): Promise<TaskSession> {
-    try {
-      return await open(this.#conversations.open(task));
-    } catch (reason) {
-      this.#conversations.close(task);
-      throw reason;
-    }
+    const session = await this.#opener.load(taskId);
+    if (session) this.#companion?.opened(session);
+    return session;
   }
 
   #forget(taskId: string, task: Task): void {
     this.#tasks.delete(taskId);
     this.#companion?.closing(taskId);
-    this.#conversations.close(task);
+    this.#opener.leave(task);
   }
 
   /**
@@ -350,31 +233,6 @@ export class SessionRegistry implements AsyncDisposable {
       .catch(() => undefined)
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
-  }
-
-  #open(
-    task: Task,
-    executor: AgentExecutor,
-    conversation: Conversation,
-    lease: TaskLease | undefined,
-  ): TaskSession {
-    const { store, now, messages, shared } = this.#options;
-    const log = new EventLog({
-      store,
-      task,
-      conversation,
-      now,
-      lease,
-      feed: this.feed,
-    });
-    return new TaskSession({
-      log,
-      executor,
-      lease,
-      messages,
-      sessions: shared?.sessions,
-      earlier: (current) => conversation.earlier.of(store, current),
-    });
   }
 
   async #closeIdle(): Promise<void> {

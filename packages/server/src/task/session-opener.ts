@@ -1,0 +1,205 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type ApprovalMode,
+  type Task,
+  type TaskCreated,
+  TaskSchema,
+} from "@devtool/schema";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
+import type { TaskLease } from "../store/task-lease.ts";
+import type { SharedTasks, TaskStore } from "../store/task-store.ts";
+import { type Conversation, OpenConversations } from "./conversation.ts";
+import { EventLog } from "./event-log.ts";
+import { readTask } from "./read-task.ts";
+import type { RecordedMessages } from "./recorded-messages.ts";
+import type { TaskFeed } from "./task-feed.ts";
+import { TaskSession } from "./task-session.ts";
+import type { WorkspaceReach } from "./workspace-reach.ts";
+
+/** Dependencies of `SessionOpener`. */
+export interface SessionOpenerOptions {
+  readonly store: TaskStore;
+  /** Creates the executor for a task, by its settings and command. */
+  readonly createExecutor: (task: Task) => AgentExecutor;
+  readonly now: () => Date;
+  /**
+   * The leases and the changes of a store that other servers use as well.
+   * Default: none do.
+   */
+  readonly shared?: SharedTasks | undefined;
+  /**
+   * Finds copies of messages that come through other servers. Default: none do.
+   */
+  readonly messages?: RecordedMessages | undefined;
+}
+
+/** The conversation of a new task. */
+export interface TaskPlace {
+  readonly contextId: string;
+  /**
+   * Whether the extension is active in the conversation, or the request
+   * activates it.
+   */
+  readonly extensionActive: boolean;
+  /**
+   * The id under which the agent keeps the conversation itself; empty for none.
+   */
+  readonly agentSessionId: string;
+  /** The approval mode to which the task changes its session. Default: none. */
+  readonly approvalMode?: ApprovalMode | undefined;
+}
+
+/**
+ * Opens the sessions of tasks: under a lease where other servers use the store,
+ * and in the conversation that the task shares with others. Each task may be
+ * opened once at a time.
+ */
+export class SessionOpener {
+  readonly #options: SessionOpenerOptions;
+  readonly #reach: WorkspaceReach;
+  readonly #feed: TaskFeed;
+  readonly #conversations = new OpenConversations();
+
+  constructor(
+    options: SessionOpenerOptions,
+    reach: WorkspaceReach,
+    feed: TaskFeed,
+  ) {
+    this.#options = options;
+    this.#reach = reach;
+    this.#feed = feed;
+  }
+
+  /**
+   * Creates a task and starts its agent. Resolves when the task is durable.
+   *
+   * @param discard closes the session when the task could not be created
+   */
+  async create(
+    taskId: string,
+    place: TaskPlace,
+    created: TaskCreated,
+    discard: (session: TaskSession) => void,
+  ): Promise<TaskSession> {
+    const { contextId, extensionActive, agentSessionId, approvalMode } = place;
+    const { message, settings, sessionSettings, command, principal } = created;
+    const unreachable = this.#reach.problemOf(settings?.workspacePath ?? "");
+    if (unreachable) throw unreachable;
+    const blank = create(TaskSchema, { id: taskId, contextId });
+    const history = message ? [message] : [];
+    const described: Task = {
+      ...blank,
+      principal,
+      history,
+      settings,
+      sessionSettings,
+      command,
+    };
+    const executor = this.#options.createExecutor(described);
+    const replyOnly = executor.answersWith?.(described) === "message";
+    return this.#openInConversation(described, async (conversation) => {
+      if (extensionActive) conversation.activateExtension();
+      conversation.agentSessionId ||= agentSessionId;
+      const lease = await this.#options.shared?.leases.create(taskId);
+      const opened = this.#open(blank, executor, conversation, lease);
+      try {
+        await opened.create({ ...created, replyOnly }, approvalMode);
+      } catch (reason) {
+        discard(opened);
+        throw reason;
+      }
+      return opened;
+    });
+  }
+
+  /**
+   * Opens a task that the store has, and goes on with its work. Undefined when
+   * there is no such task, or another server runs it.
+   */
+  async load(taskId: string): Promise<TaskSession | undefined> {
+    const { store, shared } = this.#options;
+    // A server that has the workspace must run the task.
+    if (shared && (await this.#reach.of(taskId)).problem) return undefined;
+    const lease = await shared?.leases.acquire(taskId);
+    if (shared && !lease) return undefined;
+    try {
+      // Read after the lease was acquired: no other server appends any more.
+      const task = await readTask(store, taskId);
+      if (!task) return undefined;
+      return await this.#openInConversation(task, async (conversation) => {
+        // Another task of the conversation may have activated the extension, or
+        // have a newer session of the agent.
+        const latest = await store.findLatest(task.principal, task.contextId);
+        if (task.extensionActive || latest?.extensionActive) {
+          conversation.activateExtension();
+        }
+        conversation.agentSessionId ||=
+          latest?.agentSessionId ?? task.agentSessionId;
+        const session = this.#open(
+          task,
+          this.#options.createExecutor(task),
+          conversation,
+          lease,
+        );
+        try {
+          await session.recover();
+        } catch (reason) {
+          await session[Symbol.asyncDispose]();
+          throw reason;
+        }
+        return session;
+      });
+    } catch (reason) {
+      // Any server may try again. If even this fails, the lease ends with this
+      // server.
+      await lease?.release().catch(() => undefined);
+      throw reason;
+    }
+  }
+
+  /** Leaves the conversation of a task whose session is closed. */
+  leave(task: Task): void {
+    this.#conversations.close(task);
+  }
+
+  /**
+   * Opens a task in its conversation, and leaves the conversation when that
+   * fails.
+   */
+  async #openInConversation(
+    task: Task,
+    open: (conversation: Conversation) => Promise<TaskSession>,
+  ): Promise<TaskSession> {
+    try {
+      return await open(this.#conversations.open(task));
+    } catch (reason) {
+      this.#conversations.close(task);
+      throw reason;
+    }
+  }
+
+  #open(
+    task: Task,
+    executor: AgentExecutor,
+    conversation: Conversation,
+    lease: TaskLease | undefined,
+  ): TaskSession {
+    const { store, now, messages, shared } = this.#options;
+    const log = new EventLog({
+      store,
+      task,
+      conversation,
+      now,
+      lease,
+      feed: this.#feed,
+    });
+    return new TaskSession({
+      log,
+      executor,
+      lease,
+      messages,
+      sessions: shared?.sessions,
+      earlier: (current) => conversation.earlier.of(store, current),
+    });
+  }
+}
