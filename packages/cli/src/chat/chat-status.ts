@@ -19,7 +19,8 @@ export class ChatStatus {
 
   /** Returns the status now. The branch is read again when a turn has ended. */
   now(workspace: string | undefined): Status {
-    const { isWorking, model, modeNow, current, agent } = this.#tasks;
+    const { isWorking, choices, current, agent } = this.#tasks;
+    const { model, modeNow } = choices;
     if (this.#wasWorking && !isWorking && workspace !== undefined) {
       void gitBranch(workspace).then((branch) => {
         if (branch === this.#branch) return;

@@ -8,7 +8,6 @@ import {
   type TaskView,
 } from "@devtool/client";
 import {
-  ApprovalMode,
   CommandExecutionStatus,
   isAtRest,
   isTerminal,
@@ -20,13 +19,8 @@ import {
   type QueuedMessage,
   type SlashCommand,
 } from "@devtool/schema";
-import { approvalModeName, approvalModeOf } from "../approval-mode.ts";
-import {
-  type ChosenSettings,
-  type NewSessionOptions,
-  sessionSettings,
-} from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
+import { ChatChoices, type ChatChoicesOptions } from "./chat-choices.ts";
 import { Scrollback } from "./scrollback.ts";
 
 /** A task that the chat shows, and how much of it was printed. */
@@ -36,11 +30,8 @@ export interface ShownTask {
 }
 
 /** Dependencies of `ChatTasks`. */
-export interface ChatTasksOptions {
+export interface ChatTasksOptions extends ChatChoicesOptions {
   readonly client: DevtoolClient;
-  readonly session: NewSessionOptions;
-  /** The operator's approval mode; undefined where it is not known. */
-  readonly operatorMode: ApprovalMode | undefined;
   /** Called after each change of a task that is shown. */
   readonly onChange: () => void;
   /** Called with an error that ends the reading of a task. */
@@ -60,16 +51,14 @@ const CANCEL_MS = 10_000;
 export class ChatTasks {
   /** The server's slash commands, as last listed. */
   commands: readonly SlashCommand[] = [];
-  /** The model of the next messages. Empty: the session's. */
-  model: string;
-  /** The approval mode of the next messages; undefined for the session's. */
-  mode: ApprovalMode | undefined;
   /** The task of the messages. */
   conversation: ShownTask;
   /** The task of the last slash command, while it runs. */
   command: ShownTask | undefined;
   /** The number of calls that have not returned. */
   #calls = 0;
+  /** The model and the approval mode of the next messages. */
+  readonly choices: ChatChoices;
   readonly #options: ChatTasksOptions;
   #contextId = "";
   #reading = new AbortController();
@@ -78,7 +67,10 @@ export class ChatTasks {
 
   constructor(options: ChatTasksOptions) {
     this.#options = options;
-    this.model = options.session.model ?? "";
+    this.choices = new ChatChoices(
+      options,
+      () => this.conversation.view.snapshot().task,
+    );
     this.conversation = this.#show(undefined);
   }
 
@@ -104,20 +96,6 @@ export class ChatTasks {
     const { task, questions } = this.current;
     const isRunning = task.sequence > 0n && !isAtRest(task.state);
     return isRunning && questions.length === 0;
-  }
-
-  /** The approval mode of the next message. */
-  get modeNow(): ApprovalMode {
-    const { sessionSettings: settings } =
-      this.conversation.view.snapshot().task;
-    const chosen =
-      this.mode ?? approvalModeOf(this.#options.session.approvalMode);
-    return (
-      chosen ||
-      settings?.approvalMode ||
-      this.#options.operatorMode ||
-      ApprovalMode.DEFAULT
-    );
   }
 
   /** The messages that wait at the server. */
@@ -151,7 +129,9 @@ export class ChatTasks {
       clientLabel: CLIENT_LABEL,
     });
     const isNew = view.snapshot().task.id === "";
-    const settings = isNew ? this.#settings() : this.#changes();
+    const settings = isNew
+      ? this.choices.forNewSession()
+      : this.choices.changes();
     const contextId = isNew ? this.#contextId : "";
     await this.#during((signal) =>
       view.send(
@@ -177,7 +157,9 @@ export class ChatTasks {
       const command = readSlashLine(line, this.commands);
       const contextId = this.#currentContextId;
       const where =
-        contextId === "" ? this.#settings() : { contextId, ...this.#changes() };
+        contextId === ""
+          ? this.choices.forNewSession()
+          : { contextId, ...this.choices.changes() };
       const { result } = await this.#options.client.commands.runSlashCommand(
         { command, ...where },
         { signal },
@@ -201,7 +183,8 @@ export class ChatTasks {
    */
   async listCommands(signal: AbortSignal): Promise<void> {
     const contextId = this.#currentContextId;
-    const where = contextId === "" ? this.#settings() : { contextId };
+    const where =
+      contextId === "" ? this.choices.forNewSession() : { contextId };
     const listed = await this.#options.client.commands
       .getAllSlashCommands(where, { signal })
       .catch(() => undefined);
@@ -301,35 +284,6 @@ export class ChatTasks {
    */
   get #currentContextId(): string {
     return this.#contextId || this.conversation.view.snapshot().task.contextId;
-  }
-
-  /** The settings of a new session. */
-  #settings(): ChosenSettings {
-    const { workspace, agent } = this.#options.session;
-    return sessionSettings({ workspace, agent, ...this.#wanted() });
-  }
-
-  /**
-   * The settings that a message or a command changes in its session. A mode
-   * that the session has is not sent: some agents refuse any.
-   */
-  #changes(): ChosenSettings {
-    const { model, approvalMode } = this.#wanted();
-    const { sessionSettings: now } = this.conversation.view.snapshot().task;
-    const isSame =
-      approvalMode === undefined ||
-      approvalModeName(now?.approvalMode ?? ApprovalMode.UNSPECIFIED) ===
-        approvalMode;
-    return sessionSettings({ model, ...(!isSame && { approvalMode }) });
-  }
-
-  #wanted(): NewSessionOptions {
-    const { approvalMode } = this.#options.session;
-    return {
-      model: this.model,
-      approvalMode:
-        this.mode === undefined ? approvalMode : approvalModeName(this.mode),
-    };
   }
 
   #show(taskId: string | undefined): ShownTask {

@@ -50,7 +50,7 @@ describe("the commands of the terminal", () => {
       "· model: tiny",
       none,
     ]);
-    expect(played.chat.tasks.model).toBe("tiny");
+    expect(played.chat.tasks.choices.model).toBe("tiny");
   });
 
   it("change the mode, within what the operator allows", async () => {
@@ -63,7 +63,7 @@ describe("the commands of the terminal", () => {
     await expect(played.run("/mode fast")).rejects.toThrow(
       'approval mode "fast" does not exist: choose default, plan',
     );
-    expect(played.chat.tasks.mode).toBe(ApprovalMode.AUTO_EDIT);
+    expect(played.chat.tasks.choices.mode).toBe(ApprovalMode.AUTO_EDIT);
   });
 
   it.each([
@@ -85,7 +85,7 @@ describe("the commands of the terminal", () => {
       await using played = play(operator);
       const chosen = modes.map(() => {
         nextMode(played.chat, operator);
-        return played.chat.tasks.modeNow;
+        return played.chat.tasks.choices.modeNow;
       });
       expect(chosen).toEqual(modes);
     },

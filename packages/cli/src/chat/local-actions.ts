@@ -42,15 +42,17 @@ export async function runLocal(
   switch (name) {
     case "model":
       if (argument === "") return listModels(chat);
-      tasks.model = argument;
+      tasks.choices.model = argument;
       return chat.printout.tell(`model: ${argument}`);
     case "mode":
       if (argument !== "") {
         const mode = approvalModeOf(argument.replace("_", "-"));
         assertNarrower(mode, actions.operatorMode);
-        tasks.mode = mode;
+        tasks.choices.mode = mode;
       }
-      return chat.printout.tell(`mode: ${approvalModeName(tasks.modeNow)}`);
+      return chat.printout.tell(
+        `mode: ${approvalModeName(tasks.choices.modeNow)}`,
+      );
     case "new":
       return begin(chat);
     case "clear":
@@ -96,13 +98,14 @@ export function nextMode(
   const allowed = [...APPROVAL_MODES.values()].filter(
     (mode) => stricterMode(limit, mode) === mode,
   );
-  const at = allowed.indexOf(tasks.modeNow);
-  tasks.mode = allowed[(at + 1) % allowed.length];
+  const at = allowed.indexOf(tasks.choices.modeNow);
+  tasks.choices.mode = allowed[(at + 1) % allowed.length];
 }
 
 /** Prints the model of the next messages, and the models to choose from. */
 async function listModels({ tasks, printout }: Chat): Promise<void> {
-  const now = tasks.model || tasks.conversation.view.snapshot().task.model;
+  const now =
+    tasks.choices.model || tasks.conversation.view.snapshot().task.model;
   printout.tell(`model: ${now || "the server's"}`);
   const models = await tasks.listModels(AbortSignal.timeout(MODELS_TIMEOUT_MS));
   if (models.length === 0) {
