@@ -1,15 +1,11 @@
 import {
-  type AgentContext,
   type PromptResponse,
   RequestError,
   type SessionUpdate,
   type StopReason,
 } from "@agentclientprotocol/sdk";
-import { create, equals, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
-  type AskedToolCall,
-  confirmationPart,
-  type DevtoolClient,
   pendingToolCalls,
   streamMessage,
   subscribeTask,
@@ -18,31 +14,19 @@ import {
   isAtRest,
   isInterrupted,
   isTerminal,
-  MessageSchema,
-  OPTION_CANCEL,
-  Role,
   type SendMessageRequest,
   type SendMessageRequestSchema,
   type Task,
   type TaskEvent,
   TaskState,
-  ToolCallSchema,
   visibleText,
 } from "@devtool/schema";
 import { RPC_CODE } from "./errors.ts";
-import { permissionOptions } from "./permission.ts";
+import { type QuestionHost, TurnQuestions } from "./turn-questions.ts";
 import { foldTurn } from "./turn-task.ts";
-import type { SessionUpdates } from "./updates.ts";
 
 /** Dependencies of a turn. */
-export interface TurnHost {
-  readonly sessionId: string;
-  readonly client: DevtoolClient;
-  readonly acp: AgentContext;
-  readonly updates: SessionUpdates;
-  readonly nextId: () => string;
-  /** Receives messages for the operator. */
-  readonly log: (text: string) => void;
+export interface TurnHost extends QuestionHost {
   /** Aborts when the connection closes. */
   readonly signal: AbortSignal;
 }
@@ -54,9 +38,6 @@ export const USAGE_KEY = "devtool.dev/usage";
 
 /**
  * Follows a task until it rests, and asks the ACP client the task's questions.
- *
- * Another client may answer a question first. The request to this one is then
- * canceled with `$/cancel_request`, and the turn goes on.
  */
 export class Turn {
   /** The task as far as it was shown, without its transcript. */
@@ -65,19 +46,26 @@ export class Turn {
   readonly #host: TurnHost;
   /** The ids of the messages that this turn sent. The client shows them. */
   readonly #own = new Set<string>();
-  /** The questions that the client was asked, by the ids of their calls. */
-  readonly #asked = new Map<
-    string,
-    { readonly call: AskedToolCall; readonly withdrawn: AbortController }
-  >();
   /** Aborts when the task is no longer followed, or cannot be. */
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
+  readonly #questions: TurnQuestions;
 
   constructor(host: TurnHost, task: Task) {
     this.#host = host;
     this.#task = task;
     this.#signal = AbortSignal.any([host.signal, this.#stop.signal]);
+    this.#questions = new TurnQuestions({
+      ...host,
+      task: () => this.#task,
+      answer: (message) => {
+        this.#own.add(message.messageId);
+        return this.#deliver({ message, taskId: this.#task.id });
+      },
+      cancel: () => this.cancel(),
+      fail: (reason) => this.#stop.abort(reason),
+      following: this.#signal,
+    });
   }
 
   get task(): Task {
@@ -112,7 +100,7 @@ export class Turn {
   /** Continues to follow a task, and asks its open questions. */
   async follow(): Promise<void> {
     await this.#attempt(async () => {
-      this.#syncQuestions();
+      if (!this.#isCanceled) this.#questions.sync();
       await this.#readOn();
     });
   }
@@ -126,14 +114,14 @@ export class Turn {
   async cancel(): Promise<void> {
     if (this.#isCanceled) return;
     this.#isCanceled = true;
-    for (const { withdrawn } of this.#asked.values()) withdrawn.abort();
+    this.#questions.withdraw();
     if (this.#task.id !== "") await this.#cancelTask();
   }
 
   /** Stops following the task, which continues. */
   detach(): void {
     this.#stop.abort();
-    for (const { withdrawn } of this.#asked.values()) withdrawn.abort();
+    this.#questions.withdraw();
   }
 
   /**
@@ -231,117 +219,12 @@ export class Turn {
       await this.#notify(update);
     }
     if (isFirst && this.#isCanceled) await this.#cancelTask();
-    this.#syncQuestions();
+    if (!this.#isCanceled) this.#questions.sync();
   }
 
   async #notify(update: SessionUpdate): Promise<void> {
     const { acp, sessionId } = this.#host;
     await acp.notify("session/update", { sessionId, update });
-  }
-
-  /** Asks what is new, and takes back what another client has answered. */
-  #syncQuestions(): void {
-    if (this.#isCanceled) return;
-    const pending = pendingToolCalls(this.#task);
-    for (const [id, { call, withdrawn }] of this.#asked) {
-      // An answer is for the question that was shown, also when the call asks
-      // something else by now.
-      if (pending.some((one) => isSameQuestion(one, call))) continue;
-      this.#asked.delete(id);
-      withdrawn.abort();
-    }
-    if (this.#task.state !== TaskState.INPUT_REQUIRED) return;
-    for (const call of pending) {
-      if (!this.#asked.has(call.toolCallId)) void this.#ask(call);
-    }
-  }
-
-  /** Asks one question. A failure ends the turn. */
-  async #ask(call: AskedToolCall): Promise<void> {
-    const withdrawn = new AbortController();
-    this.#asked.set(call.toolCallId, { call, withdrawn });
-    try {
-      const optionId = await this.#choice(call, withdrawn.signal);
-      if (withdrawn.signal.aborted) return;
-      if (optionId === undefined) {
-        await this.cancel();
-      } else {
-        await this.#answer(call, optionId);
-      }
-    } catch (reason) {
-      if (!withdrawn.signal.aborted) this.#stop.abort(reason);
-    }
-  }
-
-  /**
-   * Returns the option that the user chose; undefined when the user canceled
-   * the turn instead.
-   */
-  async #choice(
-    call: AskedToolCall,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const { acp, sessionId, updates, log } = this.#host;
-    const options = permissionOptions(call);
-    const decline =
-      options.find(({ kind }) => kind === "reject_once")?.optionId ??
-      OPTION_CANCEL;
-    for (const update of updates.ofCall(call, this.#task.id)) {
-      await this.#notify(update);
-    }
-    const { toolCallId } = call;
-    const toolCall = updates.view(call);
-    const request = acp.request(
-      "session/request_permission",
-      { sessionId, toolCall, options },
-      { cancellationSignal: signal, stopWaitingOnCancel: true },
-    );
-    try {
-      const { outcome } = await request;
-      if (outcome.outcome === "cancelled") return undefined;
-      if (options.some(({ optionId }) => optionId === outcome.optionId)) {
-        return outcome.optionId;
-      }
-      log(
-        `tool call ${toolCallId} is declined: the client chose ${JSON.stringify(outcome.optionId)}, which was not offered`,
-      );
-    } catch (reason) {
-      if (signal.aborted || this.#signal.aborted) throw reason;
-      log(
-        `tool call ${toolCallId} is declined: the client did not answer: ${String(reason)}`,
-      );
-    }
-    return decline;
-  }
-
-  /**
-   * Sends the answer. What it leads to arrives with the events that are being
-   * followed.
-   */
-  async #answer(call: AskedToolCall, optionId: string): Promise<void> {
-    const { client, nextId, log } = this.#host;
-    const messageId = nextId();
-    this.#own.add(messageId);
-    const message = create(MessageSchema, {
-      messageId,
-      role: Role.USER,
-      parts: [confirmationPart(call, optionId)],
-    });
-    try {
-      await this.#deliver({ message, taskId: this.#task.id });
-    } catch (reason) {
-      const { task } = await client.tasks.getTask(
-        { taskId: this.#task.id },
-        { signal: this.#signal },
-      );
-      const isOpen =
-        task !== undefined &&
-        pendingToolCalls(task).some((one) => isSameQuestion(one, call));
-      if (isOpen) throw reason;
-      log(
-        `the answer to tool call ${call.toolCallId} did not count: the question was answered or has changed`,
-      );
-    }
   }
 
   async #cancelTask(): Promise<void> {
@@ -358,17 +241,6 @@ export class Turn {
       if (!isTerminal(this.#task.state)) this.#stop.abort();
     }
   }
-}
-
-/**
- * Whether two questions are the same: they look the same, and an approval of
- * them has the same effect.
- */
-function isSameQuestion(one: AskedToolCall, other: AskedToolCall): boolean {
-  const digests = [one, other].map(({ shownDigest = new Uint8Array() }) =>
-    Buffer.from(shownDigest).toString("hex"),
-  );
-  return digests[0] === digests[1] && equals(ToolCallSchema, one, other);
 }
 
 /**
