@@ -6,9 +6,6 @@ import {
   sessionSettings,
 } from "../session.ts";
 
-/** The settings of a message, as its request has them. */
-type MessageSettings = ChosenSettings;
-
 /** Dependencies of `ChatChoices`. */
 export interface ChatChoicesOptions {
   /** The settings with which the chat was started. */
@@ -45,7 +42,7 @@ export class ChatChoices {
   }
 
   /** Returns the settings of a new session. */
-  forNewSession(): MessageSettings {
+  forNewSession(): ChosenSettings {
     const { workspace, agent } = this.#options.session;
     return sessionSettings({ workspace, agent, ...this.#wanted() });
   }
@@ -54,7 +51,7 @@ export class ChatChoices {
    * Returns the settings that a message or a command changes in its session. A
    * mode that the session has is not sent: some agents refuse any.
    */
-  changes(): MessageSettings {
+  changes(): ChosenSettings {
     const { model, approvalMode } = this.#wanted();
     const now = this.#task().sessionSettings?.approvalMode;
     const isSame =
