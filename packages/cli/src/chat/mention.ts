@@ -56,8 +56,8 @@ export async function completePath(
 
 /**
  * Returns the workspace of a chat, with links resolved, as servers know it.
- * Undefined if it is not known to be on this machine. Throws if the command
- * line names what is no directory there.
+ * Undefined if it is not known to be on this machine. Throws if the directory
+ * of the command line does not exist there.
  *
  * @param named the directory of the command line
  */
