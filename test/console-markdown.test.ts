@@ -204,6 +204,8 @@ describe.skipIf(CHROMIUM === undefined)(
     async function say(text: string): Promise<void> {
       const { page } = opened;
       await page.getByRole("link", { name: "New session" }).click();
+      // The session before it has a composer of the same name.
+      await page.locator(".session.empty").waitFor();
       await page.getByLabel("Message").fill(text);
       await page.getByRole("button", { name: "Send" }).click();
       await page

@@ -201,7 +201,9 @@ describe("the workspace of a session", () => {
           .waitFor();
         await page
           .locator("li", { hasText: "address" })
-          .getByText("failed, and tried again when needed · 0 tools")
+          .getByText(
+            /^(connecting|failed, and tried again when needed|stopped) · 0 tools$/,
+          )
           .waitFor();
         await page.getByText("devtool trust add").waitFor();
         expect(await page.locator("body").textContent()).not.toContain(SECRET);
