@@ -325,6 +325,7 @@ export {
 } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 // Rules that clients and servers share
+export { LazyFold } from "./lazy-fold.ts";
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
 export { replyOf } from "./reply.ts";

@@ -2,9 +2,9 @@ import { equals } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import {
   emptyTask,
+  LazyFold,
   type Message,
   type Notice,
-  reduceTask,
   type Task,
   type TaskEvent,
   ToolCallSchema,
@@ -67,7 +67,11 @@ export class SnapshotFold {
   readonly #onChange: () => void;
   readonly #items = new TaskItems();
   #questions: readonly AskedToolCall[] = [];
-  #task = emptyTask();
+  #fold = new LazyFold(emptyTask());
+  /**
+   * The id of the task. Empty before the first event.
+   */
+  #taskId = "";
   /**
    * The items of the tasks that this one continues: in A2A 1.0, another task
    * continues an ended one.
@@ -90,15 +94,16 @@ export class SnapshotFold {
    * The task as of the last event, which may be newer than the last snapshot.
    */
   get task(): Task {
-    return this.#task;
+    return this.#fold.task;
   }
 
   /**
    * Begins with the task as it is now. Ignores a task that is not newer.
    */
   start(task: Task): void {
-    if (task.sequence <= this.#task.sequence) return;
-    this.#task = task;
+    if (task.sequence <= this.#fold.sequence) return;
+    this.#fold = new LazyFold(task);
+    this.#taskId = task.id;
     this.#plan = planOf(task);
     this.#onChange();
   }
@@ -108,14 +113,15 @@ export class SnapshotFold {
    * have all that is shown. Ignores events before it.
    */
   add(event: TaskEvent): void {
-    const before = this.#task;
-    const isOther = before.id !== "" && before.id !== event.taskId;
+    const isOther = this.#taskId !== "" && this.#taskId !== event.taskId;
     if (isOther) {
-      this.#earlier = [...this.#earlier, ...this.#items.list(before)];
-    } else if (event.sequence < before.sequence) {
+      this.#earlier = [...this.#earlier, ...this.#items.list(this.task)];
+      this.#fold = new LazyFold(emptyTask());
+    } else if (event.sequence < this.#fold.sequence) {
       return;
     }
-    this.#task = reduceTask(isOther ? emptyTask() : before, event);
+    this.#taskId = event.taskId;
+    this.#fold.add(event);
     this.#plan = reducePlan(this.#plan, event);
     this.#notice =
       event.payload.case === "notice" ? event.payload.value : undefined;
@@ -132,19 +138,17 @@ export class SnapshotFold {
    */
   addMessage(message: Message, next: TaskEvent): void {
     if (
-      this.#task.history.some(
-        ({ messageId }) => messageId === message.messageId,
-      )
+      this.task.history.some(({ messageId }) => messageId === message.messageId)
     ) {
       return;
     }
-    if (next.sequence <= this.#task.sequence) return;
+    if (next.sequence <= this.#fold.sequence) return;
     const event = {
       ...next,
       payload: { case: "message", value: message },
     } as const;
     this.add(event);
-    this.#task = { ...this.#task, sequence: next.sequence - 1n };
+    this.#fold = new LazyFold({ ...this.task, sequence: next.sequence - 1n });
   }
 
   /**
@@ -153,7 +157,9 @@ export class SnapshotFold {
    * task has ended.
    */
   setTitle({ sequence, title }: Pick<Task, "sequence" | "title">): void {
-    if (sequence >= this.#task.sequence) this.#task = { ...this.#task, title };
+    if (sequence >= this.#fold.sequence) {
+      this.#fold = new LazyFold({ ...this.task, title });
+    }
     this.#onChange();
   }
 
@@ -186,12 +192,13 @@ export class SnapshotFold {
    */
   take(): TaskSnapshot {
     const before = this.#questions;
-    this.#questions = pendingToolCalls(this.#task).map(
+    const { task } = this;
+    this.#questions = pendingToolCalls(task).map(
       (call) => before.find((other) => isSame(call, other)) ?? call,
     );
     return {
-      task: this.#task,
-      items: [...this.#earlier, ...this.#items.list(this.#task)],
+      task,
+      items: [...this.#earlier, ...this.#items.list(task)],
       questions: this.#questions,
       plan: this.#plan,
       notice: this.#notice,

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type ApprovalMode,
+  LazyFold,
   type Task,
   type TaskEvent,
   TaskEventSchema,
@@ -21,7 +22,6 @@ import {
 } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
-import { LazyFold } from "./lazy-fold.ts";
 import type { TaskFeed } from "./task-feed.ts";
 
 /**

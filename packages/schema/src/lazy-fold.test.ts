@@ -1,13 +1,12 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
 import {
-  emptyTask,
-  reduceTask,
   type TaskEvent,
   TaskEventSchema,
-  TaskState,
-} from "@devtool/schema";
-import { describe, expect, it } from "vitest";
+} from "./gen/devtool/v1alpha/task_event_pb.ts";
+import { TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
 import { LazyFold } from "./lazy-fold.ts";
+import { emptyTask, reduceTask } from "./reduce-task.ts";
 
 describe("a task that is folded when it is read", () => {
   it("is the task that a client folds event by event, whenever it is read", () => {

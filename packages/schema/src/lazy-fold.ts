@@ -1,10 +1,7 @@
-import {
-  ApprovalMode,
-  reduceTask,
-  type Task,
-  type TaskEvent,
-  type TaskState,
-} from "@devtool/schema";
+import { ApprovalMode } from "./gen/devtool/v1alpha/session_settings_pb.ts";
+import type { TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
+import type { Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
+import { reduceTask } from "./reduce-task.ts";
 
 /**
  * Folds events into a task when the task is read.
