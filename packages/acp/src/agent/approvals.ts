@@ -71,7 +71,19 @@ export class Approvals {
       case "read":
         return false;
       case "write":
-        return changes.some((change) => isShown(change, action));
+        // Users are shown the difference between the two contents, so the file
+        // must have the old one: what an agent claims to be there already would
+        // be written unseen. A file that cannot be shown is never the one that
+        // was.
+        return (
+          !action.isHidden &&
+          changes.some(
+            ({ filePath, oldContent = "", newContent }) =>
+              filePath === action.path &&
+              isSameText(oldContent, action.oldContent ?? "") &&
+              isSameText(newContent, action.content),
+          )
+        );
       case "run": {
         if (details?.case !== "executeDetails") return false;
         const { command, workingDirectory = this.#workspacePath } =
@@ -88,31 +100,8 @@ export class Approvals {
 }
 
 /**
- * Returns whether a write makes the change that was shown. Users are shown the
- * difference between the two contents, so the file must have the old one: what
- * an agent claims to be there already would be written unseen. A file that
- * cannot be shown is never the one that was.
- */
-function isShown(
-  { filePath, oldContent = "", newContent }: FileDiff,
-  {
-    path,
-    oldContent: present = "",
-    isHidden,
-    content,
-  }: Extract<ClientAction, { case: "write" }>,
-): boolean {
-  return (
-    filePath === path &&
-    !isHidden &&
-    isSameText(oldContent, present) &&
-    isSameText(newContent, content)
-  );
-}
-
-/**
- * Agents show changes with line feeds and write them with the line ends that
- * the file has.
+ * Returns whether two texts are the same but for their line ends: agents show
+ * changes with line feeds, and write them with those that the file has.
  */
 function isSameText(shown: string, written: string): boolean {
   return shown.replaceAll("\r\n", "\n") === written.replaceAll("\r\n", "\n");

@@ -1,6 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
-  type AgentThought,
   AgentThoughtSchema,
   ArtifactSchema,
   ArtifactUpdateSchema,
@@ -121,7 +120,15 @@ export class UpdateEvents {
   *flush(): Generator<AgentEvent> {
     const text = this.#thought;
     this.#thought = "";
-    if (text.trim() !== "") yield { case: "thought", value: thoughtOf(text) };
+    if (text.trim() === "") return;
+    // Agents begin a thought with its subject: `**Subject** description`.
+    const [, subject = "", description = text] =
+      /^\s*\*\*(.+?)\*\*\s*([\s\S]*)$/.exec(text) ?? [];
+    const value = create(AgentThoughtSchema, {
+      subject,
+      description: description.trim(),
+    });
+    yield { case: "thought", value };
   }
 
   *#content(block: JsonObject): Generator<AgentEvent> {
@@ -183,16 +190,4 @@ function artifact(
     lastChunk: true,
   });
   return { case: "artifact", value };
-}
-
-/**
- * Returns the thought of a text: `**Subject**` at its beginning is the subject.
- */
-function thoughtOf(text: string): AgentThought {
-  const [, subject = "", description = text] =
-    /^\s*\*\*(.+?)\*\*\s*([\s\S]*)$/.exec(text) ?? [];
-  return create(AgentThoughtSchema, {
-    subject,
-    description: description.trim(),
-  });
 }

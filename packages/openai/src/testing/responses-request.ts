@@ -191,15 +191,13 @@ function readItem(item: Fields, param: string, calls: CallLedger): Entry[] {
         checkString(item.call_id, `${param}.call_id`),
         param,
       );
-      return [
-        {
-          role: "user",
-          texts: [],
-          results: [
-            { name, value: readOutput(item.output, `${param}.output`) },
-          ],
-        },
-      ];
+      const { output } = item;
+      if (typeof output !== "string") {
+        checkContent(output, "tool", `${param}.output`);
+      }
+      const value =
+        typeof output === "string" ? output : listTexts(output).join("\n");
+      return [{ role: "user", texts: [], results: [{ name, value }] }];
     }
     default:
       // Items of the tools that OpenAI runs.
@@ -250,12 +248,6 @@ function listTexts(content: unknown): string[] {
   return listOrEmpty(content)
     .map((part) => stringOrEmpty(objectOrEmpty(part).text))
     .filter((text) => text !== "");
-}
-
-function readOutput(value: unknown, param: string): string {
-  if (typeof value === "string") return value;
-  checkContent(value, "tool", param);
-  return listTexts(value).join("\n");
 }
 
 /**
