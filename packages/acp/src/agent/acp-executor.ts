@@ -206,7 +206,7 @@ export class AcpExecutor implements AgentExecutor {
       (option) => {
         return [
           option[0],
-          clientOption(this.#host.options, session.configOptions, option),
+          clientOption(this.#host.options, session.config.options, option),
         ] as const;
       },
     );
@@ -216,11 +216,11 @@ export class AcpExecutor implements AgentExecutor {
     ]) {
       // An agent may have its mode as an option, too, which would set it to
       // another one than the mode to plan in.
-      if (!isPlan || !session.isModeOption(id)) {
-        await session.setConfigOption(id, value, signal);
+      if (!isPlan || !session.config.isModeOption(id)) {
+        await session.config.set(id, value, signal);
       }
     }
-    await session.useModel(
+    await session.config.useModel(
       turn.prompt?.model || turn.task.sessionSettings?.model || "",
       signal,
     );

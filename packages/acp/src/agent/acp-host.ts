@@ -117,7 +117,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     const session = this.#sessions.get(keyOf(conversation)) ?? latest;
     if (!session) return;
     for (const option of Object.entries(options)) {
-      clientOption(this.options, session.configOptions, option);
+      clientOption(this.options, session.config.options, option);
     }
   }
 
@@ -146,7 +146,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     await open?.[Symbol.asyncDispose]();
     const session = await this.#open(task, signal);
     if (task.settings?.workspacePath === this.#home) {
-      this.#models = session.models?.offered ?? [];
+      this.#models = session.config.models?.offered ?? [];
     }
     this.#fences.set(session, sessionFence);
     this.#sessions.set(key, session);
@@ -181,7 +181,7 @@ export class AcpHost implements OpenAgent, SessionPool {
    * session is not open.
    */
   modelOf(task: Task): string {
-    return this.#sessions.get(keyOf(task))?.ownModel ?? "";
+    return this.#sessions.get(keyOf(task))?.config.ownModel ?? "";
   }
 
   /**
@@ -202,7 +202,7 @@ export class AcpHost implements OpenAgent, SessionPool {
         { ...place, sessionId: "", mcpServers: () => [] },
         signal,
       );
-      this.#models = session.models?.offered ?? [];
+      this.#models = session.config.models?.offered ?? [];
       return this.#models;
     } catch (reason) {
       if (

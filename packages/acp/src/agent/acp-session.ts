@@ -1,8 +1,6 @@
 import type {
   ClientCapabilities,
   ContentBlock,
-  SessionConfigOption,
-  SetSessionConfigOptionResponse,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
@@ -21,17 +19,16 @@ import type {
   AcpPipe,
 } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
+import { AgentConfig } from "./agent-config.ts";
 import { AgentMode } from "./agent-mode.ts";
 import { ClientFiles } from "./client-files.ts";
 import {
   type EnteredSession,
   type EnterOptions,
   enterSession,
-  isConfigOption,
 } from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
-import { type ModelChoice, modelChoice } from "./model-choice.ts";
 import { Terminals } from "./terminals.ts";
 
 /** The options of `AcpSession.open`. */
@@ -53,6 +50,8 @@ export class AcpSession implements AsyncDisposable {
   readonly terminals: Terminals;
   /** The agent's mode in the session. */
   readonly mode: AgentMode;
+  /** The agent's configuration options in the session, and its models. */
+  readonly config: AgentConfig;
   /**
    * Whether the user has allowed the agent's changes of files for as long as it
    * runs.
@@ -62,13 +61,6 @@ export class AcpSession implements AsyncDisposable {
   readonly #inbox: Inbox;
   #id = "";
   #isContinued = false;
-  #configOptions: readonly SessionConfigOption[] = [];
-  #models: JsonObject = {};
-  /**
-   * The model that the session had before a turn chose one; empty while none
-   * has.
-   */
-  #modelBefore = "";
   #turn: Promise<void> = Promise.resolve();
 
   private constructor(
@@ -80,6 +72,7 @@ export class AcpSession implements AsyncDisposable {
     this.connection = connection;
     this.terminals = terminals;
     this.mode = new AgentMode(connection);
+    this.config = new AgentConfig(connection, options.agent.name);
     this.#inbox = inbox;
     this.#options = options;
   }
@@ -157,9 +150,8 @@ export class AcpSession implements AsyncDisposable {
   #enter(entered: EnteredSession): void {
     this.#id = entered.id;
     this.#isContinued = entered.isContinued;
-    this.#configOptions = entered.configOptions;
-    this.#models = entered.models;
     this.mode.enter(entered);
+    this.config.enter(entered);
   }
 
   /** The agent's id of the session. */
@@ -172,103 +164,14 @@ export class AcpSession implements AsyncDisposable {
     return this.#isContinued;
   }
 
-  /**
-   * The models of the agent, and which of them answers. Undefined if the agent
-   * offers no choice.
-   */
-  get models(): ModelChoice | undefined {
-    return modelChoice(this.#configOptions, this.#models);
-  }
-
-  /**
-   * The model of turns that choose none; empty if the agent offers no choice.
-   */
-  get ownModel(): string {
-    return this.#modelBefore || (this.models?.current ?? "");
-  }
-
-  /**
-   * Sets the model of a turn. An empty name stands for the model that the
-   * session had before a turn chose one.
-   *
-   * Throws `Code.InvalidArgument` for a name where the agent offers no choice.
-   */
-  async useModel(name: string, signal: AbortSignal): Promise<void> {
-    const { models } = this;
-    const modelId = name || this.#modelBefore;
-    if (modelId !== "" && !models) {
-      throw new DevtoolError(
-        `agent ${quoted(this.#options.agent.name)} offers no choice of a model`,
-        Code.InvalidArgument,
-        { remedy: "leave it out" },
-      );
-    }
-    this.#modelBefore = name === "" ? "" : this.ownModel;
-    if (!models || modelId === "" || modelId === models.current) return;
-    if (models.optionId !== undefined) {
-      return this.setConfigOption(models.optionId, modelId, signal);
-    }
-    const params = { sessionId: this.#id, modelId };
-    await this.connection.request("session/set_model", signal, (agent) =>
-      agent.request("session/set_model", params),
-    );
-    this.#models = { ...this.#models, currentModelId: modelId };
-  }
-
-  /**
-   * Sets one of the agent's configuration options. Does nothing when it has the
-   * value already.
-   */
-  async setConfigOption(
-    configId: string,
-    value: string | boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const option = this.#configOptions.find(({ id }) => id === configId);
-    if (option?.currentValue === value) return;
-    const sessionId = this.#id;
-    const params =
-      typeof value === "boolean"
-        ? { sessionId, configId, type: "boolean" as const, value }
-        : { sessionId, configId, value };
-    const changed = await this.connection.request(
-      "session/set_config_option",
-      signal,
-      (agent): Promise<SetSessionConfigOptionResponse | null> =>
-        agent.request("session/set_config_option", params),
-    );
-    const { configOptions } = changed ?? {};
-    if (Array.isArray(configOptions)) {
-      this.#configOptions = configOptions.filter(isConfigOption);
-    }
-  }
-
-  /** The configuration options with their present values. */
-  get configOptions(): readonly SessionConfigOption[] {
-    return this.#configOptions;
-  }
-
-  /** Whether a configuration option sets the agent's mode. */
-  isModeOption(id: string): boolean {
-    return this.#configOptions.some(
-      (option) => option.id === id && option.category === "mode",
-    );
-  }
-
   /** Takes the changed mode or options that the agent reports. */
   noteState(update: JsonObject): void {
     if (update.sessionUpdate === "current_mode_update") {
       this.mode.note(stringOrEmpty(update.currentModeId));
     }
-    if (
-      update.sessionUpdate !== "config_option_update" ||
-      !Array.isArray(update.configOptions)
-    ) {
-      return;
+    if (update.sessionUpdate === "config_option_update") {
+      this.config.note(update.configOptions);
     }
-    // All options of the session: another model may have others.
-    const listed: readonly unknown[] = update.configOptions;
-    this.#configOptions = listed.filter(isConfigOption);
   }
 
   /**

@@ -1,0 +1,124 @@
+import type {
+  SessionConfigOption,
+  SetSessionConfigOptionResponse,
+} from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import type { AcpConnection } from "./acp-connection.ts";
+import { type EnteredSession, isConfigOption } from "./enter-session.ts";
+import { type ModelChoice, modelChoice } from "./model-choice.ts";
+
+/** The configuration options of an agent in a session, and its models. */
+export class AgentConfig {
+  readonly #connection: AcpConnection;
+  readonly #agentName: string;
+  #sessionId = "";
+  #options: readonly SessionConfigOption[] = [];
+  /** The models of an agent that has no option for them. */
+  #models: JsonObject = {};
+  /**
+   * The model that the session had before a turn chose one; empty while none
+   * has.
+   */
+  #modelBefore = "";
+
+  constructor(connection: AcpConnection, agentName: string) {
+    this.#connection = connection;
+    this.#agentName = agentName;
+  }
+
+  /** Takes what the agent lists when it opens a session. */
+  enter({ id, configOptions, models }: EnteredSession): void {
+    this.#sessionId = id;
+    this.#options = configOptions;
+    this.#models = models;
+  }
+
+  /**
+   * Takes the options that the agent reports: all of the session, since another
+   * model may have others. Ignores anything but a list.
+   */
+  note(options: unknown): void {
+    if (Array.isArray(options)) this.#options = options.filter(isConfigOption);
+  }
+
+  /** The options with their present values. */
+  get options(): readonly SessionConfigOption[] {
+    return this.#options;
+  }
+
+  /**
+   * The models of the agent, and which of them answers. Undefined if the agent
+   * offers no choice.
+   */
+  get models(): ModelChoice | undefined {
+    return modelChoice(this.#options, this.#models);
+  }
+
+  /**
+   * The model of turns that choose none; empty if the agent offers no choice.
+   */
+  get ownModel(): string {
+    return this.#modelBefore || (this.models?.current ?? "");
+  }
+
+  /**
+   * Sets the model of a turn. An empty name stands for the model that the
+   * session had before a turn chose one.
+   *
+   * Throws `Code.InvalidArgument` for a name where the agent offers no choice.
+   */
+  async useModel(name: string, signal: AbortSignal): Promise<void> {
+    const { models } = this;
+    const modelId = name || this.#modelBefore;
+    if (modelId !== "" && !models) {
+      throw new DevtoolError(
+        `agent ${quoted(this.#agentName)} offers no choice of a model`,
+        Code.InvalidArgument,
+        { remedy: "leave it out" },
+      );
+    }
+    this.#modelBefore = name === "" ? "" : this.ownModel;
+    if (!models || modelId === "" || modelId === models.current) return;
+    if (models.optionId !== undefined) {
+      return this.set(models.optionId, modelId, signal);
+    }
+    const params = { sessionId: this.#sessionId, modelId };
+    await this.#connection.request("session/set_model", signal, (agent) =>
+      agent.request("session/set_model", params),
+    );
+    this.#models = { ...this.#models, currentModelId: modelId };
+  }
+
+  /**
+   * Sets one of the agent's configuration options. Does nothing when it has the
+   * value already.
+   */
+  async set(
+    configId: string,
+    value: string | boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const option = this.#options.find(({ id }) => id === configId);
+    if (option?.currentValue === value) return;
+    const sessionId = this.#sessionId;
+    const params =
+      typeof value === "boolean"
+        ? { sessionId, configId, type: "boolean" as const, value }
+        : { sessionId, configId, value };
+    const changed = await this.#connection.request(
+      "session/set_config_option",
+      signal,
+      (agent): Promise<SetSessionConfigOptionResponse | null> =>
+        agent.request("session/set_config_option", params),
+    );
+    this.note(changed?.configOptions);
+  }
+
+  /** Whether a configuration option sets the agent's mode. */
+  isModeOption(id: string): boolean {
+    return this.#options.some(
+      (option) => option.id === id && option.category === "mode",
+    );
+  }
+}
