@@ -49,7 +49,10 @@ export class ThreadPool implements AsyncDisposable {
     return thread?.server.failure ? undefined : thread;
   }
 
-  /** Ends the use of a thread that could not be loaded. */
+  /**
+   * Ends the use of a thread that was not loaded, or that the turn does not
+   * continue.
+   */
   drop(threadId: string): void {
     this.#busy.delete(threadId);
   }

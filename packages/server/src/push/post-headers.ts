@@ -1,5 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import type { PushAuthentication } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import type { JWTPayload } from "jose";
 import { eventIdOf, type Notification } from "./notification.ts";
 
@@ -51,24 +52,19 @@ export function claimsOf(
 /** Returns the headers of a post. */
 export function headersOf(
   notification: Notification,
-  { token, nowMs }: Signed,
+  signed: Signed,
 ): Record<string, string> {
   const { config, contentType } = notification;
-  return {
+  const { token, authentication } = config;
+  return defined({
     "content-type": contentType,
     "user-agent": "devtool",
     "devtool-event-id": eventIdOf(notification),
-    "devtool-signature": token,
-    ...(config.token === ""
-      ? {}
-      : { "x-a2a-notification-token": config.token }),
-    ...(config.authentication
-      ? authenticationHeaders(config.authentication, notification, {
-          token,
-          nowMs,
-        })
-      : {}),
-  };
+    "devtool-signature": signed.token,
+    "x-a2a-notification-token": token || undefined,
+    ...(authentication &&
+      authenticationHeaders(authentication, notification, signed)),
+  });
 }
 
 /**
