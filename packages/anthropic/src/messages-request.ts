@@ -14,6 +14,7 @@ import {
   Role,
   toolCallsOf,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { decodeThinking } from "./thinking-signature.ts";
 
 /** The settings of a request, besides the conversation. */
@@ -51,16 +52,16 @@ export async function encodeMessagesRequest(
           budget_tokens: limits.thinking,
           display: "summarized",
         };
-  return {
+  return defined({
     model: limits.model,
     max_tokens: limits.maxOutputTokens,
-    stream: true,
+    stream: true as const,
     messages: encodeMessages(modelHistory(request.history), names),
-    cache_control: { type: "ephemeral" },
-    ...(system.trim() !== "" && { system }),
-    ...(tools.length > 0 && { tools }),
-    ...(limits.thinking !== 0 && { thinking }),
-  };
+    cache_control: { type: "ephemeral" as const },
+    system: system.trim() === "" ? undefined : system,
+    tools: tools.length > 0 ? tools : undefined,
+    thinking: limits.thinking === 0 ? undefined : thinking,
+  });
 }
 
 /**

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Port, type PortAgent, portAgentFrom } from "@devtool/acp/port";
 import { fetchAgentCard } from "@devtool/client/a2a";
+import { defined } from "@devtool/schema/json";
 import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import { type ConnectionOptions, trustIn } from "./connection.ts";
@@ -83,7 +84,7 @@ export class EditorPorts implements AsyncDisposable {
     const known = this.#ports.get(key);
     if (known) return known;
     const opening = openPort(
-      { ...this.#options, ...(workspace !== undefined && { workspace }) },
+      { ...this.#options, ...defined({ workspace }) },
       this.#io,
     );
     this.#ports.set(key, opening);

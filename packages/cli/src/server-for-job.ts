@@ -3,6 +3,7 @@ import { realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
 import { ApprovalMode } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import {
@@ -161,8 +162,8 @@ async function startServer(
     taskFile: relative(data, log),
   });
   const { url, token } = server;
-  const certificate = configured.tls?.certificate;
-  const address = { url, token, ...(certificate && { certificate }) };
+  const { certificate } = configured.tls ?? {};
+  const address = defined({ url, token, certificate });
   const client = await createClient(address, options.protocol ?? "connect");
   const { approvalMode = ApprovalMode.DEFAULT } = configured;
   return {

@@ -11,6 +11,7 @@ import {
   type TaskEvent,
   TaskEventSchema,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import {
   type Approver,
   approveAll,
@@ -166,20 +167,15 @@ export function sessionSettings({
   const mode = approvalModeOf(approvalMode);
   const isChosen =
     model !== "" || mode !== ApprovalMode.UNSPECIFIED || agent !== "";
-  return {
-    ...(workspace !== undefined && {
-      settings: create(AgentSettingsSchema, {
-        workspacePath: resolve(workspace),
-      }),
-    }),
-    ...(isChosen && {
-      sessionSettings: create(SessionSettingsSchema, {
-        model,
-        approvalMode: mode,
-        agent,
-      }),
-    }),
-  };
+  return defined({
+    settings:
+      workspace === undefined
+        ? undefined
+        : create(AgentSettingsSchema, { workspacePath: resolve(workspace) }),
+    sessionSettings: isChosen
+      ? create(SessionSettingsSchema, { model, approvalMode: mode, agent })
+      : undefined,
+  });
 }
 
 /** Returns a signal that aborts on Ctrl-C. */

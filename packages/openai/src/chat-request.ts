@@ -6,6 +6,7 @@ import {
   type ToolNames,
 } from "@devtool/coding-agent/model";
 import { type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import type {
   ChatCompletionContentPart,
   ChatCompletionCreateParamsStreaming,
@@ -31,16 +32,16 @@ export async function encodeChatRequest(
       };
     },
   );
-  return {
+  return defined({
     model,
-    stream: true,
+    stream: true as const,
     stream_options: { include_usage: true },
     messages: [
       ...system,
       ...encodeMessages(modelHistory(request.history), names),
     ],
-    ...(tools.length > 0 && { tools }),
-  };
+    tools: tools.length > 0 ? tools : undefined,
+  });
 }
 
 /**

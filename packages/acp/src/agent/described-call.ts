@@ -131,12 +131,11 @@ export class DescribedCall {
       ) {
         return [];
       }
-      const oldContent = typeof oldText === "string" ? oldText : undefined;
-      const change = {
+      const change = defined({
         filePath: path,
         newContent: newText,
-        ...(oldContent !== undefined && { oldContent }),
-      };
+        oldContent: typeof oldText === "string" ? oldText : undefined,
+      });
       return [
         create(FileDiffSchema, {
           ...change,

@@ -41,8 +41,7 @@ export const STATUS_KEY = "devtool.dev/status";
 export function callView(call: ToolCall, workspace: string): CallView {
   const { toolCallId, toolName, description, inputParameters } =
     visibleCall(call);
-  const output = rawOutputOf(call);
-  return {
+  return defined({
     toolCallId,
     title: description || toolName,
     name: toolName,
@@ -50,12 +49,13 @@ export function callView(call: ToolCall, workspace: string): CallView {
     status: statusOf(call.status),
     content: contentOf(call),
     locations: locationsOf(call, workspace),
-    ...(inputParameters && { rawInput: inputParameters }),
-    ...(output !== undefined && { rawOutput: output }),
-    ...(call.status === ToolCallStatus.CANCELLED && {
-      _meta: { [STATUS_KEY]: "CANCELLED" },
-    }),
-  };
+    rawInput: inputParameters,
+    rawOutput: rawOutputOf(call),
+    _meta:
+      call.status === ToolCallStatus.CANCELLED
+        ? { [STATUS_KEY]: "CANCELLED" }
+        : undefined,
+  });
 }
 
 /**
@@ -194,11 +194,7 @@ function textContent(text: string): ToolCallContent[] {
 function rawOutputOf({ result }: ToolCall): unknown {
   if (result.case === "error") {
     const { message, type, statusCode } = result.value;
-    return {
-      message,
-      ...(type !== undefined && { type }),
-      ...(statusCode !== undefined && { statusCode }),
-    };
+    return defined({ message, type, statusCode });
   }
   if (result.case !== "output") return undefined;
   const { result: output } = result.value;

@@ -1,5 +1,6 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
 import { oneLine, type SlashCommand } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 
 /**
  * Returns slash commands as ACP lists them: a command below another has both
@@ -21,11 +22,11 @@ export function availableCommands(
             : `[${oneLine(argument.name)}]`,
         )
         .join(" ");
-      const own: AvailableCommand = {
+      const own: AvailableCommand = defined({
         name: path,
         description: oneLine(description),
-        ...(hint !== "" && { input: { hint } }),
-      };
+        input: hint === "" ? undefined : { hint },
+      });
       const below = availableCommands(subCommands, `${path} `);
       return below.length > 0 && args.length === 0 ? below : [own, ...below];
     },

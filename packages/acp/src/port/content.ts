@@ -7,6 +7,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { dataText, type Part, PartSchema, takesMode } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { invalidParams } from "./errors.ts";
 
 /**
@@ -212,19 +213,12 @@ export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
         if (mediaType.startsWith("audio/")) {
           return [{ type: "audio", data, mimeType: mediaType }];
         }
-        const resource = {
+        const resource = defined({
           uri: `attachment:${encodeURIComponent(name || "file")}`,
           blob: data,
-        };
-        return [
-          {
-            type: "resource",
-            resource: {
-              ...resource,
-              ...(mediaType !== "" && { mimeType: mediaType }),
-            },
-          },
-        ];
+          mimeType: mediaType || undefined,
+        });
+        return [{ type: "resource", resource }];
       }
       case "citation":
         return [linkBlock(content.value.uri, content.value.title)];

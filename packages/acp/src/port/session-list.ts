@@ -7,6 +7,7 @@ import type {
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { DevtoolClient } from "@devtool/client";
 import { oneLine, Role, type Task } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { invalidParams } from "./errors.ts";
 
 /** Maximum length of a title in characters. */
@@ -42,10 +43,7 @@ export async function listSessions(
       sessions.push(sessionInfo(task));
     }
   }
-  return {
-    sessions,
-    ...(page.nextPageToken !== "" && { nextCursor: page.nextPageToken }),
-  };
+  return defined({ sessions, nextCursor: page.nextPageToken || undefined });
 }
 
 /**
@@ -67,12 +65,12 @@ function sessionInfo(task: Task): SessionInfo {
   const line =
     command && `/${command.commandPath.join(" ")} ${command.args}`.trimEnd();
   const title = oneLine(line ?? message, MAX_TITLE_LENGTH);
-  return {
+  return defined({
     sessionId: contextId,
     cwd: settings?.workspacePath ?? "",
-    ...(title !== "" && { title }),
-    ...(updateTime && { updatedAt: timestampDate(updateTime).toISOString() }),
-  };
+    title: title || undefined,
+    updatedAt: updateTime && timestampDate(updateTime).toISOString(),
+  });
 }
 
 /**

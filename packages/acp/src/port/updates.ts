@@ -17,7 +17,7 @@ import {
   type ToolCall,
   visibleText,
 } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
+import { defined, isObject } from "@devtool/schema/json";
 import { type CallView, callView, changesOf } from "./call-view.ts";
 import { blocksFromParts, linkBlock } from "./content.ts";
 
@@ -146,15 +146,13 @@ export class SessionUpdates {
   #notice({ text, attempt }: Notice): SessionUpdate[] {
     if (!this.#capabilities.session?.notices || text === "") return [];
     const [title = text, ...rest] = visibleText(text).split("\n");
-    const description = rest.join("\n");
-    const severity = attempt > 0 ? "warning" : "info";
     return [
-      {
-        sessionUpdate: "notice",
-        severity,
+      defined({
+        sessionUpdate: "notice" as const,
+        severity: attempt > 0 ? ("warning" as const) : ("info" as const),
         title: title || text,
-        ...(description !== "" && { description }),
-      },
+        description: rest.join("\n") || undefined,
+      }),
     ];
   }
 

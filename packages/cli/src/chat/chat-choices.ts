@@ -55,9 +55,11 @@ export class ChatChoices {
     const { model, approvalMode } = this.#wanted();
     const now = this.#task().sessionSettings?.approvalMode;
     const isSame =
-      approvalMode === undefined ||
       approvalModeName(now ?? ApprovalMode.UNSPECIFIED) === approvalMode;
-    return sessionSettings({ model, ...(!isSame && { approvalMode }) });
+    return sessionSettings({
+      model,
+      approvalMode: isSame ? undefined : approvalMode,
+    });
   }
 
   #wanted(): NewSessionOptions {

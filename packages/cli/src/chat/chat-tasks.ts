@@ -19,6 +19,7 @@ import {
   type QueuedMessage,
   type SlashCommand,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { readSlashLine } from "../slash-line.ts";
 import { ChatChoices, type ChatChoicesOptions } from "./chat-choices.ts";
 import { Scrollback } from "./scrollback.ts";
@@ -287,10 +288,10 @@ export class ChatTasks {
   }
 
   #show(taskId: string | undefined): ShownTask {
-    const view = createTaskView(this.#options.client, {
-      ...(taskId !== undefined && { taskId }),
-      clientLabel: CLIENT_LABEL,
-    });
+    const view = createTaskView(
+      this.#options.client,
+      defined({ taskId, clientLabel: CLIENT_LABEL }),
+    );
     view.subscribe(this.#options.onChange);
     view.follow(this.#reading.signal).catch(this.#options.onProblem);
     return { view, scrollback: new Scrollback() };

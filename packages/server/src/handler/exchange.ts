@@ -366,11 +366,10 @@ function withExchangeSettings(
   const model =
     message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
   assertName("model", model);
-  const turnSettings = messageSettings?.turn;
   return {
     ...message,
     model,
     agentOptions,
-    ...(turnSettings && { turnSettings }),
+    ...defined({ turnSettings: messageSettings?.turn }),
   };
 }
