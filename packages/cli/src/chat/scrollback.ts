@@ -11,7 +11,7 @@ import {
   textLines,
   wrapLine,
 } from "./entry.ts";
-import { settledText } from "./markdown.ts";
+import { settledText } from "./settled-text.ts";
 
 /**
  * Divides a growing task into finished parts, which are printed once, and parts
