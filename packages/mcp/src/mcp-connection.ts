@@ -142,7 +142,7 @@ export class McpConnection implements AsyncDisposable {
     if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     return this.lists.tools.get(async () => {
       const { tools } = await this.#ask(
-        (client) => client.listTools(undefined, this.#requestOptions(signal)),
+        (client, options) => client.listTools(undefined, options),
         signal,
       );
       return tools
@@ -159,8 +159,7 @@ export class McpConnection implements AsyncDisposable {
     { name, args, hooks }: ToolRequest,
     signal: AbortSignal,
   ): Promise<CallToolResult> {
-    const options: RequestOptions = {
-      ...this.#requestOptions(signal),
+    const call: RequestOptions = {
       timeout: MAX_TIMEOUT_MS,
       onprogress: ({ progress, total = 0, message = "" }) =>
         hooks.progress(progress, total, this.#secrets.hide(message)),
@@ -169,7 +168,8 @@ export class McpConnection implements AsyncDisposable {
     try {
       return await this.#current.run(hooks, () =>
         this.#ask(
-          (client) => client.callTool({ name, arguments: args }, options),
+          (client, options) =>
+            client.callTool({ name, arguments: args }, { ...options, ...call }),
           signal,
         ),
       );
@@ -184,16 +184,13 @@ export class McpConnection implements AsyncDisposable {
    */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
-    return this.lists.prompts.get(
-      async () =>
-        (
-          await this.#ask(
-            (client) =>
-              client.listPrompts(undefined, this.#requestOptions(signal)),
-            signal,
-          )
-        ).prompts,
-    );
+    return this.lists.prompts.get(async () => {
+      const { prompts } = await this.#ask(
+        (client, options) => client.listPrompts(undefined, options),
+        signal,
+      );
+      return prompts;
+    });
   }
 
   /** Returns the messages of a prompt, filled in with arguments. */
@@ -203,11 +200,8 @@ export class McpConnection implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<GetPromptResult> {
     return this.#ask(
-      (client) =>
-        client.getPrompt(
-          { name, arguments: { ...args } },
-          this.#requestOptions(signal),
-        ),
+      (client, options) =>
+        client.getPrompt({ name, arguments: { ...args } }, options),
       signal,
     );
   }
@@ -218,16 +212,13 @@ export class McpConnection implements AsyncDisposable {
    */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
-    return this.lists.resources.get(
-      async () =>
-        (
-          await this.#ask(
-            (client) =>
-              client.listResources(undefined, this.#requestOptions(signal)),
-            signal,
-          )
-        ).resources,
-    );
+    return this.lists.resources.get(async () => {
+      const { resources } = await this.#ask(
+        (client, options) => client.listResources(undefined, options),
+        signal,
+      );
+      return resources;
+    });
   }
 
   /** Returns the contents of a resource. */
@@ -236,7 +227,7 @@ export class McpConnection implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
     return this.#ask(
-      (client) => client.readResource({ uri }, this.#requestOptions(signal)),
+      (client, options) => client.readResource({ uri }, options),
       signal,
     );
   }
@@ -257,23 +248,25 @@ export class McpConnection implements AsyncDisposable {
     await this.#closing;
   }
 
-  #requestOptions(signal: AbortSignal): RequestOptions {
-    return {
+  /**
+   * Sends a request, which ends with the connection at the latest. Neither the
+   * result nor an error contains a secret of the server.
+   */
+  async #ask<T>(
+    request: (client: Client, options: RequestOptions) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const options = {
       signal: AbortSignal.any([signal, this.#ended.signal]),
       timeout: REQUEST_MS,
     };
-  }
-
-  /**
-   * Sends a request. Neither the result nor an error contains a secret of the
-   * server.
-   */
-  async #ask<T>(
-    request: (client: Client) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
     try {
-      return this.#secrets.hideIn(await this.#askWithConsent(request, signal));
+      return this.#secrets.hideIn(
+        await this.#askWithConsent(
+          (client) => request(client, options),
+          signal,
+        ),
+      );
     } catch (reason) {
       throw this.#secrets.hideInError(reason);
     }
