@@ -135,33 +135,6 @@ describe("Connect", () => {
     socket.destroy();
   });
 
-  it("sends the events of a log in chunks of many, and all of them", async () => {
-    const message = { messageId: "long", parts: [{ text: "say 1000" }] };
-    const { body } = await post({}, JSON.stringify({ message }));
-    const json = JSON.stringify({ taskId: body.task.id });
-    const { hostname, port, host } = new URL(server.url);
-    const socket = connectTcp(Number(port), hostname);
-    socket.write(
-      [
-        "POST /devtool.v1alpha.TaskService/SubscribeTask HTTP/1.1",
-        `Host: ${host}`,
-        `Authorization: Bearer ${server.token}`,
-        "Content-Type: application/connect+json",
-        "Connection: close",
-        `Content-Length: ${json.length + 5}`,
-        "",
-        `\0\0\0\0${String.fromCharCode(json.length)}${json}`,
-      ].join("\r\n"),
-      "latin1",
-    );
-    const answer = Buffer.concat(await socket.toArray()).toString("latin1");
-    const chunks = chunksOf(answer.slice(answer.indexOf("\r\n\r\n") + 4));
-    expect(chunks.join("").match(/"sequence":"/g)).toHaveLength(
-      Number(body.task.sequence),
-    );
-    expect(chunks.length).toBeLessThan(200);
-  });
-
   it("answers other requests of an HTTP/2 session after one that was too large", async () => {
     const session = connect(server.url);
     const exchange = async (body: Uint8Array) => {
@@ -225,16 +198,4 @@ function compressed(bytes: Uint8Array) {
     encoding: "json",
     base64: "1",
   };
-}
-
-/** Returns the chunks of a body that HTTP/1.1 sends in chunks. */
-function chunksOf(body: string): string[] {
-  const chunks: string[] = [];
-  for (let at = 0; ; ) {
-    const begin = body.indexOf("\r\n", at) + 2;
-    const length = Number.parseInt(body.slice(at, begin), 16);
-    if (!length) return chunks;
-    chunks.push(body.slice(begin, begin + length));
-    at = begin + length + 2;
-  }
 }

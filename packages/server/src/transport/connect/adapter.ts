@@ -1,4 +1,4 @@
-import { Readable, type Writable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 import type { DescService, Message } from "@bufbuild/protobuf";
 import {
   Code,
@@ -94,27 +94,12 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
     // awaited: with HTTP/1.1, the promise of a response that was written never
     // resolves.
     handle({ ...call, body, httpVersion: "2.0" })
-      .then((answer) =>
-        universalResponseToNodeResponse(
-          answer.body ? { ...answer, body: joinParts(answer.body) } : answer,
-          response,
-        ),
-      )
+      .then((answer) => universalResponseToNodeResponse(answer, response))
       .catch((reason: unknown) => {
         const isEnded = ConnectError.from(reason).code === Code.Aborted;
         if (!isEnded && !isDisconnection(request, reason)) onError(reason);
       });
   };
-}
-
-/**
- * Joins the parts of a response that are there at once. A log has thousands of
- * small events, and each write to a connection costs more than to encode one.
- */
-function joinParts(
-  parts: AsyncIterable<Uint8Array>,
-): AsyncIterable<Uint8Array> {
-  return Readable.from(parts, { objectMode: false, highWaterMark: 16_384 });
 }
 
 /**
