@@ -142,7 +142,7 @@ export class McpConnection implements AsyncDisposable {
     if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     return this.lists.tools.get(async () => {
       const { tools } = await this.#ask(
-        (client, options) => client.listTools(undefined, options),
+        (client) => client.listTools(undefined, this.#requestOptions(signal)),
         signal,
       );
       return tools
@@ -159,7 +159,8 @@ export class McpConnection implements AsyncDisposable {
     { name, args, hooks }: ToolRequest,
     signal: AbortSignal,
   ): Promise<CallToolResult> {
-    const call: RequestOptions = {
+    const options: RequestOptions = {
+      ...this.#requestOptions(signal),
       timeout: MAX_TIMEOUT_MS,
       onprogress: ({ progress, total = 0, message = "" }) =>
         hooks.progress(progress, total, this.#secrets.hide(message)),
@@ -168,8 +169,7 @@ export class McpConnection implements AsyncDisposable {
     try {
       return await this.#current.run(hooks, () =>
         this.#ask(
-          (client, options) =>
-            client.callTool({ name, arguments: args }, { ...options, ...call }),
+          (client) => client.callTool({ name, arguments: args }, options),
           signal,
         ),
       );
@@ -184,13 +184,16 @@ export class McpConnection implements AsyncDisposable {
    */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
-    return this.lists.prompts.get(async () => {
-      const { prompts } = await this.#ask(
-        (client, options) => client.listPrompts(undefined, options),
-        signal,
-      );
-      return prompts;
-    });
+    return this.lists.prompts.get(
+      async () =>
+        (
+          await this.#ask(
+            (client) =>
+              client.listPrompts(undefined, this.#requestOptions(signal)),
+            signal,
+          )
+        ).prompts,
+    );
   }
 
   /** Returns the messages of a prompt, filled in with arguments. */
@@ -200,8 +203,11 @@ export class McpConnection implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<GetPromptResult> {
     return this.#ask(
-      (client, options) =>
-        client.getPrompt({ name, arguments: { ...args } }, options),
+      (client) =>
+        client.getPrompt(
+          { name, arguments: { ...args } },
+          this.#requestOptions(signal),
+        ),
       signal,
     );
   }
@@ -212,13 +218,16 @@ export class McpConnection implements AsyncDisposable {
    */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
-    return this.lists.resources.get(async () => {
-      const { resources } = await this.#ask(
-        (client, options) => client.listResources(undefined, options),
-        signal,
-      );
-      return resources;
-    });
+    return this.lists.resources.get(
+      async () =>
+        (
+          await this.#ask(
+            (client) =>
+              client.listResources(undefined, this.#requestOptions(signal)),
+            signal,
+          )
+        ).resources,
+    );
   }
 
   /** Returns the contents of a resource. */
@@ -227,7 +236,7 @@ export class McpConnection implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<ReadResourceResult> {
     return this.#ask(
-      (client, options) => client.readResource({ uri }, options),
+      (client) => client.readResource({ uri }, this.#requestOptions(signal)),
       signal,
     );
   }
@@ -248,25 +257,23 @@ export class McpConnection implements AsyncDisposable {
     await this.#closing;
   }
 
-  /**
-   * Sends a request, which ends with the connection at the latest. Neither the
-   * result nor an error contains a secret of the server.
-   */
-  async #ask<T>(
-    request: (client: Client, options: RequestOptions) => Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
-    const options = {
+  #requestOptions(signal: AbortSignal): RequestOptions {
+    return {
       signal: AbortSignal.any([signal, this.#ended.signal]),
       timeout: REQUEST_MS,
     };
+  }
+
+  /**
+   * Sends a request. Neither the result nor an error contains a secret of the
+   * server.
+   */
+  async #ask<T>(
+    request: (client: Client) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     try {
-      return this.#secrets.hideIn(
-        await this.#askWithConsent(
-          (client) => request(client, options),
-          signal,
-        ),
-      );
+      return this.#secrets.hideIn(await this.#askWithConsent(request, signal));
     } catch (reason) {
       throw this.#secrets.hideInError(reason);
     }
