@@ -39,7 +39,7 @@ describe.concurrent("a server that is killed while it works", () => {
         expect(report).toMatchObject(NONE_WRONG);
         return report.toolsRun;
       });
-      return Math.min(...(await Promise.all(lanes)));
+      return (await Promise.all(lanes)).reduce((sum, count) => sum + count, 0);
     });
   });
 
