@@ -175,7 +175,7 @@ async function start(
   // Checked before the token is added: a generated token does not mean that
   // other machines may connect.
   assertSafeExposure(decided);
-  // Made last: a start that is refused leaves nothing behind.
+  // Options that are refused leave no new directory behind.
   const found = await ensureWorkspace(workspace);
   const { token, keep } = await tokenFor(options, decided.token, data);
   const serverOptions = {

@@ -121,7 +121,7 @@ export class SnapshotFold {
       return;
     }
     this.#taskId = event.taskId;
-    this.#fold.add(event);
+    if (event.sequence > this.#fold.sequence) this.#fold.add(event);
     this.#plan = reducePlan(this.#plan, event);
     this.#notice =
       event.payload.case === "notice" ? event.payload.value : undefined;
