@@ -10,6 +10,7 @@ import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { collectGarbage } from "../collect-garbage.ts";
 import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 import { play, serversOf } from "./servers.ts";
+import { startOfProcess } from "./start-of-process.ts";
 
 /** The required result of each server fault: an output, or a type of error. */
 export const FAULTS = {
@@ -138,13 +139,21 @@ export async function runChaos(
       memory.endRound();
     }
   }
-  const pids = (await readFile(pidFile, "utf8")).trim().split("\n").map(Number);
+  const processes = (await readFile(pidFile, "utf8"))
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [pid, start] = line.split(" ");
+      return { pid: Number(pid), start };
+    });
   await rm(directory, { recursive: true });
   return {
     faults: results.filter(({ server }) => server !== CALM),
     calm: results.filter(({ server }) => server === CALM),
-    survivors: pids.filter(isThere),
-    processes: pids.length,
+    survivors: processes
+      .filter(({ pid, start }) => startOfProcess(pid) === start)
+      .map(({ pid }) => pid),
+    processes: processes.length,
     grownBytes: memory.grownBytes,
     peakBytes: memory.peakBytes,
   };
@@ -336,18 +345,5 @@ class MemoryMeter {
 
   get peakBytes(): number {
     return this.#peak - (this.#held[0] ?? 0);
-  }
-}
-
-/**
- * Whether a process is there; one that ended and that nobody waited for is
- * there too, as a zombie.
- */
-function isThere(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }

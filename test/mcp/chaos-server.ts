@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { appendFileSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
+import { startOfProcess } from "./start-of-process.ts";
 
 /**
  * An MCP server that misbehaves when its tool `fault` is called, as its
  * argument says. It speaks the protocol by hand, since no SDK would let it do
  * so. `CHAOS_PIDS` names a file to which it writes its process id and those of
- * its children.
+ * its children, each with its start.
  */
 const fault = process.argv[2] ?? "none";
 const lineBytes = Number(process.env.CHAOS_LINE_BYTES ?? 64 * 1024 * 1024);
@@ -204,6 +205,6 @@ function writeSome(descriptor: number, bytes: Buffer, from: number): number {
 
 function noteProcess(pid: number): void {
   if (process.env.CHAOS_PIDS !== undefined) {
-    appendFileSync(process.env.CHAOS_PIDS, `${pid}\n`);
+    appendFileSync(process.env.CHAOS_PIDS, `${pid} ${startOfProcess(pid)}\n`);
   }
 }
