@@ -108,14 +108,19 @@ export class ServedAgents implements AsyncDisposable {
   /**
    * Lists the tools and MCP servers of a task; none when its agent lists none
    * or is no longer served.
+   *
+   * @param task has the secrets of its MCP servers, which clients never see
    */
   async offersOf(task: Task, signal: AbortSignal): Promise<AgentOffers> {
-    return (
-      (await this.agentOf(task)?.offers?.(task, signal)) ?? {
-        tools: [],
-        mcpServers: [],
-      }
-    );
+    const none = { tools: [], mcpServers: [] };
+    try {
+      return (await this.agentOf(task)?.offers?.(task, signal)) ?? none;
+    } catch (reason) {
+      // For instance, the workspace was removed. The client still gets the rest
+      // of the task.
+      if (reason instanceof DevtoolError) return none;
+      throw reason;
+    }
   }
 
   /** Returns the agent of a task; undefined when it is no longer served. */

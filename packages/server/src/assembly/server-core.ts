@@ -6,7 +6,6 @@ import { OPERATOR, principalOf } from "../handler/caller.ts";
 import { createCommandHandler } from "../handler/command-handler.ts";
 import { Exchanges } from "../handler/exchange.ts";
 import { guardedHandler } from "../handler/guarded-handler.ts";
-import { createOffersHandler } from "../handler/offers-handler.ts";
 import { createPushHandler } from "../handler/push-handler.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import { StreamLimit } from "../handler/stream-limit.ts";
@@ -282,9 +281,10 @@ function createHandlers(
     workspaces: createWorkspaceHandler(exchanges, (task) =>
       agents.agentOf(task),
     ),
-    offers: createOffersHandler(exchanges, (task, signal) =>
-      agents.offersOf(task, signal),
-    ),
+    offers: async (taskId, context) => {
+      using held = await exchanges.find(taskId, principalOf(context));
+      return await agents.offersOf(held.session.task, context.signal);
+    },
     assertKept: (taskId, requested, context) =>
       exchanges.assertKept(taskId, requested, principalOf(context)),
   });
