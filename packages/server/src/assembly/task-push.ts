@@ -4,8 +4,10 @@ import type { PushNotifier } from "../push/push-notifier.ts";
 import type { PushConfigKey } from "../store/push-config-store.ts";
 import type { SharedTasks } from "../store/task-store.ts";
 import { askOwner } from "../task/ask-owner.ts";
-import type { SessionRegistry } from "../task/session-registry.ts";
-import type { TaskCompanion } from "../task/task-companion.ts";
+import type {
+  SessionRegistry,
+  TaskCompanion,
+} from "../task/session-registry.ts";
 import type { TaskSession } from "../task/task-session.ts";
 
 /** Dependencies of `TaskPush`. */

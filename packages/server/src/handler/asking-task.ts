@@ -11,9 +11,9 @@ import {
 } from "@devtool/schema";
 import { invalid, isDataLoss, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import type { HeldSession } from "../task/held-session.ts";
 import { readTask } from "../task/read-task.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
+import type { HeldSession } from "../task/task-handle.ts";
 
 /** The conversation and the principal of an answer. */
 interface Place {

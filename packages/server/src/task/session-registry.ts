@@ -2,15 +2,14 @@ import { type Task, type TaskCreated, TaskState } from "@devtool/schema";
 import { Code, DevtoolError, isDataLoss, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import { FollowedTask } from "./followed-task.ts";
-import { HeldSession, type OpenTask } from "./held-session.ts";
 import { listTaskIds, readTask } from "./read-task.ts";
 import {
   SessionOpener,
   type SessionOpenerOptions,
   type TaskPlace,
 } from "./session-opener.ts";
-import type { TaskCompanion } from "./task-companion.ts";
 import { TaskFeed } from "./task-feed.ts";
+import { HeldSession } from "./task-handle.ts";
 import { stopping, type TaskSession } from "./task-session.ts";
 import { WorkspaceReach } from "./workspace-reach.ts";
 
@@ -27,6 +26,23 @@ export interface SessionRegistryOptions extends SessionOpenerOptions {
    * one began. Default: it can in all.
    */
   readonly assertReachable?: ((workspacePath: string) => void) | undefined;
+}
+
+/** Work of a server for its open tasks, beside that of their agents. */
+export interface TaskCompanion {
+  /** Called when a task that exists was opened, under the session's lease. */
+  opened(session: TaskSession): void;
+  /** Whether something is left to do for a task, so that it stays open. */
+  isBusy(taskId: string): boolean;
+  /** Called when a task is about to be closed. */
+  closing(taskId: string): void;
+}
+
+/** An open task, with the number of holders of its session. */
+interface OpenTask {
+  /** Resolves to undefined when the store has no such task. */
+  readonly opening: Promise<TaskSession | undefined>;
+  holders: number;
 }
 
 /**

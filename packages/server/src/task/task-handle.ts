@@ -101,3 +101,33 @@ export interface TaskHandle {
     make: (task: Task) => Promise<Summarized>,
   ): Promise<Summary | undefined>;
 }
+
+/**
+ * A session that the registry does not close before its holder disposes of this
+ * object. Without it, the registry could close the session for the sake of
+ * another task before its finder uses it.
+ */
+export class HeldSession<S extends TaskHandle = TaskHandle>
+  implements Disposable
+{
+  readonly session: S;
+  readonly #task: { holders: number };
+  #isHeld = true;
+
+  /** @param task counts the holders of its session */
+  constructor(session: S, task: { holders: number }) {
+    this.session = session;
+    this.#task = task;
+    task.holders++;
+  }
+
+  /** Holds the session once more, for a caller that needs it longer. */
+  hold(): HeldSession<S> {
+    return new HeldSession(this.session, this.#task);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isHeld) this.#task.holders--;
+    this.#isHeld = false;
+  }
+}
