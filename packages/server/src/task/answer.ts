@@ -14,12 +14,12 @@ import {
   OPTION_MODIFY_WITH_EDITOR,
   type Part,
   type Task,
-  TaskState,
   type ToolCall,
   ToolCallAnswererSchema,
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 
@@ -83,6 +83,32 @@ export function answeredCalls(
   });
 }
 
+/**
+ * Has the agent check the arguments that a message has in place of those of
+ * tool calls (TOOL-12).
+ *
+ * Throws a `DevtoolError` if one of the calls is not open for them, or its
+ * agent does not take them.
+ */
+export async function checkArguments(
+  task: Task,
+  message: Message,
+  executor: Pick<AgentExecutor, "checkArguments">,
+  signal: AbortSignal,
+): Promise<void> {
+  // Reports faults of the answer itself before it asks the agent.
+  answeredCalls(task, message);
+  for (const { content, modifiedArguments: args } of message.parts) {
+    if (content.case !== "confirmation" || !args) continue;
+    const { toolCallId } = content.value;
+    const call = findToolCall(task, toolCallId);
+    if (!call || !executor.checkArguments) {
+      throw fixedArguments(toolCallId, "its agent takes no changed arguments");
+    }
+    await executor.checkArguments({ task, call, args }, signal);
+  }
+}
+
 /** The options with which a call asks again. */
 const CHANGES: ReadonlySet<string> = new Set([
   OPTION_MODIFY_WITH_EDITOR,
@@ -105,19 +131,6 @@ function assertTakesMessages({ id, command, replyOnly, state }: Task): void {
       remedy: "start a new task",
       details: { field: "task_id", value: id },
     },
-  );
-}
-
-/**
- * Throws `Code.FailedPrecondition` for a task that has ended and cannot be
- * canceled.
- */
-export function assertNotEnded({ id, state }: Task): void {
-  if (!isTerminal(state)) return;
-  throw new DevtoolError(
-    `task ${JSON.stringify(id)} is already ${TaskState[state].toLowerCase()}: it cannot be canceled`,
-    Code.FailedPrecondition,
-    { details: { field: "task_id", value: id } },
   );
 }
 
@@ -258,7 +271,7 @@ function assertValidEdit(
 }
 
 /** Creates the error for arguments that a user cannot change. */
-export function fixedArguments(toolCallId: string, why: string): DevtoolError {
+function fixedArguments(toolCallId: string, why: string): DevtoolError {
   const problem = `cannot replace those of tool call ${quoted(toolCallId)}: ${why}`;
   return invalid(
     "modified_arguments",

@@ -15,9 +15,12 @@ import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
-import { assertNotEnded } from "./answer.ts";
 import { askOwner } from "./ask-owner.ts";
-import type { Incoming, TaskHandle } from "./task-handle.ts";
+import {
+  assertNotEnded,
+  type Incoming,
+  type TaskHandle,
+} from "./task-handle.ts";
 
 /** Dependencies of `FollowedTask`. */
 export interface FollowedTaskOptions {

@@ -1,12 +1,15 @@
-import type {
-  ApprovalMode,
-  Message,
-  MessageDelivery,
-  Summary,
-  Task,
-  TaskEvent,
+import {
+  type ApprovalMode,
+  isTerminal,
+  type Message,
+  type MessageDelivery,
+  type Summary,
+  type Task,
+  type TaskEvent,
+  TaskState,
 } from "@devtool/schema";
 import type { Summarized } from "../agent/agent.ts";
+import { Code, DevtoolError } from "../errors.ts";
 
 /** A client's message to a task that exists. */
 export interface Incoming {
@@ -100,6 +103,19 @@ export interface TaskHandle {
   summarize(
     make: (task: Task) => Promise<Summarized>,
   ): Promise<Summary | undefined>;
+}
+
+/**
+ * Throws `Code.FailedPrecondition` for a task that has ended and cannot be
+ * canceled.
+ */
+export function assertNotEnded({ id, state }: Task): void {
+  if (!isTerminal(state)) return;
+  throw new DevtoolError(
+    `task ${JSON.stringify(id)} is already ${TaskState[state].toLowerCase()}: it cannot be canceled`,
+    Code.FailedPrecondition,
+    { details: { field: "task_id", value: id } },
+  );
 }
 
 /**

@@ -20,9 +20,8 @@ import type { AgentSessions } from "../store/agent-sessions.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { afterTurn } from "./after-turn.ts";
-import { answeredCalls, assertNotEnded } from "./answer.ts";
+import { answeredCalls, checkArguments } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
-import { checkArguments } from "./check-arguments.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import {
   changedMode,
@@ -32,7 +31,11 @@ import {
 } from "./message-queue.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
-import type { Incoming, TaskHandle } from "./task-handle.ts";
+import {
+  assertNotEnded,
+  type Incoming,
+  type TaskHandle,
+} from "./task-handle.ts";
 import { CANCELED } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import { type Outcome, TurnRunner } from "./turn-runner.ts";
