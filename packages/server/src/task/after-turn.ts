@@ -29,23 +29,35 @@ export interface AfterTurn {
 }
 
 /**
- * Returns what becomes of a task when its turn has ended. The end of the task closes
- * its open calls, and names the queued messages that nobody takes any more.
+ * Returns what becomes of a task when its turn has ended.
+ *
+ * With a queued message, a task that completed or waits for its user continues,
+ * and a text of the turn's end is recorded as the agent's. The end of the task
+ * closes its open calls, and names the queued messages that nobody takes any
+ * more.
  */
 export function afterTurn(task: Task, outcome: Outcome): AfterTurn {
   const entry =
     outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
-  const open = isTerminal(entry.state ?? TaskState.UNSPECIFIED)
-    ? openToolCalls(task)
-    : [];
+  const { state = TaskState.UNSPECIFIED } = entry;
+  const open = isTerminal(state) ? openToolCalls(task) : [];
   const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
     call: { ...call, status: ToolCallStatus.CANCELLED },
   }));
   const closed = callEntries(task, cancelled);
   const [next] = task.queuedMessages;
-  return next && continuesWithQueue(task, entry.state)
-    ? { entries: [...closed, ...endTextEntries(entry)], next }
-    : { entries: [...closed, withUntaken(entry, task)], next: undefined };
+  // Calls that still await approval keep the task waiting for its user.
+  const goesOn =
+    state === TaskState.COMPLETED ||
+    (isInterrupted(state) && awaitedToolCalls(task).length === 0);
+  if (!next || !goesOn) {
+    return { entries: [...closed, withUntaken(entry, task)], next: undefined };
+  }
+  const { payload } = entry;
+  const text = payload.case === "stateChange" ? payload.value.text : "";
+  if (text === "") return { entries: closed, next };
+  const value = create(TextContentSchema, { text });
+  return { entries: [...closed, { payload: { case: "text", value } }], next };
 }
 
 /**
@@ -57,34 +69,6 @@ function abortedEntry(reason: unknown): LogEntry {
   return stateEntry(TaskState.FAILED, {
     error: DevtoolError.from(reason).message,
   });
-}
-
-/**
- * Creates the entry with the text of a turn's end, for a task that continues
- * with a queued message; none without a text.
- */
-function endTextEntries({ payload }: LogEntry): LogEntry[] {
-  if (payload.case !== "stateChange" || payload.value.text === "") return [];
-  return [
-    {
-      payload: {
-        case: "text",
-        value: create(TextContentSchema, { text: payload.value.text }),
-      },
-    },
-  ];
-}
-
-/**
- * Whether a task continues with its next queued message after a turn that ends
- * in the given state. It does not while calls of the turn still await approval.
- */
-function continuesWithQueue(task: Task, state: TaskState | undefined): boolean {
-  if (task.queuedMessages.length === 0 || state === undefined) return false;
-  return (
-    state === TaskState.COMPLETED ||
-    (isInterrupted(state) && awaitedToolCalls(task).length === 0)
-  );
 }
 
 /**
