@@ -29,29 +29,21 @@ export function assertKept(
     throw notKept("session_settings.approval_mode", ApprovalMode[mode] ?? "");
   }
   const { model = "", agentOptions = {} } = requested.sessionSettings ?? {};
-  const kept = currentSettings(task);
-  if (model !== "" && model !== kept.model) {
-    throw notKept("model", model);
-  }
+  // Messages change these, so the last one counts.
+  const { history, sessionSettings } = task;
+  const sent = history.filter(({ role }) => role === Role.USER);
+  const currentModel = sent.at(-1)?.model || (sessionSettings?.model ?? "");
+  if (model !== "" && model !== currentModel) throw notKept("model", model);
+  const current: SessionSettings["agentOptions"] = Object.assign(
+    {},
+    ...[sessionSettings, ...sent].map((set) => set?.agentOptions),
+  );
   const changed = Object.entries(agentOptions).find(
-    ([id, value]) => kept.agentOptions[id] !== value,
+    ([id, value]) => current[id] !== value,
   );
   if (changed) {
     throw notKept("session_settings.agent_options", changed.join("="));
   }
-}
-
-/** Returns the settings of a task that messages change, as of the last one. */
-function currentSettings({
-  history,
-  sessionSettings,
-}: Task): Pick<SessionSettings, "model" | "agentOptions"> {
-  const own = history.filter(({ role }) => role === Role.USER);
-  const options = [sessionSettings, ...own].map((set) => set?.agentOptions);
-  return {
-    model: own.at(-1)?.model || (sessionSettings?.model ?? ""),
-    agentOptions: Object.assign({}, ...options),
-  };
 }
 
 function notKept(field: string, value: string): Error {
