@@ -9,18 +9,12 @@ import {
   type ToolCallConfirmation,
   WireError,
 } from "@devtool/schema";
+import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, isDataLoss, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { readTask } from "../task/read-task.ts";
+import { listTaskIds, readTask } from "../task/read-task.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
 import type { HeldSession } from "../task/task-handle.ts";
-
-/** The conversation and the principal of an answer. */
-interface Place {
-  /** The conversation that the answer names; empty for none. */
-  readonly contextId: string;
-  readonly principal: string;
-}
 
 /** Access to the tasks that may ask. */
 interface Sessions {
@@ -36,7 +30,8 @@ const MAX_SEARCHED = 500;
 
 /**
  * Finds the task that asks the questions of some answers, for a message that
- * names no task (TOOL-5).
+ * names no task (TOOL-5). Searches the tasks of the principal that changed
+ * last; in all contexts when `contextId` is empty.
  *
  * Throws `Code.InvalidArgument` when no task of the principal asks them, or
  * more than one does; the error lists those that do.
@@ -44,10 +39,16 @@ const MAX_SEARCHED = 500;
 export async function findAsking(
   { registry, store }: Sessions,
   answers: readonly ToolCallConfirmation[],
-  place: Place,
+  { contextId, principal }: ConversationKey,
 ): Promise<HeldSession> {
+  const waiting = listTaskIds(store, {
+    principal,
+    state: TaskState.INPUT_REQUIRED,
+    contextId: contextId || undefined,
+  });
   const matching: string[] = [];
-  for await (const taskId of waitingTasks(store, place)) {
+  let searched = 0;
+  for await (const taskId of waiting) {
     let task: Task | undefined;
     try {
       // Reads logs without opening sessions: with many tasks, opening one could
@@ -62,49 +63,20 @@ export async function findAsking(
       return call !== undefined && isAwaitingApproval(call);
     });
     if (asksAll) matching.push(taskId);
+    if (++searched === MAX_SEARCHED) break;
   }
   const [only = "", ...others] = matching;
   const held =
     only !== "" && others.length === 0 ? await registry.get(only) : undefined;
   if (held) return held;
   const ids = answers.map(({ toolCallId }) => quoted(toolCallId)).join(", ");
-  const where =
-    place.contextId === "" ? "" : ` in context ${quoted(place.contextId)}`;
-  if (others.length === 0) {
-    const problem = `is missing, and no task asks about tool call ${ids}${where}`;
-    throw invalid(
-      "task_id",
-      "",
-      problem,
-      "name the task whose question is answered",
-    );
-  }
-  const problem = `is missing, and several tasks ask about tool call ${ids}${where}`;
-  throw invalid("task_id", "", problem, `name one of ${matching.join(", ")}`);
-}
-
-/**
- * Yields the ids of the tasks that wait for their user, the last changed first,
- * up to `MAX_SEARCHED` plus a page.
- */
-async function* waitingTasks(
-  store: TaskStore,
-  { contextId, principal }: Place,
-): AsyncIterable<string> {
-  let cursor: string | undefined;
-  let count = 0;
-  do {
-    const page = await store.list({
-      principal,
-      state: TaskState.INPUT_REQUIRED,
-      contextId: contextId || undefined,
-      limit: 100,
-      cursor,
-    });
-    yield* page.tasks.map(({ last }) => last.taskId);
-    count += page.tasks.length;
-    cursor = page.cursor;
-  } while (cursor !== undefined && count < MAX_SEARCHED);
+  const where = contextId === "" ? "" : ` in context ${quoted(contextId)}`;
+  const [asking, remedy] =
+    others.length === 0
+      ? ["no task asks", "name the task whose question is answered"]
+      : ["several tasks ask", `name one of ${matching.join(", ")}`];
+  const problem = `is missing, and ${asking} about tool call ${ids}${where}`;
+  throw invalid("task_id", "", problem, remedy);
 }
 
 /**

@@ -1,10 +1,5 @@
-import {
-  emptyTask,
-  reduceTask,
-  type Task,
-  type TaskState,
-} from "@devtool/schema";
-import type { TaskStore } from "../store/task-store.ts";
+import { emptyTask, reduceTask, type Task } from "@devtool/schema";
+import type { TaskQuery, TaskStore } from "../store/task-store.ts";
 
 /**
  * Reads a task from its log. Undefined when the store has no task with this id.
@@ -20,17 +15,19 @@ export async function readTask(
   return task.sequence === 0n ? undefined : task;
 }
 
-/** Returns the ids of all stored tasks in a state. */
-export async function listTaskIds(
+/**
+ * Yields the ids of the stored tasks that match a query, the last changed
+ * first. Reads them page by page: a task that changes meanwhile may be left
+ * out.
+ */
+export async function* listTaskIds(
   store: TaskStore,
-  state: TaskState,
-): Promise<string[]> {
-  const ids: string[] = [];
+  query: Omit<TaskQuery, "limit" | "cursor">,
+): AsyncIterable<string> {
   let cursor: string | undefined;
   do {
-    const page = await store.list({ state, limit: 100, cursor });
-    ids.push(...page.tasks.map(({ last }) => last.taskId));
+    const page = await store.list({ ...query, limit: 100, cursor });
+    yield* page.tasks.map(({ last }) => last.taskId);
     cursor = page.cursor;
   } while (cursor !== undefined);
-  return ids;
 }

@@ -153,7 +153,11 @@ export class SessionRegistry implements AsyncDisposable {
    */
   async recover(onDamaged: (reason: DevtoolError) => void): Promise<void> {
     for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
-      for (const taskId of await listTaskIds(this.#options.store, state)) {
+      // All ids first: a task that continues leaves its place in the list.
+      const ids = await Array.fromAsync(
+        listTaskIds(this.#options.store, { state }),
+      );
+      for (const taskId of ids) {
         try {
           using _opened = await this.own(taskId);
         } catch (cause) {
