@@ -20,8 +20,11 @@ import {
   type ServerLimits,
   type ServerSettings,
 } from "../server-options.ts";
-import type { KeyStorage } from "../store/key-storage.ts";
-import type { SharedTasks, TaskStore } from "../store/task-store.ts";
+import type {
+  ServerStore,
+  SharedTasks,
+  TaskStore,
+} from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
 import { InboxWorker } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
@@ -55,11 +58,8 @@ export interface Surroundings extends Place {
   readonly onError: (reason: unknown) => void;
 }
 
-/**
- * A server without its transports: its tasks, its agents and the handler of
- * requests.
- */
-export interface ServerCore extends AsyncDisposable {
+/** The parts of a server, before its agents are open. */
+interface ServerParts {
   readonly store: TaskStore;
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
@@ -69,7 +69,15 @@ export interface ServerCore extends AsyncDisposable {
    * tasks that it runs.
    */
   readonly notifications: Notifications;
+  /** The keys that sign agent cards and notifications. */
   readonly keys: SigningKeys;
+}
+
+/**
+ * A server without its transports: its tasks, its agents and the handler of
+ * requests.
+ */
+export interface ServerCore extends ServerParts, AsyncDisposable {
   /**
    * Ends the agents, and lets the other servers of a shared store take over the
    * tasks at once. The registry must be stopped.
@@ -87,52 +95,11 @@ export async function openCore(
   options: ServerSettings,
   surroundings: Surroundings,
 ): Promise<ServerCore> {
-  const { publicUrl, ownPorts, clock, random, nextId, onError } = surroundings;
-  const { retryWindowMs = 10 * 60_000, pushTargets = [] } = options;
-  const now = (): Date => new Date(clock.now());
+  const { clock, onError } = surroundings;
   const opened = await openStore(options);
-  const { shared, pushConfigs: configs } = opened;
-  const store = new ObservedTaskStore(opened);
-  const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
-  const registry = new SessionRegistry({
-    store,
-    createExecutor: reportedExecutors(
-      (task) => agents.createExecutor(task),
-      onError,
-    ),
-    now,
-    messages: shared && messages,
-    shared,
-    assertReachable: (path) => assertReachable(path, rootsOf(options)),
-  });
-  const keys = new SigningKeys({
-    now: clock.now,
-    storage: shared?.keys ?? ownKeys(options),
-  });
-  const notifications = createNotifications({
-    store,
-    configs,
-    registry,
-    shared,
-    keys,
-    pushTargets,
-    ownPorts,
-    issuer: publicUrl,
-    clock,
-    random,
-    nextId,
-    onError,
-  });
-  store.observe((taskId) => notifications.notifier.wake(taskId));
-  const limits = limitsWithDefaults(options.limits);
-  const handler = createHandlers(agents, options, {
-    registry,
-    store,
-    messages,
-    notifications,
-    limits,
-    nextId,
-  });
+  const { shared } = opened;
+  const parts = createParts(agents, options, surroundings, opened);
+  const { store, registry, notifications } = parts;
   const closing = new AbortController();
   let inbox: InboxWorker | undefined;
   const dispose = async (): Promise<void> => {
@@ -169,26 +136,66 @@ export async function openCore(
     await agents[Symbol.asyncDispose]();
     await shared.leases.giveUp();
   };
-  return {
-    store,
-    registry,
-    handler,
-    limits,
-    notifications,
-    keys,
-    handOver,
-    [Symbol.asyncDispose]: dispose,
-  };
+  return { ...parts, handOver, [Symbol.asyncDispose]: dispose };
 }
 
-/**
- * Returns the file with the keys of a server whose store has none. Undefined
- * without a data directory.
- */
-function ownKeys({ dataDirectory }: ServerSettings): KeyStorage | undefined {
-  return dataDirectory === undefined
-    ? undefined
-    : keyFile(join(dataDirectory, "signing-keys.json"));
+/** Creates the parts of a server around its open store. Nothing runs yet. */
+function createParts(
+  agents: ServedAgents,
+  options: ServerSettings,
+  { publicUrl, ownPorts, clock, random, nextId, onError }: Surroundings,
+  opened: ServerStore,
+): ServerParts {
+  const { retryWindowMs = 10 * 60_000, pushTargets = [] } = options;
+  const { dataDirectory } = options;
+  const { shared, pushConfigs: configs } = opened;
+  const now = (): Date => new Date(clock.now());
+  const store = new ObservedTaskStore(opened);
+  const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
+  const registry = new SessionRegistry({
+    store,
+    createExecutor: reportedExecutors(
+      (task) => agents.createExecutor(task),
+      onError,
+    ),
+    now,
+    messages: shared && messages,
+    shared,
+    assertReachable: (path) => assertReachable(path, rootsOf(options)),
+  });
+  const ownKeys =
+    dataDirectory === undefined
+      ? undefined
+      : keyFile(join(dataDirectory, "signing-keys.json"));
+  const keys = new SigningKeys({
+    now: clock.now,
+    storage: shared?.keys ?? ownKeys,
+  });
+  const notifications = createNotifications({
+    store,
+    configs,
+    registry,
+    shared,
+    keys,
+    pushTargets,
+    ownPorts,
+    issuer: publicUrl,
+    clock,
+    random,
+    nextId,
+    onError,
+  });
+  store.observe((taskId) => notifications.notifier.wake(taskId));
+  const limits = limitsWithDefaults(options.limits);
+  const handler = createHandlers(agents, options, {
+    registry,
+    store,
+    messages,
+    notifications,
+    limits,
+    nextId,
+  });
+  return { store, registry, handler, limits, notifications, keys };
 }
 
 /**
