@@ -1,10 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Transport } from "@connectrpc/connect";
 import { defined } from "@devtool/schema/json";
-import { authenticationFor, cardSecurity } from "./assembly/callers.ts";
+import { cardSecurity, openAccess } from "./assembly/callers.ts";
 import { Readiness } from "./assembly/readiness.ts";
 import { serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
@@ -15,7 +14,6 @@ import {
 } from "./assembly/server-core.ts";
 import { Code, DevtoolError } from "./errors.ts";
 import { createBrowserAccessHandler } from "./handler/browser-access-handler.ts";
-import { BrowserSessions } from "./handler/browser-sessions.ts";
 import { OPERATOR } from "./handler/caller.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
 import type { Clock } from "./push/clock.ts";
@@ -30,10 +28,6 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "./server-options.ts";
-import {
-  createAuthenticator,
-  credentialSources,
-} from "./transport/auth/authentication.ts";
 import type { ConnectRoutesOptions } from "./transport/connect/options.ts";
 import {
   type Answering,
@@ -238,20 +232,16 @@ async function start(
   const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const proofKey = randomBytes(PROOF_BYTES);
-  const clock: Clock = {
-    now: Date.now,
-    sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
-  };
-  const browsers = await browserSessionsFor(options, token, clock);
-  const authenticator = await createAuthenticator(
-    token,
-    defined({ ...authenticationFor(options), browsers }),
-    () => new Date(),
-  );
   const shutdown = new AbortController();
+  const { authenticator, browsers } = await openAccess(
+    options,
+    token,
+    CLOCK,
+    shutdown.signal,
+  );
   const core = await openCore(agents, options, {
     ...place,
-    clock,
+    clock: CLOCK,
     random: Math.random,
     nextId: randomUUID,
     onNotice: options.onNotice ?? ((text) => console.error(noticeLine(text))),
@@ -260,7 +250,7 @@ async function start(
   const readiness = new Readiness({
     store: core.store,
     shutdown: shutdown.signal,
-    now: clock.now,
+    now: CLOCK.now,
   });
   const routes = serverRoutes({
     handler: core.handler,
@@ -285,38 +275,22 @@ async function start(
     prove: (challenge) => serverProof({ token, proofKey }, challenge),
   });
   void core.notifications.notifier.start().catch(onError);
-  const model = agents.default.model ?? "";
-  shutdown.signal.addEventListener(
-    "abort",
-    () => browsers?.[Symbol.dispose](),
-    { once: true },
-  );
   return {
     core,
     answering: { routes, authenticator },
     shutdown,
     token,
     proofKey,
-    model,
+    model: agents.default.model ?? "",
     transport: () => transportTo(core, { shutdown: shutdown.signal, onError }),
   };
 }
 
-/** Opens the sessions of web browsers, where the server has pages for them. */
-async function browserSessionsFor(
-  options: ServerSettings,
-  token: string,
-  { now, sleep }: Clock,
-): Promise<BrowserSessions | undefined> {
-  const { site, dataDirectory } = options;
-  if (!site) return undefined;
-  const file =
-    dataDirectory === undefined
-      ? undefined
-      : join(dataDirectory, "browser-sessions.json");
-  const sources = await credentialSources(token, authenticationFor(options));
-  return BrowserSessions.open({ file, sources, now, sleep });
-}
+/** The clock of the machine. Its timers do not keep the process running. */
+const CLOCK: Clock = {
+  now: Date.now,
+  sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
+};
 
 /**
  * Closes a server in an order that lets clients see how their exchanges end:

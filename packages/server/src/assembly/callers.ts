@@ -1,11 +1,63 @@
+import { join } from "node:path";
 import { defined } from "@devtool/schema/json";
+import { BrowserSessions } from "../handler/browser-sessions.ts";
+import type { Clock } from "../push/clock.ts";
 import type { ServerSettings } from "../server-options.ts";
-import type { AuthenticationOptions } from "../transport/auth/authentication.ts";
+import {
+  type AuthenticationOptions,
+  createAuthenticator,
+  credentialSources,
+} from "../transport/auth/authentication.ts";
+import type { Authenticator } from "../transport/auth/authenticator.ts";
 import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
 
+/** What decides who calls a server. */
+export interface Access {
+  readonly authenticator: Authenticator;
+  /** Undefined on a server without pages for web browsers. */
+  readonly browsers: BrowserSessions | undefined;
+}
+
 /**
- * Returns the ways to authenticate that agent cards list: those that
- * `authenticationFor` accepts.
+ * Opens what decides who calls: the authenticator, and the sessions of web
+ * browsers, where the server has pages for them.
+ *
+ * @param shutdown ends the timers of the sessions when it aborts
+ */
+export async function openAccess(
+  options: ServerSettings,
+  token: string,
+  { now, sleep }: Clock,
+  shutdown: AbortSignal,
+): Promise<Access> {
+  const { site, dataDirectory } = options;
+  const accepted = authenticationFor(options);
+  const file =
+    dataDirectory === undefined
+      ? undefined
+      : join(dataDirectory, "browser-sessions.json");
+  const browsers =
+    site &&
+    (await BrowserSessions.open({
+      file,
+      sources: await credentialSources(token, accepted),
+      now,
+      sleep,
+    }));
+  shutdown.addEventListener("abort", () => browsers?.[Symbol.dispose](), {
+    once: true,
+  });
+  const authenticator = await createAuthenticator(
+    token,
+    defined({ ...accepted, browsers }),
+    () => new Date(now()),
+  );
+  return { authenticator, browsers };
+}
+
+/**
+ * Returns the ways to authenticate that agent cards list: those that the server
+ * accepts.
  */
 export function cardSecurity({
   authentication,
@@ -24,7 +76,7 @@ export function cardSecurity({
  * Returns the ways to authenticate that the server accepts. It requests
  * certificates when it knows their authorities.
  */
-export function authenticationFor({
+function authenticationFor({
   authentication,
   tls,
   anonymous = "refuse",
