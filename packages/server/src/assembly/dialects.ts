@@ -1,13 +1,12 @@
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { BrowserAccessService } from "@devtool/schema";
-import type { AgentCard as CardV1 } from "@devtool/schema/a2a-v1";
 import type { AgentCard } from "@devtool/schema/a2a-v03";
 import { addressedAgent } from "../handler/addressed-agent.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import type { A2aOptions } from "../server-options.ts";
 import { ERROR_TABLE_1_0_0 } from "../transport/a2a-v1/error-table.ts";
 import { extendedCardOf } from "../transport/a2a-v1/extended-card.ts";
-import { createA2aV1 } from "../transport/a2a-v1/routes.ts";
+import { type A2aV1, createA2aV1 } from "../transport/a2a-v1/routes.ts";
 import { agentCard, type CardOptions } from "../transport/a2a-v03/card.ts";
 import { a2aV03Routes } from "../transport/a2a-v03/routes.ts";
 import { agUiRoutes } from "../transport/ag-ui/routes.ts";
@@ -45,6 +44,16 @@ export interface DialectOptions {
   readonly onError: (reason: unknown) => void;
 }
 
+/** What the protocols share. */
+interface Shared
+  extends Pick<
+    DialectOptions,
+    "handler" | "maxRequestBytes" | "nextId" | "onError" | "shutdown"
+  > {
+  readonly heartbeats: Heartbeats;
+}
+
+/** The time in milliseconds between two heartbeats of a stream. */
 const HEARTBEAT_MS = 15_000;
 
 /**
@@ -53,39 +62,16 @@ const HEARTBEAT_MS = 15_000;
  * authentication.
  */
 export function dialectRoutes(options: DialectOptions): Route[] {
-  const {
-    about,
-    agents,
-    a2a,
-    baseUrl,
+  const { about, agents, baseUrl, handler, maxRequestBytes, nextId } = options;
+  const shared: Shared = {
     handler,
+    heartbeats: new Heartbeats(HEARTBEAT_MS),
     maxRequestBytes,
     nextId,
-    onError,
-    shutdown,
-  } = options;
-  const heartbeats = new Heartbeats(HEARTBEAT_MS);
-  const shared = {
-    handler,
-    heartbeats,
-    maxRequestBytes,
-    nextId,
-    onError,
-    shutdown,
+    onError: options.onError,
+    shutdown: options.shutdown,
   };
-  const a2aV1 = createA2aV1({
-    ...shared,
-    agents,
-    extensionRequired: about.extensionRequired,
-    extendedCard: extendedCardReader(options),
-    outputModes: about.outputModes,
-    // Those of the operator. The input modes of an agent only inform clients.
-    inputModes: a2a.inputModes,
-    endedTask: a2a.endedTask,
-    errorTable: a2a.revision === "1.0.0" ? ERROR_TABLE_1_0_0 : undefined,
-    nextMessageId: a2a.missingMessageId === "generate" ? nextId : undefined,
-  });
-
+  const a2aV1 = createA2aV1Of(options, shared);
   // Gemini CLI's dialect is served at the server's own URL only, which is that
   // of the default agent.
   const geminiCli = new GeminiCliTasks(nextId);
@@ -135,25 +121,33 @@ export function agentPath(name: string): string {
 }
 
 /**
- * Returns a function that reads the extended card in the form of A2A 1.0: the
- * card of the agent that the call is addressed to, or that of the default
- * agent.
+ * Creates A2A 1.0, which serves all agents at one URL. The extended card is
+ * that of the agent which a call is addressed to, or of the default one.
  */
-function extendedCardReader(
-  options: DialectOptions,
-): (context: HandlerContext) => Promise<CardV1> {
-  const { handler, card, agents, baseUrl } = options;
-  const readers = options.a2a.extendedCard ?? "known";
+function createA2aV1Of(options: DialectOptions, shared: Shared): A2aV1 {
+  const { about, agents, a2a, card, baseUrl, handler, nextId } = options;
+  const readers = a2a.extendedCard ?? "known";
   const ofDefault = extendedCardOf(handler, card, { baseUrl, readers });
   const byAgent = new Map(
-    [...agents].map(([tenant, about]) => {
-      const own = agentCard(`${baseUrl}${agentPath(tenant)}`, about);
+    [...agents].map(([tenant, description]) => {
+      const own = agentCard(`${baseUrl}${agentPath(tenant)}`, description);
       return [
         tenant,
         extendedCardOf(handler, own, { baseUrl, readers, tenant }),
       ];
     }),
   );
-  return (context) =>
-    (byAgent.get(addressedAgent(context)) ?? ofDefault)(context);
+  return createA2aV1({
+    ...shared,
+    agents,
+    extensionRequired: about.extensionRequired,
+    extendedCard: (context) =>
+      (byAgent.get(addressedAgent(context)) ?? ofDefault)(context),
+    outputModes: about.outputModes,
+    // Those of the operator. The input modes of an agent only inform clients.
+    inputModes: a2a.inputModes,
+    endedTask: a2a.endedTask,
+    errorTable: a2a.revision === "1.0.0" ? ERROR_TABLE_1_0_0 : undefined,
+    nextMessageId: a2a.missingMessageId === "generate" ? nextId : undefined,
+  });
 }
