@@ -20,11 +20,7 @@ import {
   type ServerLimits,
   type ServerSettings,
 } from "../server-options.ts";
-import type {
-  ServerStore,
-  SharedTasks,
-  TaskStore,
-} from "../store/task-store.ts";
+import type { ServerStore, TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
 import { InboxWorker } from "../task/inbox-worker.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
@@ -87,8 +83,10 @@ export interface ServerCore extends ServerParts, AsyncDisposable {
 
 /**
  * Opens the store and the agents, and resumes the tasks that the last stop
- * interrupted. When one of them fails, closes those that are open and throws
- * the error.
+ * interrupted. Where servers share the store, takes the requests that others
+ * receive for its tasks, and the tasks of those that have ended.
+ *
+ * When one of them fails, closes those that are open and throws the error.
  */
 export async function openCore(
   agents: ServedAgents,
@@ -119,11 +117,15 @@ export async function openCore(
     );
     await registry.recover(onError);
     if (shared) {
-      inbox = joinFleet(
-        shared,
-        { registry, notifications, clock, onError },
-        closing.signal,
-      );
+      inbox = new InboxWorker({
+        inbox: shared.inbox,
+        registry,
+        onError,
+        onPushConfig: async (session, id) =>
+          notifications.tasks?.take(session, id),
+      });
+      const takeover = new Takeover({ registry, shared, clock, onError });
+      void takeover.watch(closing.signal);
     }
   } catch (reason) {
     await dispose();
@@ -196,31 +198,6 @@ function createParts(
     nextId,
   });
   return { store, registry, handler, limits, notifications, keys };
-}
-
-/**
- * Takes the requests that other servers of a store receive, and, until the
- * signal aborts, the tasks of those that have ended.
- */
-function joinFleet(
-  shared: SharedTasks,
-  {
-    registry,
-    notifications,
-    clock,
-    onError,
-  }: Pick<ServerCore, "registry" | "notifications"> &
-    Pick<Surroundings, "clock" | "onError">,
-  signal: AbortSignal,
-): InboxWorker {
-  const inbox = new InboxWorker({
-    inbox: shared.inbox,
-    registry,
-    onError,
-    onPushConfig: async (session, id) => notifications.tasks?.take(session, id),
-  });
-  void new Takeover({ registry, shared, clock, onError }).watch(signal);
-  return inbox;
 }
 
 /** The directories that may contain workspaces. */
