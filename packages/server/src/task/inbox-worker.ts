@@ -1,6 +1,6 @@
 import { assertJsonEncodable, MessageSchema, TaskState } from "@devtool/schema";
 import { invalid } from "../errors.ts";
-import type { InboxEntry, TaskInbox } from "../store/task-inbox.ts";
+import type { InboxEntry, InboxReply, TaskInbox } from "../store/task-inbox.ts";
 import { refusalOf } from "./ask-owner.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 import type { TaskSession } from "./task-session.ts";
@@ -95,32 +95,19 @@ export class InboxWorker implements AsyncDisposable {
     while (!this.#isClosed) {
       const entry = await inbox.next(taskId);
       if (!entry) return;
+      let reply: InboxReply;
       try {
         if (await applyRequest(session, entry, this.#options)) continue;
-        const { sequence } = session.task;
-        if (
-          !(await inbox.reply(taskId, entry.id, session.fence, {
-            case: "taken",
-            sequence,
-          }))
-        ) {
-          return;
-        }
+        reply = { case: "taken", sequence: session.task.sequence };
       } catch (reason) {
         // The request may be in the log, or its task elsewhere: whoever opens
         // the task next finds out.
         if (session.log.failure || session.isStopping) return;
-        if (
-          !(await inbox.reply(
-            taskId,
-            entry.id,
-            session.fence,
-            refusalOf(reason),
-          ))
-        ) {
-          return;
-        }
+        reply = refusalOf(reason);
       }
+      // When this throws, the entry stays for another try: its request must not
+      // be refused for that.
+      if (!(await inbox.reply(taskId, entry.id, session.fence, reply))) return;
     }
   }
 }
