@@ -10,7 +10,11 @@ import type { TlsOptions } from "./transport/http/sniffing-server.ts";
  * quotes the limit (ERR-2).
  */
 export interface ServerLimits {
-  /** The maximum size of a request in bytes. Default 4 MiB. */
+  /**
+   * The maximum size of a request in bytes. A larger one is refused
+   * without reading the rest of it: with HTTP status 413, over Connect and gRPC
+   * as `resource_exhausted`. Default 4 MiB.
+   */
   readonly maxRequestBytes: number;
 
   /**
@@ -26,14 +30,16 @@ export interface ServerLimits {
   readonly maxConnections: number;
 
   /**
-   * The maximum number of open streams on one HTTP/2 connection. Default 100.
+   * The maximum number of open streams on one HTTP/2 connection. Clients learn
+   * it when they connect, and wait with further ones. Default 100.
    */
   readonly maxConcurrentStreams: number;
 
   /**
    * The maximum number of streams that one caller has open, over all
-   * connections: subscriptions, streamed messages and streamed commands.
-   * Default 1000.
+   * connections: subscriptions, streamed messages and streamed commands. A
+   * further one is refused as `resource_exhausted`, and starts nothing. Default
+   * 1000.
    */
   readonly maxStreamsPerCaller: number;
 }
@@ -106,7 +112,8 @@ export interface AuthenticationSettings {
 export interface ServerOptions extends ServerSettings {
   /**
    * The agents to serve, by the names with which clients choose them. A name
-   * consists of letters, digits, `-` and `_`.
+   * consists of letters, digits, `-` and `_`. They are opened in this order,
+   * one after the other.
    */
   readonly agents: Readonly<Record<string, Agent>>;
 
@@ -156,8 +163,8 @@ export interface ServerSettings {
 
   /**
    * The directory in which the server keeps its tasks, in a SQLite file.
-   * Created when it is missing. Default: tasks are kept in memory and lost at
-   * the end.
+   * Created when it is missing, for the user of the process alone. Default:
+   * tasks are kept in memory and lost at the end.
    */
   readonly dataDirectory?: string | undefined;
 
@@ -175,8 +182,9 @@ export interface ServerSettings {
    * The path of the SQLite file with the tasks and the audit log, relative to
    * `dataDirectory`. Default `tasks.db`.
    *
-   * Only one server can use a file at a time. A second server that shares the
-   * rules, approvals and trust in the data directory must name another file.
+   * Only one server can use a file at a time; another one does not start. A
+   * second server that shares the rules, approvals and trust in the data
+   * directory must name another file.
    */
   readonly taskFile?: string | undefined;
 
@@ -190,7 +198,10 @@ export interface ServerSettings {
    */
   readonly host?: string | undefined;
 
-  /** The port to bind. Default 0: any free port. */
+  /**
+   * The port to bind. Default 0: any free port, which `DevtoolServer.url` has
+   * then.
+   */
   readonly port?: number | undefined;
 
   /**
@@ -264,7 +275,8 @@ export interface ServerSettings {
 
   /**
    * Which MCP servers clients may add to their sessions. `http` excludes
-   * servers that are started as a command on this machine. Default `http`.
+   * servers that are started as a command on this machine. A session with
+   * another one is refused as `invalid_argument`. Default `http`.
    */
   readonly clientMcpServers?: "none" | "http" | "all" | undefined;
 
@@ -282,14 +294,14 @@ export interface ServerSettings {
 
   /**
    * The time in milliseconds in which a message with a known id is treated as a
-   * retry when it is equal, and refused as a conflict when it is not
+   * retry when it is equal, and refused as `already_exists` when it is not
    * (STREAM-7). 0 turns both off. Default 10 minutes.
    */
   readonly retryWindowMs?: number | undefined;
 
   /**
    * The time in milliseconds that running requests have to end when the server
-   * closes. Default 10 seconds.
+   * closes. After it, the server closes their connections. Default 10 seconds.
    */
   readonly drainMs?: number | undefined;
 

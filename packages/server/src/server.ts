@@ -78,6 +78,8 @@ export interface DevtoolServer extends AsyncDisposable {
   /**
    * Closes the server. It stops accepting requests, waits for running ones up
    * to `drainMs`, and interrupts its agents; tasks continue at the next start.
+   * Streams end with `unavailable`, after which clients connect again. Further
+   * calls return the promise of the first.
    */
   close(): Promise<void>;
 }
@@ -91,7 +93,8 @@ export interface DevtoolHandler
   /**
    * Handles the requests below the path of `publicUrl`. Register it with
    * `node:http` or `node:https`, or mount it in Express or a similar framework,
-   * before any middleware that reads request bodies.
+   * before any middleware that reads request bodies: a request whose body was
+   * read gets status 500. After `close`, requests get status 503.
    */
   readonly listener: (
     request: IncomingMessage,
@@ -108,8 +111,10 @@ export interface DevtoolHandler
  * console.log(server.url, server.token);
  * ```
  *
- * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened,
- * the port is in use, or another server uses the data directory.
+ * Throws `Code.InvalidArgument` when an option is invalid,
+ * `Code.FailedPrecondition` when the port or the data directory cannot be used,
+ * for instance because another server uses it, and the error of an agent that
+ * cannot be opened.
  */
 export async function createServer(
   options: ServerOptions,
@@ -165,8 +170,10 @@ export async function createServer(
  * cards do not list it. The application is responsible for TLS and for limits
  * on connections. Requests need credentials as with `createServer`.
  *
- * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened,
- * or another server uses the data directory.
+ * Throws `Code.InvalidArgument` when an option is invalid,
+ * `Code.FailedPrecondition` when the data directory cannot be used, for
+ * instance because another server uses it, and the error of an agent that
+ * cannot be opened.
  */
 export async function createHandler(
   options: HandlerOptions,

@@ -6,7 +6,10 @@
  * `BrowserAccessService` lets browsers in.
  */
 export interface StaticSite {
-  /** The path below which the files are, such as `/console`. */
+  /**
+   * The path below which the files are, without a slash at its end:
+   * `/console`.
+   */
   readonly path: string;
 
   /** The files by their paths below `path`: `/` is the first page. */
@@ -15,12 +18,19 @@ export interface StaticSite {
 
 /** A file of a static site. */
 export interface StaticSiteFile {
+  /**
+   * The content, not compressed: the server compresses it for browsers that
+   * accept that.
+   */
   readonly bytes: Uint8Array;
 
   /** The media type, with the character set of a text. */
   readonly mediaType: string;
 
-  /** Identifies the content, such as SHA-256 in base64url. */
+  /**
+   * Identifies the content, such as SHA-256 in base64url. Browsers that have
+   * the file ask with it (`ETag`), and get it only when it has changed.
+   */
   readonly hash: string;
 
   /**

@@ -30,6 +30,7 @@ export type AgentEvent =
   | { readonly case: "text"; readonly value: string }
   /** A thought of the model, shown apart from the answer. */
   | { readonly case: "thought"; readonly value: AgentThought }
+  /** A source of the answer. */
   | { readonly case: "citation"; readonly value: Citation }
   /** Tokens that one request to a model took. */
   | { readonly case: "usage"; readonly value: Usage }
@@ -44,8 +45,9 @@ export type AgentEvent =
   | { readonly case: "summary"; readonly value: Summary }
   /**
    * New versions of tool calls, recorded in one append. The agent is resumed
-   * once a call that is EXECUTING is durable. `Turn.call` is the simpler way to
-   * make a call.
+   * once a call that is EXECUTING is durable. A version that cannot follow the
+   * one before, such as PENDING after FAILED, fails the turn with
+   * `Code.Internal`. `Turn.call` is the simpler way to make a call.
    */
   | { readonly case: "toolCalls"; readonly value: readonly CallUpdate[] }
   /**
@@ -176,7 +178,8 @@ export interface Turn {
    *
    * An executor that sets `takesSteering` calls it before each step of its
    * model, while no tool call is open. The task takes the remaining messages
-   * when the turn ends.
+   * when the turn ends. Does nothing in a turn with settings of its own
+   * (`Message.turnSettings`), which hold until the turn ends.
    */
   takeSteering(): void;
 }
@@ -225,7 +228,8 @@ export interface AgentExecutor extends Partial<AsyncDisposable> {
 
   /**
    * Returns the name of the model that answers the task in its current state;
-   * empty for none. Called at the start of each turn. Default: empty.
+   * empty for none. Called at the start of each turn, which fails when it
+   * throws. Default: empty.
    */
   modelFor?(task: Task): string | Promise<string>;
 

@@ -52,8 +52,8 @@ export interface Agent {
   /**
    * Opens the resources that all tasks of the agent share.
    *
-   * Called once, before the server listens. When it throws, the server does not
-   * start.
+   * Called once, before the server handles requests. When it throws, the server
+   * closes the agents that are open and does not start.
    */
   open(services: AgentServices): OpenAgent | Promise<OpenAgent>;
 }
@@ -96,6 +96,8 @@ export interface About {
 export interface CardExtension {
   /** Identifies the extension and its version. */
   readonly uri: string;
+
+  /** How the agent uses the extension, for people who write clients. */
   readonly description: string;
 }
 
@@ -103,8 +105,13 @@ export interface CardExtension {
 export interface Skill {
   /** Identifies the skill among those of the agent. */
   readonly id: string;
+
+  /** The display name. */
   readonly name: string;
+
+  /** What the skill does, for users who choose an agent. */
   readonly description: string;
+
   /** Keywords by which clients can find the skill. */
   readonly tags: readonly string[];
 
@@ -126,7 +133,8 @@ export interface Skill {
 }
 
 /**
- * An agent that a server has opened. The server disposes of it when it closes.
+ * An agent that a server has opened. The server disposes of it when it closes,
+ * after all executors have ended their turns, and ignores an error of that.
  */
 export interface OpenAgent extends Partial<AsyncDisposable> {
   /** The agent's slash commands. Default: none. */
@@ -134,7 +142,8 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
 
   /**
    * Creates the executor of one task: a new task, or one that an earlier run of
-   * the server left. Must not throw.
+   * the server left. Called again for a task that the server closed while it
+   * was idle. Must not throw.
    */
   createExecutor(task: Task): AgentExecutor;
 
@@ -190,9 +199,10 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
 
   /**
    * Lists the models that sessions can choose (`SessionSettings.model`).
-   * Default: none are known.
+   * Clients see the first 1,000. Default: none are known.
    *
-   * Throws a `DevtoolError` when they cannot be listed.
+   * Throws a `DevtoolError` when they cannot be listed. The signal aborts when
+   * the client leaves, and after 45 seconds.
    */
   models?(signal: AbortSignal): Promise<readonly OfferedModel[]>;
 }
@@ -212,7 +222,8 @@ export interface AgentCommands {
 
   /**
    * Checks whether a command can start (CMD-2). Returns the reason for the user
-   * when it cannot, undefined when it can.
+   * when it cannot, undefined when it can. Called before the command has a
+   * task; a command that cannot start gets none.
    */
   check(
     request: ExecuteSlashCommandRequest,
@@ -285,7 +296,7 @@ export interface AgentServices {
    */
   readonly ownPorts: () => readonly number[];
 
-  /** Returns the current time. */
+  /** Returns the current time, on the clock that the server's tasks have. */
   readonly now: () => Date;
 
   /** Returns a new unique id. */
@@ -303,7 +314,10 @@ export interface AgentServices {
  * principals may be equal.
  */
 export interface ConversationKey {
+  /** The A2A context, which the tasks of the conversation share. */
   readonly contextId: string;
+
+  /** The authenticated caller that the tasks belong to. */
   readonly principal: string;
 }
 

@@ -1,7 +1,12 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ApprovalMode, ConfirmationRequest } from "@devtool/schema";
 
-/** Decides about a permission request of an agent in place of the user. */
+/**
+ * Decides about a permission request of an agent in place of the user. Called
+ * before the user is asked. When it throws, the user decides.
+ *
+ * The signal aborts when the turn of the agent does.
+ */
 export type PermissionPolicy = (
   request: PermissionRequest,
   signal: AbortSignal,
@@ -32,10 +37,10 @@ export interface PermissionRequest {
    */
   readonly kind: string;
 
-  /** The title of the call. */
+  /** What the call does, in the words of the agent; may be empty. */
   readonly title: string;
 
-  /** The arguments of the call. */
+  /** The arguments of the call; empty when the agent names none. */
   readonly input: JsonObject;
 
   /** What the user would be asked to approve. */

@@ -10,6 +10,9 @@ import type { ServerStore } from "../store/task-store.ts";
  * Opens the store of a server: the one of its options, or a SQLite file in the
  * data directory, which it creates when it is missing, or memory without a data
  * directory.
+ *
+ * Throws `Code.FailedPrecondition` for a file that is damaged, was written by a
+ * newer release, or is in use by another process.
  */
 export async function openStore({
   dataDirectory,
