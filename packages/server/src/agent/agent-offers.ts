@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 
 /** A model that sessions of an agent can choose. */
 export interface OfferedModel {
-  /** The value of `SessionSettings.model`. */
+  /** The value with which sessions choose it (`SessionSettings.model`). */
   readonly name: string;
 
   /** The name for people. Default: none. */
@@ -26,7 +26,10 @@ export interface AgentOffers {
 
 /** A tool in the list for clients. */
 export interface OfferedTool {
+  /** The name that calls of the tool have (`ToolCall.toolName`). */
   readonly name: string;
+
+  /** What the tool does, as the agent's model reads it. */
   readonly description: string;
 
   /** The parameters: a JSON Schema of type object. Default: none. */
@@ -35,7 +38,13 @@ export interface OfferedTool {
 
 /** An MCP server in the list for clients. */
 export interface OfferedMcpServer {
+  /** The name that the operator or the client gave it (`McpServer.name`). */
   readonly name: string;
+
+  /**
+   * The state of the connection; `disconnected` also for a server that has
+   * failed or was not started yet.
+   */
   readonly status: "connected" | "connecting" | "disconnected";
 
   /** The server's tools, under the same names as in `AgentOffers.tools`. */

@@ -5,7 +5,11 @@ import type {
   Task,
 } from "@devtool/schema";
 
-/** Describes the workspace of a task to the user of the task. */
+/**
+ * Describes the workspace of a task to the user of the task, for clients that
+ * request it (`WorkspaceService`). An error that a method throws is the answer
+ * to the client.
+ */
 export interface AgentWorkspace {
   /**
    * Lists the saved states of the workspace that the command `/restore`

@@ -325,7 +325,8 @@ export interface ConversationKey {
 export interface AgentConversations {
   /**
    * Finds the latest task of a conversation that was created by a message, not
-   * by a slash command. Undefined when there is none.
+   * by a slash command. Undefined when there is none among the 50 that changed
+   * last, and for a new conversation, whose `contextId` is empty.
    */
   find(conversation: ConversationKey): Promise<Task | undefined>;
 
@@ -335,7 +336,7 @@ export interface AgentConversations {
    * `make` receives the task; its history begins with that of the tasks which
    * it continues. Returns the recorded summary, or undefined when `make` gave
    * none or the task changed meanwhile. Throws `Code.FailedPrecondition` while
-   * the task is working.
+   * the task is working, and `Code.Unavailable` when another server runs it.
    */
   summarize(
     taskId: string,
@@ -343,7 +344,7 @@ export interface AgentConversations {
   ): Promise<Summary | undefined>;
 }
 
-/** The result of summarizing a history. */
+/** The result of `make` in `AgentConversations.summarize`. */
 export interface Summarized {
   /** Undefined when a summary would not be shorter than the history. */
   readonly summary: Summary | undefined;

@@ -10,6 +10,7 @@ import {
  * no field for.
  */
 export interface CallUpdate {
+  /** The whole call as it is now; it replaces the version before. */
   readonly call: ToolCall;
 
   /**
