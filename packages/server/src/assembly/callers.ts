@@ -4,7 +4,6 @@ import { BrowserSessions } from "../handler/browser-sessions.ts";
 import type { Clock } from "../push/clock.ts";
 import type { ServerSettings } from "../server-options.ts";
 import {
-  type AuthenticationOptions,
   createAuthenticator,
   credentialSources,
 } from "../transport/auth/authentication.ts";
@@ -30,8 +29,16 @@ export async function openAccess(
   { now, sleep }: Clock,
   shutdown: AbortSignal,
 ): Promise<Access> {
-  const { site, dataDirectory } = options;
-  const accepted = authenticationFor(options);
+  const { site, dataDirectory, authentication, tls } = options;
+  // The server requests certificates when it knows their authorities.
+  const rights = authentication?.certificateRights ?? [];
+  const authorities = tls?.clientAuthorities;
+  const accepted = defined({
+    anonymous: options.anonymous,
+    jwt: authentication?.jwt,
+    certificates:
+      authorities === undefined ? undefined : { rights, authorities },
+  });
   const file =
     dataDirectory === undefined
       ? undefined
@@ -70,20 +77,4 @@ export function cardSecurity({
     anonymous,
     issuer: authentication?.jwt?.issuer,
   });
-}
-
-/**
- * Returns the ways to authenticate that the server accepts. It requests
- * certificates when it knows their authorities.
- */
-function authenticationFor({
-  authentication,
-  tls,
-  anonymous = "refuse",
-}: ServerSettings): AuthenticationOptions {
-  const rights = authentication?.certificateRights ?? [];
-  const authorities = tls?.clientAuthorities;
-  const certificates =
-    authorities === undefined ? undefined : { rights, authorities };
-  return defined({ anonymous, jwt: authentication?.jwt, certificates });
 }
