@@ -262,7 +262,6 @@ async function start(
   const routes = serverRoutes({
     handler: core.handler,
     keys: core.keys,
-    pushNotifications: true,
     maxRequestBytes: core.limits.maxRequestBytes,
     about: agents.default.about,
     agents: agents.choices,

@@ -26,8 +26,6 @@ export interface ServerRoutesOptions
   > {
   /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
-  /** Whether the server posts notifications. */
-  readonly pushNotifications: boolean;
   /** The description of the default agent. */
   readonly about: About;
   /**
@@ -62,18 +60,11 @@ export interface ServerRoutesOptions
  * handles it.
  */
 export function serverRoutes(options: ServerRoutesOptions): Route[] {
-  const {
-    baseUrl,
-    keys,
-    extensionRequired,
-    pushNotifications,
-    security,
-    startedAt,
-  } = options;
+  const { baseUrl, keys, extensionRequired, security, startedAt } = options;
   const inAllCards = {
     version: VERSION,
     extensionRequired,
-    pushNotifications,
+    pushNotifications: true,
     security,
   };
   const about = { ...options.about, ...inAllCards };
