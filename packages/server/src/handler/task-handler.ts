@@ -4,9 +4,6 @@ import {
   endsExchange,
   exchangeHistory,
   isTerminal,
-  type ListTasksRequest,
-  type ListTasksResponse,
-  ListTasksResponseSchema,
   type Replay,
   type SendMessageRequest,
   SendMessageRequestSchema,
@@ -29,7 +26,7 @@ import { assertLabel, readTitle } from "./name-limit.ts";
 import { pushNotSupported } from "./push-handler.ts";
 import { newTaskIdKey } from "./request-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
-import { filterOf, pageSizeOf, summaryOf, watchTasks } from "./watch-tasks.ts";
+import { listTasks, watchTasks } from "./task-list.ts";
 
 /**
  * Creates the handler of `TaskService`.
@@ -223,24 +220,4 @@ async function* follow(
  */
 function taskForClients({ task, extensionActive }: TaskHandle): Task {
   return { ...hideSecretsInTask(task), extensionActive };
-}
-
-async function listTasks(
-  store: TaskStore,
-  request: ListTasksRequest,
-  principal: string,
-): Promise<ListTasksResponse> {
-  const { pageSize, pageToken, contextId, idPrefix } = request;
-  const { tasks, cursor } = await store.list({
-    ...filterOf(request),
-    principal,
-    limit: pageSizeOf("page_size", pageSize),
-    contextId: contextId || undefined,
-    idPrefix: idPrefix || undefined,
-    cursor: pageToken || undefined,
-  });
-  return create(ListTasksResponseSchema, {
-    tasks: tasks.map(summaryOf),
-    nextPageToken: cursor ?? "",
-  });
 }

@@ -1,6 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
+  type ListTasksRequest,
+  type ListTasksResponse,
+  ListTasksResponseSchema,
   TaskState,
   type TaskSummary,
   TaskSummarySchema,
@@ -14,6 +17,27 @@ import type { TaskFeed } from "../task/task-feed.ts";
 import { principalOf } from "./caller.ts";
 import { hideSecretsInEvent } from "./hide-secrets.ts";
 import { ListedChanges } from "./listed-changes.ts";
+
+/** Returns a page of a principal's tasks that match the request. */
+export async function listTasks(
+  store: TaskStore,
+  request: ListTasksRequest,
+  principal: string,
+): Promise<ListTasksResponse> {
+  const { pageSize, pageToken, contextId, idPrefix } = request;
+  const { tasks, cursor } = await store.list({
+    ...filterOf(request),
+    principal,
+    limit: pageSizeOf("page_size", pageSize),
+    contextId: contextId || undefined,
+    idPrefix: idPrefix || undefined,
+    cursor: pageToken || undefined,
+  });
+  return create(ListTasksResponseSchema, {
+    tasks: tasks.map(summaryOf),
+    nextPageToken: cursor ?? "",
+  });
+}
 
 /** A response of `WatchTasks`. */
 interface Watched {
@@ -81,19 +105,13 @@ export async function* watchTasks(
   }
 }
 
-/** The conditions by which a request selects tasks. Unset fields select all. */
-type Filter = Pick<
-  TaskQuery,
-  "state" | "agent" | "workspacePath" | "titleContains"
->;
-
-/** Returns the filter of a request, in which empty fields select all. */
-export function filterOf({
+/** Returns the conditions of a request, whose empty fields select all tasks. */
+function filterOf({
   state,
   agent,
   workspacePath,
   titleContains,
-}: FilterRequest): Filter {
+}: ListTasksRequest | WatchTasksRequest): Omit<TaskQuery, "limit"> {
   return {
     state: state === TaskState.UNSPECIFIED ? undefined : state,
     agent: agent || undefined,
@@ -102,16 +120,11 @@ export function filterOf({
   };
 }
 
-type FilterRequest = Pick<
-  WatchTasksRequest,
-  "state" | "agent" | "workspacePath" | "titleContains"
->;
-
 /**
  * Returns a page size from a request, in which 0 stands for 50. Throws
  * `Code.InvalidArgument` above 100 or below 0.
  */
-export function pageSizeOf(field: string, size: number): number {
+function pageSizeOf(field: string, size: number): number {
   if (size < 0 || size > 100) {
     throw invalid(field, String(size), "must be 1 to 100, or 0 for 50");
   }
@@ -119,7 +132,7 @@ export function pageSizeOf(field: string, size: number): number {
 }
 
 /** Returns the entry of a task in a list. */
-export function summaryOf({
+function summaryOf({
   last,
   title,
   workspacePath,
