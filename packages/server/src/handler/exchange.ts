@@ -8,6 +8,7 @@ import {
   ReplaySchema,
   type SendMessageRequest,
   shorten,
+  type Task,
   type TaskCreated,
   TaskCreatedSchema,
 } from "@devtool/schema";
@@ -112,10 +113,7 @@ export class Exchanges {
     principal: string,
     newTaskId = "",
   ): Promise<Exchange> {
-    const message = withExchangeSettings(
-      validMessage(request.message, this.#options.maxParts),
-      request,
-    );
+    const message = validMessage(request, this.#options.maxParts);
     assertLabel(
       "message_settings.client_label",
       request.messageSettings?.clientLabel ?? "",
@@ -227,31 +225,7 @@ export class Exchanges {
         ? await findAsking(this.#options, answers, { contextId, principal })
         : await this.find(taskId, principal);
     const { session } = held;
-    if (contextId !== "" && contextId !== session.task.contextId) {
-      throw invalid(
-        "context_id",
-        contextId,
-        `is not the context of task ${quoted(taskId)}`,
-        "send its own, or none",
-      );
-    }
-    const change = changedApprovalMode(
-      request,
-      session.task,
-      session.task,
-      this.#options,
-    );
-    if (change !== undefined && answers.length > 0) {
-      const problem = "cannot change with an answer to a tool call";
-      throw invalid(
-        "session_settings.approval_mode",
-        ApprovalMode[change] ?? "",
-        problem,
-        "send it with a message",
-      );
-    }
-    assertNoBrokenAnswers(message, session.task);
-    assertTurn(message, session.task, this.#options);
+    assertFits(request, message, session.task, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the
     // present one is kept with it, too.
@@ -352,24 +326,34 @@ export class Exchanges {
 }
 
 /**
- * Returns a message of a conversation with the model, the agent's options and
- * the settings of its turn that its request chooses (SESSION-4).
+ * Throws a `DevtoolError` for a message that its task cannot take: because of
+ * its context, its settings, or an answer that is not valid.
  */
-function withExchangeSettings(
-  message: Message,
+function assertFits(
   request: SendMessageRequest,
-): Message {
-  const { taskId, contextId, sessionSettings, messageSettings } = request;
-  const agentOptions =
-    taskId === "" ? {} : (sessionSettings?.agentOptions ?? {});
-  const isFirst = taskId === "" && contextId === "";
-  const model =
-    message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
-  assertName("model", model);
-  return {
-    ...message,
-    model,
-    agentOptions,
-    ...defined({ turnSettings: messageSettings?.turn }),
-  };
+  message: Message,
+  task: Task,
+  options: SessionOptions,
+): void {
+  const { taskId, contextId } = request;
+  if (contextId !== "" && contextId !== task.contextId) {
+    throw invalid(
+      "context_id",
+      contextId,
+      `is not the context of task ${quoted(taskId)}`,
+      "send its own, or none",
+    );
+  }
+  const change = changedApprovalMode(request, task, task, options);
+  if (change !== undefined && confirmationsOf(message).length > 0) {
+    const problem = "cannot change with an answer to a tool call";
+    throw invalid(
+      "session_settings.approval_mode",
+      ApprovalMode[change] ?? "",
+      problem,
+      "send it with a message",
+    );
+  }
+  assertNoBrokenAnswers(message, task);
+  assertTurn(message, task, options);
 }

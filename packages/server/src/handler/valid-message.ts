@@ -1,4 +1,10 @@
-import { type Message, type Part, Role } from "@devtool/schema";
+import {
+  type Message,
+  type Part,
+  Role,
+  type SendMessageRequest,
+} from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { invalid } from "../errors.ts";
 import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertName, assertNames } from "./name-limit.ts";
@@ -13,13 +19,14 @@ const CLIENT_PARTS: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Returns a client's message in the form in which it is recorded. Throws
+ * Returns the message of a request in the form in which it is recorded. Throws
  * `Code.InvalidArgument` for an invalid one.
  */
 export function validMessage(
-  message: Message | undefined,
+  request: SendMessageRequest,
   maxParts: number,
 ): Message {
+  const { message } = request;
   if (!message) throw invalid("message", "", "is missing");
   const { role, messageId, parts } = message;
   if (role === Role.AGENT) {
@@ -64,7 +71,8 @@ export function validMessage(
   assertNames("message.reference_task_ids", message.referenceTaskIds);
   assertNames("message.extensions", message.extensions);
   assertKinds(parts);
-  return hideSecretsInMessage({ ...message, role: Role.USER });
+  const recorded = hideSecretsInMessage({ ...message, role: Role.USER });
+  return withExchangeSettings(recorded, request);
 }
 
 /** Throws for a part that clients may not send. */
@@ -83,4 +91,27 @@ function assertKinds(parts: readonly Part[]): void {
       "must not be sent by a client: send text, file, data or a confirmation";
     throw invalid(`message.parts[${index}]`, content.case ?? "", problem);
   }
+}
+
+/**
+ * Returns a message of a conversation with the model, the agent's options and
+ * the settings of its turn that its request chooses (SESSION-4).
+ */
+function withExchangeSettings(
+  message: Message,
+  request: SendMessageRequest,
+): Message {
+  const { taskId, contextId, sessionSettings, messageSettings } = request;
+  const agentOptions =
+    taskId === "" ? {} : (sessionSettings?.agentOptions ?? {});
+  const isFirst = taskId === "" && contextId === "";
+  const model =
+    message.model || (isFirst ? "" : (sessionSettings?.model ?? ""));
+  assertName("model", model);
+  return {
+    ...message,
+    model,
+    agentOptions,
+    ...defined({ turnSettings: messageSettings?.turn }),
+  };
 }
