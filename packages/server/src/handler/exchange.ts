@@ -200,6 +200,15 @@ export class Exchanges {
   }
 
   /**
+   * Returns a task as it is now. Throws `Code.NotFound` when the principal has
+   * no such task.
+   */
+  async taskOf(taskId: string, principal: string): Promise<Task> {
+    using held = await this.find(taskId, principal);
+    return held.session.task;
+  }
+
+  /**
    * Sends a new message to its task, or creates a task for it. An answer never
    * creates a task (TOOL-5).
    */

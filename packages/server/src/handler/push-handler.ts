@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { PushConfigSchema, type PushService, type Task } from "@devtool/schema";
+import { PushConfigSchema, type PushService } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import { principalOf } from "./caller.ts";
@@ -25,14 +25,8 @@ export function createPushHandler(
       deletePushConfig: refuse,
     };
   }
-  /** Finds a task of the caller. Throws `Code.NotFound` when there is none. */
-  const findTask = async (
-    taskId: string,
-    context: HandlerContext,
-  ): Promise<Task> => {
-    using held = await exchanges.find(taskId, principalOf(context));
-    return held.session.task;
-  };
+  const findTask = (taskId: string, context: HandlerContext) =>
+    exchanges.taskOf(taskId, principalOf(context));
   return {
     async setPushConfig({ config = create(PushConfigSchema) }, context) {
       const {

@@ -1,4 +1,4 @@
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { Task, WorkspaceService } from "@devtool/schema";
 import type { OpenAgent } from "../agent/agent.ts";
 import { principalOf } from "./caller.ts";
@@ -14,30 +14,17 @@ export function createWorkspaceHandler(
   exchanges: Exchanges,
   agentOf: (task: Task) => OpenAgent | undefined,
 ): ServiceImpl<typeof WorkspaceService> {
-  const taskOf = async (
-    taskId: string,
-    context: HandlerContext,
-  ): Promise<Task> => {
-    using held = await exchanges.find(taskId, principalOf(context));
-    return held.session.task;
-  };
   return {
     async listCheckpoints({ taskId }, context) {
-      const task = await taskOf(taskId, context);
-      return {
-        checkpoints: [
-          ...((await agentOf(task)?.workspace?.checkpoints(
-            task,
-            context.signal,
-          )) ?? []),
-        ],
-      };
+      const task = await exchanges.taskOf(taskId, principalOf(context));
+      const workspace = agentOf(task)?.workspace;
+      const found = await workspace?.checkpoints(task, context.signal);
+      return { checkpoints: [...(found ?? [])] };
     },
     async getWorkspaceSettings({ taskId }, context) {
-      const task = await taskOf(taskId, context);
-      return (
-        (await agentOf(task)?.workspace?.settings(task, context.signal)) ?? {}
-      );
+      const task = await exchanges.taskOf(taskId, principalOf(context));
+      const workspace = agentOf(task)?.workspace;
+      return (await workspace?.settings(task, context.signal)) ?? {};
     },
   };
 }
