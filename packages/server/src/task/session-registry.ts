@@ -10,7 +10,8 @@ import {
 } from "./session-opener.ts";
 import { TaskFeed } from "./task-feed.ts";
 import { HeldSession } from "./task-handle.ts";
-import { stopping, type TaskSession } from "./task-session.ts";
+import type { TaskSession } from "./task-session.ts";
+import { stopping } from "./turn-entries.ts";
 import { WorkspaceReach } from "./workspace-reach.ts";
 
 /**

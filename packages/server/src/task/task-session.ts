@@ -36,22 +36,9 @@ import {
   type Incoming,
   type TaskHandle,
 } from "./task-handle.ts";
-import { CANCELED } from "./turn-entries.ts";
+import { CANCELED, STOPPING, stopping } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import { type Outcome, TurnRunner } from "./turn-runner.ts";
-
-/** Creates the error of requests that a server refuses because it closes. */
-export function stopping(): DevtoolError {
-  return new DevtoolError("the server stops", Code.Unavailable, {
-    remedy: "try again when it runs",
-  });
-}
-
-/**
- * The reason of the signal that aborts an agent when the server closes. The
- * task is left as a crash would leave it.
- */
-const STOPPING = stopping();
 
 /** Dependencies of `TaskSession`. */
 export interface TaskSessionOptions {

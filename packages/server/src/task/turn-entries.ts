@@ -18,6 +18,19 @@ export const CANCELED: DevtoolError = new DevtoolError(
   Code.Canceled,
 );
 
+/** Creates the error of requests that a server refuses because it closes. */
+export function stopping(): DevtoolError {
+  return new DevtoolError("the server stops", Code.Unavailable, {
+    remedy: "try again when it runs",
+  });
+}
+
+/**
+ * The reason of the signal that aborts an agent when the server closes. The
+ * task is left as a crash would leave it.
+ */
+export const STOPPING: DevtoolError = stopping();
+
 /** An event with which an agent ends its turn. */
 export type Ending = Extract<AgentEvent, { case: "end" | "reply" }>;
 
