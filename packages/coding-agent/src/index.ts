@@ -3,6 +3,7 @@
  * seams for models and tools.
  */
 export type { ToolFacts } from "@devtool/policy";
+export { type StepStart, stepStart } from "./agent/history.ts";
 export type { LoopLimits } from "./agent/loop-guard.ts";
 export type {
   Model,
@@ -12,7 +13,6 @@ export type {
   StepSource,
 } from "./agent/model.ts";
 export { createScriptedModel } from "./agent/scripted/scripted-model.ts";
-export { type StepStart, stepStart } from "./agent/step-start.ts";
 export { codingAgent } from "./coding-agent.ts";
 export type { CodingAgentOptions, ToolLimits } from "./coding-agent-options.ts";
 export {

@@ -3,7 +3,7 @@
  * behind an API share.
  */
 export type { OfferedModel } from "@devtool/server/agent";
-export { modelHistory } from "./agent/history.ts";
+export { modelHistory, type StepStart, stepStart } from "./agent/history.ts";
 export type {
   Model,
   ModelEvent,
@@ -44,5 +44,4 @@ export type {
 } from "./agent/remote/remote-limits.ts";
 export { stopFault, unknownStopFault } from "./agent/remote/stop-fault.ts";
 export { ToolNames } from "./agent/remote/tool-names.ts";
-export { type StepStart, stepStart } from "./agent/step-start.ts";
 export type { ToolDeclaration } from "./tool/tool.ts";

@@ -1,4 +1,10 @@
-import { type Message, summaryOf } from "@devtool/schema";
+import {
+  type Message,
+  Role,
+  summaryOf,
+  type ToolCall,
+  toolCallsOf,
+} from "@devtool/schema";
 
 /**
  * Returns the part of a conversation that a model gets.
@@ -28,4 +34,35 @@ export function historySince(
   const kept = Math.max(0, summaryOf(summary)?.keptMessages ?? 0);
   const start = Math.max(previousIndex + 1, index - kept);
   return [summary, ...history.slice(start, index), ...history.slice(index + 1)];
+}
+
+/** The input that a model's next step responds to. */
+export interface StepStart {
+  /**
+   * The user's message since the previous step. Undefined when there is none,
+   * or when it only answers confirmation requests.
+   */
+  readonly message: Message | undefined;
+  /**
+   * The calls of the previous step, all of which have ended. Empty when it
+   * requested none.
+   */
+  readonly results: readonly ToolCall[];
+}
+
+/**
+ * Finds the input that a model's next step responds to in the history of its
+ * request (`ModelRequest.history`).
+ */
+export function stepStart(history: readonly Message[]): StepStart {
+  const last = history.findLastIndex(({ role }) => role === Role.AGENT);
+  const previousStep = history[last];
+  const message = history
+    .slice(last + 1)
+    .findLast(
+      ({ parts }) =>
+        parts.length === 0 ||
+        parts.some(({ content }) => content.case !== "confirmation"),
+    );
+  return { message, results: previousStep ? toolCallsOf(previousStep) : [] };
 }
