@@ -3,8 +3,8 @@ import { describeRule } from "@devtool/policy";
 import { RuleDecision } from "@devtool/schema";
 import type { AgentWorkspace } from "@devtool/server/agent";
 import { trustProblem } from "../trust/trust.ts";
+import { approvalModeOf } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
-import { approvalModeOf } from "./task-agent.ts";
 import { mcpSessionOf } from "./toolbox.ts";
 
 const DECISIONS = {

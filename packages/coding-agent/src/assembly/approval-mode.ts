@@ -1,4 +1,5 @@
-import { ApprovalMode } from "@devtool/schema";
+import { ApprovalMode, type Task } from "@devtool/schema";
+import type { AgentHost } from "./host.ts";
 
 const STRICTEST_FIRST = [
   ApprovalMode.PLAN,
@@ -24,4 +25,19 @@ export function stricterMode(
   return rank >= 0 && rank < STRICTEST_FIRST.indexOf(operatorMode)
     ? sessionMode
     : operatorMode;
+}
+
+/**
+ * Returns the stricter one of the operator's and the session's approval mode
+ * (SESSION-3).
+ */
+export function approvalModeOf(
+  { dependencies }: AgentHost,
+  { sessionSettings }: Task,
+): ApprovalMode {
+  const { approvalMode = ApprovalMode.DEFAULT } = dependencies.options;
+  return stricterMode(
+    approvalMode,
+    sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
+  );
 }

@@ -12,7 +12,7 @@ import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
-import { stricterMode } from "./approval-mode.ts";
+import { approvalModeOf } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
 import { Toolbox } from "./toolbox.ts";
 
@@ -97,21 +97,6 @@ export function createToolbox(
     host,
     createFileAccess(rules, place),
     createReadDecision(rules, place),
-  );
-}
-
-/**
- * Returns the stricter one of the operator's and the session's approval mode
- * (SESSION-3).
- */
-export function approvalModeOf(
-  { dependencies }: AgentHost,
-  { sessionSettings }: Task,
-): ApprovalMode {
-  const { approvalMode = ApprovalMode.DEFAULT } = dependencies.options;
-  return stricterMode(
-    approvalMode,
-    sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
   );
 }
 
