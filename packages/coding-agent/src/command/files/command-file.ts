@@ -41,9 +41,9 @@ export function readCommandFile(path: string, content: Buffer): CommandFile {
   try {
     file = decodeStrictJson(CommandFileSchema, json, "");
   } catch (reason) {
-    throw invalidFile(path, `cannot be used: ${firstLine(reason)}`, {
-      cause: reason,
-    });
+    const message = reason instanceof Error ? reason.message : String(reason);
+    const [firstLine] = message.split("\n", 1);
+    throw invalidFile(path, `cannot be used: ${firstLine}`, { cause: reason });
   }
   if (file.prompt.trim() === "") {
     throw invalidFile(path, "has no prompt", {
@@ -99,14 +99,5 @@ function invalidFile(
     `command file ${JSON.stringify(path)} ${problem}`,
     Code.InvalidArgument,
     options,
-  );
-}
-
-function firstLine(reason: unknown): string {
-  return (
-    (reason instanceof Error ? reason.message : String(reason)).split(
-      "\n",
-      1,
-    )[0] ?? ""
   );
 }
