@@ -97,20 +97,10 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
       workspace,
     });
     const sources = { rules, saved: (await saved?.current()) ?? [] };
-    let verdict: Verdict;
-    if (subject.details?.case === "executeDetails") {
-      const confinement =
-        typeof shellConfinement === "function"
-          ? await shellConfinement()
-          : shellConfinement;
-      const analysis = await analyze(subject.details.value.command);
-      verdict = decideCommandLine(subject, analysis, {
-        ...sources,
-        confinement,
-      });
-    } else {
-      verdict = decideCall(subject, sources);
-    }
+    const verdict = await decideByRules(subject, sources, {
+      shellConfinement,
+      analyze,
+    });
     const { decision, rule, reason, answers } = applyGrant(
       verdict,
       subject,
@@ -150,6 +140,29 @@ interface RuleSources {
   readonly rules: readonly CompiledRule[];
   /** The approvals that the user gave for good. */
   readonly saved: readonly CompiledRule[];
+}
+
+/**
+ * Decides by the rules of files, the approvals for good and the mode, without
+ * the answers that the user gave in the task.
+ */
+async function decideByRules(
+  subject: PolicySubject,
+  sources: RuleSources,
+  {
+    shellConfinement,
+    analyze,
+  }: Required<Pick<PolicyOptions, "shellConfinement" | "analyze">>,
+): Promise<Verdict> {
+  if (subject.details?.case !== "executeDetails") {
+    return decideCall(subject, sources);
+  }
+  const confinement =
+    typeof shellConfinement === "function"
+      ? await shellConfinement()
+      : shellConfinement;
+  const analysis = await analyze(subject.details.value.command);
+  return decideCommandLine(subject, analysis, { ...sources, confinement });
 }
 
 /**
