@@ -24,7 +24,11 @@ export {
   READS_ONLY,
   type ToolFacts,
 } from "./policy-engine.ts";
-export { PolicyError, type PolicyErrorReason } from "./policy-error.ts";
+export {
+  PolicyError,
+  type PolicyErrorReason,
+  tomlProblem,
+} from "./policy-error.ts";
 export {
   type PolicySource,
   parsePolicyFile,
@@ -43,4 +47,3 @@ export {
   type ShellAnalysis,
   type ShellAnalyzer,
 } from "./shell/shell-analysis.ts";
-export { tomlProblem } from "./toml-problem.ts";

@@ -1,3 +1,5 @@
+import { TomlError } from "smol-toml";
+
 /**
  * Why this package refuses something.
  *
@@ -47,4 +49,19 @@ export function errorCode(reason: unknown): string {
   return reason instanceof Error && "code" in reason
     ? String(reason.code)
     : "unknown error";
+}
+
+/**
+ * Returns where a TOML file is malformed and how, for example `line 3, column
+ * 7: invalid value`.
+ *
+ * The text is not quoted, as the message of the parser does: it may hold a
+ * secret, and errors go into logs.
+ */
+export function tomlProblem(reason: unknown): string {
+  const message = reason instanceof Error ? reason.message : String(reason);
+  const [problem = ""] = message.split("\n", 1);
+  if (!(reason instanceof TomlError)) return problem;
+  const kind = problem.replace(/^Invalid TOML document: /, "");
+  return `line ${reason.line}, column ${reason.column}: ${kind}`;
 }

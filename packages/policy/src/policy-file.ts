@@ -17,8 +17,8 @@ import {
   errorCode,
   PolicyError,
   type PolicyErrorOptions,
+  tomlProblem,
 } from "./policy-error.ts";
-import { tomlProblem } from "./toml-problem.ts";
 
 /** A file of rules. */
 export interface PolicySource {
@@ -155,8 +155,9 @@ export function parsePolicyFile(
     try {
       return compileRule(decodeRule(json), { tier, file, number });
     } catch (reason) {
+      const message = reason instanceof Error ? reason.message : String(reason);
       const { problem, remedy = "" } =
-        reason instanceof PolicyError ? reason : { problem: errorText(reason) };
+        reason instanceof PolicyError ? reason : { problem: message };
       throw fileError(file, `rule ${number}: ${problem}`, {
         remedy,
         cause: reason,
@@ -246,10 +247,6 @@ function enumName(
     "invalid",
     { remedy: `choose ${choices}` },
   );
-}
-
-function errorText(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }
 
 function fileError(
