@@ -56,7 +56,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
     [
       "sandbox",
       [
-        ["find-sandbox", "sandbox-grants"],
+        ["find-sandbox"],
         ["start-process"],
         [
           "bwrap-sandbox",
@@ -74,6 +74,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
           "placeholder",
           "mount-table",
           "process-state",
+          "extension",
         ],
         ["sandbox", "seccomp-filter", "regular-file"],
         ["sandbox-error", "failpoint"],

@@ -1,19 +1,9 @@
 import { statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import type { Extension } from "./extension.ts";
 import { isWithin, missingPlace } from "./guarded-places.ts";
 import type { GuardedPlaces, Sandbox, SandboxAccess } from "./sandbox.ts";
 import { realPath } from "./system-mounts.ts";
-
-/**
- * Further access that a command needs. A path is absolute and real, and stands
- * for all that is below it. `network` is the network of this machine, with its
- * own ports. `unconfined` is a run without any sandbox.
- */
-export type Extension =
-  | { readonly case: "read"; readonly path: string }
-  | { readonly case: "write"; readonly path: string }
-  | { readonly case: "network" }
-  | { readonly case: "unconfined" };
 
 /** A failed command, with what is needed to find out why. */
 export interface FailedCommand {
@@ -82,46 +72,6 @@ export function findDenial(
     if (extension) return extension;
   }
   return undefined;
-}
-
-/**
- * Returns the access with an extension; undefined for `unconfined`, which no
- * access describes.
- */
-export function extendedAccess(
-  access: SandboxAccess,
-  extension: Extension,
-): SandboxAccess | undefined {
-  switch (extension.case) {
-    case "read":
-      return { ...access, readable: [...access.readable, extension.path] };
-    case "write":
-      return { ...access, writable: [...access.writable, extension.path] };
-    case "network":
-      return { ...access, network: "host" };
-    case "unconfined":
-      return undefined;
-    default:
-      return extension satisfies never;
-  }
-}
-
-/**
- * Describes an extension to a user, for example as `write access to "/data"`.
- */
-export function extensionWords(extension: Extension): string {
-  switch (extension.case) {
-    case "read":
-      return `read access to ${JSON.stringify(extension.path)}`;
-    case "write":
-      return `write access to ${JSON.stringify(extension.path)}`;
-    case "network":
-      return "access to the network, this machine's own ports included";
-    case "unconfined":
-      return "no sandbox: it can do what you can do";
-    default:
-      return extension satisfies never;
-  }
 }
 
 function denialIn(

@@ -1,11 +1,11 @@
 // The public API of @devtool/sandbox.
+export { type FailedCommand, findDenial } from "./denial.ts";
 export {
   type Extension,
   extendedAccess,
   extensionWords,
-  type FailedCommand,
-  findDenial,
-} from "./denial.ts";
+  SandboxGrants,
+} from "./extension.ts";
 export {
   type FindSandboxOptions,
   findSandbox,
@@ -25,7 +25,6 @@ export type {
   SandboxRequest,
 } from "./sandbox.ts";
 export { SandboxError, type SandboxErrorReason } from "./sandbox-error.ts";
-export { SandboxGrants } from "./sandbox-grants.ts";
 export { type SearchPath, sortSearchPath } from "./search-path.ts";
 export {
   type ProcessEnd,

@@ -9,7 +9,8 @@ import {
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Extension, findDenial } from "./denial.ts";
+import { findDenial } from "./denial.ts";
+import type { Extension } from "./extension.ts";
 import { findSandbox, lazySandbox } from "./find-sandbox.ts";
 import { readGuardedPlaces } from "./guarded-places.ts";
 import { HostPrograms } from "./host-programs.ts";
