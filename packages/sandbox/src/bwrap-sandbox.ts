@@ -5,10 +5,11 @@ import {
   type IntendedMount,
   intendedMounts,
 } from "./mount-check.ts";
-import { Placeholders } from "./placeholders.ts";
+import { type Held, Placeholders } from "./placeholders.ts";
 import { leftRedirects, missingRedirects, type Redirect } from "./redirects.ts";
 import type {
   GuardedPlaces,
+  ProcessLimits,
   Sandbox,
   SandboxAccess,
   SandboxedCommand,
@@ -92,16 +93,13 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
       const { argv, workingDirectory, environment, shell, access, limits } =
         request;
       assertOutside(options.program, access);
-      const { mounts, guarded, missing, redirects } = await planWorkspace(
-        access,
-        { tools, hidden: options.hidden },
-      );
-      // Versions before 0.8 do not support sizes either.
-      const scratchBytes =
-        options.extras === BWRAP_EXTRAS ? limits?.scratchBytes : undefined;
+      const { mounts, guarded, held } = await planWorkspace(access, {
+        tools,
+        hidden: options.hidden,
+      });
       const network =
         access.network === "none" ? ["--unshare-net"] : networkMounts();
-      const others = [...scratchMounts(scratchBytes), ...network];
+      const others = [...scratchMounts(options, limits), ...network];
       const { all, intended } = expectMounts(others, mounts);
       return {
         argv: [
@@ -130,12 +128,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         supervised: true,
         check: (pid) => checkMounts(pid, all, intended),
         guarded,
-        hold: () =>
-          placeholders.hold({
-            directories: missing,
-            redirects,
-            links: guarded.links,
-          }),
+        hold: () => placeholders.hold(held),
         limits,
       };
     },
@@ -190,17 +183,13 @@ function mountExpectations(
   };
 }
 
-/**
- * The part of its workspace that a command sees, and the paths that stay
- * mounted while it runs.
- */
+/** How a command sees its workspace. */
 interface WorkspacePlan {
   /** Arguments of bwrap. */
   readonly mounts: readonly string[];
   readonly guarded: GuardedPlaces;
-  /** Guarded directories that do not exist. */
-  readonly missing: readonly string[];
-  readonly redirects: readonly Redirect[];
+  /** What is made for the command, and undone when it has ended. */
+  readonly held: Held;
 }
 
 /**
@@ -240,8 +229,11 @@ async function planWorkspace(
   return {
     mounts,
     guarded,
-    missing,
-    redirects: [...granted, ...left, ...files],
+    held: {
+      directories: missing,
+      redirects: [...granted, ...left, ...files],
+      links: guarded.links,
+    },
   };
 }
 
@@ -250,11 +242,16 @@ function resolveLinks(path: string): string {
 }
 
 /**
- * Lists the arguments for writable, empty directories of a maximum size in
- * bytes. Without one it is half of the memory.
+ * Lists the arguments for writable, empty directories of a maximum size.
+ * Without one it is half of the memory.
  */
-function scratchMounts(sizeBytes: number | undefined): string[] {
-  const size = sizeBytes === undefined ? [] : ["--size", String(sizeBytes)];
+function scratchMounts(
+  { extras }: BwrapOptions,
+  limits: ProcessLimits | undefined,
+): string[] {
+  // Versions before 0.8 support neither the extras nor sizes.
+  const bytes = extras === BWRAP_EXTRAS ? limits?.scratchBytes : undefined;
+  const size = bytes === undefined ? [] : ["--size", String(bytes)];
   const directories = ["/tmp", "/var/tmp"].flatMap((path) => [
     "--perms",
     "0700",
