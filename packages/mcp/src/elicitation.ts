@@ -21,7 +21,7 @@ import type {
   ElicitResult,
   jsonSchemaValidator,
 } from "@modelcontextprotocol/client";
-import type { CallHooks } from "./call-hooks.ts";
+import type { CallHooks } from "./call-events.ts";
 import { type AskingServer, serverTitle } from "./server-place.ts";
 
 /**

@@ -13,7 +13,7 @@ import type {
   RequestOptions,
   Resource,
 } from "@modelcontextprotocol/client";
-import type { CallHooks } from "./call-hooks.ts";
+import type { CallHooks } from "./call-events.ts";
 import { ListCache } from "./list-cache.ts";
 import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
 import { loadSdk } from "./sdk.ts";

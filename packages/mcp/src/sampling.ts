@@ -11,7 +11,7 @@ import type {
   CreateMessageRequest,
   CreateMessageResult,
 } from "@modelcontextprotocol/client";
-import type { CallHooks } from "./call-hooks.ts";
+import type { CallHooks } from "./call-events.ts";
 import { contentText } from "./call-result.ts";
 import { type AskingServer, serverTitle } from "./server-place.ts";
 

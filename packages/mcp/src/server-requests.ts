@@ -7,7 +7,7 @@ import type {
   ClientCapabilities,
   jsonSchemaValidator,
 } from "@modelcontextprotocol/client";
-import type { CallHooks } from "./call-hooks.ts";
+import type { CallHooks } from "./call-events.ts";
 import { elicit } from "./elicitation.ts";
 import { sampleForServer } from "./sampling.ts";
 import type { AskingServer } from "./server-place.ts";
