@@ -4,7 +4,10 @@ import type { PolicyFile } from "@devtool/schema";
 export interface StoredApprovals {
   /** The approvals as rules, oldest first. All of them allow. */
   readonly file: PolicyFile;
-  /** Differs each time when approvals are stored. */
+  /**
+   * Differs each time when approvals are stored. Versions are only compared, so
+   * each storage chooses their form.
+   */
   readonly version: string;
 }
 
@@ -13,7 +16,12 @@ export interface StoredApprovals {
  * that servers share.
  */
 export interface ApprovalStorage {
-  /** Reads the approvals as they are now. */
+  /**
+   * Reads the approvals as they are now; called for every decision.
+   *
+   * A rejection with a `PolicyError` means that what is stored cannot be used:
+   * then no approval counts. Any other rejection fails the decision.
+   */
   read(): Promise<StoredApprovals>;
 
   /**

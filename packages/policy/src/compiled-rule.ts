@@ -19,15 +19,17 @@ export interface CompiledRule {
   readonly label: string;
   readonly decision: "allow" | "ask" | "deny";
   /**
-   * The pattern that must occur in the arguments; undefined when the rule has
-   * none.
+   * The pattern that must occur in the arguments, which are compared as JSON
+   * with sorted keys and no spaces; undefined when the rule has none.
    */
   readonly args: Pattern | undefined;
   /** The pattern for a whole command; undefined when the rule has none. */
   readonly command: Pattern | undefined;
   /**
    * Returns whether a path, relative to the workspace, is one that the rule
-   * names.
+   * names; always true for a rule without `path`.
+   *
+   * Letter case counts, and `*` also matches names that begin with a dot.
    */
   readonly isPath: (path: string) => boolean;
 }

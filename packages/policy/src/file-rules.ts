@@ -91,6 +91,9 @@ export function createFileAccess(
 /**
  * Creates the function that decides about reading one file, for tools whose
  * result depends on the content of a file.
+ *
+ * The rules for `read_file` that have a `path` decide; a file that none of them
+ * names may be read.
  */
 export function createReadDecision(
   rules: readonly CompiledRule[],

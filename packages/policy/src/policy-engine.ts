@@ -84,8 +84,12 @@ export interface PolicyDecision {
    */
   readonly decision: "allow" | "ask" | "deny";
   /**
-   * The label of the rule that decided, for instance `user/policy.toml:3`;
-   * empty when no rule did.
+   * The label of the rule that decided, for instance `policy.toml:3`; empty
+   * when no rule did.
+   *
+   * Labels of built-in rules begin with `builtin:`. For a tool of an MCP server
+   * the label ends with the server and the hashes in `ToolFacts`. Keep it as
+   * `ToolCallDetail.rule` in the task: the user's answers bind to it.
    */
   readonly rule: string;
   /** Why the call asks or is denied, for a person; may be empty. */
@@ -106,7 +110,8 @@ export interface PolicyDecision {
 export interface PolicyEngine {
   /**
    * Decides about a call. Rejects with the signal's reason when the signal
-   * aborts.
+   * aborts, and with the storage's error when saved approvals cannot be read
+   * from a database.
    */
   decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision>;
   /**
@@ -114,7 +119,8 @@ export interface PolicyEngine {
    * question, in every session.
    *
    * Undefined when this engine cannot save approvals. Rejects with a
-   * `PolicyError` when this call can only be approved once.
+   * `PolicyError`: `cannot-save` when this call can only be approved once,
+   * `not-written` when the file cannot be written.
    */
   save?(request: PolicyRequest, signal: AbortSignal): Promise<void>;
 }

@@ -45,6 +45,10 @@ export interface PolicySubject {
 
 /** Where a decision applies. */
 export interface PolicyPlace {
+  /**
+   * How far the agent may go without asking; may be a getter, which is read for
+   * each decision.
+   */
   readonly mode: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;

@@ -111,7 +111,7 @@ export class SavedApprovals {
 
   /**
    * Adds the rules that are not there yet. Changes run one after the other, in
-   * the order of the calls.
+   * the order of the calls. Above 500 approvals the oldest are dropped.
    *
    * Rejects with a `PolicyError` when the file cannot be written; later changes
    * are not affected.
@@ -128,7 +128,7 @@ export class SavedApprovals {
 
   /**
    * Withdraws the approval with an id (`approvalId`), and returns its rule.
-   * Undefined when there is none.
+   * Undefined when there is none. Rejects as `save` does.
    */
   async withdraw(id: string): Promise<PolicyRule | undefined> {
     let withdrawn: PolicyRule | undefined;

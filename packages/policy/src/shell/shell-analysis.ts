@@ -20,6 +20,10 @@ export interface ShellAnalysis extends Reading {
 /**
  * Analyzes a command line. Resolves for every line: what cannot be read is a
  * doubt.
+ *
+ * So is a line with more than 16,384 UTF-16 code units, which is not read at
+ * all, one with more than 64 commands, and one with command lines in command
+ * lines more than four levels deep.
  */
 export type ShellAnalyzer = (source: string) => Promise<ShellAnalysis>;
 
