@@ -14,7 +14,10 @@ export interface FailedCommand {
   /** The directory in which it started: an absolute path. */
   readonly workingDirectory: string;
   readonly access: SandboxAccess;
-  /** The places in the workspace that it could only read. */
+  /**
+   * The places in the workspace that it could only read, as the sandbox gave
+   * them (`SandboxedCommand.guarded`).
+   */
   readonly guarded: GuardedPlaces;
 }
 

@@ -12,8 +12,8 @@ export type Extension =
   | { readonly case: "unconfined" };
 
 /**
- * Returns the access with an extension; undefined for `unconfined`, which no
- * access describes.
+ * Returns a new access with an extension added; undefined for `unconfined`,
+ * which no access describes.
  */
 export function extendedAccess(
   access: SandboxAccess,
@@ -66,7 +66,7 @@ export class SandboxGrants {
     if (extension.case !== "unconfined") this.#extensions.push(extension);
   }
 
-  /** Returns the access with everything that was granted. */
+  /** Returns a new access with everything that was granted so far. */
   apply(access: SandboxAccess): SandboxAccess {
     return this.#extensions.reduce(
       (wider, extension) => extendedAccess(wider, extension) ?? wider,

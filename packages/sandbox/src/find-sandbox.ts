@@ -30,7 +30,8 @@ export interface FindSandboxOptions {
    */
   readonly path: string;
   /**
-   * Where bwrap and bash are looked up.
+   * Where bwrap and bash are looked up. Where there is a bwrap and no bash,
+   * `findSandbox` rejects with a `SandboxError`, also for `auto`.
    *
    * Default: the system's directories, then `path`.
    */
@@ -53,7 +54,7 @@ const RETRY_AFTER_MS = 30_000;
 
 /**
  * Finds a sandbox and probes it by running a process in it, which takes tens of
- * milliseconds.
+ * milliseconds, and five seconds at most for each way to start bwrap.
  *
  * Without a sandbox that works, `auto` returns one that confines nothing and
  * whose `notice` says what is missing; `bwrap` rejects with a `SandboxError`

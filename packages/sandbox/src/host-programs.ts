@@ -46,8 +46,8 @@ export class HostPrograms {
   }
 
   /**
-   * Returns the absolute path of a program. Throws a `SandboxError` when there
-   * is none outside of the workspaces.
+   * Returns the absolute path of a program, as `find` does. Throws a
+   * `SandboxError` with the reason `missing-program` when there is none.
    */
   get(name: string, workspaces: readonly string[]): string {
     const path = this.find(name, workspaces);

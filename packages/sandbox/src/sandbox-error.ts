@@ -15,7 +15,7 @@ export type SandboxErrorReason =
   | "missing-program";
 
 /**
- * The only error that this package throws on purpose.
+ * The only error that this package throws on purpose, or rejects with.
  *
  * Its message is `problem: remedy`, or the problem alone, and contains no
  * secret.

@@ -14,7 +14,10 @@ export interface SandboxAccess {
    * link is left out.
    */
   readonly readable: readonly string[];
-  /** Further absolute real paths that may be written. */
+  /**
+   * Further absolute real paths that may be written. One that `Sandbox.canGrant`
+   * refuses stays as it is.
+   */
   readonly writable: readonly string[];
   /** Whether the workspace may be written. Default: `write`. */
   readonly workspaceAccess?: "read" | "write";
@@ -29,6 +32,9 @@ export interface SandboxAccess {
 /**
  * Limits for a command. Those of memory and processor time hold for each of its
  * processes, not for their sum.
+ *
+ * They also hold for a command that no sandbox confines, except for
+ * `scratchBytes`.
  */
 export interface ProcessLimits {
   /**
@@ -152,7 +158,10 @@ export interface GuardedPlaces {
   readonly gitDirectories: readonly string[];
 }
 
-/** Confines the processes of commands. */
+/**
+ * Confines the processes of commands. One serves all commands of this process:
+ * the guarded places of a workspace are read for each of them.
+ */
 export interface Sandbox {
   /** The name of the mechanism, such as `bwrap`. */
   readonly name: string;

@@ -56,7 +56,10 @@ const TICK_MS = 100;
 
 /**
  * Starts a command in a process group of its own. When the signal aborts, the
- * command is ended with all that it started.
+ * command is ended with all that it started: with SIGTERM, and two seconds
+ * later with SIGKILL.
+ *
+ * A command that cannot be started ends with `ProcessEnd.error`.
  *
  * ```ts
  * await using running = startProcess(await sandbox.command(request), signal);
