@@ -12,12 +12,13 @@ export interface McpOptions {
    * The operator's servers, which every session has.
    *
    * Sessions also have the servers that their clients bring, as far as the
-   * server's `clientMcpServers` allows that. Default: none.
+   * server's `clientMcpServers` allows that, and with names that no operator's
+   * server has. Default: none.
    */
   readonly servers?: readonly MessageInitShape<typeof McpServerSchema>[];
   /**
-   * The addresses, as `host:port`, of clients' servers that may be reached
-   * although they are not public. Default: none.
+   * The addresses, as `host:port` or `host:*`, of clients' servers that may be
+   * reached although they are not public. Default: none.
    */
   readonly targets?: readonly string[];
   /**
@@ -35,7 +36,13 @@ export interface McpOptions {
  * ```
  *
  * Servers are started, and the SDK is loaded, when a session first needs them.
- * Throws a `DevtoolError` for a target that is not `host:port`.
+ * A turn waits ten seconds for them, and goes on without those that are not
+ * ready. A server that fails is started again when it is next needed, and after
+ * five failures within three minutes only by a refresh.
+ *
+ * Throws `Code.InvalidArgument` for a target that is neither `host:port` nor
+ * `host:*`. Settings that cannot be used, such as two servers of one name, fail
+ * the first turn that needs them.
  */
 export function createMcp({
   servers = [],

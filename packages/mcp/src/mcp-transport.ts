@@ -15,8 +15,8 @@ import { StdioTransport } from "./stdio-transport.ts";
 /** How the agent is authorized at an MCP server that requires OAuth. */
 export interface McpAuthorization {
   /**
-   * The provider of the SDK. It stores tokens and sends the user to the
-   * authorization server.
+   * The provider of the SDK. It stores tokens, adds them to requests, and sends
+   * the user to the authorization server.
    */
   readonly provider: AuthProvider | OAuthClientProvider;
   /**
