@@ -76,7 +76,7 @@ export interface CodingAgentOptions {
   readonly policyFiles?: readonly string[];
   /**
    * The addresses on private networks that `web_fetch` may reach, as
-   * `host:port`. Default: none.
+   * `host:port` or `host:*`. Default: none.
    */
   readonly fetchTargets?: readonly string[];
   /**

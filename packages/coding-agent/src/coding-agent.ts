@@ -65,7 +65,11 @@ const EXTENSIONS: readonly CardExtension[] = [
  * and asks before it changes anything. An agent serves one server, which opens
  * and closes it.
  *
- * Throws a `DevtoolError` for invalid options.
+ * Throws `Code.InvalidArgument` for an entry of `fetchTargets` that is not
+ * `host:port` or `host:*`, for a tool whose name is used twice or is not 1 to
+ * 64 letters, digits and `_`, and for an unknown name in `builtinTools`. The
+ * server does not start with an invalid policy file, nor without the sandbox
+ * that `sandbox: "bwrap"` requires.
  */
 export function codingAgent(options: CodingAgentOptions = {}): Agent {
   for (const target of options.fetchTargets ?? []) {

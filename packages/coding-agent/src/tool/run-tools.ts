@@ -38,7 +38,8 @@ export interface RunToolsOptions {
    */
   readonly settle?: (edit: EditRecord) => EditState;
   /**
-   * Receives notices for the operator, as plain text. Default: ignores them.
+   * Receives notices for the operator, as plain text, about calls that fail
+   * with an internal error. Default: ignores them.
    */
   readonly onNotice?: (text: string) => void;
 }
@@ -47,10 +48,12 @@ export interface RunToolsOptions {
  * Runs tool calls as the coding agent does, for an agent of your own.
  *
  * Validates the calls, applies the policy, asks for approval and runs them.
- * Calls that change nothing run in parallel. First finishes the calls that an
- * interrupted run of the turn left open, so an agent that resumes after a
- * restart begins with `runTools` and no calls. When it returns, `turn.task` has
- * the results.
+ * Calls that change nothing run in parallel. Of one list of calls, the first
+ * 128 run; the others fail and say so.
+ *
+ * First finishes the calls that an interrupted run of the turn left open, so an
+ * agent that resumes after a restart begins with `runTools` and no calls. When
+ * it returns, `turn.task` has the results.
  */
 export async function* runTools(
   turn: Turn,

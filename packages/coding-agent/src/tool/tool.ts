@@ -16,7 +16,10 @@ export type EditState = "done" | "not begun" | "unknown";
 
 /** The description of a tool for a model. */
 export interface ToolDeclaration {
-  /** The name: 1 to 64 characters of `[a-zA-Z0-9_]`. */
+  /**
+   * The name: 1 to 64 characters of `[a-zA-Z0-9_]`, and of `-` for a tool of an
+   * MCP server.
+   */
   readonly name: string;
   /** A text for the model that says what the tool does and when to use it. */
   readonly description: string;

@@ -36,7 +36,9 @@ export interface BuiltinToolsOptions {
   readonly decideReading?: ReadDecision;
 }
 
-/** The names of the built-in tools. */
+/**
+ * The names of the built-in tools, those for background processes included.
+ */
 export const BUILTIN_TOOL_NAMES: readonly string[] = [
   "read_file",
   "read_many_files",
@@ -55,8 +57,11 @@ export const BUILTIN_TOOL_NAMES: readonly string[] = [
 ];
 
 /**
- * Creates the built-in tools for a workspace. The tools for background
- * processes need `shell.background`.
+ * Creates the built-in tools for a workspace, which all of them share: dispose
+ * of it when no call runs any more.
+ *
+ * Without `shell.background`, the two tools for background processes are
+ * missing.
  */
 export function builtinTools(
   workspace: Workspace,

@@ -21,7 +21,13 @@ const PARAMETERS = toolArgs({
 /** The maximum number of paths in a result. */
 const MAX_PATHS = 1000;
 
-/** Creates the tool `glob`, which finds files by a pattern over their paths. */
+/**
+ * Creates the tool `glob`, which finds files by a pattern over their paths, at
+ * most 1000.
+ *
+ * Leaves out what `.gitignore` and `.devtoolignore` name, unless a call
+ * includes it.
+ */
 export function globTool(
   workspace: Workspace,
   { access = everyFile, searches = new Searches() }: SearchOptions = {},

@@ -36,7 +36,11 @@ const PARAMETERS = toolArgs({
 const MAX_ENTRIES = 2000;
 
 /**
- * Creates the tool `list_directory`, which lists the names in one directory.
+ * Creates the tool `list_directory`, which lists the names in one directory, at
+ * most 2000.
+ *
+ * Leaves out what `.gitignore` and `.devtoolignore` name, unless a call
+ * includes it, and the placeholders of sandboxes.
  */
 export function listDirectoryTool(
   workspace: Workspace,

@@ -35,7 +35,7 @@ const MAX_BYTES_PER_FILE = 64 * 1024;
 
 /**
  * Creates the tool `read_many_files`, which returns the texts of several files,
- * as many as fit.
+ * as many as fit: at most 200 files and 256 KiB, and 64 KiB of each.
  */
 export function readManyFilesTool(
   workspace: Workspace,

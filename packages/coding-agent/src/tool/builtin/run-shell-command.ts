@@ -100,7 +100,9 @@ const SYSTEM_CLOCK: ShellClock = {
  * Creates the tool `run_shell_command`, which runs a command line, after the
  * user's approval.
  *
- * The sandbox confines the command and all processes that it starts.
+ * The sandbox confines the command and all processes that it starts. Where it
+ * denied something, the user is asked for that access, and the command runs
+ * again, at most three times.
  */
 export function runShellCommandTool(
   workspace: Workspace,

@@ -25,6 +25,9 @@ const MAX_FACT_LENGTH = 2000;
 /**
  * Creates the tool `save_memory`, which adds a fact to the memory file of the
  * workspace, after the user's approval.
+ *
+ * A fact becomes one line of at most 2000 characters. Without a memory file,
+ * the call creates `AGENTS.md`.
  */
 export function saveMemoryTool(workspace: Workspace): Tool {
   return {

@@ -55,7 +55,10 @@ const MAX_PROGRAM_SIZE = 300;
 
 /**
  * Creates the tool `search_file_content`, which finds the lines of text files
- * that match a regular expression.
+ * that match a regular expression in RE2's syntax, at most 500.
+ *
+ * Leaves out what `.gitignore` and `.devtoolignore` name, unless a call
+ * includes it.
  */
 export function searchFileContentTool(
   workspace: Workspace,

@@ -23,7 +23,7 @@ const MAX_STEPS = 100;
 
 /**
  * Creates the tool `update_plan`, which shows the user the steps of a longer
- * task. It changes nothing and needs no approval.
+ * task: at most 100. It changes nothing and needs no approval.
  */
 export function updatePlanTool(): Tool {
   return {

@@ -31,6 +31,11 @@ const HTML_TYPES = /^(text\/html|application\/xhtml\+xml)/;
 /**
  * Creates the tool `web_fetch`, which returns the readable text of a page on
  * the Internet, after the user's approval.
+ *
+ * A call fails after 20 seconds, at the sixth redirect, for a status other than
+ * 2xx and for anything but text. A page is cut after 2 MiB, its text after
+ * 100,000 characters. `policy` says which addresses that are not public may be
+ * reached.
  */
 export function webFetchTool(policy: OutboundPolicy): Tool {
   return {
