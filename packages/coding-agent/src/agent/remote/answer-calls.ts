@@ -27,13 +27,17 @@ export class AnswerCalls {
   readonly #calls: ModelToolCall[] = [];
   readonly #ids = new Set<string>();
 
+  /** The number of calls so far. */
   get size(): number {
     return this.#calls.length;
   }
 
   /**
-   * Adds a call. A call that comes twice under one id is kept once. Throws a
-   * `ModelFault` for a call that cannot be used.
+   * Adds a call. A call that comes twice under one id is kept once.
+   *
+   * Throws a `ModelFault` for a call without a name or with one of more than
+   * 256 characters, for arguments that are not a JSON object or have more than
+   * 1 MiB, and for more than 1000 calls.
    */
   add({ id, name, argumentsText, signature }: ApiCall): void {
     if (typeof name !== "string" || typeof argumentsText !== "string") {
@@ -99,7 +103,7 @@ export class PieceJoiner {
 
   /**
    * Returns the text with the piece at its end. Throws a `ModelFault` when the
-   * pieces of the answer become too large.
+   * pieces of the answer have more than 4 Mi characters together.
    */
   join(before: string, piece: string): string {
     if (typeof piece !== "string") throw malformedFault();

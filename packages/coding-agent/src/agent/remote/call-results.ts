@@ -19,6 +19,7 @@ export class CallResults {
   /** The ids of the calls whose arguments the user wrote. */
   readonly #edited: ReadonlySet<string>;
 
+  /** `history` is that of the request (`ModelRequest.history`). */
   constructor(history: readonly Message[]) {
     const parts = history.flatMap((message) => message.parts);
     this.#edited = new Set(

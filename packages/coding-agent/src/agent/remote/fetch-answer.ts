@@ -31,7 +31,8 @@ export type FetchAnswer = (
  * It rejects with a `ModelFault` for any other status, because the errors of
  * the SDKs lack the headers, which say how long to wait. The body fails with a
  * `ModelFault` at bytes that are not UTF-8, which the SDKs would replace by
- * other characters, and where a piece or the whole is too large.
+ * other characters, and where a piece has more than 4 MiB or the whole more
+ * than 128 MiB.
  */
 export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
   return async (input, init) => {

@@ -65,6 +65,8 @@ export interface RemoteRequest<Piece> {
  * A request that fails before any part of its answer has arrived is sent again.
  * An answer that breaks off later fails the step: its text stays, and none of
  * its calls runs. See `docs/models.md` for each fault.
+ *
+ * Throws a `ModelFault` without the secret, or the reason of `signal`.
  */
 export async function* generateRemotely<Piece>(
   request: RemoteRequest<Piece>,

@@ -17,9 +17,16 @@ export interface FaultOptions {
  */
 const RECOGNIZED_LENGTH = 8;
 
-/** A failure of the model, or of the connection to it. */
+/**
+ * A failure of the model, or of the connection to it. Users see its problem and
+ * its remedy.
+ *
+ * `generateRemotely` sends the request again after one that is retriable, as
+ * long as no part of the answer has arrived.
+ */
 export class ModelFault extends DevtoolError {
   readonly retriable: boolean;
+  /** The wait that the API asks for, in milliseconds; 0 for none. */
   readonly retryAfterMs: number;
 
   constructor(problem: string, code: Code, options: FaultOptions = {}) {

@@ -6,7 +6,11 @@ export type StopKind = "output-limit" | "context-limit" | "safety" | "refusal";
 
 /**
  * Returns the fault for an answer that a model ended early. `message` is what
- * the API says about it.
+ * the API says about it, of which the user sees 200 characters of the first
+ * line.
+ *
+ * Its code is `Code.ResourceExhausted` for a limit, otherwise
+ * `Code.FailedPrecondition`.
  */
 export function stopFault(kind: StopKind, message = ""): ModelFault {
   const [problem, remedy, code] = STOPS[kind];

@@ -8,6 +8,10 @@ export class ToolNames {
   readonly #decoded = new Map<string, string>();
   readonly #maxLength: number;
 
+  /**
+   * Other characters become `_`, and names are cut after `maxLength`. When two
+   * names become the same, the later one gets a number: `_2`.
+   */
   constructor(tools: readonly ToolDeclaration[], maxLength: number) {
     this.#maxLength = maxLength;
     for (const { name } of tools) {
