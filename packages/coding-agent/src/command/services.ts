@@ -20,7 +20,10 @@ export interface CommandServices {
    * model.
    */
   readonly prose?: Model | undefined;
-  /** Reads the memory files that apply to a workspace and principal. */
+  /**
+   * Reads the memory files that apply to a workspace and principal, for
+   * `/memory`.
+   */
   readonly loadMemory?: (place: CommandPlace) => Promise<Memory>;
   /**
    * The principal who owns the trust of workspaces.
@@ -29,11 +32,18 @@ export interface CommandServices {
    * Default: it follows no change.
    */
   readonly operator?: string;
-  /** The trust of workspaces. */
+  /**
+   * The trust of workspaces. With it, `/memory add` says whether the agent will
+   * read what was added.
+   */
   readonly trust?: TrustKeeper;
+  /** For `/compress`, `/plan` and `/stats`. */
   readonly conversations?: Conversations;
+  /** For `/restore`. */
   readonly checkpoints?: Checkpoints | undefined;
+  /** For `/mcp`. */
   readonly mcp?: McpStatus;
+  /** For `/policies`. */
   readonly policies?: Policies;
 }
 
@@ -100,10 +110,7 @@ export interface McpStatus {
     place: CommandPlace,
     signal: AbortSignal,
   ): Promise<readonly McpServerStatus[]>;
-  /**
-   * Reconnects to the servers that are not connected, and lists the tools of
-   * all servers again.
-   */
+  /** Stops all servers, clears their failures and connects again. */
   refresh(place: CommandPlace, signal: AbortSignal): Promise<void>;
 }
 
@@ -115,7 +122,7 @@ export interface Policies {
 
 /** A description of one rule for a user. */
 export interface PolicyRule {
-  /** The place where the rule is defined, for instance `user/policy.toml:3`. */
+  /** The place where the rule is defined, for instance `policy.toml:3`. */
   readonly name: string;
   readonly decision: "allow" | "ask" | "deny";
   /** One line that describes the calls that the rule matches. */

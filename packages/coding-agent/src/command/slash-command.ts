@@ -45,7 +45,10 @@ export interface SlashCommand {
    * arguments.
    */
   play(args: string, context: CommandContext): StepSource;
-  /** Returns additional tools for the command's steps. Default: none. */
+  /**
+   * Returns additional tools for the command's steps. Only the agent's own
+   * commands can have some, and not those of a `CommandSource`. Default: none.
+   */
   tools?(context: CommandContext): readonly Tool[];
 }
 

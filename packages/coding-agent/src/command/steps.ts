@@ -14,7 +14,10 @@ import type {
 import type { McpPromptMessage } from "../tool/mcp.ts";
 import { textMessage } from "../tool/message-text.ts";
 
-/** Creates the single step of a command that replies with a text. */
+/**
+ * Creates the single step of a command that replies with a text, which `text`
+ * returns when the step runs.
+ */
 export function replyWith(
   text: (
     request: ModelRequest,
