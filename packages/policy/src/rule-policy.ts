@@ -154,15 +154,30 @@ async function decideByRules(
     analyze,
   }: Required<Pick<PolicyOptions, "shellConfinement" | "analyze">>,
 ): Promise<Verdict> {
-  if (subject.details?.case !== "executeDetails") {
-    return decideCall(subject, sources);
+  if (subject.details?.case === "executeDetails") {
+    const confinement =
+      typeof shellConfinement === "function"
+        ? await shellConfinement()
+        : shellConfinement;
+    const analysis = await analyze(subject.details.value.command);
+    return decideCommandLine(subject, analysis, { ...sources, confinement });
   }
-  const confinement =
-    typeof shellConfinement === "function"
-      ? await shellConfinement()
-      : shellConfinement;
-  const analysis = await analyze(subject.details.value.command);
-  return decideCommandLine(subject, analysis, { ...sources, confinement });
+  const found = findDecidingRule(sources.rules, subject);
+  if (!found) return decideByMode(subject, sources);
+  const { decision, compiled } = found;
+  const { rule, label, tier } = compiled;
+  const mayAnswer = decision === "ask" && tier === "user";
+  const approval = mayAnswer
+    ? findSavedApproval(subject, sources.saved)
+    : undefined;
+  return (
+    approval ?? {
+      decision,
+      rule: label,
+      reason: decision === "deny" ? rule.denyMessage : "",
+      answers: mayAnswer ? "count" : "do not count",
+    }
+  );
 }
 
 /**
@@ -184,27 +199,10 @@ function applyGrant(
   return { decision: "allow", rule: grant, reason: "", answers: "count" };
 }
 
-/** Decides about a call that is not a shell command. */
-function decideCall(subject: PolicySubject, sources: RuleSources): Verdict {
-  const found = findDecidingRule(sources.rules, subject);
-  if (!found) return decideByMode(subject, sources);
-  const { decision, compiled } = found;
-  const { rule, label, tier } = compiled;
-  const mayAnswer = decision === "ask" && tier === "user";
-  const approval = mayAnswer
-    ? findSavedApproval(subject, sources.saved)
-    : undefined;
-  return (
-    approval ?? {
-      decision,
-      rule: label,
-      reason: decision === "deny" ? rule.denyMessage : "",
-      answers: mayAnswer ? "count" : "do not count",
-    }
-  );
-}
-
-/** Decides about a call that no rule of a file applies to. */
+/**
+ * Decides about a call, other than a command, that no rule of a file applies
+ * to.
+ */
 function decideByMode(
   subject: PolicySubject,
   { rules, saved }: RuleSources,
