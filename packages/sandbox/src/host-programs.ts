@@ -40,7 +40,8 @@ export class HostPrograms {
       .find((path) => {
         const places = [...realPaths(path), ...realPaths(dirname(path))];
         return (
-          isUsable(path) && !places.some((place) => isWithin(place, workspaces))
+          isTrustedProgram(path) &&
+          !places.some((place) => isWithin(place, workspaces))
         );
       });
   }
@@ -63,7 +64,7 @@ export class HostPrograms {
  * Whether a path is an executable file that nobody but root and this user can
  * change or replace.
  */
-function isUsable(path: string): boolean {
+function isTrustedProgram(path: string): boolean {
   const [real = "", directory = ""] = [path, dirname(path)].flatMap(realPaths);
   if (
     real === "" ||

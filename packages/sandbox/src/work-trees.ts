@@ -43,7 +43,7 @@ export function workTreesAround(workspace: string): WorkTree[] {
   const own = workTreeAt(workspace);
   const enclosing = directoriesAbove(workspace).flatMap((directory) => {
     const tree = workTreeAt(directory);
-    return tree && isUsable(directory, tree, workspace) ? [tree] : [];
+    return tree && isUsedByGit(directory, tree, workspace) ? [tree] : [];
   });
   return own ? [own, ...enclosing] : enclosing;
 }
@@ -128,7 +128,7 @@ function isDirectoryAt(path: string): boolean {
  * Whether git would use a repository above a workspace. In containers it may
  * belong to the owner of the workspace instead of this user.
  */
-function isUsable(
+function isUsedByGit(
   directory: string,
   { gitDirectory }: WorkTree,
   workspace: string,
