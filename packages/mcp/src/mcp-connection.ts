@@ -64,7 +64,6 @@ export interface ToolRequest {
   readonly hooks: CallHooks;
 }
 
-/** The lists of a server. */
 interface McpLists {
   readonly tools: ListCache<ToolDefinition>;
   readonly prompts: ListCache<Prompt>;
@@ -230,7 +229,6 @@ export class McpConnection implements AsyncDisposable {
     );
   }
 
-  /** Returns the contents of a resource. */
   async readResource(
     uri: string,
     signal: AbortSignal,

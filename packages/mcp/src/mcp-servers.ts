@@ -270,7 +270,6 @@ export class McpServers implements AsyncDisposable {
   }
 }
 
-/** A tool of a connected server. */
 interface FoundTool {
   /** The name of the server. */
   readonly server: string;
@@ -281,10 +280,6 @@ interface FoundTool {
   readonly definition: ToolDefinition;
 }
 
-/**
- * Throws for servers without a name, with the same name, or without a usable
- * address or command.
- */
 function assertUsable(servers: readonly McpServer[]): void {
   const names = new Set<string>();
   for (const { name, transport } of servers) {

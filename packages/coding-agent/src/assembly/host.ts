@@ -48,7 +48,6 @@ export interface AgentHostDependencies {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The maximum time to find a sandbox, in milliseconds. */
 const FIND_SANDBOX_TIMEOUT_MS = 10_000;
 
 /**

@@ -104,7 +104,6 @@ export class IgnoreRules {
   }
 }
 
-/** The rules of one directory. */
 interface DirectoryRules {
   /** Undefined when there are none. */
   readonly rules: Ignore | undefined;

@@ -9,7 +9,6 @@ import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 
-/** The maximum size of a call's arguments, in bytes. */
 const MAX_ARGUMENT_BYTES = 1024 * 1024;
 
 /**

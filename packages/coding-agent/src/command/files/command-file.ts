@@ -9,7 +9,6 @@ import { plainJson } from "@devtool/schema/json";
 import { Code, DevtoolError, type ErrorOptions } from "@devtool/server/agent";
 import { parse as parseToml } from "smol-toml";
 
-/** The maximum size of a command file in bytes. */
 const MAX_COMMAND_FILE_BYTES = 64 * 1024;
 
 /**

@@ -95,7 +95,6 @@ export function toRelativePattern(
     : pattern;
 }
 
-/** A search for files by their paths. */
 interface PathSearch {
   /** The directory where the walk starts, relative to the workspace. */
   readonly path: string;

@@ -1,18 +1,18 @@
 import type { FileAccess } from "@devtool/policy";
 import { Code, DevtoolError, Semaphore } from "@devtool/server/agent";
 
-/** The maximum duration of one search in milliseconds. */
 const MAX_SEARCH_MS = 20_000;
-
-/** The maximum number of searches that run at the same time. */
 const MAX_SEARCHES = 4;
 
-/** Runs the searches of a server. Limits their number and their duration. */
+/** Runs the searches of a server, at most four at the same time. */
 export class Searches {
   readonly #turns = new Semaphore(MAX_SEARCHES);
   readonly #maxMs: number;
 
-  /** `maxMs` is the maximum duration of a search in milliseconds. */
+  /**
+   * `maxMs` is the maximum duration of a search in milliseconds. Default:
+   * 20,000.
+   */
   constructor(maxMs: number = MAX_SEARCH_MS) {
     this.#maxMs = maxMs;
   }

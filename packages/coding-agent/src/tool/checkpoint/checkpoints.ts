@@ -64,7 +64,6 @@ interface LatestCheckpoint extends CheckpointTree {
   readonly principal: string;
 }
 
-/** The files and the time of a checkpoint. */
 interface TimedFiles {
   readonly files: TrackedFiles;
   readonly time: Date;
