@@ -21,7 +21,6 @@ import {
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
 import { AcpSession } from "./acp-session.ts";
-import { acpMcpServers } from "./client-mcp-servers.ts";
 import { clientOption } from "./client-options.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
 
@@ -199,7 +198,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     });
     try {
       await using session = await AcpSession.open(
-        { ...place, sessionId: "", mcpServers: () => [] },
+        { ...place, sessionId: "", mcpServers: [] },
         signal,
       );
       this.#models = session.config.models?.offered ?? [];
@@ -241,12 +240,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       {
         ...this.#optionsIn({ workspacePath, principal: task.principal }),
         sessionId: task.agentSessionId,
-        mcpServers: ({ initialized }) =>
-          acpMcpServers(
-            mcpServers,
-            name,
-            initialized.agentCapabilities?.mcpCapabilities ?? {},
-          ),
+        mcpServers,
       },
       signal,
     );
@@ -305,7 +299,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       ...place,
       onCommands,
       sessionId: "",
-      mcpServers: () => [],
+      mcpServers: [],
     };
     await using session = await AcpSession.open(
       options,

@@ -1,11 +1,13 @@
 import type {
   McpServer as AcpMcpServer,
   LoadSessionResponse,
+  McpCapabilities,
   NewSessionResponse,
   SessionConfigOption,
   SessionModeState,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
+import type { McpServer } from "@devtool/schema";
 import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import type { AcpAgentOptions } from "./acp-agent-options.ts";
@@ -21,7 +23,8 @@ const MAX_ID_LENGTH = 1024;
 export interface EnterOptions {
   readonly agent: AcpAgentOptions;
   readonly workspacePath: string;
-  readonly mcpServers: (connection: AcpConnection) => AcpMcpServer[];
+  /** The MCP servers that the session brings to the agent. */
+  readonly mcpServers: readonly McpServer[];
   /** The id of the session to continue; empty for a new one. */
   readonly sessionId: string;
   readonly onNotice: (text: string) => void;
@@ -88,8 +91,14 @@ async function enterOnce(
   options: EnterOptions,
   signal: AbortSignal,
 ): Promise<EnteredSession> {
-  const { workspacePath: cwd, mcpServers, agent } = options;
-  const place = { cwd, mcpServers: mcpServers(connection) };
+  const { workspacePath: cwd, agent } = options;
+  const { mcpCapabilities } = connection.initialized.agentCapabilities ?? {};
+  const mcpServers = acpMcpServers(
+    options.mcpServers,
+    agent.name,
+    mcpCapabilities ?? {},
+  );
+  const place = { cwd, mcpServers };
   const continued = await continueSession(connection, options, place, signal);
   if (continued) return continued;
   const opened = await connection.request(
@@ -103,6 +112,39 @@ async function enterOnce(
   }
   const problem = `agent ${quoted(agent.name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
   throw new DevtoolError(problem, Code.Unavailable);
+}
+
+/**
+ * Returns MCP servers as the agent takes them. Throws for one that the agent
+ * cannot reach.
+ */
+function acpMcpServers(
+  servers: readonly McpServer[],
+  agent: string,
+  capabilities: McpCapabilities,
+): AcpMcpServer[] {
+  return servers.map((server) => {
+    const { name, transport } = server;
+    if (transport.case === "stdio") {
+      const { command, args, env } = transport.value;
+      return { name, command, args: [...args], env: pairs(env) };
+    }
+    if (transport.case !== undefined && capabilities[transport.case] === true) {
+      const { url, headers } = transport.value;
+      return { type: transport.case, name, url, headers: pairs(headers) };
+    }
+    const kind = transport.case ?? "no transport";
+    throw new DevtoolError(
+      `MCP server ${quoted(name)} cannot be used: agent ${quoted(agent)} takes none over ${kind}`,
+      Code.InvalidArgument,
+    );
+  });
+}
+
+function pairs(
+  values: Readonly<Record<string, string>>,
+): { name: string; value: string }[] {
+  return Object.entries(values).map(([name, value]) => ({ name, value }));
 }
 
 /** Continues an earlier session. Undefined when the agent cannot. */
