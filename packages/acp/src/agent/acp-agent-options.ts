@@ -22,7 +22,8 @@ export interface AcpAgentOptions {
 
   /**
    * The program that speaks ACP on its standard input and output, or a function
-   * that connects to one.
+   * that connects to one. It is called for each session, since each has a
+   * connection of its own.
    */
   readonly command: AcpCommand | AcpConnect;
 
@@ -75,8 +76,7 @@ export interface AcpAgentOptions {
 
   /**
    * Which methods of the client the agent may use. Default: it writes files
-   * with `fs/write_text_file` and runs commands with `terminal/*`, both inside
-   * the workspace of the session, and reads files itself.
+   * with `fs/write_text_file`; it reads files and runs commands itself.
    */
   readonly clientMethods?: ClientMethods | undefined;
 
@@ -121,8 +121,8 @@ export interface AcpPipe extends AsyncDisposable {
   readonly output: AsyncIterable<Uint8Array>;
 
   /**
-   * Sends text to the agent. Returns false when the agent accepts no more
-   * input.
+   * Sends text to the agent: one message, with the line break after it.
+   * Returns false when the agent accepts no more input.
    */
   write(text: string): boolean;
 
@@ -132,12 +132,16 @@ export interface AcpPipe extends AsyncDisposable {
    */
   kill?(): void;
 
-  /** The number of bytes that the agent has not read yet. Default: 0. */
+  /**
+   * The number of bytes that the agent has not read yet. Beyond 16 MiB it is
+   * ended. Default: 0.
+   */
   readonly unreadBytes?: number | undefined;
 
   /**
    * Resolves when the agent has ended, to a description such as
-   * `it ended with exit code 1`.
+   * `it ended with exit code 1`, which operators and errors are told after the
+   * agent's name.
    */
   readonly ended: Promise<string>;
 
@@ -150,14 +154,18 @@ export interface AcpPipe extends AsyncDisposable {
 /** Which methods of the client an agent may use. */
 export interface ClientMethods {
   /**
-   * Whether the agent reads files with `fs/read_text_file`. Default false:
-   * gemini-cli fails to create files when it does.
+   * Whether the agent reads files of the workspace with `fs/read_text_file`.
+   * Default false: gemini-cli fails to create files when it does.
    */
   readonly readTextFile?: boolean | undefined;
-  /** Whether the agent writes files with `fs/write_text_file`. Default true. */
+  /**
+   * Whether the agent writes files of the workspace with `fs/write_text_file`.
+   * A directory that is missing is not created. Default true.
+   */
   readonly writeTextFile?: boolean | undefined;
   /**
-   * Whether the agent runs commands with `terminal/*`. Default false: the agent
+   * Whether the agent runs commands with `terminal/*`. They start in the
+   * workspace, without a shell and without a sandbox. Default false: the agent
    * runs them itself.
    */
   readonly terminal?: boolean | undefined;
@@ -175,16 +183,21 @@ export interface AcpLimits {
    * It is killed after that. Default: 3,000.
    */
   readonly cancelTimeoutMs: number;
-  /** The maximum size of one message of the agent, in bytes. Default: 8 MiB. */
+  /**
+   * The maximum size of one message of the agent, in bytes, and of a file that
+   * it reads through the client. A longer message ends the agent. Default:
+   * 8 MiB.
+   */
   readonly maxMessageBytes: number;
   /**
-   * The maximum number of messages of the agent within a second. Default:
-   * 5,000.
+   * The maximum number of messages of the agent within a second. One more ends
+   * the agent. Default: 5,000.
    */
   readonly maxMessagesPerSecond: number;
   /**
-   * The maximum number of agents that are kept running without a turn.
-   * Default: 4.
+   * The maximum number of agents that are kept running without a turn. Beyond
+   * it, those that have been idle longest are ended; the next message of their
+   * conversations starts them again. Default: 4.
    */
   readonly maxIdle: number;
 }
