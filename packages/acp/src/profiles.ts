@@ -160,20 +160,18 @@ export function commandWords(line: string): readonly string[] {
   while (rest !== "") {
     const [word = ""] = WORD.exec(rest) ?? [];
     if (word === "") return [];
-    words.push(word.replace(PIECE, unquote));
+    words.push(
+      word.replace(
+        PIECE,
+        (_, single?: string, double?: string, escaped?: string) =>
+          single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? "",
+      ),
+    );
     rest = rest.slice(word.length).trimStart();
   }
   return words[0] === "" ? [] : words;
 }
 
+/** The pieces of a word: single quotes, double quotes, an escaped character. */
 const PIECE = /'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|\\([\s\S])/g;
 const WORD = /^(?:'[^']*'|"(?:[^"\\]|\\[\s\S])*"|\\[\s\S]|[^\s'"\\])+(?=\s|$)/;
-
-function unquote(
-  _: string,
-  single: string | undefined,
-  double: string | undefined,
-  escaped: string | undefined,
-): string {
-  return single ?? double?.replace(/\\(["\\$`])/g, "$1") ?? escaped ?? "";
-}

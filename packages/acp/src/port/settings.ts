@@ -180,24 +180,18 @@ export function mcpServersFrom(
       `MCP server ${JSON.stringify(first.name)} cannot be used: ${why}; leave it out`,
     );
   }
-  return servers.map(mcpServerFrom);
-}
-
-function mcpServerFrom(server: AcpMcpServer): McpServer {
-  const { name } = server;
-  if (!("type" in server)) {
-    const { command, args, env } = server;
-    return create(McpServerSchema, {
-      name,
-      transport: {
-        case: "stdio",
-        value: { command, args, env: recordOf(env) },
-      },
-    });
-  }
-  const { url, headers, type } = server;
-  const value = { url, headers: recordOf(headers) };
-  return create(McpServerSchema, { name, transport: { case: type, value } });
+  return servers.map((server) => {
+    const { name } = server;
+    if (!("type" in server)) {
+      const { command, args, env } = server;
+      const value = { command, args, env: recordOf(env) };
+      const transport = { case: "stdio" as const, value };
+      return create(McpServerSchema, { name, transport });
+    }
+    const { url, headers, type } = server;
+    const value = { url, headers: recordOf(headers) };
+    return create(McpServerSchema, { name, transport: { case: type, value } });
+  });
 }
 
 function recordOf(pairs: readonly Pick<HttpHeader, "name" | "value">[]): {
