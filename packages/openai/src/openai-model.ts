@@ -42,13 +42,8 @@ const MAX_TOOL_NAME_LENGTH = 64;
  */
 export function createOpenAiModel(options: OpenAiModelOptions): Model {
   const { model: name, api, maxInputTokens } = resolveOptions(options);
-  const {
-    retry,
-    timeouts,
-    random = Math.random,
-    sleep,
-    apiKey: secret = "",
-  } = options;
+  const { retry, timeouts, random = Math.random, sleep } = options;
+  const { apiKey: secret = "" } = options;
   const remoteOptions: RemoteOptions = { retry, timeouts, random, sleep };
   const ask = createOpenAiClient(options);
 

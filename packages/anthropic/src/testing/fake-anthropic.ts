@@ -29,13 +29,8 @@ export interface FakeAnthropicOptions extends FakeModelOptions {
 export function startFakeAnthropic(
   options: FakeAnthropicOptions = {},
 ): Promise<FakeModel> {
-  return startFakeModel(createDialect(options), options);
-}
-
-function createDialect({
-  models = ["claude-test"],
-}: FakeAnthropicOptions): FakeDialect {
-  return {
+  const { models = ["claude-test"] } = options;
+  const dialect: FakeDialect = {
     read({ verb, path, headers, body }) {
       const hasKey =
         (headers["x-api-key"] ?? "") !== "" ||
@@ -63,6 +58,7 @@ function createDialect({
     },
     encodeError,
   };
+  return startFakeModel(dialect, options);
 }
 
 function listModels(models: readonly string[]): object {

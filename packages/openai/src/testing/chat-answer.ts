@@ -77,6 +77,11 @@ export function encodeCompletion(
   const calls = contents.flatMap((content) =>
     content.case === "calls" ? content.calls : [],
   );
+  const toolCalls = calls.map(({ id, name, args }) => ({
+    id,
+    type: "function" as const,
+    function: { name, arguments: JSON.stringify(args) },
+  }));
   const reasoning = contents
     .map((content) => (content.case === "thought" ? content.text : ""))
     .join("");
@@ -85,7 +90,7 @@ export function encodeCompletion(
     content: text === "" && calls.length > 0 ? null : text,
     refusal: null,
     ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map(encodeCall) }),
+    ...(calls.length === 0 ? {} : { tool_calls: toolCalls }),
   } as const;
   return {
     ...headOf(context),
@@ -139,18 +144,6 @@ function callDeltas(call: PlannedCall, index: number): Delta[] {
       }),
     ),
   ];
-}
-
-function encodeCall({ id, name, args }: PlannedCall): {
-  id: string;
-  type: "function";
-  function: { name: string; arguments: string };
-} {
-  return {
-    id,
-    type: "function",
-    function: { name, arguments: JSON.stringify(args) },
-  };
 }
 
 function finishReason(

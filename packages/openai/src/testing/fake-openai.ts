@@ -36,14 +36,8 @@ export interface FakeOpenAiOptions extends FakeModelOptions {
 export function startFakeOpenAi(
   options: FakeOpenAiOptions = {},
 ): Promise<FakeModel> {
-  return startFakeModel(createDialect(options), options);
-}
-
-function createDialect({
-  models = ["gpt-test"],
-  key = "required",
-}: FakeOpenAiOptions): FakeDialect {
-  return {
+  const { models = ["gpt-test"], key = "required" } = options;
+  const dialect: FakeDialect = {
     read({ verb, path, headers, body }) {
       if (
         key === "required" &&
@@ -70,6 +64,7 @@ function createDialect({
     },
     encodeError,
   };
+  return startFakeModel(dialect, options);
 }
 
 function listModels(models: readonly string[]): object {

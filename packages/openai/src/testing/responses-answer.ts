@@ -122,16 +122,21 @@ class ResponseStream {
           reasoningItem(this.#newPlace("rs"), content.text, this.#body),
         );
         return;
-      case "calls":
+      case "calls": {
+        const customTools = listOrEmpty(this.#body.tools)
+          .map(objectOrEmpty)
+          .filter(({ type }) => type === "custom")
+          .map(({ name }) => name);
         this.#closeMessage();
         for (const call of content.calls) {
           this.#addItem(
-            isCustomTool(this.#body.tools, call.name)
+            customTools.includes(call.name)
               ? customCallItem(this.#newPlace("ctc"), call)
               : functionCallItem(this.#newPlace("fc"), call),
           );
         }
         return;
+      }
       default:
         content satisfies never;
     }
@@ -320,11 +325,4 @@ function describeTool(tool: unknown): Response["tools"] {
       strict: false,
     },
   ];
-}
-
-function isCustomTool(tools: unknown, name: string): boolean {
-  return listOrEmpty(tools).some((tool) => {
-    const { type, name: declared } = objectOrEmpty(tool);
-    return type === "custom" && declared === name;
-  });
 }
