@@ -1,4 +1,5 @@
 import { parseStep } from "@devtool/coding-agent/script";
+import type { CallResult } from "@devtool/fake-model";
 import {
   isObject,
   listOrEmpty,
@@ -12,14 +13,8 @@ export interface Position {
   readonly prompt: string;
   /** Number of the model's turns with calls since the prompt. */
   readonly round: number;
-  /** The function responses that the model has not responded to yet. */
-  readonly responses: readonly FunctionResponse[];
-}
-
-/** The result of a call, as an agent sends it to the model. */
-export interface FunctionResponse {
-  readonly name: string;
-  readonly response: unknown;
+  /** The results of calls that the model has not responded to yet. */
+  readonly results: readonly CallResult[];
 }
 
 /**
@@ -42,11 +37,11 @@ export function locate(contents: unknown): Position {
       .map(({ text }) => text)
       .filter((text) => typeof text === "string");
     const prompt = texts.slice(texts.findIndex(isScript)).join("\n");
-    if (functionResponses(content).length === 0 || isScript(prompt)) {
-      return { prompt, round, responses: functionResponses(list.at(-1)) };
+    if (resultsIn(content).length === 0 || isScript(prompt)) {
+      return { prompt, round, results: resultsIn(list.at(-1)) };
     }
   }
-  return { prompt: "", round, responses: [] };
+  return { prompt: "", round, results: [] };
 }
 
 /**
@@ -63,13 +58,13 @@ function isScript(text: string): boolean {
   return parseStep(text.trim().split("\n", 1)[0] ?? "") !== undefined;
 }
 
-function functionResponses(content: unknown): FunctionResponse[] {
+function resultsIn(content: unknown): CallResult[] {
   return partsOf(content).flatMap(({ functionResponse }) => {
     if (!isObject(functionResponse)) return [];
     return [
       {
         name: stringOrEmpty(functionResponse.name),
-        response: functionResponse.response,
+        value: functionResponse.response,
       },
     ];
   });

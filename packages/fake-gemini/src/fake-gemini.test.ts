@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { FakeModel } from "@devtool/fake-model";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeGemini, startFakeGemini } from "./fake-gemini.ts";
+import { startFakeGemini } from "./fake-gemini.ts";
 
 describe("the fake Gemini", () => {
-  let fake: FakeGemini;
+  let fake: FakeModel;
   beforeAll(async () => {
     fake = await startFakeGemini();
   });

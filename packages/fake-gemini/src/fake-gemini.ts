@@ -1,12 +1,26 @@
 import { once } from "node:events";
 import {
   createServer,
-  type IncomingHttpHeaders,
   type IncomingMessage,
   type ServerResponse,
 } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseScript } from "@devtool/coding-agent/script";
+import {
+  estimateTokens,
+  type FakeModel,
+  type FakeModelOptions,
+  type FakeRequest,
+  type FakeStats,
+  type Plan,
+  type PlanContext,
+  planText,
+  planTurn,
+  readJson,
+  sendJson,
+  streamAnswer,
+  summarize,
+} from "@devtool/fake-model";
 import {
   isObject,
   listOrEmpty,
@@ -14,75 +28,14 @@ import {
   stringOrEmpty,
 } from "@devtool/schema/json";
 import { listSignatures, locate, type Position } from "./conversation.ts";
-import { readJson, sendError, sendFailure, sendJson } from "./http.ts";
-import {
-  type Plan,
-  type PlanContext,
-  planText,
-  planTurn,
-  summarize,
-} from "./plan.ts";
+import { sendError, sendFailure } from "./http.ts";
 import { hasCredentials, parseResource } from "./resource.ts";
 import {
   createWholeResponse,
-  estimateTokens,
   minimalValue,
   type ResponseContext,
+  streamEncoder,
 } from "./response.ts";
-import { streamResponse } from "./stream-response.ts";
-
-/** Options of `startFakeGemini`. */
-export interface FakeGeminiOptions {
-  /** Port on loopback. Default: 0, a free one. */
-  readonly port?: number;
-  /** Delay before each response, in milliseconds. Default: 0. */
-  readonly latencyMs?: number;
-  /** Delay between the chunks of a stream, in milliseconds. Default: 0. */
-  readonly chunkDelayMs?: number;
-}
-
-/** A running fake Gemini. */
-export interface FakeGemini extends AsyncDisposable {
-  /** Base URL: `http://127.0.0.1:port`. */
-  readonly url: string;
-  /** The last 100 requests for content, oldest first. */
-  requests(): readonly FakeRequest[];
-  /** Number of requests since the start or the last `reset`. */
-  stats(): FakeStats;
-  /** Forgets all requests, counts and attempts. */
-  reset(): void;
-}
-
-/** A request for content. */
-export interface FakeRequest {
-  /** `generateContent` or `streamGenerateContent`. */
-  readonly method: string;
-  readonly model: string;
-  /**
-   * Path, including the version and, for Vertex AI, the project and location.
-   */
-  readonly path: string;
-  /** Headers as received, including credentials. Names are in lower case. */
-  readonly headers: IncomingHttpHeaders;
-  /** The prompt to respond to. */
-  readonly prompt: string;
-  /** Number of the model's turns with calls since the prompt. */
-  readonly round: number;
-  /** Number of this attempt at the turn, from 1. */
-  readonly attempt: number;
-  /** Names of the declared functions. */
-  readonly tools: readonly string[];
-  /** Signatures that the agent sent back with calls. */
-  readonly signatures: readonly string[];
-  /** The parsed body. */
-  readonly body: unknown;
-}
-
-/** Numbers of requests. */
-export interface FakeStats {
-  readonly requests: number;
-  readonly byMethod: Readonly<Record<string, number>>;
-}
 
 const KEPT = 100;
 
@@ -114,8 +67,8 @@ const MODELS = [
  * express mode, any key. Resolves when the server listens.
  */
 export async function startFakeGemini(
-  options: FakeGeminiOptions = {},
-): Promise<FakeGemini> {
+  options: FakeModelOptions = {},
+): Promise<FakeModel> {
   const fake = new Fake(options);
   const server = createServer((request, response) => {
     fake
@@ -143,11 +96,11 @@ export async function startFakeGemini(
 class Fake {
   recent: FakeRequest[] = [];
   stats: FakeStats = { requests: 0, byMethod: {} };
-  readonly #options: FakeGeminiOptions;
+  readonly #options: FakeModelOptions;
   #attempts = new Map<string, number>();
   #serial = 0;
 
-  constructor(options: FakeGeminiOptions) {
+  constructor(options: FakeModelOptions) {
     this.#options = options;
   }
 
@@ -233,9 +186,12 @@ class Fake {
       signatures: listSignatures(contents),
     };
     this.recent = [...this.recent.slice(1 - KEPT), request];
+    const serial = ++this.#serial;
     const plan = choosePlan(asked.body, position, {
       attempt,
-      serial: ++this.#serial,
+      serial,
+      // The calls of a script are made whether they are declared or not.
+      tools: [],
     });
     const { latencyMs = 0, chunkDelayMs = 0 } = this.#options;
     if (latencyMs > 0) await sleep(latencyMs);
@@ -247,13 +203,13 @@ class Fake {
     }
     const context: ResponseContext = {
       model: asked.model,
-      responseId: `fake-${this.#serial}`,
+      serial,
       promptTokens: estimateTokens(contents),
     };
     if (asked.method === "generateContent") {
       return sendJson(response, 200, createWholeResponse(plan, context));
     }
-    await streamResponse(response, plan, { ...context, chunkDelayMs });
+    await streamAnswer(response, plan, streamEncoder(context), chunkDelayMs);
   }
 }
 
@@ -264,7 +220,7 @@ type Asked = Pick<
 
 function choosePlan(
   body: unknown,
-  { prompt, round, responses }: Position,
+  { prompt, round, results }: Position,
   context: PlanContext,
 ): Plan {
   const config = objectOrEmpty(objectOrEmpty(body).generationConfig);
@@ -278,7 +234,7 @@ function choosePlan(
   const turns = parseScript(prompt);
   if (!turns) return planText(`You said: ${prompt.slice(0, 200)}`);
   const turn = turns[round];
-  return turn ? planTurn(turn, context) : planText(summarize(responses));
+  return turn ? planTurn(turn, context) : planText(summarize(results));
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
+import { sendJson } from "@devtool/fake-model";
 
 const STATUS_NAMES: Readonly<Record<number, string>> = {
   400: "INVALID_ARGUMENT",
@@ -28,29 +29,6 @@ export function sendError(
     response.setHeader("retry-after", String(retryAfterMs / 1000));
   }
   sendJson(response, code, { error: { code, message, status } });
-}
-
-/** Sends a JSON response. */
-export function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: unknown,
-): void {
-  const text = JSON.stringify(body);
-  response.writeHead(status, {
-    "content-type": "application/json; charset=UTF-8",
-    "content-length": Buffer.byteLength(text),
-  });
-  response.end(text);
-}
-
-/** Reads a request body as JSON. An empty body is an empty object. */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return chunks.length > 0
-    ? JSON.parse(Buffer.concat(chunks).toString("utf8"))
-    : {};
 }
 
 /**

@@ -1,8 +1,3 @@
 // The public names of @devtool/fake-gemini.
-export {
-  type FakeGemini,
-  type FakeGeminiOptions,
-  type FakeRequest,
-  type FakeStats,
-  startFakeGemini,
-} from "./fake-gemini.ts";
+export type { FakeModel as FakeGemini } from "@devtool/fake-model";
+export { startFakeGemini } from "./fake-gemini.ts";

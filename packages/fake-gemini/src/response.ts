@@ -1,20 +1,33 @@
+import type { Content, Plan, StreamEncoder } from "@devtool/fake-model";
 import {
   defined,
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
-import type { Part, Plan } from "./plan.ts";
 
 /** The fields that all chunks of a response have in common. */
 export interface ResponseContext {
   readonly model: string;
-  readonly responseId: string;
+  /** Number of the response, for its ids. */
+  readonly serial: number;
   readonly promptTokens: number;
 }
 
+/** A part of a response in the API. */
+interface Part {
+  readonly text?: string;
+  readonly thought?: boolean;
+  readonly functionCall?: {
+    readonly name: string;
+    readonly args: unknown;
+    readonly id: string;
+  };
+  readonly thoughtSignature?: string;
+}
+
 /** A response of the API, or a chunk of one. */
-export interface Response {
+interface Response {
   readonly candidates: readonly Candidate[];
   readonly modelVersion: string;
   readonly responseId: string;
@@ -41,22 +54,61 @@ interface Source {
   readonly license: string;
 }
 
-/** Creates a chunk with parts. */
-export function createChunk(
+/** Returns the encoder of a streamed response. */
+export function streamEncoder(context: ResponseContext): StreamEncoder {
+  return {
+    begin: () => "",
+    content: (content) =>
+      encodeFrame(createChunk(partsOf(content, context), context)),
+    end: (plan) => encodeFrame(createLastChunk([], context, plan)),
+    malformed: 'data: {"candidates": [{"content": {"parts"\r\n\r\n',
+    aroundText: [
+      'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"',
+      '"}]},"finishReason":"STOP","index":0}]}\r\n\r\n',
+    ],
+  };
+}
+
+function encodeFrame(response: Response): string {
+  return `data: ${JSON.stringify(response)}\r\n\r\n`;
+}
+
+/** Returns the parts of a piece. The first call of a turn has the signature. */
+function partsOf(content: Content, { serial }: ResponseContext): Part[] {
+  switch (content.case) {
+    case "text":
+      return [{ text: content.text }];
+    case "thought":
+      return [{ thought: true, text: content.text }];
+    case "calls": {
+      const signature = Buffer.from(`signature ${serial}`).toString("base64");
+      return content.calls.map(({ name, args, id, isFirst }) => {
+        const functionCall = { name, args, id };
+        return isFirst
+          ? { functionCall, thoughtSignature: signature }
+          : { functionCall };
+      });
+    }
+    default:
+      return content satisfies never;
+  }
+}
+
+function createChunk(
   parts: readonly Part[],
-  { model, responseId }: ResponseContext,
+  { model, serial }: ResponseContext,
 ): Response {
   return {
     candidates: [{ content: { role: "model", parts }, index: 0 }],
     modelVersion: model,
-    responseId,
+    responseId: `fake-${serial}`,
   };
 }
 
 /**
  * Creates the last chunk of a response, with the finish reason and the usage.
  */
-export function createLastChunk(
+function createLastChunk(
   parts: readonly Part[],
   context: ResponseContext,
   plan: Plan,
@@ -96,7 +148,7 @@ export function createWholeResponse(
 ): Response {
   const parts: Part[] = [];
   for (const part of plan.items.flatMap((item) =>
-    item.case === "parts" ? item.parts : [],
+    item.case === "pause" || item.case === "drip" ? [] : partsOf(item, context),
   )) {
     const last = parts.at(-1);
     const joins =
@@ -110,11 +162,6 @@ export function createWholeResponse(
     }
   }
   return createLastChunk(parts, context, plan);
-}
-
-/** Estimates the number of tokens, at four characters each. */
-export function estimateTokens(value: unknown): number {
-  return Math.ceil(JSON.stringify(value ?? "").length / 4);
 }
 
 /**

@@ -14,7 +14,16 @@ export {
   type FakeStats,
   startFakeModel,
 } from "./fake-model.ts";
-export { type FakeError, RequestRefused } from "./http.ts";
-export { type Content, halves, type Plan, type PlannedCall } from "./plan.ts";
+export { type FakeError, RequestRefused, readJson, sendJson } from "./http.ts";
+export {
+  type Content,
+  halves,
+  type Plan,
+  type PlanContext,
+  type PlannedCall,
+  planText,
+  planTurn,
+  summarize,
+} from "./plan.ts";
 export { runFake } from "./run-fake.ts";
-export type { StreamEncoder } from "./stream-answer.ts";
+export { type StreamEncoder, streamAnswer } from "./stream-answer.ts";
