@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 
 /** A package below packages/. */
-export interface PackageManifest {
+interface PackageManifest {
   /** The name of its directory. */
   readonly directory: string;
   readonly name: string;
