@@ -1,5 +1,4 @@
 import {
-  type DescEnum,
   type DescField,
   type DescMessage,
   type FileRegistry,
@@ -63,9 +62,9 @@ function closed(schema: JsonObject): JsonObject {
 export function reachable(messages: readonly DescMessage[]): DescMessage[] {
   const found = new Set(messages);
   for (const message of found) {
-    for (const field of message.fields) {
-      if (field.message && !isWellKnown(field.message)) {
-        found.add(field.message);
+    for (const { message: inner } of message.fields) {
+      if (inner && !inner.typeName.startsWith("google.protobuf.")) {
+        found.add(inner);
       }
     }
   }
@@ -82,7 +81,7 @@ export function messageSchema(
 ): JsonObject {
   const properties = message.fields.map((field) => [
     field.jsonName,
-    described(field, fieldSchema(field, refer)),
+    { description: commentOf(field), ...fieldSchema(field, refer) },
   ]);
   const pairs = message.oneofs.flatMap(({ fields }) =>
     pairsOf(fields.map(({ jsonName }) => jsonName)),
@@ -102,10 +101,6 @@ function pairsOf(names: readonly string[]): string[][] {
   return names.flatMap((name, index) =>
     names.slice(index + 1).map((other) => [name, other]),
   );
-}
-
-function described(field: DescField, schema: JsonObject): JsonObject {
-  return { description: commentOf(field), ...schema };
 }
 
 function fieldSchema(
@@ -132,20 +127,16 @@ function valueSchema(
   if (field.message) {
     return WELL_KNOWN[field.message.typeName] ?? { $ref: refer(field.message) };
   }
-  if (field.enum) return enumSchema(field.enum);
+  if (field.enum) {
+    const { typeName, values } = field.enum;
+    return typeName === "google.protobuf.NullValue"
+      ? { type: "null" }
+      : { enum: values.map(({ name }) => name) };
+  }
   if (field.scalar) return SCALARS[field.scalar];
   throw new Error(
     `field ${field} has no JSON Schema: add its kind to valueSchema`,
   );
-}
-
-function enumSchema({ typeName, values }: DescEnum): JsonObject {
-  if (typeName === "google.protobuf.NullValue") return { type: "null" };
-  return { enum: values.map(({ name }) => name) };
-}
-
-function isWellKnown({ typeName }: DescMessage): boolean {
-  return typeName.startsWith("google.protobuf.");
 }
 
 const INT64: JsonObject = { type: "string", pattern: "^-?[0-9]+$" };

@@ -43,7 +43,10 @@ export function openApi(protos: FileRegistry): JsonObject {
     ],
     security: [{ bearer: [] }],
     paths: Object.fromEntries(
-      [...paths].map(([path, entries]) => [path, pathItem(entries)]),
+      [...paths].map(([path, entries]) => [
+        path,
+        Object.fromEntries(entries.map(({ verb, item }) => [verb, item])),
+      ]),
     ),
     components: {
       securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
@@ -83,10 +86,6 @@ interface Operation {
   readonly path: string;
   readonly verb: string;
   readonly item: JsonObject;
-}
-
-function pathItem(operations: readonly Operation[]): JsonObject {
-  return Object.fromEntries(operations.map(({ verb, item }) => [verb, item]));
 }
 
 /**
