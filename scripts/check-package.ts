@@ -8,7 +8,6 @@ import { basename } from "node:path";
 import {
   checkPackage,
   createPackageFromTarballData,
-  type Problem,
 } from "@arethetypeswrong/core";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -36,14 +35,12 @@ async function typeProblems(tarball: ArrayBuffer): Promise<readonly string[]> {
   );
   if (!result.types) return ["it has no types"];
   return result.problems
-    .filter(concernsEsm)
+    .filter(
+      (problem) =>
+        !("resolutionKind" in problem) ||
+        !NOT_ESM.includes(problem.resolutionKind),
+    )
     .map((problem) => JSON.stringify(problem));
-}
-
-function concernsEsm(problem: Problem): boolean {
-  return (
-    !("resolutionKind" in problem) || !NOT_ESM.includes(problem.resolutionKind)
-  );
 }
 
 for (const path of process.argv.slice(2)) {

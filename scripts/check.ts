@@ -30,31 +30,10 @@ function step(name: string, command: string, args: readonly string[]): void {
   process.stdout.write(`${stdout ?? ""}${stderr ?? ""}\n`);
 }
 
-/** Packs what is published and checks the tarballs. */
-function checkPublished(): void {
-  step("pack", "node", ["scripts/tarballs.ts", scratch]);
-  const tarballs = readdirSync(scratch).filter((name) => name.endsWith(".tgz"));
-  step("published packages", "node", [
-    "scripts/check-package.ts",
-    ...tarballs.map((name) => join(scratch, name)),
-  ]);
-}
-
 /**
- * Checks the workflows with actionlint: the one on this machine, or one that Go
- * builds into the clone.
+ * Returns the linter of workflows: the one on this machine, or one that Go
+ * builds into the clone. Undefined without both.
  */
-function checkWorkflows(): void {
-  const program = findActionlint();
-  if (program === undefined) {
-    process.stdout.write(
-      "SKIPPED workflows: neither actionlint nor Go is installed\n",
-    );
-  } else {
-    step("workflows", program, ["-color=false"]);
-  }
-}
-
 function findActionlint(): string | undefined {
   if (spawnSync("actionlint", ["-version"]).status === 0) return "actionlint";
   const directory = join(ROOT, "node_modules/.cache/devtool-actionlint");
@@ -102,9 +81,23 @@ for (const page of [
     "@devtool/source",
   ]);
 }
-if (without !== "workflows") checkWorkflows();
+if (without !== "workflows") {
+  const program = findActionlint();
+  if (program === undefined) {
+    process.stdout.write(
+      "SKIPPED workflows: neither actionlint nor Go is installed\n",
+    );
+  } else {
+    step("workflows", program, ["-color=false"]);
+  }
+}
 step("build", "turbo", ["run", "build", "--output-logs=errors-only"]);
-checkPublished();
+step("pack", "node", ["scripts/tarballs.ts", scratch]);
+const tarballs = readdirSync(scratch).filter((name) => name.endsWith(".tgz"));
+step("published packages", "node", [
+  "scripts/check-package.ts",
+  ...tarballs.map((name) => join(scratch, name)),
+]);
 
 rmSync(scratch, { recursive: true });
 if (failures.length > 0) {

@@ -32,10 +32,6 @@ function run(
   );
 }
 
-function has(command: string, arg: string): boolean {
-  return spawnSync(command, [arg], { stdio: "ignore" }).status === 0;
-}
-
 function installPython(): boolean {
   return Object.entries(PYTHON_SDKS).every(([version, sdk]) => {
     const venv = `.venv-${version}`;
@@ -85,13 +81,6 @@ function buildGo(): boolean {
   );
 }
 
-/**
- * Debug builds, and without TLS: half the time, and nothing here needs more.
- */
-function buildRust(): boolean {
-  return run("cargo", ["build", "--locked", "--quiet"], `${directory}rust`);
-}
-
 function buildJava(): boolean {
   return ["java", "java-server"].every((module) =>
     run("mvn", ["--batch-mode", "--quiet", "package"], `${directory}${module}`),
@@ -109,17 +98,16 @@ const SDKS: readonly Sdk[] = [
   { name: "python", tool: ["python3", "--version"], install: installPython },
   { name: "python-acp", tool: ["python3", "--version"], install: installAcp },
   { name: "go", tool: ["go", "version"], install: buildGo },
-  { name: "rust", tool: ["cargo", "--version"], install: buildRust },
+  {
+    name: "rust",
+    tool: ["cargo", "--version"],
+    // Debug builds, and without TLS: half the time, and nothing here needs
+    // more.
+    install: () =>
+      run("cargo", ["build", "--locked", "--quiet"], `${directory}rust`),
+  },
   { name: "java", tool: ["mvn", "--version"], install: buildJava },
 ];
-
-function outcomeOf({
-  tool,
-  install,
-}: Sdk): "ok" | "FAILED" | "skipped: its toolchain is not here" {
-  if (!has(...tool)) return "skipped: its toolchain is not here";
-  return install() ? "ok" : "FAILED";
-}
 
 const named = process.argv.slice(2);
 const unknown = named.find((name) => !SDKS.some((sdk) => sdk.name === name));
@@ -128,10 +116,15 @@ if (unknown !== undefined) {
     `"${unknown}" is not installed by this script: give some of ${SDKS.map(({ name }) => name).join(", ")}`,
   );
 }
-for (const sdk of SDKS.filter(
-  ({ name }) => named.length === 0 || named.includes(name),
-)) {
-  const outcome = outcomeOf(sdk);
-  process.stdout.write(`${sdk.name} ${outcome}\n`);
-  if (outcome === "FAILED") process.exitCode = 1;
+for (const { name, tool, install } of SDKS) {
+  if (named.length > 0 && !named.includes(name)) continue;
+  const [command, arg] = tool;
+  if (spawnSync(command, [arg], { stdio: "ignore" }).status !== 0) {
+    process.stdout.write(`${name} skipped: its toolchain is not here\n`);
+  } else if (install()) {
+    process.stdout.write(`${name} ok\n`);
+  } else {
+    process.stdout.write(`${name} FAILED\n`);
+    process.exitCode = 1;
+  }
 }
