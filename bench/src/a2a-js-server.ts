@@ -13,7 +13,7 @@ const now = () => new Date().toISOString();
 
 const executor = {
   async execute({ userMessage, task, taskId, contextId }, bus) {
-    const update = (state, kind, parts, final = false) =>
+    const update = (state, kind, parts) =>
       bus.publish({
         kind: "status-update",
         taskId,
@@ -32,7 +32,8 @@ const executor = {
             },
           }),
         },
-        final,
+        // The turn ends where it waits for the user.
+        final: state === "input-required",
         metadata: { [EXTENSION]: { kind, model: "scripted" } },
       });
     if (!task) {
@@ -44,11 +45,11 @@ const executor = {
         history: [userMessage],
       });
     }
-    update("working", "STATE_CHANGE", undefined);
+    update("working", "STATE_CHANGE");
     for (const line of userMessage.parts[0].text.split("\n")) {
       await play(line, update);
     }
-    update("input-required", "STATE_CHANGE", undefined, true);
+    update("input-required", "STATE_CHANGE");
     bus.finished();
   },
   async cancelTask() {},

@@ -1,6 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stream, taskIdOf } from "./client.ts";
+import { median } from "./load/row.ts";
 import { type Subject, type SubjectCommand, startSubject } from "./subject.ts";
 
 /**
@@ -24,10 +25,6 @@ const TURNS_PER_TASK = 16;
 
 /** The measured figures, by name; the unit is in the name. */
 export type Figures = Map<string, number>;
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ??
-  Number.NaN;
 
 async function repeat(
   times: number,

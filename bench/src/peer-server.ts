@@ -14,7 +14,12 @@ const write = process.stdout.write.bind(process.stdout);
 process.stdout.write = () => true;
 await (await import(app)).main();
 const url = `http://127.0.0.1:${port}`;
-while (!(await answers(`${url}/.well-known/agent-card.json`))) await delay(5);
+const hasCard = () =>
+  fetch(`${url}/.well-known/agent-card.json`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+while (!(await hasCard())) await delay(5);
 write(`${JSON.stringify({ url, token: "" })}\n`);
 
 async function freePort(): Promise<number> {
@@ -26,11 +31,4 @@ async function freePort(): Promise<number> {
     throw new Error("no port is free");
   }
   return address.port;
-}
-
-async function answers(card: string): Promise<boolean> {
-  return fetch(card).then(
-    ({ ok }) => ok,
-    () => false,
-  );
 }

@@ -41,10 +41,27 @@ const SABOTAGES: ReadonlyMap<string, () => void> = new Map([
   // Each stream encodes the events again that all streams send.
   [
     "encode",
-    () => onResponse((response) => beforeWrite(response, () => busy(0.1))),
+    () =>
+      onResponse((response) => {
+        const write = response.write.bind(response);
+        response.write = (chunk: unknown) => {
+          busy(0.1);
+          return write(chunk);
+        };
+      }),
   ],
   // A stream does not wait for its client.
-  ["backpressure", () => onResponse(takeAll)],
+  [
+    "backpressure",
+    () =>
+      onResponse((response) => {
+        const write = response.write.bind(response);
+        response.write = (chunk: unknown) => {
+          write(chunk);
+          return true;
+        };
+      }),
+  ],
   // A reader that catches up reads all missed events at once.
   [
     "paging",
@@ -118,14 +135,6 @@ function onResponse(change: (response: ServerResponse) => void): void {
   );
 }
 
-function beforeWrite(response: ServerResponse, run: () => void): void {
-  const write = response.write.bind(response);
-  response.write = (chunk: unknown) => {
-    run();
-    return write(chunk);
-  };
-}
-
 function everyNth(
   count: number,
   run: (response: ServerResponse) => void,
@@ -149,14 +158,6 @@ function holdBack(response: ServerResponse, ms: number): void {
     Object.assign(response, { write, end });
     for (const run of held) run();
   }, ms);
-}
-
-function takeAll(response: ServerResponse): void {
-  const write = response.write.bind(response);
-  response.write = (chunk: unknown) => {
-    write(chunk);
-    return true;
-  };
 }
 
 /**
