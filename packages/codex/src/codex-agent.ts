@@ -12,7 +12,8 @@ const MAX_IDLE_PROCESSES = 4;
 /**
  * Creates an agent that is OpenAI's Codex, through its app-server.
  *
- * The program `codex` must be installed and logged in. Each conversation is a
+ * The program `codex` must be installed and logged in; a task waits in
+ * `auth-required` when OpenAI refuses the login. Each conversation is a
  * thread of Codex, which its app-server keeps under `CODEX_HOME`; the id of the
  * thread is in the task's log, so that a restart continues it.
  */

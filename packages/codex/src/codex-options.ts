@@ -46,8 +46,9 @@ export interface CodexOptions {
   readonly config?: JsonObject | undefined;
 
   /**
-   * The timeout of a request to the app-server, in milliseconds. Default:
-   * 30,000.
+   * The timeout of a request to the app-server, in milliseconds. A request that
+   * is not answered in time fails with `Code.Unavailable`. A turn has no
+   * timeout. Default: 30,000.
    */
   readonly requestTimeoutMs?: number | undefined;
 

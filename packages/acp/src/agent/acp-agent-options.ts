@@ -29,7 +29,8 @@ export interface AcpAgentOptions {
 
   /**
    * The mode of each session: the id of one of the agent's modes, set before
-   * the first prompt. Default: the agent's own default.
+   * each prompt. A session in the approval mode `plan` gets `planMode` instead.
+   * Default: the agent's own default.
    */
   readonly mode?: string | undefined;
 
@@ -41,8 +42,9 @@ export interface AcpAgentOptions {
   readonly planMode?: string | undefined;
 
   /**
-   * Values of the agent's configuration options by id, set before the first
-   * prompt of a session. Default: none.
+   * Values of the agent's configuration options by id, set before each prompt,
+   * and before those that the client asks for. In the approval mode `plan`,
+   * options of the category `mode` are left as they are. Default: none.
    */
   readonly configOptions?:
     | Readonly<Record<string, string | boolean>>

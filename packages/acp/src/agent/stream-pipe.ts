@@ -5,6 +5,9 @@ import type { AcpPipe } from "./acp-agent-options.ts";
  * Returns the pipe of an agent that a stream of `@agentclientprotocol/sdk`
  * reaches, such as its client for Streamable HTTP.
  *
+ * The agent counts as ended when the stream closes or fails. Disposing of the
+ * pipe cancels the stream and does not wait for the agent.
+ *
  * ```ts
  * acpAgent({ name: "remote", command: async () => streamPipe(createHttpStream("https://agents.example/acp")) });
  * ```

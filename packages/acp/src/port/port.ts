@@ -8,8 +8,9 @@ import type { AgentCard } from "@devtool/schema/a2a-v1";
 export interface Port {
   readonly client: DevtoolClient;
   /**
-   * The directory on the server that sessions work in. Undefined leaves the
-   * choice to the server.
+   * The absolute path of the directory on the server that sessions work in. A
+   * session can then be loaded only with the directory that it works in.
+   * Undefined leaves the choice to the server.
    */
   readonly workspace?: string | undefined;
   /** The description of the agent in the server's card. */

@@ -11,7 +11,9 @@ export interface ServeAcpOptions {
   /**
    * Returns the server for sessions in a working directory of the client.
    * Without one, the server that describes the agent and lists sessions. Called
-   * for each session; errors become the answer to the client's request.
+   * for each session; errors become the answer to the client's request, with
+   * the JSON-RPC code of ACP that their Connect code stands for. The signal
+   * aborts at the latest when the connection closes.
    */
   readonly connect: (
     cwd: string | undefined,
@@ -24,13 +26,15 @@ export interface ServeAcpOptions {
    */
   readonly agent?: string;
   /**
-   * The models that a client may choose from.
+   * The models that a client may choose from, with the configuration option
+   * `model`.
    *
    * Default: none, so that the client is not offered a choice.
    */
   readonly models?: readonly string[];
   /**
-   * Receives messages for the operator.
+   * Receives messages for the operator, such as that a task is no longer
+   * followed.
    *
    * Default: they are dropped.
    */
