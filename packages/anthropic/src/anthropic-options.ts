@@ -5,9 +5,15 @@ import { defined } from "@devtool/schema/json";
 export interface AnthropicOptions {
   /** The model of sessions that choose none. Default: `claude-sonnet-5-5`. */
   readonly model?: string;
-  /** The key. Default: none, and requests have no header for one. */
+  /**
+   * The key, sent as `x-api-key`. Default: none, and requests do not have the
+   * header.
+   */
   readonly apiKey?: string;
-  /** The base URL of the API. Default: Anthropic's. */
+  /**
+   * The base URL of the API, without its `/v1`. Default:
+   * `https://api.anthropic.com`.
+   */
   readonly baseUrl?: string;
   /**
    * The maximum size of an answer, thoughts included, in tokens. Default:
@@ -35,7 +41,8 @@ export const DEFAULT_MODEL = "claude-sonnet-5-5";
 
 /**
  * Reads the environment variables that Anthropic's own tools read:
- * `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_MODEL`.
+ * `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL` and `ANTHROPIC_MODEL`. One that is
+ * blank counts as not set.
  *
  * Undefined when they name no key.
  */

@@ -47,7 +47,7 @@ export const DEFAULT_MODEL = "gemini-pro-latest";
 
 /**
  * Reads the environment variables that Google's own tools read (see
- * `docs/models.md`).
+ * `docs/models.md`). One that is blank counts as not set.
  *
  * Undefined when they name neither a key nor a project. Throws a `DevtoolError`
  * when they ask for Vertex AI without either.

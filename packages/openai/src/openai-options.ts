@@ -15,7 +15,10 @@ export interface OpenAiOptions {
    * without a key.
    */
   readonly model?: string;
-  /** The key. Default: none, and requests have no `Authorization` header. */
+  /**
+   * The key, sent as `Authorization: Bearer`. Default: none, and requests do
+   * not have the header.
+   */
   readonly apiKey?: string;
   /**
    * The base URL of the API, for instance `http://127.0.0.1:11434/v1`. Default:
@@ -50,7 +53,7 @@ const DEFAULT_MODEL = "gpt-5.5";
 /**
  * Reads the environment variables that OpenAI's own tools read:
  * `OPENAI_API_KEY`, `OPENAI_BASE_URL`, `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID`;
- * and `OPENAI_MODEL`.
+ * and `OPENAI_MODEL`. One that is blank counts as not set.
  *
  * Undefined when they name neither a key nor a base URL with a model.
  */
