@@ -12,6 +12,9 @@ import {
  * foreign: show them as they are, never as markup.
  */
 export interface ToolCallDisplay {
+  /**
+   * The call itself, for what the other fields leave out.
+   */
   readonly call: ToolCall;
   /**
    * One line: the description of the call, or the name of its tool.
@@ -31,7 +34,8 @@ export interface ToolCallDisplay {
     | "failed"
     | "cancelled";
   /**
-   * The command line of a shell command. Undefined for other calls.
+   * The command line of a shell command: the one that the user is asked about,
+   * or else the parameter `command` of the call. Undefined for other calls.
    */
   readonly command: string | undefined;
   /**
@@ -40,8 +44,8 @@ export interface ToolCallDisplay {
    */
   readonly diff: FileDiff | undefined;
   /**
-   * The output so far, or the result: text that may hold ANSI escape sequences.
-   * Empty if there is none.
+   * The text that the tool returned, or else its output so far. It may hold
+   * ANSI escape sequences. Empty if there is none.
    */
   readonly output: string;
   /**

@@ -13,12 +13,13 @@ export interface AgentsHandle {
    */
   readonly agents: readonly ListedAgent[];
   /**
-   * The directory in which agents work if a session names none. Empty if each
-   * session must name one.
+   * The directory in which agents work if a session names none, by its absolute
+   * path. Empty if each session must name one.
    */
   readonly workspace: string;
   /**
-   * The directories that may contain workspaces.
+   * The directories that may contain workspaces, by their absolute paths. Empty
+   * if only `workspace` itself is allowed.
    */
   readonly workspaceRoots: readonly string[];
   /**

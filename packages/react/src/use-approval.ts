@@ -34,7 +34,7 @@ export interface ApprovalHandle {
    */
   readonly isAnswering: boolean;
   /**
-   * Changes `content`.
+   * Replaces `content`. For calls with `canEdit` alone: others do not take it.
    */
   readonly edit: (content: string) => void;
   /**
@@ -47,9 +47,9 @@ export interface ApprovalHandle {
    */
   readonly changeArguments: (args: JsonObject) => Promise<boolean>;
   /**
-   * Answers with an option, the changed content and words to the agent.
-   * Resolves as `answer` does; false, without an effect, while an answer is on
-   * its way.
+   * Answers with one of `options` by its id, with the changed content, and with
+   * words to the agent, such as why a call is declined. Resolves as `answer`
+   * does; to false, without an effect, while an answer is on its way.
    */
   readonly choose: (optionId: string, text?: string) => Promise<boolean>;
 }

@@ -27,18 +27,21 @@ export interface SessionsHandle extends SessionListSnapshot, SessionsActions {
  */
 export interface SessionsActions {
   /**
-   * Adds older tasks to the list, if `hasMore`.
+   * Adds the next older tasks to the list, `pageSize` of them at most, if
+   * `hasMore`. Resolves when the snapshot shows them.
    */
   readonly loadMore: () => Promise<boolean>;
   /**
-   * Gives a task another title: at most 80 characters on one line.
+   * Gives a task another title: at most 80 characters on one line. Resolves
+   * when the server has it; the list shows it when it reads the change.
    */
   readonly rename: (taskId: string, title: string) => Promise<boolean>;
 }
 
 /**
  * Shows the caller's tasks as they are now, the last changed first, over one
- * stream for all of them.
+ * stream for all of them. It needs a server with `WatchTasks`, over Connect or
+ * gRPC.
  *
  * Another `client` or `filter` shows another list; filters are compared by
  * their fields. Changes of other options are ignored.

@@ -9,7 +9,7 @@ import {
   type TaskViewOptions,
 } from "@devtool/client";
 import { useState, useSyncExternalStore } from "react";
-import { useActions } from "./use-actions.ts";
+import { type RunAction, useActions } from "./use-actions.ts";
 import { useFollowing } from "./use-following.ts";
 
 /**
@@ -32,12 +32,19 @@ export interface TaskHandle extends TaskSnapshot, TaskActions {
  */
 export interface TaskActions {
   /**
-   * Sends a text or a request. It continues the task, or starts one. Resolves
-   * when the exchange has ended.
+   * Sends a text, or a request to `SendMessage` whose `messageId` may be
+   * missing. It continues the task, or starts one. While the agent works, the
+   * message waits in the queue of the task.
+   *
+   * Resolves when the exchange has ended: when the agent has finished, or waits
+   * for the user.
    */
   readonly send: (content: MessageContent) => Promise<boolean>;
   /**
-   * Answers one of `questions`, as `TaskView.answer`.
+   * Answers one of `questions` with one of its options. The changes replace
+   * what the call would write, or tell the agent something; the option
+   * `modify_arguments` needs `modifiedArguments`, and the call then asks again.
+   * Resolves as `send` does.
    */
   readonly answer: (
     toolCallId: string,
@@ -45,11 +52,12 @@ export interface TaskActions {
     changes?: AnswerChanges,
   ) => Promise<boolean>;
   /**
-   * Cancels the task. Resolves when it has ended.
+   * Cancels the task. Resolves when the snapshot shows that it has ended.
    */
   readonly cancel: () => Promise<boolean>;
   /**
-   * Gives the task another title: at most 80 characters on one line.
+   * Gives the task another title: at most 80 characters on one line. The task
+   * may have ended. Resolves when the snapshot shows the title.
    */
   readonly rename: (title: string) => Promise<boolean>;
 }
@@ -103,10 +111,7 @@ function isDelivered(view: TaskView): boolean {
   return view.snapshot().unsent.length === 0;
 }
 
-function taskActions(
-  view: TaskView,
-  run: (act: (signal: AbortSignal) => Promise<void>) => Promise<boolean>,
-): TaskActions {
+function taskActions(view: TaskView, run: RunAction): TaskActions {
   return {
     send: (content) => run((signal) => view.send(content, signal)),
     answer: (toolCallId, optionId, changes) =>
