@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
  * `createServer({ site: await loadConsole() })`.
  */
 export interface ConsoleSite {
+  /** The path at which browsers find the console: `/console`. */
   readonly path: string;
   /** The files by their paths below `path`: `/` is the page. */
   readonly files: ReadonlyMap<string, ConsoleFile>;
@@ -16,15 +17,16 @@ export interface ConsoleSite {
 /** A file of the console. */
 export interface ConsoleFile {
   readonly bytes: Uint8Array;
+  /** The media type, with the character set of a text. */
   readonly mediaType: string;
   /** SHA-256 of the bytes in base64url. */
   readonly hash: string;
-  /** Whether the path has a hash of the content. */
+  /**
+   * Whether the path has a hash of the content, so that browsers may keep the
+   * file for ever.
+   */
   readonly isImmutable: boolean;
 }
-
-/** The path at which browsers find the console. */
-const PATH = "/console";
 
 /**
  * The kinds of files that the page consists of. A file of another kind is not
@@ -79,5 +81,5 @@ export async function loadConsole(): Promise<ConsoleSite> {
       return [[name === "/index.html" ? "/" : name, file]];
     }),
   );
-  return { path: PATH, files: new Map(files.flat()) };
+  return { path: "/console", files: new Map(files.flat()) };
 }
