@@ -7,7 +7,7 @@ import {
   ReportSchema,
   type RequirementReport,
 } from "@devtool/schema/conformance";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { language, words } from "./words.ts";
 
 /** The order in which requirements are listed: what needs attention first. */
@@ -29,14 +29,43 @@ const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
 };
 
 /**
+ * Opens a conformance report from a file that is chosen or dropped. The file
+ * stays in the browser.
+ */
+export function ReportOpener(): ReactNode {
+  const [json, setJson] = useState("");
+  const open = (file: File | undefined): void => {
+    // A file that cannot be read is shown as what it is: not a report.
+    void file?.text().then(setJson, () => setJson(" "));
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the field does the same without a pointer
+    <div
+      className="report-opener"
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        open(event.dataTransfer.files[0]);
+      }}
+    >
+      <label>
+        {words.openReport}
+        <input
+          type="file"
+          accept=".json,application/json"
+          onChange={({ currentTarget }) => open(currentTarget.files?.[0])}
+        />
+      </label>
+      {json !== "" && <ConformanceReport json={json} />}
+    </div>
+  );
+}
+
+/**
  * A report of the conformance kit in JSON, requirement by requirement, with
  * what was not met.
  */
-export function ConformanceReport({
-  json,
-}: {
-  readonly json: string;
-}): ReactNode {
+function ConformanceReport({ json }: { readonly json: string }): ReactNode {
   const report = readReport(json);
   if (!report) return <p role="alert">{words.noReport}</p>;
   const { agent, agentVersion, subject, suite, binding, kitVersion, time } =

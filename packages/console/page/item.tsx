@@ -1,9 +1,9 @@
 import { toJsonString } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { TaskItem } from "@devtool/client";
-import { Role, visibleText } from "@devtool/schema";
+import { type File, Role, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
-import { FileView } from "./file-view.tsx";
 import { Prose } from "./prose.tsx";
 import { ToolCallView } from "./tool-call-view.tsx";
 import { words } from "./words.ts";
@@ -63,4 +63,35 @@ export function Item({
     default:
       return content satisfies never;
   }
+}
+
+/**
+ * The kinds of images that are shown. SVG may hold scripts, and is not among
+ * them.
+ */
+const IMAGES = /^image\/(png|jpeg|gif|webp|avif)$/;
+
+/**
+ * A file: an image is shown, another one is named. Files elsewhere are not
+ * loaded.
+ */
+function FileView({
+  file: { name, mediaType, source },
+}: {
+  readonly file: File;
+}): ReactNode {
+  if (source.case === "bytes" && IMAGES.test(mediaType)) {
+    return (
+      <img
+        className="picture"
+        src={`data:${mediaType};base64,${base64Encode(source.value)}`}
+        alt={name || mediaType}
+      />
+    );
+  }
+  return (
+    <p className="citation">
+      {visibleText(name || (source.case === "uri" ? source.value : mediaType))}
+    </p>
+  );
 }

@@ -1,7 +1,6 @@
-import { memo, type ReactNode } from "react";
+import { Component, memo, type ReactNode } from "react";
 import remend from "remend";
 import { renderMarkdown } from "./markdown.tsx";
-import { PlainWhenBroken } from "./plain-when-broken.tsx";
 import { readBlock, readBlocks } from "./read-markdown.ts";
 
 /**
@@ -36,3 +35,29 @@ const Block = memo(({ text }: { readonly text: string }): ReactNode => {
   return tokens ? renderMarkdown(tokens) : <p className="plain">{text}</p>;
 });
 Block.displayName = "Block";
+
+interface PlainWhenBrokenProps {
+  /** What is shown in place of the children, once they cannot be rendered. */
+  readonly text: string;
+  readonly children: ReactNode;
+}
+
+/**
+ * Shows a text as it is where rendering it failed, so that no text of an agent
+ * takes the page away with the questions on it.
+ */
+class PlainWhenBroken extends Component<
+  PlainWhenBrokenProps,
+  { readonly isBroken: boolean }
+> {
+  override state: { readonly isBroken: boolean } = { isBroken: false };
+
+  static getDerivedStateFromError(): { readonly isBroken: boolean } {
+    return { isBroken: true };
+  }
+
+  override render(): ReactNode {
+    const { text, children } = this.props;
+    return this.state.isBroken ? <p className="plain">{text}</p> : children;
+  }
+}

@@ -4,9 +4,9 @@ import { useAgents } from "@devtool/react";
 import { type BrowserSession, visibleText } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { AgentCard } from "./agent-card.tsx";
+import { ReportOpener } from "./conformance-report.tsx";
 import type { ConsoleClient } from "./console-client.ts";
 import { mainAround, useFocusHeir } from "./focus.ts";
-import { ReportOpener } from "./report-opener.tsx";
 import { fillText, language, words } from "./words.ts";
 
 /**

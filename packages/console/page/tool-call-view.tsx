@@ -1,8 +1,8 @@
 import { describeToolCall } from "@devtool/react";
 import { type Part, visibleText } from "@devtool/schema";
+import Anser from "anser";
 import type { ReactNode } from "react";
 import { DiffView } from "./diff-view.tsx";
-import { TerminalOutput } from "./terminal-output.tsx";
 import { fillText, words } from "./words.ts";
 
 /**
@@ -66,5 +66,30 @@ export function ToolCallView({ part }: { readonly part: Part }): ReactNode {
         </p>
       )}
     </details>
+  );
+}
+
+/** Output of a program, with its colours. */
+function TerminalOutput({ text }: { readonly text: string }): ReactNode {
+  const spans = Anser.ansiToJson(text, {
+    json: true,
+    remove_empty: true,
+    use_classes: true,
+  });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
+    <pre className="output" tabIndex={0}>
+      {spans.map(({ fg, decorations, content }, index) => (
+        <span
+          // biome-ignore lint/suspicious/noArrayIndexKey: spans have no other name
+          key={index}
+          className={
+            [fg, ...decorations].filter(Boolean).join(" ") || undefined
+          }
+        >
+          {visibleText(content)}
+        </span>
+      ))}
+    </pre>
   );
 }
