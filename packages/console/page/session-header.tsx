@@ -1,5 +1,5 @@
 import type { TaskHandle } from "@devtool/react";
-import { isTerminal, visibleText } from "@devtool/schema";
+import { isTerminal, type Task, visibleText } from "@devtool/schema";
 import { type ReactNode, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { mainAround, useFocusHeir } from "./focus.ts";
@@ -23,14 +23,7 @@ export function SessionHeader({
   view,
 }: SessionHeaderProps): ReactNode {
   const [isRenaming, setRenaming] = useState(false);
-  const { id, state, model, usage, settings, sessionSettings } = task;
-  const tokens = (usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n);
-  const about = [
-    sessionSettings?.agent,
-    model,
-    settings?.workspacePath,
-    tokens > 0n && countText(words.tokens, tokens),
-  ];
+  const { id, state } = task;
   const renameButton = useRef<HTMLButtonElement>(null);
   const form = useRef<HTMLFormElement>(null);
   const close = (): void => {
@@ -73,9 +66,7 @@ export function SessionHeader({
       {id !== "" && (
         <div className="session-about">
           <State state={state} />
-          <span className="facts">
-            {visibleText(about.filter(Boolean).join(" · "))}
-          </span>
+          <Facts task={task} />
           {!isRenaming && (
             <button
               ref={renameButton}
@@ -100,6 +91,23 @@ export function SessionHeader({
         </div>
       )}
     </header>
+  );
+}
+
+/** The agent, its model, where it works, and how many tokens it has used. */
+function Facts({ task }: { readonly task: Task }): ReactNode {
+  const { model, usage, settings, sessionSettings } = task;
+  const tokens = (usage?.inputTokens ?? 0n) + (usage?.outputTokens ?? 0n);
+  const facts = [
+    sessionSettings?.agent,
+    model,
+    settings?.workspacePath,
+    tokens > 0n && countText(words.tokens, tokens),
+  ];
+  return (
+    <span className="facts">
+      {visibleText(facts.filter(Boolean).join(" · "))}
+    </span>
   );
 }
 
