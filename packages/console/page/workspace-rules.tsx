@@ -99,13 +99,14 @@ function McpServers({
   readonly servers: readonly ListedMcpServer[];
 }): ReactNode {
   if (servers.length === 0) return <p>{words.none}</p>;
+  const states: Readonly<Record<string, string>> = words.connections;
   return (
     <ul>
       {servers.map(({ name, state, toolCount }) => (
         <li key={name}>
           {visibleText(name)}{" "}
           <span className="facts">
-            {[connectionWord(state), countText(words.tools, toolCount)].join(
+            {[states[state] ?? state, countText(words.tools, toolCount)].join(
               " · ",
             )}
           </span>
@@ -113,11 +114,6 @@ function McpServers({
       ))}
     </ul>
   );
-}
-
-function connectionWord(state: string): string {
-  const texts: Readonly<Record<string, string>> = words.connections;
-  return texts[state] ?? state;
 }
 
 function decisionWord(decision: RuleDecision): string {
