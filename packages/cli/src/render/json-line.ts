@@ -5,7 +5,6 @@ import {
   toJsonString,
 } from "@bufbuild/protobuf";
 import { isTerminal, writeLine } from "../io.ts";
-import { visibleJson } from "./style.ts";
 
 /**
  * Writes a message as a line of JSON. At a terminal, control and invisible
@@ -22,4 +21,19 @@ export function writeJsonLine<Desc extends DescMessage>(
 /** Writes a JSON text in the same way. */
 export function writeJsonText(out: Writable, json: string): void {
   writeLine(out, isTerminal(out) ? visibleJson(json) : json);
+}
+
+/**
+ * Writes control and invisible characters in a line of JSON as JSON escapes,
+ * which leaves its meaning unchanged.
+ */
+function visibleJson(json: string): string {
+  return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
+    char === "\n"
+      ? char
+      : char.replaceAll(
+          /./gs,
+          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+        ),
+  );
 }

@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { paintFor, visible, visibleJson } from "./style.ts";
+import { paintFor, visible } from "./style.ts";
 
 describe("visible", () => {
   const cases = [
@@ -52,17 +52,6 @@ describe("visible", () => {
       expect(visible(text)).toBe(shown);
     });
   }
-});
-
-describe("visible JSON", () => {
-  it("reads the same, and has nothing that changes a terminal or hides", () => {
-    const said = { text: "a\u009b2Jb\u202ec\u{e0041}d\u007f\u200be" };
-    const json = visibleJson(JSON.stringify(said));
-    expect(json).toBe(
-      String.raw`{"text":"a\u009b2Jb\u202ec\udb40\udc41d\u007f\u200be"}`,
-    );
-    expect(JSON.parse(json)).toEqual(said);
-  });
 });
 
 describe("paintFor", () => {

@@ -76,21 +76,6 @@ export function indented(text: string): string {
   return visible(text).replaceAll("\n", "\n    ");
 }
 
-/**
- * Writes the same characters in a line of JSON as JSON escapes, which leaves
- * its meaning unchanged.
- */
-export function visibleJson(json: string): string {
-  return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-    char === "\n"
-      ? char
-      : char.replaceAll(
-          /./gs,
-          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-        ),
-  );
-}
-
 /** Scripts whose letters need joiners and non-joiners between them. */
 const JOINED_SCRIPTS = [
   "Arab",
