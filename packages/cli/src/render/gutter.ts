@@ -59,7 +59,7 @@ export function gutterLines(
     .trimEnd()
     .split("\n")
     .flatMap((line) =>
-      wrapLine(line.replaceAll("\t", " ".repeat(TAB_WIDTH)), width).map(
+      piecesOf(line.replaceAll("\t", " ".repeat(TAB_WIDTH)), width).map(
         (piece, index) =>
           `${index === 0 ? GUTTER.line : GUTTER.wrapped}${look(piece, line)}`,
       ),
@@ -73,10 +73,10 @@ export function gutterLines(
 }
 
 /**
- * Wraps a line to the width of the terminal. A character that is not ASCII
- * counts as two columns.
+ * Returns the pieces of a line that fit the terminal. A character that is not
+ * ASCII counts as two columns.
  */
-function wrapLine(line: string, width: number): string[] {
+function piecesOf(line: string, width: number): string[] {
   const pieces: string[] = [];
   let piece = "";
   let used = 0;
