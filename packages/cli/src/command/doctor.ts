@@ -6,6 +6,7 @@ import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import type { ServerConfig, ServerInfo } from "@devtool/schema";
 import { readConfig } from "../config.ts";
 import { defaultDataDirectory, readDiscovery } from "../discovery.ts";
+import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { knownAgents } from "../installed-agents.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -141,7 +142,7 @@ async function runningServer(
     return {
       name: "token file",
       verdict: "bad",
-      says: reason instanceof Error ? reason.message : String(reason),
+      says: errorMessage(reason),
     };
   }
   const server = info && (await verifyServer(info, signal));
@@ -181,7 +182,7 @@ function model(config: ServerConfig["model"], { env }: Io): Finding {
     return {
       name,
       verdict: "bad",
-      says: reason instanceof Error ? reason.message : String(reason),
+      says: errorMessage(reason),
     };
   }
 }
@@ -242,7 +243,7 @@ async function sandbox(data: string): Promise<Finding> {
     return {
       name,
       verdict: "bad",
-      says: reason instanceof Error ? reason.message : String(reason),
+      says: errorMessage(reason),
     };
   }
 }
