@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { commandWords, findAcpProfile } from "@devtool/acp/profiles";
+import { isObject } from "@devtool/schema/json";
 import type { Agent } from "@devtool/server";
 import type { AcpSource } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
@@ -239,26 +240,11 @@ async function loadAgent(path: string, setting: string): Promise<Agent> {
 }
 
 function isAgent(value: unknown): value is Agent {
-  if (
-    typeof value !== "object" ||
-    value === null ||
-    !("about" in value) ||
-    !("open" in value)
-  ) {
-    return false;
-  }
-  const { about, open } = value;
-  if (
-    typeof open !== "function" ||
-    typeof about !== "object" ||
-    about === null
-  ) {
-    return false;
-  }
   return (
-    "name" in about &&
-    typeof about.name === "string" &&
-    "description" in about &&
-    typeof about.description === "string"
+    isObject(value) &&
+    typeof value.open === "function" &&
+    isObject(value.about) &&
+    typeof value.about.name === "string" &&
+    typeof value.about.description === "string"
   );
 }
