@@ -65,7 +65,16 @@ export async function permissionPolicy({
         );
       }
     }
-    return strictest(decisions);
+    // The strictest counts: a call about several files runs only if it is
+    // allowed for each of them.
+    return (
+      decisions.find((decision) => decision.case === "deny") ??
+      decisions.find(
+        (decision) => decision.case === "ask" && decision.rule !== undefined,
+      ) ??
+      decisions.find((decision) => decision.case === "ask") ??
+      decisions[0] ?? { case: "ask" }
+    );
   };
 }
 
@@ -90,23 +99,6 @@ async function readRules(
     }),
   );
   return [...own, ...operators.flat()];
-}
-
-/**
- * Returns the strictest decision: a call about several files runs only if it is
- * allowed for each of them.
- */
-function strictest(
-  decisions: readonly PermissionDecision[],
-): PermissionDecision {
-  return (
-    decisions.find((decision) => decision.case === "deny") ??
-    decisions.find(
-      (decision) => decision.case === "ask" && decision.rule !== undefined,
-    ) ??
-    decisions.find((decision) => decision.case === "ask") ??
-    decisions[0] ?? { case: "ask" }
-  );
 }
 
 /**
