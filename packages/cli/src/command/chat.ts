@@ -29,8 +29,8 @@ import { ExitCode } from "../exit-code.ts";
 import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
 import { type Io, isTerminal as isAtTerminal, writeLine } from "../io.ts";
-import { createPrompter } from "../prompter.ts";
-import { indented, paintFor, visible } from "../render/style.ts";
+import { createPrompter, type Prompter } from "../prompter.ts";
+import { indented, type Paint, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
 import {
   type ChosenSettings,
@@ -105,15 +105,7 @@ async function lineChat({
   });
   await session.open(conversation, interrupts);
   for (;;) {
-    let line = await prompter.message(paint("heading", "> "), session.signal);
-    // A line that ends with a backslash continues in the next one.
-    while (line?.endsWith("\\")) {
-      const more = await prompter.message(
-        paint("heading", "… "),
-        session.signal,
-      );
-      line = `${line.slice(0, -1)}\n${more ?? ""}`;
-    }
+    const line = await readMessage(prompter, paint, session.signal);
     if (line === undefined || line === "/exit" || line === "/quit") {
       return exitCode({ state: TaskState.COMPLETED });
     }
@@ -129,6 +121,23 @@ async function lineChat({
     }
     if (interrupts.leaving) return ExitCode.CANCELED;
   }
+}
+
+/**
+ * Reads a message: a line, with those that continue it after a backslash at its
+ * end. Undefined at the end of the input, or when `signal` aborts.
+ */
+async function readMessage(
+  prompter: Prompter,
+  paint: Paint,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let line = await prompter.message(paint("heading", "> "), signal);
+  while (line?.endsWith("\\")) {
+    const more = await prompter.message(paint("heading", "… "), signal);
+    line = `${line.slice(0, -1)}\n${more ?? ""}`;
+  }
+  return line;
 }
 
 const WELCOME =
