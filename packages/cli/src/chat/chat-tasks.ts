@@ -173,7 +173,7 @@ export class ChatTasks {
       }
       this.command = this.#show(result.executionId);
       const { view } = this.command;
-      await ended(view, signal);
+      await waitForEnd(view, signal);
       this.#contextId ||= view.snapshot().task.contextId;
     });
   }
@@ -318,8 +318,8 @@ export const DELIVERY = {
   steer: MessageDelivery.STEER,
 } as const;
 
-/** Resolves when a task has ended. */
-async function ended(view: TaskView, signal: AbortSignal): Promise<void> {
+/** Waits until a task has ended. Throws its error, and when the signal aborts. */
+async function waitForEnd(view: TaskView, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const check = (): void => {
     const { task, error } = view.snapshot();

@@ -131,16 +131,27 @@ class TerminalChat {
       nextMode: () => nextMode(this.#chat, operatorMode),
       onChange,
     });
-    const { paint, columns } = this.#style;
-    const lines = [headline(address, options.options), WELCOME].flatMap(
-      (line) => wrapLine(visible(line), columns),
-    );
-    this.#chat.printout.tellLines(lines.map((line) => paint("dim", line)));
+    this.#welcome();
     this.#store.begin();
     // Before the prompt is drawn, so that the terminal echoes no key, and
     // Ctrl-D does not end the input.
     this.#held = this.#terminal.hold();
-    this.#ink = new InkTerminal(this.#terminal, this.#store, io, paint);
+    this.#ink = new InkTerminal(
+      this.#terminal,
+      this.#store,
+      io,
+      this.#style.paint,
+    );
+  }
+
+  /** Prints whom the user talks to, and how. */
+  #welcome(): void {
+    const { connection, options } = this.#options;
+    const { paint, columns } = this.#style;
+    const lines = [headline(connection.address, options), WELCOME].flatMap(
+      (line) => wrapLine(visible(line), columns),
+    );
+    this.#chat.printout.tellLines(lines.map((line) => paint("dim", line)));
   }
 
   /** Chats until the user leaves. Returns the exit code of the command. */
