@@ -83,7 +83,10 @@ export class TrustStore implements TrustKeeper {
     }
   }
 
-  /** Lists the grants, sorted by path. */
+  /**
+   * Lists the grants, sorted by path. Throws `Code.FailedPrecondition` when
+   * `trust.json` cannot be read, is not valid or may be written by others.
+   */
   async list(): Promise<readonly TrustGrant[]> {
     return (await readTrustFile(this.#path)).grants;
   }
@@ -91,6 +94,10 @@ export class TrustStore implements TrustKeeper {
   /**
    * Returns the grant that would trust the current configuration of a
    * directory, for the operator to review.
+   *
+   * Throws `Code.NotFound` for a directory that does not exist, and
+   * `Code.ResourceExhausted` for one with more than 500 files of configuration,
+   * or more than 1 MiB in one of them or 4 MiB in all.
    */
   async preview(directory: string): Promise<TrustGrant> {
     const path = realDirectory(directory);
@@ -102,7 +109,10 @@ export class TrustStore implements TrustKeeper {
     });
   }
 
-  /** Stores a grant, which replaces an earlier one of the same directory. */
+  /**
+   * Stores a grant, which replaces an earlier one of the same directory. Throws
+   * `Code.Unavailable` while another process changes the grants.
+   */
   async grant(grant: TrustGrant): Promise<void> {
     await this.#change((grants) => [
       ...grants.filter(({ path }) => path !== grant.path),
@@ -112,7 +122,7 @@ export class TrustStore implements TrustKeeper {
 
   /**
    * Removes the grant of a directory, which need not exist any more. Returns
-   * whether there was one.
+   * whether there was one. Throws as `grant` does.
    */
   async revoke(directory: string): Promise<boolean> {
     let path = directory;
