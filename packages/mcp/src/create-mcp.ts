@@ -35,6 +35,7 @@ export interface McpOptions {
  * const agent = codingAgent({ mcp: createMcp({ servers }) });
  * ```
  *
+ * Their tools are named `mcp__<server>__<tool>`, at most 512 of each server.
  * Servers are started, and the SDK is loaded, when a session first needs them.
  * A turn waits ten seconds for them, and goes on without those that are not
  * ready. A server that fails is started again when it is next needed, and after

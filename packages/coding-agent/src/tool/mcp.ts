@@ -56,7 +56,7 @@ export interface OpenMcp extends AsyncDisposable {
  */
 export interface McpSession {
   readonly principal: string;
-  /** An absolute path. */
+  /** An absolute path; paths in the settings of servers are relative to it. */
   readonly workspacePath: string;
   /**
    * The servers that the client brought, in addition to the operator's. On a
@@ -84,12 +84,16 @@ export interface McpServerStatus {
   readonly toolCount: number;
 }
 
-/** A prompt of an MCP server: messages with arguments. */
+/**
+ * A prompt of an MCP server: messages with arguments. Users start it with
+ * `/<server> <prompt>`.
+ */
 export interface McpPrompt {
   /** The name of the server in its settings. */
   readonly server: string;
   /** The server's name for the prompt. */
   readonly name: string;
+  /** Empty when the server gives none. */
   readonly description: string;
   readonly arguments: readonly SlashCommandArgument[];
   /**
@@ -102,14 +106,16 @@ export interface McpPrompt {
   ): Promise<readonly McpPromptMessage[]>;
 }
 
-/** A message of a prompt. */
+/** A message of a prompt, or of a request to the model. */
 export interface McpPromptMessage {
   readonly role: "user" | "assistant";
+  /** Text as it is; of any other content, its kind and size. */
   readonly text: string;
 }
 
 /** A request of an MCP server to the model (sampling). */
 export interface SampleRequest {
+  /** Empty when the server gives none. */
   readonly systemPrompt: string;
   readonly messages: readonly McpPromptMessage[];
   /** The maximum number of tokens in the response. */
