@@ -1,4 +1,21 @@
 import { dirname } from "node:path";
+import type { ProcessLimits } from "@devtool/sandbox";
+
+/**
+ * The limits of a command that runs without approval. They are enough to search
+ * a large repository.
+ */
+export const READING_LIMITS: {
+  readonly timeoutMs: number;
+  readonly limits: ProcessLimits;
+} = {
+  timeoutMs: 60_000,
+  limits: {
+    memoryKib: 1024 * 1024,
+    cpuSeconds: 60,
+    scratchBytes: 64 * 1024 * 1024,
+  },
+};
 
 /**
  * The git configuration for commands that run without approval because they

@@ -20,7 +20,10 @@ import {
   commandDescription,
   directoryNote,
 } from "./run-shell-command-display.ts";
-import { readingEnvironment } from "./run-shell-command-reading.ts";
+import {
+  READING_LIMITS,
+  readingEnvironment,
+} from "./run-shell-command-reading.ts";
 import { type ShellCommand, startCommand } from "./start-command.ts";
 
 const SHAPE = {
@@ -212,7 +215,10 @@ async function* runInForeground(
     : (options.grants ?? new SandboxGrants());
   const start = startOptions(options, await approvedSandbox(options));
   const limited = readsOnly
-    ? { ...READING, timeoutMs: Math.min(options.timeoutMs, READING.timeoutMs) }
+    ? {
+        ...READING_LIMITS,
+        timeoutMs: Math.min(options.timeoutMs, READING_LIMITS.timeoutMs),
+      }
     : {};
   yield* runCommand(
     shell,
@@ -220,19 +226,6 @@ async function* runInForeground(
     signal,
   );
 }
-
-/**
- * The limits of a command that runs without approval. They are enough to search
- * a large repository.
- */
-const READING = {
-  timeoutMs: 60_000,
-  limits: {
-    memoryKib: 1024 * 1024,
-    cpuSeconds: 60,
-    scratchBytes: 64 * 1024 * 1024,
-  },
-} as const;
 
 async function* startInBackground(
   shell: ShellCommand,
@@ -251,7 +244,7 @@ async function* startInBackground(
       : start.environment,
     access:
       (permission === "write" && grants?.apply(start.access)) || start.access,
-    limits: permission === "read" ? READING.limits : undefined,
+    limits: permission === "read" ? READING_LIMITS.limits : undefined,
   };
   const { id, pid } = await background.start(
     shell.command,
