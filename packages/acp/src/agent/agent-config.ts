@@ -3,10 +3,27 @@ import type {
   SetSessionConfigOptionResponse,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  Code,
+  DevtoolError,
+  type OfferedModel,
+  quoted,
+} from "@devtool/server/agent";
 import type { AcpConnection } from "./acp-connection.ts";
 import { type EnteredSession, isConfigOption } from "./enter-session.ts";
-import { type ModelChoice, modelChoice } from "./model-choice.ts";
+
+/** The models between which a session of an agent chooses. */
+interface ModelChoice {
+  /**
+   * The option that chooses one. Undefined for an agent that takes
+   * `session/set_model` in place of an option.
+   */
+  readonly optionId: string | undefined;
+  /** The model that answers. */
+  readonly current: string;
+  readonly offered: readonly OfferedModel[];
+}
 
 /** The configuration options of an agent in a session, and its models. */
 export class AgentConfig {
@@ -121,4 +138,48 @@ export class AgentConfig {
       (option) => option.id === id && option.category === "mode",
     );
   }
+}
+
+/**
+ * Returns the choice of models of a session. Undefined if the agent offers
+ * none.
+ *
+ * @param configOptions the options of the session, one of which may have the
+ * category `model`
+ * @param models the field `models` of the answer that opened the session:
+ *   agents that have no such option may list their models in it
+ */
+function modelChoice(
+  configOptions: readonly SessionConfigOption[],
+  models: JsonObject,
+): ModelChoice | undefined {
+  const option = configOptions.find(
+    ({ category, type }) => category === "model" && type === "select",
+  );
+  if (option?.type === "select") {
+    const choices = option.options.flatMap((each) =>
+      "value" in each ? [each] : each.options,
+    );
+    const offered = choices.map(({ value, name }) => offeredModel(value, name));
+    return {
+      optionId: option.id,
+      current: stringOrEmpty(option.currentValue),
+      offered,
+    };
+  }
+  const listed = listOrEmpty(models.availableModels).filter(isObject);
+  if (listed.length === 0) return undefined;
+  const offered = listed.map(({ modelId, name }) =>
+    offeredModel(modelId, name),
+  );
+  return {
+    optionId: undefined,
+    current: stringOrEmpty(models.currentModelId),
+    offered,
+  };
+}
+
+/** The agent's program may send anything. */
+function offeredModel(name: unknown, displayName: unknown): OfferedModel {
+  return { name: stringOrEmpty(name), displayName: stringOrEmpty(displayName) };
 }
