@@ -47,6 +47,7 @@ export interface FakeRequest {
   /** The operation, such as `responses`. */
   readonly method: string;
   readonly model: string;
+  /** The path of the URL, without its query. */
   readonly path: string;
   /** Headers as received, including credentials. Names are in lower case. */
   readonly headers: IncomingHttpHeaders;
@@ -64,9 +65,13 @@ export interface FakeRequest {
   readonly body: unknown;
 }
 
-/** Numbers of requests. */
+/**
+ * Numbers of requests since the start or the last `reset`. Requests that a
+ * `FakeDialect` refuses are not counted.
+ */
 export interface FakeStats {
   readonly requests: number;
+  /** By `FakeRequest.method`, and for other replies by `ApiReply.method`. */
   readonly byMethod: Readonly<Record<string, number>>;
 }
 
@@ -94,6 +99,7 @@ export interface AnswerRequest {
   /** The operation, for statistics. */
   readonly method: string;
   readonly model: string;
+  /** The messages, oldest first. */
   readonly conversation: readonly Entry[];
   readonly tools: readonly DeclaredTool[];
   readonly signatures: readonly string[];
@@ -109,7 +115,10 @@ export interface AnswerRequest {
       };
 }
 
-/** How a fake API answers a request. */
+/**
+ * How a fake API answers a request: with what the script in its prompt says, or
+ * with a JSON value that is always the same.
+ */
 export type ApiReply =
   | AnswerRequest
   | { readonly case: "json"; readonly method: string; readonly value: unknown };

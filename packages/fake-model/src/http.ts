@@ -2,16 +2,24 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 /** An error response. */
 export interface FakeError {
+  /** The HTTP status. */
   readonly status: number;
   readonly message: string;
   /** The kind of error in the words of the API. Default: that of the status. */
   readonly type?: string;
   /** The part of the request that is wrong. Default: none. */
   readonly param?: string;
+  /**
+   * The delay before the next attempt, in milliseconds, for the header
+   * `retry-after`. Default: none, and no header.
+   */
   readonly retryAfterMs?: number;
 }
 
-/** A request that the API refuses. */
+/**
+ * A request that the API refuses: `FakeDialect.read` throws it, and the client
+ * gets its error in the form of the API.
+ */
 export class RequestRefused extends Error {
   readonly error: FakeError;
 

@@ -4,6 +4,9 @@ import type { FakeModel, FakeModelOptions } from "./fake-model.ts";
 /**
  * Serves a fake model API until it is terminated:
  * `NAME [--port N] [--latency MS] [--chunk-delay MS]`.
+ *
+ * Prints `NAME listening on URL` when it listens. Exits with 1 when it cannot,
+ * mostly because the port is in use.
  */
 export async function runFake(
   name: string,
