@@ -82,7 +82,11 @@ function anchorsOf(protos: FileRegistry): ReadonlyMap<string, string> {
     const base = slug(headingOf(element));
     const count = counts.get(base) ?? 0;
     counts.set(base, count + 1);
-    anchors.set(keyOf(element), count === 0 ? base : `${base}-${count}`);
+    const name =
+      element.kind === "rpc"
+        ? `${element.parent.typeName}.${element.name}`
+        : element.typeName;
+    anchors.set(name, count === 0 ? base : `${base}-${count}`);
   }
   return anchors;
 }
@@ -106,12 +110,6 @@ function headed({ services, messages, enums }: DescFile): Element[] {
     ...messages.flatMap(nested),
     ...enums,
   ];
-}
-
-function keyOf(element: Element): string {
-  return element.kind === "rpc"
-    ? `${element.parent.typeName}.${element.name}`
-    : element.typeName;
 }
 
 function headingOf(element: Element): string {
@@ -259,7 +257,10 @@ function fieldRow(
   names: Section["names"],
   context: Context,
 ): string {
-  const usual = names === "snake_case" ? field.name : camelCase(field.name);
+  const camelCase = field.name.replaceAll(/_([a-z0-9])/g, (_, letter: string) =>
+    letter.toUpperCase(),
+  );
+  const usual = names === "snake_case" ? field.name : camelCase;
   const json =
     field.jsonName === usual ? "" : ` In JSON: \`${field.jsonName}\`.`;
   const needed = getOption(field, fieldBehavior).some(
@@ -333,10 +334,4 @@ function row(...cells: readonly string[]): string {
  */
 function inCell(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll(/\n+/g, "<br>");
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) =>
-    letter.toUpperCase(),
-  );
 }
