@@ -81,6 +81,18 @@ export class Churn {
       "x-a2a-extensions": EXTENSION,
     };
     const agent = new Agent({ keepAlive: false });
+    const message = {
+      kind: "message",
+      role: "user",
+      messageId: crypto.randomUUID(),
+      ...prompt(PROMPT),
+    };
+    const body = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "message/stream",
+      params: { message },
+    });
     return new Promise((resolve, reject) => {
       const sent = request1(
         url,
@@ -90,7 +102,7 @@ export class Churn {
           answer.on("error", () => undefined).once("close", resolve);
         },
       );
-      sent.once("error", reject).end(body());
+      sent.once("error", reject).end(body);
     });
   }
 
@@ -118,19 +130,4 @@ export class Churn {
       sent.once("error", reject).resume().end(JSON.stringify({ message }));
     });
   }
-}
-
-function body(): string {
-  const message = {
-    kind: "message",
-    role: "user",
-    messageId: crypto.randomUUID(),
-    ...prompt(PROMPT),
-  };
-  return JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "message/stream",
-    params: { message },
-  });
 }
