@@ -120,21 +120,18 @@ export class PermissionQuestions {
   ): AsyncGenerator<AgentEvent> {
     const gathered = new Set<unknown>();
     const asking: CallUpdate[] = [];
-    for (
-      let question: OpenQuestion<RequestPermissionOutcome> | undefined = first;
-      question;
-    ) {
+    let question = first;
+    for (;;) {
       gathered.add(keyOf(question));
       const { updates, answer } = await this.#decide(question, queue, signal);
       if (answer) {
         yield* calls(updates);
+        yield* answer();
       } else {
         asking.push(...updates);
       }
-      if (answer) yield* answer();
       if (asking.length === 0) return;
       const following = await queue.peek(GATHER_MS, signal);
-      question = undefined;
       if (
         following?.case !== "permission" ||
         gathered.has(keyOf(following.value))
