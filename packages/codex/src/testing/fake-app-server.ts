@@ -41,9 +41,15 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   if (typeof message.method !== "string") {
     return pending.get(Number(message.id))?.(message);
   }
-  if (message.id !== undefined) {
-    void respond(Number(message.id), message.method, objectOf(message.params));
+  if (message.id === undefined) return;
+  if (
+    existsSync(killedAt) &&
+    readFileSync(killedAt, "utf8") === message.method
+  ) {
+    rmSync(killedAt);
+    return die();
   }
+  void respond(Number(message.id), message.method, objectOf(message.params));
 });
 
 async function respond(
@@ -51,10 +57,6 @@ async function respond(
   method: string,
   params: Json,
 ): Promise<void> {
-  if (existsSync(killedAt) && readFileSync(killedAt, "utf8") === method) {
-    rmSync(killedAt);
-    return die();
-  }
   const threadId = String(params.threadId ?? "");
   const refuse = (message: string): void =>
     write({ id, error: { code: -32600, message } });
@@ -73,11 +75,7 @@ async function respond(
         requiresOpenaiAuth: false,
       });
     case "model/list":
-      return reply(
-        params.cursor === "2"
-          ? modelPage("gpt-small", null)
-          : modelPage("gpt-own", "2"),
-      );
+      return reply(modelPage(params));
     case "thread/start":
     case "thread/fork":
       return reply({
@@ -113,7 +111,10 @@ async function respond(
   }
 }
 
-function modelPage(model: string, nextCursor: string | null): Json {
+/** Returns a page of the list of models, which has two. */
+function modelPage({ cursor }: Json): Json {
+  const [model, nextCursor] =
+    cursor === "2" ? ["gpt-small", null] : ["gpt-own", "2"];
   return {
     data: [
       {
