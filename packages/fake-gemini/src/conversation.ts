@@ -1,5 +1,4 @@
-import { parseStep } from "@devtool/coding-agent/script";
-import type { CallResult } from "@devtool/fake-model";
+import { type CallResult, isScript } from "@devtool/fake-model";
 import {
   isObject,
   listOrEmpty,
@@ -52,10 +51,6 @@ export function listSignatures(contents: unknown): string[] {
     .flatMap(partsOf)
     .map(({ thoughtSignature }) => stringOrEmpty(thoughtSignature))
     .filter((signature) => signature !== "");
-}
-
-function isScript(text: string): boolean {
-  return parseStep(text.trim().split("\n", 1)[0] ?? "") !== undefined;
 }
 
 function resultsIn(content: unknown): CallResult[] {

@@ -80,6 +80,7 @@ function hasResults({ results }: Extract<Entry, { role: "user" }>): boolean {
   return results.length > 0;
 }
 
-function isScript(text: string): boolean {
+/** Returns whether a text begins with a step of a script. */
+export function isScript(text: string): boolean {
   return parseStep(text.trim().split("\n", 1)[0] ?? "") !== undefined;
 }

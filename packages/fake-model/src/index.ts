@@ -1,5 +1,5 @@
 // The public names of @devtool/fake-model, one by one.
-export type { CallResult, Entry } from "./conversation.ts";
+export { type CallResult, type Entry, isScript } from "./conversation.ts";
 export type { DeclaredTool } from "./declared-tool.ts";
 export {
   type AnswerContext,
