@@ -252,7 +252,7 @@ describe("the reference servers over standard streams", () => {
       },
     );
     expect(shown).toMatch(
-      /^MCP server everything \(.+\) wants to ask the model, for at most /,
+      /^MCP server everything \(.+\) wants to ask the model\. It asks for at most /,
     );
     expect(shown).toContain("system: You are a helpful test server.");
     expect(shown).toContain(

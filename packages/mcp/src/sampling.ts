@@ -46,7 +46,7 @@ export async function sampleForServer(
     maxTokens: params.maxTokens,
   };
   const description = [
-    `${serverTitle(server)} wants to ask the model, for at most ${request.maxTokens} tokens:`,
+    `${serverTitle(server)} wants to ask the model. It asks for at most ${request.maxTokens} tokens, but the answer may be longer:`,
     ...(request.systemPrompt === "" ? [] : [`system: ${request.systemPrompt}`]),
     ...messages.map(({ role, text }) => `${role}: ${text}`),
   ].join("\n");

@@ -118,7 +118,10 @@ export interface SampleRequest {
   /** Empty when the server gives none. */
   readonly systemPrompt: string;
   readonly messages: readonly McpPromptMessage[];
-  /** The maximum number of tokens in the response. */
+  /**
+   * The maximum number of tokens that the server asks for. Models are not told
+   * of it: a response may be longer.
+   */
   readonly maxTokens: number;
 }
 
