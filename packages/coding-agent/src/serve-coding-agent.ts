@@ -19,10 +19,10 @@ export type CodingServerOptions = ServerSettings & CodingAgentOptions;
  * tasks in memory. Throws the `DevtoolError`s of `createServer` and
  * `codingAgent`.
  */
-export function serveCodingAgent(
+export async function serveCodingAgent(
   options: CodingServerOptions = {},
 ): Promise<DevtoolServer> {
-  return createServer({
+  return await createServer({
     ...options,
     agents: { devtool: codingAgent(options) },
   });

@@ -302,14 +302,14 @@ tool calls: 3 (2 succeeded, 1 failed)
     const policies: CommandServices["policies"] = {
       list: async () => [
         {
-          name: "user/policy.toml:3",
+          name: "policy.toml:3",
           decision: "ask",
           description: "web_fetch",
         },
       ],
     };
     expect(await say("policies list", "", { ...services, policies })).toBe(
-      "ask   web_fetch (user/policy.toml:3)",
+      "ask   web_fetch (policy.toml:3)",
     );
   });
 

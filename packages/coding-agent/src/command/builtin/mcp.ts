@@ -22,8 +22,7 @@ export function mcpCommands(mcp: McpStatus): SlashCommand[] {
   };
   const refresh: SlashCommand = {
     path: ["mcp", "refresh"],
-    description:
-      "Reconnects to MCP servers that are not connected, and lists the tools of all servers again",
+    description: "Starts all MCP servers again and lists their tools",
     arguments: [],
     play: (_args, context) =>
       replyWith(async (_request, signal) => {

@@ -1168,7 +1168,7 @@ export type ToolCallDetail = Message$1<"devtool.v1alpha.ToolCallDetail"> & {
 
   /**
    * The policy rule that decided whether the call asks for approval, such as
-   * `user/policy.toml:3`. Empty if no rule applied.
+   * `policy.toml:3`. Empty if no rule applied.
    *
    * @generated from field: string rule = 3;
    */
@@ -1293,7 +1293,7 @@ export type ToolCallDetailJson = {
 
   /**
    * The policy rule that decided whether the call asks for approval, such as
-   * `user/policy.toml:3`. Empty if no rule applied.
+   * `policy.toml:3`. Empty if no rule applied.
    *
    * @generated from field: string rule = 3;
    */

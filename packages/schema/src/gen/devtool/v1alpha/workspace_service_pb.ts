@@ -211,7 +211,7 @@ export const GetWorkspaceSettingsResponseSchema: GenMessage<GetWorkspaceSettings
  */
 export type ListedRule = Message<"devtool.v1alpha.ListedRule"> & {
   /**
-   * Where the rule is defined, such as `user/policy.toml:3`.
+   * Where the rule is defined, such as `policy.toml:3`.
    *
    * @generated from field: string name = 1;
    */
@@ -239,7 +239,7 @@ export type ListedRule = Message<"devtool.v1alpha.ListedRule"> & {
  */
 export type ListedRuleJson = {
   /**
-   * Where the rule is defined, such as `user/policy.toml:3`.
+   * Where the rule is defined, such as `policy.toml:3`.
    *
    * @generated from field: string name = 1;
    */
