@@ -7,7 +7,7 @@ import {
   type Part,
   PartSchema,
 } from "@devtool/schema";
-import { type Choice, choicesFor, findChoice } from "./choice.ts";
+import { type Choice, choicesFor, findChoice, VIEW_ALL } from "./choice.ts";
 import { ArgumentsEditor } from "./edit-arguments.ts";
 import { editText } from "./editor.ts";
 import { userMessage } from "./error-text.ts";
@@ -96,7 +96,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
     });
     const short = questionLines(call, paint, { screen, maxLines });
     const choices = choicesFor(request, call);
-    if (short.length < whole.length) choices.push(SHOW_ALL);
+    if (short.length < whole.length) choices.push(VIEW_ALL);
     const menu = choices.map(
       ({ key, label }) => `  ${paint("heading", `[${key}]`)} ${label}`,
     );
@@ -112,7 +112,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
       if (line === undefined) return undefined;
       const { text, isPasted } = line;
       const choice = isPasted ? undefined : findChoice(choices, text);
-      if (choice === SHOW_ALL) {
+      if (choice === VIEW_ALL) {
         printQuestion(whole);
       } else if (choice?.edits) {
         const part = await editAnswer(call, choice, {
@@ -134,12 +134,6 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
     }
   };
 }
-
-/**
- * Shows the whole question when it does not fit the terminal. Not an option of
- * the call.
- */
-const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it" };
 
 /** Dependencies of `editAnswer`. */
 interface Editors {

@@ -31,6 +31,16 @@ export interface Choice {
 const EDIT_FIRST = "Edit, then allow once";
 
 /**
+ * Shows the whole question when it does not fit the terminal. Not an option of
+ * the call.
+ */
+export const VIEW_ALL: Choice = {
+  key: "v",
+  id: "view",
+  label: "View all of it",
+};
+
+/**
  * Returns the options of a call; also those of editing a proposed file and the
  * arguments, before the last, which declines.
  */

@@ -4,19 +4,14 @@ import {
   OPTION_PROCEED_ONCE,
   type Task,
 } from "@devtool/schema";
-import { type Choice, findChoice } from "../choice.ts";
+import { type Choice, findChoice, VIEW_ALL } from "../choice.ts";
 import type { LineStyle } from "../render/style.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
 import type { DrawnQuestion } from "./answers.ts";
 import { Composer } from "./composer.ts";
 import { EMPTY_DRAFT } from "./draft.ts";
 import { intentOf } from "./intent.ts";
-import {
-  DECLINE_AND_SAY,
-  drawQuestion,
-  menuLines,
-  VIEW_ALL,
-} from "./question.ts";
+import { DECLINE_AND_SAY, drawQuestion, menuLines } from "./question.ts";
 import { QuestionKeys, type Timers } from "./question-keys.ts";
 
 /** Options of `Asking`. */

@@ -1,6 +1,6 @@
 import type { AskedToolCall } from "@devtool/client";
 import { OPTION_CANCEL, oneLine } from "@devtool/schema";
-import { type Choice, choicesFor } from "../choice.ts";
+import { type Choice, choicesFor, VIEW_ALL } from "../choice.ts";
 import type { LineStyle } from "../render/style.ts";
 import { questionLines, toolCallLine } from "../render/tool-call.ts";
 import { diffLines } from "./diff-lines.ts";
@@ -12,16 +12,6 @@ export const DECLINE_AND_SAY: Choice = {
   key: "d",
   id: OPTION_CANCEL,
   label: "Decline, and say why",
-};
-
-/**
- * Shows the whole question when it does not fit the terminal. Not an option of
- * the call.
- */
-export const VIEW_ALL: Choice = {
-  key: "v",
-  id: "view",
-  label: "View all of it",
 };
 
 /** A question on the screen. */
