@@ -105,6 +105,20 @@ export async function findServer(
   }
 }
 
+/** Finds the server to call as `findServer` does. Throws when none runs. */
+export async function requireServer(
+  options: ConnectionOptions,
+  io: Pick<Io, "env">,
+  signal: AbortSignal,
+): Promise<Address> {
+  const address = await findServer(options, io, signal);
+  if (address) return address;
+  const path = discoveryPath(options.data ?? defaultDataDirectory(io.env));
+  throw new Error(
+    `no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`,
+  );
+}
+
 /** Connects to the running or named server. Throws when there is none. */
 export async function connect(
   options: ConnectionOptions,
@@ -126,12 +140,8 @@ export async function openConnection(
   notify: (text: string) => void,
   signal: AbortSignal = NEVER,
 ): Promise<Connection> {
-  const address = await findServer(options, io, signal);
-  if (address) return connectionTo(address, { ...options, io, notify });
-  const path = discoveryPath(options.data ?? defaultDataDirectory(io.env));
-  throw new Error(
-    `no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`,
-  );
+  const address = await requireServer(options, io, signal);
+  return connectionTo(address, { ...options, io, notify });
 }
 
 /** The signal of commands that Ctrl-C ends at once, with their process. */

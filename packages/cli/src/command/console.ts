@@ -12,8 +12,12 @@ import { bearerInterceptor } from "@devtool/client";
 import { BrowserAccessService, type BrowserSession } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { failpoint } from "@devtool/server/operator";
-import { type ConnectionOptions, findServer, trustIn } from "../connection.ts";
-import { defaultDataDirectory, discoveryPath } from "../discovery.ts";
+import {
+  type ConnectionOptions,
+  requireServer,
+  trustIn,
+} from "../connection.ts";
+import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import {
@@ -91,14 +95,11 @@ async function browserAccess(
   options: ConnectionOptions,
   io: Io,
 ): Promise<BrowserAccess> {
-  const address = await findServer(options, io, AbortSignal.timeout(10_000));
-  if (!address) {
-    const path = discoveryPath(options.data ?? defaultDataDirectory(io.env));
-    throw new Error(
-      `no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`,
-    );
-  }
-  const { url, token, certificate, info } = address;
+  const { url, token, certificate, info } = await requireServer(
+    options,
+    io,
+    AbortSignal.timeout(10_000),
+  );
   const { nodeOptions } = await trustIn(certificate);
   const { createConnectTransport } = await import("@connectrpc/connect-node");
   const interceptors = [bearerInterceptor(token)];
