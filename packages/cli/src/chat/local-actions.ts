@@ -113,13 +113,10 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
       "the agent lists no models: choose one by its name, as /model NAME",
     );
   }
-  const width = Math.max(
-    0,
-    ...models.slice(0, MAX_MODELS).map(({ name }) => name.length),
-  );
-  const lines = models
-    .slice(0, MAX_MODELS)
-    .map(({ name, displayName, contextWindowTokens: size }) => {
+  const shown = models.slice(0, MAX_MODELS);
+  const width = Math.max(...shown.map(({ name }) => name.length));
+  const lines = shown.map(
+    ({ name, displayName, contextWindowTokens: size }) => {
       const more = [
         displayName,
         size > 0n ? `${shortCount(size)} tokens` : "",
@@ -127,7 +124,8 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
       return visibleName(
         `${name === now ? "❯" : " "} ${name.padEnd(width)}  ${more.join(" · ")}`,
       ).trimEnd();
-    });
+    },
+  );
   const rest = models.length - lines.length;
   printout.tellLines(
     rest > 0

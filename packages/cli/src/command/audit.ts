@@ -52,13 +52,13 @@ export async function verify(
   }
   const { count, head, fault } = await verifyAudit(watched());
   if (fault !== undefined) {
-    return failed(
+    return reportFault(
       `${fault} (${countOf(count, "record")} before it verified)`,
       io,
     );
   }
   if (!headSeen) {
-    return failed(
+    return reportFault(
       `no record has the hash "${options.head}": the end of the log was cut off`,
       io,
     );
@@ -73,7 +73,7 @@ export async function verify(
 /** A SHA-256 hash in base64. */
 const HASH = /^[A-Za-z0-9+/]{43}=$/;
 
-function failed(problem: string, io: Io): number {
+function reportFault(problem: string, io: Io): number {
   writeLine(io.stderr, `devtool: audit log: ${problem}`);
   return ExitCode.FAILED;
 }

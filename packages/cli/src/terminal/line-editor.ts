@@ -50,14 +50,14 @@ export class LineEditor implements Disposable {
     this.#options = options;
     this.#readline = createInterface({
       input: new PassThrough(),
-      output: shownWhile(() => this.#waiting !== undefined, options.out),
+      output: outputWhile(() => this.#waiting !== undefined, options.out),
       completer:
         options.complete ?? ((line: string): CompleterResult => [[], line]),
       terminal: true,
     });
     this.#readline.on("line", (typed) => {
       const line = {
-        text: this.#expanded(typed.trim()),
+        text: this.#expandPastes(typed.trim()),
         isPasted: this.#isPasted,
       };
       this.#isPasted = false;
@@ -84,7 +84,7 @@ export class LineEditor implements Disposable {
 
   /** The line that is being typed. */
   get draft(): string {
-    return this.#expanded(this.#readline.line);
+    return this.#expandPastes(this.#readline.line);
   }
 
   /** Handles input of the terminal. */
@@ -172,7 +172,7 @@ export class LineEditor implements Disposable {
     take?.(line);
   }
 
-  #expanded(line: string): string {
+  #expandPastes(line: string): string {
     return [...this.#pastes].reduce(
       (text, [label, pasted]) => text.replaceAll(label, () => pasted),
       line,
@@ -184,7 +184,7 @@ export class LineEditor implements Disposable {
  * Returns a stream that passes on what is written while `isShown`, and
  * otherwise drops it and has no width.
  */
-function shownWhile(
+function outputWhile(
   isShown: () => boolean,
   out: LineEditorOptions["out"],
 ): Writable {
