@@ -1,7 +1,8 @@
+import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { DevtoolClient } from "@devtool/client";
+import type { DevtoolClient, TaskSnapshot } from "@devtool/client";
 import { stricterMode } from "@devtool/coding-agent/operator";
-import { ApprovalMode } from "@devtool/schema";
+import { ApprovalMode, oneLine, Role, visibleText } from "@devtool/schema";
 import {
   APPROVAL_MODES,
   approvalModeName,
@@ -12,7 +13,6 @@ import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 import type { Chat } from "./chat.ts";
-import { lastWords, markdownOf, writeNewFile } from "./chat-export.ts";
 import { helpLines, type LocalLine } from "./local-command.ts";
 import { SessionPicker } from "./session-picker.ts";
 import { shortCount } from "./status-line.ts";
@@ -63,19 +63,8 @@ export async function runLocal(
     case "resume":
       if (argument === "") return pickSession(chat, actions);
       return tasks.open(await findTaskId(actions.client, argument, NEVER));
-    case "copy": {
-      const text = lastWords(tasks.conversation.view.snapshot());
-      if (text === "") {
-        return chat.printout.tell("there is no answer to copy yet");
-      }
-      // OSC 52 asks the terminal to copy to the clipboard.
-      actions.write(
-        `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`,
-      );
-      return chat.printout.tell(
-        `copied ${countOf(text.length, "character")}, if the terminal allows it (OSC 52)`,
-      );
-    }
+    case "copy":
+      return copyAnswer(chat, actions.write);
     case "export":
       return exportTo(chat, argument);
     case "help":
@@ -158,6 +147,31 @@ function pickSession(
   onChange();
 }
 
+/** Copies what the agent said last to the clipboard of the terminal. */
+function copyAnswer(
+  { tasks, printout }: Chat,
+  write: LocalActions["write"],
+): void {
+  const { items } = tasks.conversation.view.snapshot();
+  const last = items.findLast(
+    ({ role, part }) => role === Role.AGENT && part.content.case === "text",
+  )?.part.content;
+  const text = last?.case === "text" ? last.value : "";
+  if (text === "") {
+    printout.tell("there is no answer to copy yet");
+    return;
+  }
+  // OSC 52 asks the terminal to copy to the clipboard.
+  write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`);
+  printout.tell(
+    `copied ${countOf(text.length, "character")}, if the terminal allows it (OSC 52)`,
+  );
+}
+
+/**
+ * Writes the conversation to a new file that only its owner may read. Throws
+ * when there is a file of that name.
+ */
 async function exportTo(chat: Chat, argument: string): Promise<void> {
   const snapshot = chat.tasks.conversation.view.snapshot();
   if (snapshot.items.length === 0) {
@@ -166,8 +180,28 @@ async function exportTo(chat: Chat, argument: string): Promise<void> {
   const path = resolve(
     argument || `devtool-${shortTaskId(snapshot.task.id)}.md`,
   );
-  await writeNewFile(path, markdownOf(snapshot));
+  await writeFile(path, markdownOf(snapshot), { flag: "wx", mode: 0o600 });
   chat.printout.tell(`exported to ${path}`);
+}
+
+/** Returns a conversation as Markdown. */
+function markdownOf({ items, task }: TaskSnapshot): string {
+  const sections = items.flatMap(({ part, role }) => {
+    const { content } = part;
+    switch (content.case) {
+      case "text":
+        return [
+          `## ${role === Role.USER ? "You" : "Agent"}\n\n${visibleText(content.value)}`,
+        ];
+      case "toolCall":
+        return [
+          `- ${oneLine(content.value.toolName)} ${oneLine(content.value.description ?? "")}`.trimEnd(),
+        ];
+      default:
+        return [];
+    }
+  });
+  return `# ${oneLine(task.title) || "Conversation"}\n\n${sections.join("\n\n")}\n`;
 }
 
 /** Maximum number of models that are shown. */
