@@ -1,0 +1,195 @@
+import { type Command, Option } from "commander";
+import {
+  DATA_DIRECTORY,
+  type Done,
+  EXIT_CODES,
+  imageOption,
+  JSON_EVENTS,
+  positiveNumber,
+  withAgent,
+  withApproval,
+  withConnection,
+  withSession,
+} from "./command-options.ts";
+import type { Io } from "./io.ts";
+import { TASK_STATES } from "./task-states.ts";
+
+const TASK_ID = "id of the task, or its first 4 or more characters";
+const TITLE = "the new title: one line of at most 80 characters";
+
+/** Adds the commands with which a user works with an agent. */
+export function addAgentCommands(program: Command, io: Io, done: Done): void {
+  for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks]) {
+    add(program, io, done);
+  }
+}
+
+function addRun(program: Command, io: Io, done: Done): void {
+  withConnection(withApproval(withSession(program.command("run [prompt]"))))
+    .description(
+      'Give an agent a task and follow it until it ends; without a prompt, or with "-", read it from standard input',
+    )
+    .option("--prompt-file <file>", "read the prompt from a file")
+    .addOption(imageOption())
+    .option(
+      "--workspace <dir>",
+      "directory to work in (default: current directory; with --url or --task the server's)",
+    )
+    .option("--task <id>", `continue a task: ${TASK_ID}`)
+    .option(
+      "--output-last-message <file>",
+      "write the agent's last message to a file",
+    )
+    .option("--json", JSON_EVENTS)
+    .addHelpText("after", EXIT_CODES)
+    .action(async (prompt, options) =>
+      done(await (await import("./command/run.ts")).run(prompt, options, io)),
+    );
+}
+
+function addChat(program: Command, io: Io, done: Done): void {
+  withConnection(withApproval(withSession(program.command("chat"))))
+    .description("Chat with an agent")
+    .option("--workspace <dir>", "directory to work in (default: the server's)")
+    .addOption(
+      new Option(
+        "-c, --continue",
+        "continue the last conversation in the workspace",
+      ).conflicts("task"),
+    )
+    .option("--task <id>", `continue a task: ${TASK_ID}`)
+    .action(async (options) =>
+      done(await (await import("./command/chat.ts")).chat(options, io)),
+    );
+}
+
+function addAcp(program: Command, io: Io, done: Done): void {
+  program
+    .command("acp")
+    .description(
+      "Run as an Agent Client Protocol (ACP) agent for an editor, over standard input and output",
+    )
+    .option(
+      "--workspace <dir>",
+      "directory to work in (default: the editor's; with --url the server's)",
+    )
+    .option(
+      "--agent <name...>",
+      "agents that the editor offers to choose from, on a server with several (default: all)",
+    )
+    .option("--model <name...>", "models that the editor offers to choose from")
+    .option(
+      "--url <url>",
+      "server or A2A agent (default: the running server, or one for this editor)",
+    )
+    .option(
+      "--token <token>",
+      "bearer token (default: $DEVTOOL_TOKEN, or the running server's)",
+    )
+    .option("--data <dir>", DATA_DIRECTORY)
+    .addOption(
+      new Option(
+        "--protocol <name>",
+        "protocol to speak (default: connect; with --url a2a)",
+      ).choices(["connect", "grpc", "a2a"]),
+    )
+    .action(async (options) =>
+      done(await (await import("./command/acp.ts")).acp(options, io)),
+    );
+}
+
+function addTasks(program: Command, io: Io, done: Done): void {
+  withConnection(program.command("tasks"))
+    .description(
+      "List tasks, newest first: id, state, time of the last change, title",
+    )
+    .addOption(
+      new Option("--state <state>", "only tasks in this state").choices(
+        TASK_STATES,
+      ),
+    )
+    .option("--agent <name>", "only tasks of this agent")
+    .option("--workspace <dir>", "only tasks in this directory")
+    .option("--title <text>", "only tasks whose title contains this text")
+    .addOption(
+      new Option(
+        "--limit <number>",
+        "list at most this many tasks (default: all)",
+      ).argParser(positiveNumber),
+    )
+    .option("--json", "print each task as a line of JSON")
+    .action(async (options) =>
+      done(await (await import("./command/tasks.ts")).tasks(options, io)),
+    );
+  withConnection(program.command("watch").argument("<task>", TASK_ID))
+    .description("Follow a task from its first event")
+    .option("--json", JSON_EVENTS)
+    .action(async (task, options) =>
+      done(await (await import("./command/watch.ts")).watch(task, options, io)),
+    );
+  withConnection(
+    program
+      .command("rename")
+      .argument("<task>", TASK_ID)
+      .argument("<title>", TITLE),
+  )
+    .description("Rename a task")
+    .action(async (task, title, options) =>
+      done(
+        await (await import("./command/tasks.ts")).rename(
+          task,
+          title,
+          options,
+          io,
+        ),
+      ),
+    );
+  withConnection(program.command("cancel").argument("<task>", TASK_ID))
+    .description("Cancel a task")
+    .action(async (task, options) =>
+      done(
+        await (await import("./command/tasks.ts")).cancel(task, options, io),
+      ),
+    );
+}
+
+function addSlashCommands(program: Command, io: Io, done: Done): void {
+  withConnection(
+    withApproval(withAgent(program.command("exec <command> [args...]"))),
+  )
+    .description("Run a slash command, for example: devtool exec /shell ls -la")
+    .usage("[options] <command> [args...]")
+    .passThroughOptions()
+    .option(
+      "--workspace <dir>",
+      "directory to run it in (default: the server's)",
+    )
+    .option("--json", JSON_EVENTS)
+    .addHelpText(
+      "after",
+      `\nOptions must come before the slash command.\n${EXIT_CODES}`,
+    )
+    .action(async (command, args, options) =>
+      done(
+        await (await import("./command/slash-commands.ts")).exec(
+          [command, ...args],
+          options,
+          io,
+        ),
+      ),
+    );
+  withConnection(withAgent(program.command("commands")))
+    .description("List the slash commands of an agent")
+    .option(
+      "--workspace <dir>",
+      "list those for this directory (default: the server's)",
+    )
+    .action(async (options) =>
+      done(
+        await (await import("./command/slash-commands.ts")).commands(
+          options,
+          io,
+        ),
+      ),
+    );
+}
