@@ -2,6 +2,7 @@ import {
   type Message,
   Role,
   type Task,
+  TaskState,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 import { awaitedToolCalls, confirmationsOf, hasToolCall } from "./tool-call.ts";
 
@@ -31,4 +32,19 @@ export function exchangeHistory(task: Task, messageId: string): Message[] {
     history.findLastIndex((message) => hasToolCall(message, toolCallId)),
   );
   return history.slice(Math.min(sentAt, ...steps.filter((step) => step >= 0)));
+}
+
+/**
+ * Returns the message that is the whole response of a task. Undefined if the
+ * task responds with itself, or has not completed.
+ */
+export function replyOf({
+  replyOnly,
+  state,
+  history,
+}: Task): Message | undefined {
+  const last = history.at(-1);
+  return replyOnly && state === TaskState.COMPLETED && last?.role === Role.AGENT
+    ? last
+    : undefined;
 }

@@ -3,7 +3,7 @@
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
 export { type DataContent, dataText } from "./data-text.ts";
-export { exchangeHistory } from "./exchange-history.ts";
+export { exchangeHistory, replyOf } from "./exchange-history.ts";
 export {
   EXTENSION_URI,
   type ExtensionVersion,
@@ -328,7 +328,6 @@ export { assertJsonEncodable } from "./json-encodable.ts";
 export { LazyFold } from "./lazy-fold.ts";
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
-export { replyOf } from "./reply.ts";
 export {
   decodeRfcJson,
   decodeRfcText,
@@ -336,7 +335,7 @@ export {
   structFromJson,
 } from "./rfc-json.ts";
 export { decodeStrictJson, type StrictOptions } from "./strict-json.ts";
-export { summaryOf } from "./summary.ts";
+export { summaryOf } from "./task-history.ts";
 export {
   deriveState,
   endsExchange,

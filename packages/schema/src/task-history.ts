@@ -136,6 +136,16 @@ export function withSummary(
     : summarized;
 }
 
+/**
+ * Returns the summary that a message holds, or undefined for any other message.
+ */
+export function summaryOf({ parts }: Message): Summary | undefined {
+  for (const { content } of parts) {
+    if (content.case === "summary") return content.value;
+  }
+  return undefined;
+}
+
 function addToStep(task: Task, part: Part, sequence: bigint): Task {
   const step = openStep(task);
   return step
