@@ -110,7 +110,10 @@ export function isSupported({
  * ```
  *
  * Calls without a counterpart in A2A fail with `Code.Unimplemented`:
- * `listTasks` over 0.3, slash commands over 1.0 with gRPC, and the audit log.
+ * `renameTask` and `watchTasks`; `listTasks` over 0.3, and with a filter by
+ * agent, workspace, title or id prefix; slash commands over 1.0 with gRPC; and
+ * all of `client.audit`, `client.agents` and `client.workspaces`.
+ *
  * Throws `Code.Unimplemented` for an unsupported version or binding, and
  * `Code.InvalidArgument` for an invalid URL.
  */

@@ -1,7 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 
 /**
- * A bearer token, or a function that returns the current one.
+ * A bearer token, or a function that returns the current one. An empty token is
+ * not sent.
  *
  * The function is called before each call. If the server refuses the token
  * (HTTP 401), the function is called once more with the refused token; if it

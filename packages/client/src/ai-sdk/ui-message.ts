@@ -23,6 +23,10 @@ export interface AgentMetadata {
 /**
  * A message of a chat with an agent. Notices, artifacts, summaries and sources
  * without an address are data parts.
+ *
+ * The data of `artifact`, `citation` and `part` is the ProtoJSON of `Artifact`,
+ * `Citation` and `Part` of `@devtool/schema`. A `notice` is transient: the chat
+ * reports it to `onData` and does not keep it.
  */
 export type AgentUIMessage = UIMessage<
   AgentMetadata,

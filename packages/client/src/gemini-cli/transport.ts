@@ -22,8 +22,9 @@ export type GeminiCliTransportOptions = EndpointOptions;
  * 0.3, as Gemini CLI's own does. A client over it has the same services as over
  * Connect or gRPC.
  *
- * The dialect has no push notifications, and no choice of model, tools or MCP
- * servers: such calls fail with `Code.Unimplemented`. Its server does not
+ * The dialect has no push notifications, no queued messages, no titles, no
+ * `watchTasks`, and no choice of model, tools or MCP servers: such calls fail
+ * with `Code.Unimplemented`. Its server does not
  * replay events, so the events of a task can be read again only from the
  * transport that received them.
  *

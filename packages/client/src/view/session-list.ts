@@ -117,12 +117,18 @@ export interface SessionList {
    */
   follow(signal: AbortSignal): Promise<void>;
   /**
-   * Adds older tasks to the list.
+   * Adds older tasks to the list: reads pages of `pageSize` tasks until one has
+   * a task that is new to the list, or there are no more.
+   *
+   * A lost connection is restored. Rejects with errors that a retry cannot fix,
+   * and with the signal's reason when it aborts.
    */
   loadMore(signal: AbortSignal): Promise<void>;
   /**
    * Gives a task another title: at most 80 characters on one line. Resolves
    * when the server has it; the snapshot shows it when `follow` has read it.
+   * Rejects with the error of the server, such as `Code.InvalidArgument` for a
+   * title that it refuses. The request is not repeated after a lost connection.
    */
   rename(taskId: string, title: string, signal: AbortSignal): Promise<void>;
 }

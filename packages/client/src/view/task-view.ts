@@ -88,13 +88,21 @@ export interface TaskView {
    * if that one works.
    *
    * Resolves when the exchange has ended: when the agent has finished, or waits
-   * for the user. A signal that aborts ends the waiting and not the agent.
+   * for the user. Rejects with `Code.InvalidArgument` for a message that cannot
+   * be encoded, and with other errors that a retry cannot fix. When the signal
+   * aborts, it rejects with the signal's reason; the agent keeps working on
+   * what it has received.
    */
   send(content: MessageContent, signal: AbortSignal): Promise<void>;
   /**
    * Answers one of `questions` as the snapshot shows it; see
    * `confirmationPart`. With the option `modify_arguments`, the call asks again
    * with other arguments; see `modifiedArgumentsPart`. Resolves as `send` does.
+   *
+   * Rejects with `Code.FailedPrecondition` if the snapshot has no such question
+   * or the call asks about something else by then, with `Code.InvalidArgument`
+   * if the question does not offer the option or `changes` do not go with it,
+   * and otherwise as `send` does.
    */
   answer(
     toolCallId: string,
@@ -104,11 +112,20 @@ export interface TaskView {
   ): Promise<void>;
   /**
    * Cancels the task. Resolves when the snapshot shows that it has ended.
+   *
+   * Rejects with `Code.FailedPrecondition` if no message has started the task
+   * yet, and with the error of the server, for instance for a task that has
+   * ended. The request is not repeated after a lost connection.
    */
   cancel(signal: AbortSignal): Promise<void>;
   /**
    * Gives the task another title: at most 80 characters on one line. The task
    * may have ended. Resolves when the snapshot shows the title.
+   *
+   * Rejects with `Code.FailedPrecondition` if no message has started the task
+   * yet, and with the error of the server: `Code.InvalidArgument` for a title
+   * that it refuses, `Code.Unimplemented` over A2A. The request is not repeated
+   * after a lost connection.
    */
   rename(title: string, signal: AbortSignal): Promise<void>;
 }

@@ -12,7 +12,7 @@ export class SeenEvents {
   readonly #maxTasks: number;
 
   /**
-   * `maxTasks` is the maximum number of tasks to remember.
+   * `maxTasks` is the maximum number of tasks to remember. Default: 10,000.
    */
   constructor(maxTasks: number = 10_000) {
     this.#maxTasks = maxTasks;

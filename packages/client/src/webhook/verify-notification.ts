@@ -101,7 +101,7 @@ export interface Notification {
   /**
    * Undoes the acceptance of an event that could not be processed, so that the
    * server's retry is not taken for a duplicate. Call it before answering with
-   * an error.
+   * an error. Does nothing for a duplicate.
    */
   forget(): void;
 }
@@ -117,7 +117,8 @@ export class NotificationError extends Error {
 /**
  * Creates the key lookup for `verifyNotification`, from a key set or from the
  * URL of one. A remote key set is fetched when a key is first needed, and then
- * cached.
+ * cached for ten minutes. A signature with an unknown key fetches it again, but
+ * not within 30 seconds of the last time.
  *
  * ```ts
  * const keys = notificationKeys(new URL("/.well-known/jwks.json", serverUrl));
@@ -139,7 +140,8 @@ export function notificationKeys(
 
 /**
  * Verifies a push notification: its signer, receiver, age and body, and whether
- * it is a duplicate (S8).
+ * it is a duplicate (S8). The time at which it was signed must be within 300
+ * seconds of `options.now`.
  *
  * ```ts
  * const options = { keys, audience: "https://me.example/hook", now: Date.now, seen: new SeenEvents() };
