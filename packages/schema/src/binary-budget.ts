@@ -18,8 +18,8 @@ const MAX_DEPTH = 100;
 type Scope = (number: number) => Scope | undefined;
 
 /**
- * Limits the number of fields of a binary message, at any depth, before it is
- * decoded.
+ * Limits the number of fields of a binary message, at any depth, to 250,000,
+ * before it is decoded.
  *
  * An empty message takes two bytes on the wire, but far more in memory. Throws
  * a `WireError` with the limit. Malformed bytes are left to the decoder, which

@@ -25,7 +25,7 @@ export const DEFAULT_LIMITS: JsonLimits = {
 
 /**
  * Parses JSON text within limits. Throws a `WireError` with the limit if it
- * exceeds one.
+ * exceeds one, and for text that is not valid JSON.
  */
 export function parseJson(
   text: string,

@@ -10,7 +10,9 @@ import { reduceTask } from "./reduce-task.ts";
  * is rarely needed. Pieces of text that follow each other are folded as one.
  */
 export class LazyFold {
+  /** Id of the task that the fold began with. Later events do not change it. */
   readonly taskId: string;
+  /** Context id of that task. */
   readonly contextId: string;
   #task: Task;
   #unfolded: TaskEvent[] = [];
@@ -22,7 +24,10 @@ export class LazyFold {
     this.#task = task;
   }
 
-  /** Adds the next event. */
+  /**
+   * Adds the next event of the log. Events come in order: `sequence` and `state`
+   * are those of the last one added.
+   */
   add(event: TaskEvent): void {
     this.#unfolded.push(event);
   }

@@ -55,7 +55,11 @@ function readFields<Desc extends DescMessage>(
   });
 }
 
-/** Decodes a message of the RFC from JSON text, whose size is limited too. */
+/**
+ * Decodes a message of the RFC from JSON text, whose size is limited too.
+ * Throws a `WireError` as `decodeRfcJson` does, and for text that is not valid
+ * JSON.
+ */
 export function decodeRfcText<Desc extends DescMessage>(
   schema: Desc,
   text: string,

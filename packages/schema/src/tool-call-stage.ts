@@ -7,7 +7,8 @@ import { isAwaitingApproval } from "./tool-call.ts";
 
 /**
  * Returns the stage of a call, derived from the RFC's fields. A PENDING call
- * without a confirmation request is SCHEDULED.
+ * without a confirmation request is SCHEDULED, because the RFC cannot express
+ * VALIDATING. UNSPECIFIED for a status that is not known.
  */
 export function stageOf(call: ToolCall): ToolCallStage {
   if (isAwaitingApproval(call)) return ToolCallStage.AWAITING_APPROVAL;

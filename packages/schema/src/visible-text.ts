@@ -45,8 +45,8 @@ export function withoutDeceiving(text: string): string {
  * further lines.
  *
  * Invisible and misleading characters are escaped, and runs of spaces become
- * one. Beyond `maxLength` characters, the middle is replaced by the number of
- * characters that it had.
+ * one. Beyond `maxLength` characters (code points; default: 1000), the middle of
+ * the line is replaced by the number of characters that it had.
  */
 export function oneLine(
   text: string,
@@ -97,8 +97,9 @@ export function hiddenLines(count: number): string {
  * Quotes text by `│ ` in front of each line, so that none can look like a line
  * of the text around it.
  *
- * Invisible and misleading characters are escaped, and long texts and lines are
- * shortened.
+ * Invisible and misleading characters are escaped. Of a text with more than
+ * `maxLines` lines, and of a line with more than 1000 characters, the middle is
+ * left out.
  */
 export function quotedLines(text: string, maxLines: number): string {
   const { first, hidden, last } = foldLines(

@@ -69,7 +69,10 @@ export function quote(value: unknown): string {
   );
 }
 
-/** Truncates a text for an error. Default: to 80 characters. */
+/**
+ * Truncates a text for an error. The result has at most `maxLength` characters
+ * (UTF-16 code units; default: 80), including the `…` at its end.
+ */
 export function shorten(text: string, maxLength: number = 80): string {
   return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
 }
