@@ -56,19 +56,12 @@ export async function* runPushSuite(
     receiver: address,
     prompts = scriptedPrompts,
     only = "",
+    select = () => true,
     timeoutMs = 30_000,
   }: PushSuiteOptions,
 ): AsyncIterable<CaseResult> {
   await using receiver = await startReceiver(address);
   for (const one of pushCases(subject.binding.protocolVersion).cases) {
-    if (!one.id.startsWith(only)) continue;
-    signal.throwIfAborted();
-    const path = `/${crypto.randomUUID()}`;
-    const hook = { extension: EXTENSION_URI, receiver: receiver.url + path };
-    const variables = new Variables({ ...promptVariables(prompts), ...hook });
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const recording = new Recording();
-    const context = { subject, variables, recording };
     const { id, requirements, steps, needs } = one;
     const serverCase = create(CaseSchema, {
       id,
@@ -76,6 +69,14 @@ export async function* runPushSuite(
       steps,
       needs: ["pushNotifications", ...needs],
     });
+    if (!id.startsWith(only) || !select(serverCase)) continue;
+    signal.throwIfAborted();
+    const path = `/${crypto.randomUUID()}`;
+    const hook = { extension: EXTENSION_URI, receiver: receiver.url + path };
+    const variables = new Variables({ ...promptVariables(prompts), ...hook });
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const recording = new Recording();
+    const context = { subject, variables, recording };
     const start = performance.now();
     const skipped = skipReason(serverCase, context);
     if (skipped !== undefined) {
