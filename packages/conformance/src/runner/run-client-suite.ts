@@ -73,6 +73,7 @@ export async function* runClientSuite(
     ? `a2a-${over.protocolVersion}-${over.binding.toLowerCase().replace("+", "-")}/`
     : "";
   for (const one of clientCases().cases) {
+    signal.throwIfAborted();
     const id = one.id.replace("client/", `client/${way}`);
     yield runCase(id, one.requirements, async () => {
       return (await player.play(one, "converse", Number.POSITIVE_INFINITY))
