@@ -144,7 +144,7 @@ describe("a model of somebody else in the coding agent", () => {
   ])(
     "is not served with tools that it could not call: %#",
     async (options, problem) => {
-      expect(() => serveCodingAgent(options)).toThrow(problem);
+      await expect(serveCodingAgent(options)).rejects.toThrow(problem);
     },
   );
 });
