@@ -4,6 +4,10 @@ import type { ExchangeRecord } from "@devtool/schema/conformance";
  * The result of a case.
  */
 export interface CaseResult {
+  /**
+   * The id of the case in its suite, for instance `a2a/push-later`. Lists of
+   * known failures name it.
+   */
   readonly id: string;
   /**
    * The ids of the requirements that the case tests.
@@ -11,9 +15,13 @@ export interface CaseResult {
   readonly requirements: readonly string[];
   readonly status: "passed" | "failed" | "skipped";
   /**
-   * Why the case failed or was skipped.
+   * Why the case failed or was skipped, with a line for each failure. Absent if
+   * it passed.
    */
   readonly reason?: string;
+  /**
+   * How long the case took, in whole milliseconds.
+   */
   readonly durationMs: number;
   /**
    * The single failures. Absent in suites that report only one reason.

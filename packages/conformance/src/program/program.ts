@@ -51,6 +51,9 @@ export interface AskProgram {
 /**
  * A program under test. It reads size-delimited requests and answers each in
  * turn (`program.proto`).
+ *
+ * Answers have no ids, so ask one thing at a time. After an `ask` that rejected,
+ * a late answer would be taken for that of the next: start the program anew.
  */
 export class Program implements AskProgram {
   readonly #streams: ProgramStreams;

@@ -58,6 +58,9 @@ export function clientCases(): ClientSuite {
  * over stable connections, then over connections that are cut. The client is a
  * program that converses (docs/conformance-program.md). Yields each result as
  * soon as it is known.
+ *
+ * Rejects with the signal's reason, before the next conversation, when it
+ * aborts.
  */
 export async function* runClientSuite(
   streams: ProgramStreams,

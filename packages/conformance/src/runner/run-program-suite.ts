@@ -62,8 +62,8 @@ export function programCases(): ProgramSuite {
  * Plays the golden documents and the conversations with a program, and yields
  * each result as soon as it is known.
  *
- * Rejects if the program does not answer in time, because it cannot be asked
- * anything more then.
+ * Rejects if the program ends or does not answer in time, because it cannot be
+ * asked anything more then, and when the signal aborts.
  */
 export async function* runProgramSuite(
   streams: ProgramStreams,

@@ -48,6 +48,9 @@ export function pushCases(version: ProtocolVersion): PushSuite {
 /**
  * Sets push notification configs on a server and checks what it posts. Yields
  * each result as soon as it is known.
+ *
+ * Listens at `receiver` until the suite ends, and rejects if the port is taken.
+ * When the signal aborts, rejects with its reason before the next case.
  */
 export async function* runPushSuite(
   subject: Subject,

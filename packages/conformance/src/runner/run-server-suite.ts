@@ -71,7 +71,10 @@ export function serverCases(version: ProtocolVersion): Suite {
 
 /**
  * Plays the cases against a server, one after the other, and yields each result
- * as soon as it is known.
+ * as soon as it is known. A case that the server cannot be asked, such as one
+ * about what its card does not claim, is skipped with the reason.
+ *
+ * Rejects with the signal's reason, before the next case, when it aborts.
  *
  * ```ts
  * const subject = await findSubject({ url, token }, signal);

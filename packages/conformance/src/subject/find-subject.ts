@@ -85,8 +85,12 @@ const CARD_PATH = "/.well-known/agent-card.json";
  * for await (const { id, status } of runServerSuite(subject, signal)) console.log(id, status);
  * ```
  *
- * Throws if the card has no such interface, with a list of those it has, or if
- * the interface is at another host, which must not get the token.
+ * A target that names version and binding may have no card: its own URL is then
+ * that of the interface.
+ *
+ * Throws if the card has no such interface, with a list of those it has; if the
+ * interface is at another host, which must not get the token; and if there is
+ * no card, or one that is not JSON.
  */
 export async function findSubject(
   target: ServerTarget,
