@@ -112,7 +112,6 @@ const WELL_KNOWN: Readonly<Record<string, string>> = {
   "google.protobuf.Value": "a JSON value",
 };
 
-/** Describes the type of a field. */
 function describeType(field: DescField): string {
   if (field.fieldKind === "list") {
     return `a list of ${field.message ? "objects" : `${scalarName(field.scalar)}s`}`;

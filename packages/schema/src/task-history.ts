@@ -35,7 +35,6 @@ export function withMessage(task: Task, message: Message): Task {
   return { ...task, history: [...answered, message] };
 }
 
-/** A call with its detail. */
 interface DetailedCall {
   readonly call: ToolCall;
   readonly detail: ToolCallDetail | undefined;

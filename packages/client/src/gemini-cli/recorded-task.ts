@@ -54,9 +54,6 @@ export class RecordedTask {
   }
 }
 
-/**
- * Maximum number of tasks to keep.
- */
 const MAX_TASKS = 200;
 
 /**

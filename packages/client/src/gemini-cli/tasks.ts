@@ -101,7 +101,6 @@ export function createGeminiCliTaskService(
   };
 }
 
-/** Creates the error of a method that Gemini CLI's server does not have. */
 function unimplemented(method: string, reason: string): ConnectError {
   return new ConnectError(
     `${method}: Gemini CLI's server ${reason}`,

@@ -7,9 +7,6 @@ import type { Binding, Breach, Endpoint, ProtocolVersion } from "./binding.ts";
 import { detailBreaches } from "./error-details.ts";
 import { acceptedType, asObjects, requestHeaders, sendHttp } from "./http.ts";
 
-/**
- * The id of every request.
- */
 const ID = 1;
 
 /**

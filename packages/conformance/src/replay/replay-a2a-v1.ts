@@ -218,9 +218,6 @@ function elementsFrom(event: TaskEvent, replay: Replay): StreamElement[] {
   return response ? [{ response, id: event.sequence }] : [];
 }
 
-/**
- * Calls a method that returns one result.
- */
 function callMethod(call: A2aCall, replay: Replay): JsonValue {
   const { sendMessage, getTask } = A2AService.method;
   if (call.method === sendMessage) {

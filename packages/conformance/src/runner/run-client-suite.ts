@@ -115,9 +115,6 @@ async function runCase(
   return { id, requirements, ...verdict, durationMs: elapsedMs(start) };
 }
 
-/**
- * The result of playing a conversation once.
- */
 interface PlayResult {
   readonly verdict: Verdict;
   /**

@@ -112,9 +112,6 @@ export async function* runPushSuite(
   }
 }
 
-/**
- * A case that is being played.
- */
 interface PlayedCase {
   readonly one: PushCase;
   readonly receiver: Receiver;

@@ -20,7 +20,6 @@ import { defined, isObject } from "../json.ts";
 import { decodeStrictJson, type Hints } from "../strict-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 
-/** Settings of a session. */
 type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 
 /** A `metadata` field of a request that may hold settings. */

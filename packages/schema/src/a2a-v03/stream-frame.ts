@@ -232,7 +232,6 @@ function textMessage(
   };
 }
 
-/** Decodes an update of a task's status. */
 function decodeUpdate(
   update: TaskStatusUpdateEvent,
   sequence: bigint,

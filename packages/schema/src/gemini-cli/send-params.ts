@@ -96,7 +96,6 @@ export function rfcSendParams(
   return { ...params, message: { ...message, metadata, parts } };
 }
 
-/** Returns whether a part is the answer to a confirmation request. */
 function isAnswer(part: JsonValue): boolean {
   if (!isObject(part) || part.kind !== "data" || !isObject(part.data)) {
     return false;

@@ -14,7 +14,6 @@ import { defined, isObject } from "../json.ts";
 /** Metadata key of the dialect. */
 export const CODER_AGENT_KEY = "coderAgent";
 
-/** Settings of a session. */
 type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 
 /** Finds the dialect's object in a `metadata` field. */
