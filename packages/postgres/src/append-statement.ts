@@ -175,10 +175,9 @@ interface TaskColumns {
   readonly fence: bigint;
 }
 
-function taskOf({ taskId, fence, appends }: AppendGroup): TaskColumns {
-  const events = appends.flatMap(
-    (append): readonly TaskEvent[] => append.events,
-  );
+function taskOf(group: AppendGroup): TaskColumns {
+  const { taskId, fence } = group;
+  const events = eventsOf(group);
   const [first] = events;
   const last = events.at(-1);
   if (!first || !last) {
@@ -202,15 +201,13 @@ function taskOf({ taskId, fence, appends }: AppendGroup): TaskColumns {
  * Returns the label that the events of a group give their task, if they change
  * it. Workspace and agent are those of a new task.
  */
-function labelsOf({
-  taskId,
-  appends,
-}: AppendGroup): (TaskLabel & { readonly taskId: string })[] {
-  const events = appends.flatMap(
-    (append): readonly TaskEvent[] => append.events,
-  );
-  const label = events.reduce(labelAfter, NO_LABEL);
-  return label === NO_LABEL ? [] : [{ ...label, taskId: keyText(taskId) }];
+function labelsOf(
+  group: AppendGroup,
+): (TaskLabel & { readonly taskId: string })[] {
+  const label = eventsOf(group).reduce(labelAfter, NO_LABEL);
+  return label === NO_LABEL
+    ? []
+    : [{ ...label, taskId: keyText(group.taskId) }];
 }
 
 interface MessageColumns {
@@ -219,18 +216,20 @@ interface MessageColumns {
   readonly sequence: bigint;
 }
 
-function messagesOf({ taskId, appends }: AppendGroup): MessageColumns[] {
-  return appends
-    .flatMap((append): readonly TaskEvent[] => append.events)
-    .flatMap((event) => {
-      const messageId = messageIdOf(event);
-      if (messageId === undefined) return [];
-      return [
-        {
-          taskId: keyText(taskId),
-          messageId: keyText(messageId),
-          sequence: event.sequence,
-        },
-      ];
-    });
+function messagesOf(group: AppendGroup): MessageColumns[] {
+  return eventsOf(group).flatMap((event) => {
+    const messageId = messageIdOf(event);
+    if (messageId === undefined) return [];
+    return [
+      {
+        taskId: keyText(group.taskId),
+        messageId: keyText(messageId),
+        sequence: event.sequence,
+      },
+    ];
+  });
+}
+
+function eventsOf({ appends }: AppendGroup): TaskEvent[] {
+  return appends.flatMap((append): readonly TaskEvent[] => append.events);
 }
