@@ -93,8 +93,7 @@ type ListRow = {
  * Keeps all logs in a schema of PostgreSQL, which several servers share.
  *
  * Each task has one writer at a time, by a lease. When a server dies, the
- * others take over its tasks once its leases have ended. `open` creates the
- * tables or brings them to this release's version.
+ * others take over its tasks once its leases have ended.
  */
 export class PostgresStore implements ServerStore {
   readonly pushConfigs: PostgresPushConfigStore;
@@ -118,9 +117,14 @@ export class PostgresStore implements ServerStore {
   #closed: Promise<void> | undefined;
 
   /**
-   * Connects to a database, and creates the tables when they are missing.
-   * Throws a `DevtoolError` that names the database and says what to do when
-   * that fails, and one for a lease that is too short or too long.
+   * Connects to a database, and creates the tables when they are missing or
+   * brings them to this release's version.
+   *
+   * Rejects with `Code.InvalidArgument` for a `leaseMs` out of range and for a
+   * URL that is not one of PostgreSQL or names no database. Rejects with
+   * `Code.FailedPrecondition` when the database cannot be opened, is older than
+   * PostgreSQL 15, or has tables that a newer release has written. The error
+   * says what to do.
    */
   static async open(options: PostgresOptions): Promise<PostgresStore> {
     const { leaseMs = DEFAULT_LEASE_MS } = options;
