@@ -14,8 +14,14 @@ import {
  * libraries that stream.
  *
  * Each request resolves the host's name once, and connects to an address that
- * was checked. A redirect is an error. Unlike `guardedFetch`, it limits neither
- * time nor size.
+ * was checked. It sends GET, POST and DELETE. Unlike `guardedFetch`, it limits
+ * neither time nor size.
+ *
+ * The function rejects with `Code.InvalidArgument` for a URL that `parseTarget`
+ * refuses, with `Code.PermissionDenied` for a target that the policy forbids,
+ * with `Code.Unavailable` when the host cannot be found, and with
+ * `Code.FailedPrecondition` when the host redirects or sends more than 16
+ * interim responses. Other failures of the connection are errors of undici.
  */
 export function checkedFetch(
   policy: OutboundPolicy,

@@ -55,9 +55,15 @@ export interface OutboundResponse {
  * The host's name is resolved once, and the connection goes to an address that
  * was checked. Uses no proxy, and no connection of another request.
  *
- * Throws `Code.PermissionDenied` for a target that the policy forbids,
- * `Code.DeadlineExceeded` after the timeout, and `Code.Unavailable` when there
- * is no response.
+ * Rejects with the signal's reason when the signal aborts, and otherwise with a
+ * `DevtoolError`:
+ *
+ * - `Code.InvalidArgument` for a URL that `parseTarget` refuses
+ * - `Code.PermissionDenied` for a target that the policy forbids
+ * - `Code.FailedPrecondition` when the host redirects more than `maxRedirects`
+ *   times, compresses the body, or sends more than 16 interim responses
+ * - `Code.DeadlineExceeded` after the timeout
+ * - `Code.Unavailable` when the host cannot be found or does not respond
  */
 export async function guardedFetch(
   request: OutboundRequest,

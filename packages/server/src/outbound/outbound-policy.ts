@@ -68,7 +68,8 @@ export function parseTarget(text: string): URL {
 
 /**
  * Resolves the host of a URL and returns its addresses, all of which the policy
- * permits. Throws `Code.PermissionDenied` when it does not permit one of them.
+ * permits. Rejects with `Code.PermissionDenied` when it does not permit one of
+ * them, and with `Code.Unavailable` when the host has none.
  *
  * Connect to the returned addresses only. A second lookup may return other
  * addresses (DNS rebinding).
