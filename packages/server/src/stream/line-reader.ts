@@ -17,8 +17,8 @@ export class LineReader {
   /**
    * Yields the lines that a chunk completes, without their line endings.
    *
-   * Throws for a line that is too long, with a message in which "it" is the
-   * program.
+   * Throws an `Error` for a line that is too long, finished or not, with a
+   * message in which "it" is the program.
    */
   *push(chunk: Uint8Array): Generator<string> {
     let from = 0;

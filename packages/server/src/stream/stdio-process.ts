@@ -86,7 +86,10 @@ export class StdioProcess implements AsyncDisposable {
     failpoint("devtool:stdio.spawn.after");
   }
 
-  /** The end of standard error, for messages about a failure; may be empty. */
+  /**
+   * The last 4096 bytes of standard error at most, trimmed, for messages about
+   * a failure; may be empty.
+   */
   get lastWords(): string {
     return this.#stderr.toString("utf8").trim();
   }
@@ -126,8 +129,9 @@ export class StdioProcess implements AsyncDisposable {
   }
 
   /**
-   * Closes standard input, then sends SIGTERM and SIGKILL to the group.
-   * Resolves when the process has ended.
+   * Closes standard input, and sends SIGTERM to the group when the process has
+   * not ended after 500 ms. Sends SIGKILL to what is left of the group once the
+   * process has ended, or 1500 ms later. Resolves when the process has ended.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     failpoint("devtool:stdio.close.before");
