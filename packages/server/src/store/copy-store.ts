@@ -17,8 +17,13 @@ const PAGE_BYTES = 1024 * 1024;
 
 /** The contents of a copy of a store. */
 export interface StoreCopy {
+  /** The number of tasks that were copied. */
   readonly tasks: number;
+
+  /** The number of events of all tasks. */
   readonly events: number;
+
+  /** The number of push configs of all tasks. */
   readonly pushConfigs: number;
 
   /**
@@ -32,10 +37,11 @@ export interface StoreCopy {
  * Copies all tasks, push configs and audit records of a store into an empty
  * one, reads them again and compares them.
  *
- * Throws `Code.FailedPrecondition` when the target is not empty, or when the
- * source changes meanwhile, and `Code.DataLoss` when the audit log of the
- * source is damaged, or when the copy differs. A copy that failed has a part of
- * the source and must be removed.
+ * Rejects with `Code.FailedPrecondition` when the target is not empty, or when
+ * the source changes meanwhile, with `Code.DataLoss` when the audit log of the
+ * source is damaged, or when the copy differs, and with the signal's reason.
+ * The signal is read between tasks and between pages of audit records. A copy
+ * that failed has a part of the source and must be removed.
  */
 export async function copyStore(
   from: ServerStore,
