@@ -17,7 +17,11 @@ export interface IssuerKeys {
   readonly keys?: JSONWebKeySet;
 
   /**
-   * The URL of the key set.
+   * The URL of the key set. Must be https, or http on loopback.
+   *
+   * It is fetched for the first token, and again after ten minutes. A token
+   * with an unknown key id has it fetched again at once, but not within 30
+   * seconds of the fetch before.
    *
    * Default: the one in the issuer's discovery document (OpenID Connect
    * Discovery, section 4).

@@ -19,24 +19,26 @@ import { type IssuerKeys, issuerKeys } from "./issuer-keys.ts";
 export interface JwtOptions extends IssuerKeys {
   /**
    * The audience that tokens must name: this server, as its issuer knows it.
+   * Must not be empty.
    */
   readonly audience: string;
 
   /**
-   * The accepted signature algorithms.
+   * The accepted signature algorithms, one or more: RS, PS or ES with 256, 384
+   * or 512, EdDSA and Ed25519.
    *
    * Shared secrets are not possible. Default: RS256, PS256, ES256, EdDSA.
    */
   readonly algorithms?: readonly string[];
 
   /**
-   * The scope that gives the right to approve tool calls. Default: every token
-   * gives it.
+   * The scope that gives the right to approve tool calls, in the claim `scope`
+   * (RFC 8693) or `scp`. Default: every token gives it.
    */
   readonly approveScope?: string;
 
   /**
-   * The scope that gives the right to read the audit log.
+   * The scope that gives the right to read the audit log, in the same claims.
    *
    * Default: no token gives it, only the operator's token.
    */
