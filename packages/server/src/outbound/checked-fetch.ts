@@ -9,16 +9,19 @@ import {
   parseTarget,
 } from "./outbound-policy.ts";
 
+/** The methods that MCP over HTTP has. */
+const METHODS = ["GET", "POST", "DELETE"] as const;
+
 /**
  * Creates a `fetch` that can reach only what the policy permits (S7), for
  * libraries that stream.
  *
  * Each request resolves the host's name once, and connects to an address that
- * was checked. It sends GET, POST and DELETE. Unlike `guardedFetch`, it limits
- * neither time nor size.
+ * was checked. It sends GET, POST and DELETE, and refuses other methods. Unlike
+ * `guardedFetch`, it limits neither time nor size.
  *
  * The function rejects with `Code.InvalidArgument` for a URL that `parseTarget`
- * refuses, with `Code.PermissionDenied` for a target that the policy forbids,
+ * refuses and for another method, with `Code.PermissionDenied` for a target that the policy forbids,
  * with `Code.Unavailable` when the host cannot be found, and with
  * `Code.FailedPrecondition` when the host redirects or sends more than 16
  * interim responses. Other failures of the connection are errors of undici.
@@ -29,6 +32,13 @@ export function checkedFetch(
   return async (url, init) => {
     const target = parseTarget(String(url));
     const request = new Request(target, init);
+    const method = METHODS.find((name) => name === request.method);
+    if (method === undefined) {
+      throw new DevtoolError(
+        `method ${JSON.stringify(request.method)} is not sent: use GET, POST or DELETE`,
+        Code.InvalidArgument,
+      );
+    }
     const addresses = await checkedAddresses(target, policy, request.signal);
     const { Agent, request: send } = await import("undici");
     const agent = new Agent({
@@ -39,12 +49,7 @@ export function checkedFetch(
     try {
       const answer = await send(target.href, {
         dispatcher: agent,
-        method:
-          request.method === "POST"
-            ? "POST"
-            : request.method === "DELETE"
-              ? "DELETE"
-              : "GET",
+        method,
         headers: {
           ...Object.fromEntries(request.headers),
           "accept-encoding": "identity",
