@@ -42,7 +42,7 @@ describe("docs/architecture.md", () => {
       /^`(serve-coding-agent → .*) → @devtool\/server\/agent`$/m,
     ],
     ["policy", /^`(rule-policy → .*) → @devtool\/schema`$/m],
-    ["sandbox", /^`(find-sandbox, .*) → Node`$/m],
+    ["sandbox", /^`(find-sandbox → .*) → Node`$/m],
   ])("has the import order of the package %s that is checked", (name, line) => {
     const [, order = ""] = line.exec(text) ?? [];
     const stages = order.split(" → ").map((stage) => stage.split(", "));

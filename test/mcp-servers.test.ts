@@ -346,8 +346,8 @@ describe("servers that are ended", () => {
       ]).servers;
       await servers.tools(signal);
     }
-    const pid = Number(await readFile(pids, "utf8"));
-    expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+    const [pid] = (await readFile(pids, "utf8")).split(" ");
+    expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
     await rm(directory, { recursive: true });
   });
 });
