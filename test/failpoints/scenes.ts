@@ -142,12 +142,18 @@ async function subscribe({ client, world, signal }: Life): Promise<void> {
   if (taskId === undefined || token === undefined) {
     return delay(5, undefined, { signal });
   }
-  for await (const { event } of client.tasks.subscribeTask(
-    { taskId },
-    { signal },
-  )) {
-    if (event) world.witness.record(event, token);
-    if ((event?.sequence ?? 0n) > 3n) return;
+  // A task that waits for its user shows nothing more; a later one does.
+  const patience = AbortSignal.timeout(1000);
+  try {
+    for await (const { event } of client.tasks.subscribeTask(
+      { taskId },
+      { signal: AbortSignal.any([signal, patience]) },
+    )) {
+      if (event) world.witness.record(event, token);
+      if ((event?.sequence ?? 0n) > 3n) return;
+    }
+  } catch (reason) {
+    if (!patience.aborted) throw reason;
   }
 }
 
