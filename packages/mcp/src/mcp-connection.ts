@@ -183,16 +183,13 @@ export class McpConnection implements AsyncDisposable {
    */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
-    return this.lists.prompts.get(
-      async () =>
-        (
-          await this.#ask(
-            (client) =>
-              client.listPrompts(undefined, this.#requestOptions(signal)),
-            signal,
-          )
-        ).prompts,
-    );
+    return this.lists.prompts.get(async () => {
+      const { prompts } = await this.#ask(
+        (client) => client.listPrompts(undefined, this.#requestOptions(signal)),
+        signal,
+      );
+      return prompts;
+    });
   }
 
   /** Returns the messages of a prompt, filled in with arguments. */
@@ -217,16 +214,14 @@ export class McpConnection implements AsyncDisposable {
    */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
-    return this.lists.resources.get(
-      async () =>
-        (
-          await this.#ask(
-            (client) =>
-              client.listResources(undefined, this.#requestOptions(signal)),
-            signal,
-          )
-        ).resources,
-    );
+    return this.lists.resources.get(async () => {
+      const { resources } = await this.#ask(
+        (client) =>
+          client.listResources(undefined, this.#requestOptions(signal)),
+        signal,
+      );
+      return resources;
+    });
   }
 
   async readResource(

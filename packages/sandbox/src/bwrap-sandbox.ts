@@ -188,7 +188,7 @@ interface WorkspacePlan {
   /** Arguments of bwrap. */
   readonly mounts: readonly string[];
   readonly guarded: GuardedPlaces;
-  /** What is made for the command, and undone when it has ended. */
+  /** Placeholders to make for the command, and to remove after it. */
   readonly held: Held;
 }
 

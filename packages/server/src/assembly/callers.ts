@@ -10,7 +10,7 @@ import {
 import type { Authenticator } from "../transport/auth/authenticator.ts";
 import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
 
-/** What decides who calls a server. */
+/** Authenticates the callers of a server. */
 export interface Access {
   readonly authenticator: Authenticator;
   /** Undefined on a server without pages for web browsers. */
@@ -18,8 +18,8 @@ export interface Access {
 }
 
 /**
- * Opens what decides who calls: the authenticator, and the sessions of web
- * browsers, where the server has pages for them.
+ * Opens the authenticator, and the sessions of web browsers where the server
+ * has pages for them.
  *
  * @param shutdown ends the timers of the sessions when it aborts
  */

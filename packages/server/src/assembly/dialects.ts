@@ -44,7 +44,7 @@ export interface DialectOptions {
   readonly onError: (reason: unknown) => void;
 }
 
-/** What the protocols share. */
+/** Dependencies that all protocols share. */
 interface Shared
   extends Pick<
     DialectOptions,
