@@ -1,13 +1,16 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
+import { textMessage } from "@devtool/client";
 import { createMcp } from "@devtool/mcp";
 import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "./depth.ts";
+import { clientOf } from "./sandbox/ground.ts";
 import {
   answer,
   asked,
@@ -22,6 +25,39 @@ const found = await findSandbox(
   AbortSignal.timeout(60_000),
 );
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
+
+describe("a root that lies in another one", () => {
+  it("S2: takes no new session once a link leads from it elsewhere", async () => {
+    await using victim = new Victim();
+    victim.file("x/sub/id", "inside");
+    const inner = join(victim.workspace, "x/sub");
+    const server = await victim.serve({
+      workspace: inner,
+      workspaceRoots: [inner, victim.workspace],
+      approvalMode: ApprovalMode.YOLO,
+      sandbox: "none",
+    });
+    expect(outputs(await say(server, "read id"))).toContain("inside");
+    const { tasks } = clientOf(server);
+    await tasks.sendMessage({
+      message: textMessage(
+        randomUUID(),
+        `run mkdir ${victim.loot}/sub && echo secret > ${victim.loot}/sub/id && mv x y && ln -s ${victim.loot} x`,
+      ),
+      settings: { workspacePath: victim.workspace },
+    });
+    await expect.poll(() => victim.has("x/sub/id")).toBe(true);
+    for (const workspacePath of ["", inner, `${victim.loot}/sub`]) {
+      await expect(
+        tasks.sendMessage({
+          message: textMessage(randomUUID(), "read id"),
+          settings: { workspacePath },
+        }),
+        workspacePath,
+      ).rejects.toThrow(/is not where it was|is outside the allowed roots/);
+    }
+  });
+});
 
 describe("a workspace with programs in the way of PATH (C1)", () => {
   const BIN = "node_modules/.bin";

@@ -3,7 +3,7 @@
 
 export { openStore } from "./assembly/open-store.ts";
 export { failpoint } from "./failpoint.ts";
-export { isInside } from "./files/real-path.ts";
+export { isInside, realPathOrMissing } from "./files/real-path.ts";
 export { replaceFile } from "./files/replace-file.ts";
 export { isOtherProcess } from "./other-process.ts";
 export { assertSafeExposure } from "./server-access.ts";

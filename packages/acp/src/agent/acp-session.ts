@@ -6,6 +6,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   abortable,
+  assertWorkspaceInPlace,
   Code,
   DevtoolError,
   inheritedEnvironment,
@@ -114,6 +115,7 @@ export class AcpSession implements AsyncDisposable {
   ): Promise<AcpSession> {
     const { agent, limits, workspacePath, writing, onNotice, nowMs } = options;
     const { clientMethods = {} } = agent;
+    assertWorkspaceInPlace(workspacePath);
     const pipe = await startAgent(agent, workspacePath, signal);
     const inbox = new Inbox(options.onCommands);
     const terminals = new Terminals({

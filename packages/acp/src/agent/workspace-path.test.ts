@@ -50,17 +50,19 @@ describe("a place in a workspace", () => {
     expect(readFileSync(place.path, "utf8")).toBe("inside");
   });
 
-  it("is shown below the path that the workspace was named by", async () => {
-    const named = join(base, "named");
-    symlinkSync(workspace, named);
-    await using place = await WorkspacePlace.open(
-      named,
-      join(named, "src/new.txt"),
-    );
-    expect(place.shownPath).toBe(join(named, "src/new.txt"));
-    expect(await workspaceDirectoryOf(named, join(named, "in"))).toBe(
-      join(named, "src"),
-    );
+  it("S2: is refused when a link has taken the place of the workspace", async () => {
+    renameSync(workspace, join(base, "moved"));
+    symlinkSync(join(base, "moved"), workspace);
+    const refused = {
+      code: Code.FailedPrecondition,
+      message: expect.stringContaining("is not where it was"),
+    };
+    await expect(
+      WorkspacePlace.open(workspace, join(workspace, "src/a.txt")),
+    ).rejects.toMatchObject(refused);
+    await expect(
+      workspaceDirectoryOf(workspace, join(workspace, "in")),
+    ).rejects.toMatchObject(refused);
   });
 
   it.each([

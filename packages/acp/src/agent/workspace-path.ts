@@ -1,14 +1,13 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import {
-  basename,
-  dirname,
-  isAbsolute,
-  join,
-  normalize,
-  relative,
-} from "node:path";
-import { Code, DevtoolError, isInside, quoted } from "@devtool/server/agent";
+  assertWorkspaceInPlace,
+  Code,
+  DevtoolError,
+  isInside,
+  quoted,
+} from "@devtool/server/agent";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
@@ -114,32 +113,26 @@ async function openDirectory(
   path: string,
   named: string,
 ): Promise<{ readonly directory: FileHandle; readonly shownPath: string }> {
-  const root = await realpath(workspacePath);
+  assertWorkspaceInPlace(workspacePath);
   const outside = new DevtoolError(
     `path ${quoted(named)} is outside of workspace ${quoted(workspacePath)}`,
     Code.PermissionDenied,
   );
   const real = await realpath(path).catch((reason: unknown) => {
     // Whoever asks about another place does not learn whether it exists.
-    throw isInside(root, normalize(path)) ||
-      isInside(workspacePath, normalize(path))
+    throw isInside(workspacePath, normalize(path))
       ? placeError(named, reason)
       : outside;
   });
-  if (!isInside(root, real)) throw outside;
+  if (!isInside(workspacePath, real)) throw outside;
   const directory = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(
     (reason: unknown) => {
       throw placeError(named, reason);
     },
   );
   // A directory on the way may have become a link since.
-  const opened = await readlink(`/proc/self/fd/${directory.fd}`);
-  if (isInside(root, opened)) {
-    return {
-      directory,
-      shownPath: join(workspacePath, relative(root, opened)),
-    };
-  }
+  const shownPath = await readlink(`/proc/self/fd/${directory.fd}`);
+  if (isInside(workspacePath, shownPath)) return { directory, shownPath };
   await directory.close();
   throw outside;
 }

@@ -164,7 +164,7 @@ async function start(
   const workspace = resolve(options.workspace ?? ".");
   const furtherRoots = root.map((path) => resolve(path));
   const workspaceRoots = [workspace, ...furtherRoots];
-  await assertUsableRoots(workspaceRoots, data);
+  assertUsableRoots(workspaceRoots, data);
   for (const path of furtherRoots) await assertDirectory("root", path);
   const operator = await operatorConfig(options.config, data);
   const { decided, approvalMode } = await decideOptions(

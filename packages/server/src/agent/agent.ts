@@ -253,8 +253,8 @@ export interface CommandContext extends CommandPlace {
 /** The services of a server for the agents that it opens. */
 export interface AgentServices {
   /**
-   * The workspace of clients that name none: an absolute path. Undefined when
-   * clients must name one.
+   * The workspace of clients that name none: its real path when the server
+   * started. Undefined when clients must name one.
    */
   readonly workspace: string | undefined;
 

@@ -2,21 +2,24 @@ import { isAbsolute } from "node:path";
 import type { Message, Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { directoryAt, isInside, realPath } from "../files/real-path.ts";
+import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 
 /**
  * Returns the directory in which the turn of a prompt works: the real path of
  * the one that its settings name, or else the workspace of the session. Empty
  * without a workspace.
  *
- * Throws `Code.InvalidArgument` when it is not a directory in the workspace. An
- * agent asks at the start of each turn, since what ran before may have put a
- * link in its place.
+ * Throws `Code.InvalidArgument` when it is not a directory in the workspace, and
+ * `Code.FailedPrecondition` when the workspace is not where it was. An agent
+ * asks at the start of each turn, since what ran before may have put a link in
+ * its place.
  */
 export function turnDirectory(
   { settings }: Pick<Task, "settings">,
   prompt: Message | undefined,
 ): string {
   const workspace = settings?.workspacePath ?? "";
+  assertWorkspaceInPlace(workspace);
   const wanted = prompt?.turnSettings?.workingDirectory ?? "";
   if (wanted === "") return workspace;
   if (!isAbsolute(wanted)) throw unusable(wanted, "must be an absolute path");

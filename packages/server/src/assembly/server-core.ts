@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { AgentServices } from "../agent/agent.ts";
+import { realPathOrMissing } from "../files/real-path.ts";
+import { WorkspaceRoots } from "../files/workspace-roots.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR, principalOf } from "../handler/caller.ts";
@@ -154,6 +156,7 @@ function createParts(
   const now = (): Date => new Date(clock.now());
   const store = new ObservedTaskStore(opened);
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
+  const roots = rootsOf(options);
   const registry = new SessionRegistry({
     store,
     createExecutor: reportedExecutors(
@@ -163,7 +166,7 @@ function createParts(
     now,
     messages: shared && messages,
     shared,
-    assertReachable: (path) => assertReachable(path, rootsOf(options)),
+    assertReachable: (path) => assertReachable(path, roots),
   });
   const ownKeys =
     dataDirectory === undefined
@@ -190,6 +193,7 @@ function createParts(
   store.observe((taskId) => notifications.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
   const handler = createHandlers(agents, options, {
+    roots,
     registry,
     store,
     messages,
@@ -200,16 +204,19 @@ function createParts(
   return { store, registry, handler, limits, notifications, keys };
 }
 
-/** The directories that may contain workspaces. */
+/** The directories that may contain workspaces, as they are at the start. */
 function rootsOf({
   workspace,
   workspaceRoots,
-}: Pick<ServerSettings, "workspace" | "workspaceRoots">): readonly string[] {
-  return workspaceRoots ?? (workspace === undefined ? [] : [workspace]);
+}: Pick<ServerSettings, "workspace" | "workspaceRoots">): WorkspaceRoots {
+  return new WorkspaceRoots(
+    workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
+  );
 }
 
 /** The parts of a server that its handlers use. */
 interface HandlerParts {
+  readonly roots: WorkspaceRoots;
   readonly registry: SessionRegistry;
   readonly store: TaskStore;
   readonly notifications: Notifications;
@@ -227,7 +234,15 @@ function createHandlers(
     dataDirectory,
     clientMcpServers = "http",
   }: ServerSettings,
-  { registry, store, messages, notifications, limits, nextId }: HandlerParts,
+  {
+    roots,
+    registry,
+    store,
+    messages,
+    notifications,
+    limits,
+    nextId,
+  }: HandlerParts,
 ): RequestHandler {
   const registrar = notifications.registrar;
   const exchanges = new Exchanges({
@@ -237,7 +252,7 @@ function createHandlers(
     nextId,
     maxParts: limits.maxParts,
     workspace,
-    workspaceRoots: rootsOf({ workspace, workspaceRoots }),
+    workspaceRoots: roots,
     dataDirectory,
     clientMcpServers,
     resolveAgent: (name) => agents.resolve(name),
@@ -286,7 +301,7 @@ function agentServices(
   kept: Pick<AgentServices, "conversations" | "approvals">,
 ): AgentServices {
   return {
-    workspace,
+    workspace: workspace && realPathOrMissing(workspace),
     workspaceRoots,
     dataDirectory,
     clientMcpServers,

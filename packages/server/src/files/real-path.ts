@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
-import { isAbsolute, relative, sep } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 
 /**
  * Returns the real path of a path; undefined when nothing is there, as for an
@@ -14,6 +14,17 @@ export function realPath(path: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Returns the real path of a path. What is missing at its end stays as it is.
+ */
+export function realPathOrMissing(path: string): string {
+  const parent = dirname(path);
+  return (
+    realPath(path) ??
+    (parent === path ? path : join(realPathOrMissing(parent), basename(path)))
+  );
 }
 
 /** Returns a real path when it is a directory, otherwise undefined. */

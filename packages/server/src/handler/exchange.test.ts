@@ -8,6 +8,7 @@ import {
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code } from "../errors.ts";
+import { WorkspaceRoots } from "../files/workspace-roots.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 import { RecordedMessages } from "../task/recorded-messages.ts";
@@ -141,7 +142,7 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
     },
     ...{
       workspace: import.meta.dirname,
-      workspaceRoots: [import.meta.dirname],
+      workspaceRoots: new WorkspaceRoots([import.meta.dirname]),
     },
     nextId: () => `id${++count}`,
   });

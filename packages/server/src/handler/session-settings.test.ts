@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { AgentSettingsSchema } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WorkspaceRoots } from "../files/workspace-roots.ts";
 import { resolveSettings, type SessionOptions } from "./session-settings.ts";
 
 describe("the workspace of a session (SESSION-1)", () => {
@@ -47,7 +48,10 @@ describe("the workspace of a session (SESSION-1)", () => {
     );
     expect(
       resolved(root, {
-        workspaceRoots: [beside, join(root, "..", "other-name")],
+        workspaceRoots: new WorkspaceRoots([
+          beside,
+          join(root, "..", "other-name"),
+        ]),
       }),
     ).toBe(root);
     expect(() => resolved(beside)).toThrow("is outside the allowed roots");
@@ -55,7 +59,9 @@ describe("the workspace of a session (SESSION-1)", () => {
       "is outside the allowed roots",
     );
     expect(() =>
-      resolved(root, { workspaceRoots: [join(root, "missing"), ""] }),
+      resolved(root, {
+        workspaceRoots: new WorkspaceRoots([join(root, "missing"), ""]),
+      }),
     ).toThrow("is outside");
   });
 
@@ -95,7 +101,7 @@ describe("the workspace of a session (SESSION-1)", () => {
   ): string | undefined {
     const all: SessionOptions = {
       workspace: undefined,
-      workspaceRoots: [root],
+      workspaceRoots: new WorkspaceRoots([root]),
       dataDirectory: undefined,
       clientMcpServers: "none",
       resolveAgent: String,

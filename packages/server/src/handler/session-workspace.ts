@@ -1,6 +1,7 @@
 import { isAbsolute } from "node:path";
 import { invalid } from "../errors.ts";
 import { directoryAt, isInside, realPath } from "../files/real-path.ts";
+import type { WorkspaceRoots } from "../files/workspace-roots.ts";
 
 /** The directories in which sessions may work. */
 export interface WorkspaceOptions {
@@ -9,8 +10,8 @@ export interface WorkspaceOptions {
    * clients must name one.
    */
   readonly workspace: string | undefined;
-  /** The directories that may contain workspaces: absolute paths. */
-  readonly workspaceRoots: readonly string[];
+  /** The directories that may contain workspaces. */
+  readonly workspaceRoots: WorkspaceRoots;
   /**
    * The directory of the server's tasks and token. A workspace may neither
    * contain it nor lie in it.
@@ -21,7 +22,8 @@ export interface WorkspaceOptions {
 /**
  * Returns the real path of the workspace that a client named, or of the default
  * one when it named none. Throws `Code.InvalidArgument` when no session may
- * work there.
+ * work there, and `Code.FailedPrecondition` when it is in a root that leads
+ * elsewhere now.
  */
 export function resolveWorkspace(
   named: string | undefined,
@@ -36,11 +38,8 @@ export function resolveWorkspace(
   if (!isAbsolute(requested)) {
     throw invalid("workspace_path", requested, "must be an absolute path");
   }
-  // Each path is looked up once: the default workspace is usually the only
-  // root.
-  const paths = new Set([requested, dataDirectory, ...workspaceRoots]);
-  const real = new Map([...paths].map((path) => [path, realPath(path)]));
-  const path = directoryAt(real.get(requested));
+  workspaceRoots.assertInPlace(requested);
+  const path = directoryAt(realPath(requested));
   if (path === undefined) {
     throw invalid(
       "workspace_path",
@@ -48,12 +47,8 @@ export function resolveWorkspace(
       "must be a directory that exists on the server",
     );
   }
-  const isPermitted = workspaceRoots.some((root) => {
-    const found = real.get(root);
-    return found !== undefined && isInside(found, path);
-  });
-  if (!isPermitted) {
-    const known = workspaceRoots.join(", ");
+  if (!workspaceRoots.contains(path)) {
+    const known = workspaceRoots.paths.join(", ");
     const remedy = `choose a directory in ${known}, or start the server with --root for another`;
     throw invalid(
       "workspace_path",
@@ -62,7 +57,7 @@ export function resolveWorkspace(
       remedy,
     );
   }
-  const data = real.get(dataDirectory);
+  const data = realPath(dataDirectory);
   if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
     const problem = "contains the server's own data, or lies in it";
     throw invalid(

@@ -1,5 +1,6 @@
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import { directoryAt, isInside, realPath } from "../files/real-path.ts";
+import { directoryAt, realPath } from "../files/real-path.ts";
+import type { WorkspaceRoots } from "../files/workspace-roots.ts";
 import type { TaskStore } from "../store/task-store.ts";
 
 /** The workspace of a task, and why this server cannot work in it. */
@@ -61,12 +62,10 @@ export class WorkspaceReach {
  * @param path the real path of the workspace; empty for a task without one
  * @param roots the directories that may contain workspaces
  */
-export function assertReachable(path: string, roots: readonly string[]): void {
+export function assertReachable(path: string, roots: WorkspaceRoots): void {
   if (path === "") return;
   const isHere = directoryAt(realPath(path)) === path;
-  if (isHere && roots.some((root) => isInside(realPath(root) ?? root, path))) {
-    return;
-  }
+  if (isHere && roots.contains(path)) return;
   const why = isHere
     ? "is outside the roots of this server (--root)"
     : "is not on this server";

@@ -10,6 +10,7 @@ import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../../agent/agent-executor.ts";
+import { WorkspaceRoots } from "../../files/workspace-roots.ts";
 import { createAgentListHandler } from "../../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../../handler/audit-handler.ts";
 import { OPERATOR } from "../../handler/caller.ts";
@@ -179,7 +180,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     messages: new RecordedMessages({ store, now, retryWindowMs: 0 }),
     nextId: () => "t2",
     maxParts: 10,
-    workspaceRoots: [process.cwd()],
+    workspaceRoots: new WorkspaceRoots([process.cwd()]),
     workspace: process.cwd(),
     clientMcpServers: "none",
     resolveAgent: String,

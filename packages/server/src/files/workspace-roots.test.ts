@@ -1,0 +1,122 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { assertWorkspaceInPlace, WorkspaceRoots } from "./workspace-roots.ts";
+
+describe("the roots of workspaces", () => {
+  let base: string;
+  /** A directory that lies in `outer`, from which a command may replace it. */
+  let sub: string;
+  let outside: string;
+
+  beforeEach(() => {
+    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-roots-")));
+    sub = join(base, "outer/x/sub");
+    outside = join(base, "outside");
+    mkdirSync(join(sub, "deep"), { recursive: true });
+    mkdirSync(join(outside, "sub/deep"), { recursive: true });
+  });
+  afterEach(() => rmSync(base, { recursive: true }));
+
+  /** What a command in `outer` can do to the way that leads to the root. */
+  const swaps: readonly (readonly [string, () => void])[] = [
+    [
+      "a link in place of the directory above it",
+      () => {
+        renameSync(join(base, "outer/x"), join(base, "outer/y"));
+        symlinkSync(outside, join(base, "outer/x"));
+      },
+    ],
+    [
+      "a link in its place",
+      () => {
+        renameSync(sub, join(base, "outer/y"));
+        symlinkSync(join(outside, "sub"), sub);
+      },
+    ],
+    [
+      "another directory in its place",
+      () => {
+        renameSync(sub, join(base, "outer/y"));
+        renameSync(join(outside, "sub"), sub);
+      },
+    ],
+    [
+      "a link to where it is now",
+      () => {
+        renameSync(sub, join(base, "outer/y"));
+        symlinkSync(join(base, "outer/y"), sub);
+      },
+    ],
+  ];
+
+  it.each(swaps)("S2: are places, not names: %s", (_name, swap) => {
+    const roots = new WorkspaceRoots([sub, join(base, "outer")]);
+    for (const path of [sub, join(sub, "deep")]) {
+      expect(() => roots.assertInPlace(path)).not.toThrow();
+      expect(roots.contains(path)).toBe(true);
+    }
+    swap();
+    for (const path of [sub, join(sub, "deep"), `${sub}/../sub/deep`]) {
+      expect(() => roots.assertInPlace(path)).toThrow(
+        `workspace "${sub}" is not where it was`,
+      );
+    }
+    expect(roots.contains(join(outside, "sub"))).toBe(false);
+    // The other root has not moved.
+    expect(() => roots.assertInPlace(join(base, "outer"))).not.toThrow();
+    expect(roots.contains(join(base, "outer"))).toBe(true);
+  });
+
+  it("S2: count again when they are put back", () => {
+    const roots = new WorkspaceRoots([sub]);
+    renameSync(sub, join(base, "outer/y"));
+    symlinkSync(outside, sub);
+    expect(() => roots.assertInPlace(sub)).toThrow("it leads to");
+    rmSync(sub);
+    renameSync(join(base, "outer/y"), sub);
+    expect(() => roots.assertInPlace(sub)).not.toThrow();
+    expect(roots.contains(sub)).toBe(true);
+  });
+
+  it("S2: may be made later, where the operator named them", () => {
+    const later = join(base, "outer/later/root");
+    const roots = new WorkspaceRoots([later]);
+    symlinkSync(outside, join(base, "outer/later"));
+    mkdirSync(join(outside, "root"));
+    expect(() => roots.assertInPlace(later)).toThrow("it leads to");
+    expect(roots.contains(join(outside, "root"))).toBe(false);
+    rmSync(join(base, "outer/later"));
+    mkdirSync(later, { recursive: true });
+    expect(() => roots.assertInPlace(later)).not.toThrow();
+    expect(roots.contains(later)).toBe(true);
+  });
+
+  it("S2: may be named by a link, which leads where it led", () => {
+    const link = join(base, "link");
+    symlinkSync(sub, link);
+    const roots = new WorkspaceRoots([link]);
+    expect(roots.contains(sub)).toBe(true);
+    rmSync(link);
+    symlinkSync(outside, link);
+    expect(() => roots.assertInPlace(link)).toThrow("it leads to");
+    expect(roots.contains(outside)).toBe(false);
+  });
+
+  it.each(swaps.slice(0, 2))(
+    "S2: hold for the workspace of a session that goes on: %s",
+    (_name, swap) => {
+      expect(() => assertWorkspaceInPlace(sub)).not.toThrow();
+      swap();
+      expect(() => assertWorkspaceInPlace(sub)).toThrow("it leads to");
+    },
+  );
+});

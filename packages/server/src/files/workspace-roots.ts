@@ -1,0 +1,101 @@
+import { statSync } from "node:fs";
+import { normalize } from "node:path";
+import { Code, DevtoolError, quoted } from "../errors.ts";
+import { isInside, realPath, realPathOrMissing } from "./real-path.ts";
+
+/**
+ * The directories that may contain workspaces, as they were when the server
+ * started. A root is a place, not a name: a command that may write above it
+ * could put a link there, and the link's target would become a root (S9).
+ */
+export class WorkspaceRoots {
+  /** The paths as the operator wrote them. */
+  readonly paths: readonly string[];
+  readonly #roots: readonly Root[];
+
+  /** @param paths absolute paths; a directory may still be missing */
+  constructor(paths: readonly string[]) {
+    this.paths = paths;
+    this.#roots = paths
+      .filter((path) => path !== "")
+      .map((path) => new Root(path));
+  }
+
+  /** Whether a real path is in a root that is where it was. */
+  contains(real: string): boolean {
+    return this.#roots.some(
+      (root) => isInside(root.realPath, real) && root.isInPlace(),
+    );
+  }
+
+  /**
+   * Throws `Code.FailedPrecondition` for a path by the name of a root where
+   * something else is now.
+   */
+  assertInPlace(path: string): void {
+    const named = normalize(path);
+    const moved = this.#roots.find(
+      (root) =>
+        (isInside(root.path, named) || isInside(root.realPath, named)) &&
+        realPath(root.path) !== undefined &&
+        !root.isInPlace(),
+    );
+    if (moved) throw movedError(moved.path);
+  }
+}
+
+/**
+ * Throws `Code.FailedPrecondition` when the path of a session's workspace leads
+ * elsewhere than when the session began: a link was put in its way.
+ *
+ * @param workspacePath a real path
+ */
+export function assertWorkspaceInPlace(workspacePath: string): void {
+  const now = realPath(workspacePath);
+  if (now !== undefined && now !== workspacePath) {
+    throw movedError(workspacePath);
+  }
+}
+
+/** A root, known by its real path, its device and its inode. */
+class Root {
+  readonly path: string;
+  readonly realPath: string;
+  /** Undefined until the directory exists. */
+  #identity: string | undefined;
+
+  constructor(path: string) {
+    this.path = normalize(path);
+    this.realPath = realPathOrMissing(this.path);
+    this.#identity = identityAt(this.realPath);
+  }
+
+  isInPlace(): boolean {
+    if (realPath(this.path) !== this.realPath) return false;
+    const identity = identityAt(this.realPath);
+    this.#identity ??= identity;
+    return identity === this.#identity;
+  }
+}
+
+function identityAt(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
+}
+
+function movedError(path: string): DevtoolError {
+  const now = realPath(path);
+  const problem =
+    now === path
+      ? "another directory is in its place"
+      : `it leads to ${quoted(now ?? "")}`;
+  return new DevtoolError(
+    `workspace ${quoted(path)} is not where it was: ${problem}`,
+    Code.FailedPrecondition,
+    {
+      remedy:
+        "put the directory back, or restart the server to work in the one that is there now",
+      details: { field: "workspace_path", value: path },
+    },
+  );
+}
