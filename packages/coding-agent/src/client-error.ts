@@ -1,6 +1,6 @@
 import { PolicyError, type PolicyErrorReason } from "@devtool/policy";
 import { SandboxError } from "@devtool/sandbox";
-import { shorten } from "@devtool/schema";
+import { keepEnd, shorten } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 
 /**
@@ -57,7 +57,7 @@ function describeFault(
       "code" in fault && typeof fault.code === "string"
         ? shorten(fault.code)
         : undefined,
-    at: frame?.slice(-MAX_FRAME_LENGTH),
+    at: frame && keepEnd(frame, MAX_FRAME_LENGTH),
   };
 }
 

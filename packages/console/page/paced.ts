@@ -1,4 +1,5 @@
 import type { TaskItem } from "@devtool/client";
+import { keepStart } from "@devtool/schema";
 import { useEffect, useState } from "react";
 
 /**
@@ -61,7 +62,7 @@ function itemsUpTo(items: readonly TaskItem[], length: number): Beginning {
     }
     const begun = {
       ...item.part,
-      content: { case: "text" as const, value: text.slice(0, left) },
+      content: { case: "text" as const, value: keepStart(text, left) },
     };
     return {
       items: [...shown.slice(0, -1), { ...item, part: begun }],

@@ -1,4 +1,5 @@
 import { ModelFault } from "@devtool/coding-agent/model";
+import { keepStart } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 
 /** The fault that a finish reason stands for. */
@@ -117,7 +118,7 @@ export function stopFault(
 ): ModelFault | undefined {
   if (reason === "STOP") return undefined;
   const stop = STOPS.get(reason) ?? {
-    problem: `the model stopped for the reason ${JSON.stringify(reason.slice(0, 40))}`,
+    problem: `the model stopped for the reason ${JSON.stringify(keepStart(reason, 40))}`,
     remedy: "send the message again",
     code: Code.Unavailable,
   };
@@ -130,7 +131,7 @@ export function stopFault(
 
 /** Returns the fault for a prompt that was blocked before the model saw it. */
 export function blockFault(reason: string, message = ""): ModelFault {
-  const problem = `the prompt was blocked (${reason.slice(0, 40)})`;
+  const problem = `the prompt was blocked (${keepStart(reason, 40)})`;
   return new ModelFault(
     withMessage(problem, message),
     Code.FailedPrecondition,
@@ -140,6 +141,6 @@ export function blockFault(reason: string, message = ""): ModelFault {
 
 /** Appends the first line of a message, cut to 200 characters. */
 function withMessage(problem: string, message: string): string {
-  const line = message.split("\n", 1)[0]?.slice(0, 200) ?? "";
+  const line = keepStart(message.split("\n", 1)[0] ?? "", 200);
   return line === "" ? problem : `${problem} (${line})`;
 }

@@ -1,4 +1,5 @@
 import { ModelFault } from "@devtool/coding-agent/model";
+import { keepStart } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 
 /**
@@ -27,10 +28,10 @@ export function unsentFault(cause: unknown): ModelFault {
     reason = "the credentials are not valid JSON";
   } else if (cause instanceof Error) {
     const [line = ""] = cause.message.split("\n", 1);
-    reason = line
-      .slice(0, MAX_SEARCHED_CHARS)
-      .replaceAll(SECRET_LIKE, "…")
-      .slice(0, MAX_SHOWN_CHARS);
+    reason = keepStart(
+      keepStart(line, MAX_SEARCHED_CHARS).replaceAll(SECRET_LIKE, "…"),
+      MAX_SHOWN_CHARS,
+    );
   }
   const problem = `the request to the model could not be made${reason === "" ? "" : ` (${reason})`}`;
   return new ModelFault(problem, Code.FailedPrecondition, {

@@ -4,7 +4,7 @@ import {
   type ToolEvent,
   textResult,
 } from "@devtool/coding-agent/tool";
-import { ToolOutputSchema } from "@devtool/schema";
+import { keepStart, ToolOutputSchema } from "@devtool/schema";
 import { isObject, plainJson } from "@devtool/schema/json";
 import type {
   CallToolResult,
@@ -88,5 +88,5 @@ function blockText(block: Block): string {
  */
 export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
-  return `${text.slice(0, maxLength)}\n[last ${text.length - maxLength} of ${text.length} characters cut]`;
+  return `${keepStart(text, maxLength)}\n[last ${text.length - maxLength} of ${text.length} characters cut]`;
 }

@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { PolicyError } from "./policy-error.ts";
 
@@ -37,7 +38,7 @@ export function compilePattern(
 ): Pattern {
   if (text.length > MAX_PATTERN_LENGTH) {
     throw patternError(
-      text.slice(0, 40),
+      keepStart(text, 40),
       `has ${text.length} characters: the limit is ${MAX_PATTERN_LENGTH}`,
     );
   }

@@ -2,6 +2,7 @@
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
+export { keepEnd, keepStart } from "./cut-text.ts";
 export { type DataContent, dataText } from "./data-text.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";
 export {

@@ -5,6 +5,7 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { keepStart } from "./cut-text.ts";
 import { isObject } from "./json.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
@@ -51,9 +52,10 @@ export function mistakeIn(
   }
   const reason =
     cause instanceof Error
-      ? cause.message
-          .replaceAll(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "")
-          .slice(0, 200)
+      ? keepStart(
+          cause.message.replaceAll(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, ""),
+          200,
+        )
       : "the JSON cannot be read";
   return new WireError(path, "", `cannot be read: ${reason}`, {
     cause,

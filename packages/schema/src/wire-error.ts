@@ -1,3 +1,4 @@
+import { keepStart } from "./cut-text.ts";
 /** Options of a `WireError`. */
 export interface WireErrorOptions extends ErrorOptions {
   /** The whole message, if it does not have the form "field value problem". */
@@ -74,5 +75,5 @@ export function quote(value: unknown): string {
  * (UTF-16 code units; default: 80), including the `…` at its end.
  */
 export function shorten(text: string, maxLength: number = 80): string {
-  return text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
+  return text.length > maxLength ? `${keepStart(text, maxLength - 1)}…` : text;
 }

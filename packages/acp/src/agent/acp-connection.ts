@@ -6,6 +6,7 @@ import type {
   ClientContext,
   InitializeResponse,
 } from "@agentclientprotocol/sdk";
+import { keepStart } from "@devtool/schema";
 import { objectOrEmpty } from "@devtool/schema/json";
 import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
 import type { AcpLimits, AcpPipe } from "./acp-agent-options.ts";
@@ -182,7 +183,7 @@ export class AcpConnection implements AsyncDisposable {
       ) {
         throw DevtoolError.from(reason);
       }
-      const said = reason.message.slice(0, MAX_ERROR_LENGTH);
+      const said = keepStart(reason.message, MAX_ERROR_LENGTH);
       const text = `agent ${JSON.stringify(this.#options.name)} answered ${method} with error ${reason.code}: ${said}`;
       throw new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, {
         cause: reason,

@@ -6,6 +6,7 @@ import {
   type FileDiff,
   FileDiffSchema,
   GenericDetailsSchema,
+  keepEnd,
   McpDetailsSchema,
   oneLine,
   structFromJson,
@@ -280,5 +281,5 @@ function genericDetails(
 function tail(text: string): string {
   if (text.length <= MAX_OUTPUT_LENGTH) return text;
   const note = "[the beginning was cut off]\n";
-  return note + text.slice(note.length - MAX_OUTPUT_LENGTH);
+  return note + keepEnd(text, MAX_OUTPUT_LENGTH - note.length);
 }

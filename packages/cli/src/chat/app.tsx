@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import {
   Box,
   Static,
@@ -121,7 +122,7 @@ function ActivityLine({
   return (
     <Lines
       lines={[
-        `${paint("prompt", FRAMES[frame % FRAMES.length] ?? "")} ${words.slice(0, columns - 3)}`,
+        `${paint("prompt", FRAMES[frame % FRAMES.length] ?? "")} ${keepStart(words, columns - 3)}`,
       ]}
     />
   );

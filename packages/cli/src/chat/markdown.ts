@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import {
   lexer,
   type MarkedToken,
@@ -61,7 +62,7 @@ function blockLines(token: Token, style: LineStyle): string[] {
         wrapAnsi(line, inner.columns, VERBATIM).split("\n"),
       );
       const label = token.lang
-        ? [paint("dim", token.lang.slice(0, inner.columns))]
+        ? [paint("dim", keepStart(token.lang, inner.columns))]
         : [];
       return indented(
         [...label, ...pieces.map((piece) => paint("code", piece))],

@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import { type LineStyle, visible, visibleName } from "../render/style.ts";
 import type { Chat } from "./chat.ts";
 import { commandHelp } from "./command-help.ts";
@@ -96,7 +97,7 @@ export function screenOf(
       return [
         style.paint(
           "dim",
-          `> ${visibleName(first.content.value).slice(0, columns - 3)}`,
+          `> ${keepStart(visibleName(first.content.value), columns - 3)}`,
         ),
       ];
     }),

@@ -6,7 +6,12 @@ import {
 } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson, ErrorContextSchema, WireError } from "@devtool/schema";
+import {
+  decodeRfcJson,
+  ErrorContextSchema,
+  keepStart,
+  WireError,
+} from "@devtool/schema";
 import {
   type BadRequest,
   BadRequestSchema,
@@ -130,7 +135,7 @@ export function readErrorText(body: string): string {
     stringOrEmpty(json.error) ||
     stringOrEmpty(json.message) ||
     stringOrEmpty(objectOrEmpty(json.error).message);
-  return (message || body.trim()).slice(0, 400);
+  return keepStart(message || body.trim(), 400);
 }
 
 /**

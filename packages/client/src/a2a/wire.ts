@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { WireError } from "@devtool/schema";
+import { keepStart, WireError } from "@devtool/schema";
 import { ParseError } from "eventsource-parser/stream";
 
 /**
@@ -51,7 +51,7 @@ export function parseAnswer(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch (reason) {
-    const message = `the agent's answer is not valid JSON: got ${JSON.stringify(text.slice(0, 80))}`;
+    const message = `the agent's answer is not valid JSON: got ${JSON.stringify(keepStart(text, 80))}`;
     throw new ConnectError(
       message,
       Code.DataLoss,

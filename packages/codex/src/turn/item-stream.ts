@@ -2,6 +2,7 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   ArtifactUpdateSchema,
   type FileDiff,
+  keepStart,
   NoticeSchema,
   ToolOutputSchema,
   UsageSchema,
@@ -325,7 +326,7 @@ function notice(text: string): AgentEvent[] {
   return [
     {
       case: "notice",
-      value: create(NoticeSchema, { text: text.slice(0, MAX_NOTICE_LENGTH) }),
+      value: create(NoticeSchema, { text: keepStart(text, MAX_NOTICE_LENGTH) }),
     },
   ];
 }

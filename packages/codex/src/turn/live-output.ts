@@ -1,3 +1,5 @@
+import { keepEnd } from "@devtool/schema";
+
 /** The number of characters that are shown, from the end. */
 const MAX_LENGTH = 16 * 1024;
 /** The minimum time between two versions, in milliseconds. */
@@ -21,7 +23,7 @@ export class LiveOutput {
   push(text: string): void {
     this.#produced += text.length;
     const all = this.#tail + text;
-    this.#tail = all.length > 2 * MAX_LENGTH ? all.slice(-MAX_LENGTH) : all;
+    this.#tail = all.length > 2 * MAX_LENGTH ? keepEnd(all, MAX_LENGTH) : all;
     this.#isNew = true;
   }
 
@@ -36,6 +38,6 @@ export class LiveOutput {
     this.#isNew = false;
     this.#shownAtMs = nowMs;
     if (this.#produced <= MAX_LENGTH) return this.#tail;
-    return `[first ${this.#produced - MAX_LENGTH} of ${this.#produced} characters cut]\n${this.#tail.slice(-MAX_LENGTH)}`;
+    return `[first ${this.#produced - MAX_LENGTH} of ${this.#produced} characters cut]\n${keepEnd(this.#tail, MAX_LENGTH)}`;
   }
 }

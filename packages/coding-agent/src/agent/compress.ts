@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import {
   confirmationsOf,
+  keepStart,
   type Message,
   Role,
   type Summary,
@@ -103,7 +104,7 @@ export async function compress(
     request.history.length - keptMessages,
   )[requestIndex];
   const quoted = lastRequest
-    ? `\n\nThe user's last request, word for word:\n\n${messageText(lastRequest).slice(0, MAX_REQUEST_LENGTH)}`
+    ? `\n\nThe user's last request, word for word:\n\n${keepStart(messageText(lastRequest), MAX_REQUEST_LENGTH)}`
     : "";
   const text = notes + quoted;
   const isShorter = notes !== "" && text.length / 4 < estimateTokens(older);

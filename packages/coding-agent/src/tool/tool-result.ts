@@ -3,9 +3,12 @@ import { type ToolOutput, ToolOutputSchema } from "@devtool/schema";
 import { type FailureType, toolFailure } from "@devtool/server/agent";
 import type { ToolEvent } from "./tool.ts";
 
-/** Creates the result of a call that returned text. */
+/**
+ * Creates the result of a call that returned text. Half a surrogate pair, as a
+ * page can have it, becomes U+FFFD.
+ */
 export function textResult(text: string): ToolEvent {
-  return outputResult({ case: "text", value: text });
+  return outputResult({ case: "text", value: text.toWellFormed() });
 }
 
 /**

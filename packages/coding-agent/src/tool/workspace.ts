@@ -1,5 +1,6 @@
 import type { BigIntStats, Dirent } from "node:fs";
 import { relative, resolve, sep } from "node:path";
+import { keepStart } from "@devtool/schema";
 import {
   Code,
   DevtoolError,
@@ -243,7 +244,7 @@ export class Workspace implements Disposable {
     for (let attempt = 0; attempt < MAX_TEMPORARIES; attempt++) {
       // A name has at most 255 bytes, and UTF-8 needs up to three bytes per
       // UTF-16 unit.
-      const temporary = `.${name.slice(0, 60)}.${process.pid}.${this.#temporaries++}.devtool-tmp`;
+      const temporary = `.${keepStart(name, 60)}.${process.pid}.${this.#temporaries++}.devtool-tmp`;
       const file = parent.createFile(temporary, 0o644, path);
       if (file) return { name: temporary, file };
     }

@@ -6,6 +6,7 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
+import { keepStart } from "../cut-text.ts";
 import { isObject } from "../json.ts";
 import { findField } from "../rfc-json-mistake.ts";
 import { WireError } from "../wire-error.ts";
@@ -80,7 +81,7 @@ function assertOnce(
     if (names.has(jsonName)) {
       throw new WireError(
         jsonName,
-        text.slice(0, 200),
+        keepStart(text, 200),
         "is given twice: give it once",
       );
     }
@@ -133,7 +134,7 @@ function valueJson(field: DescField, text: string): JsonValue {
     if (text === "true" || text === "false") return text === "true";
     throw new WireError(
       field.jsonName,
-      text.slice(0, 200),
+      keepStart(text, 200),
       "must be true or false",
     );
   }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { PushConfigSchema, type PushService } from "@devtool/schema";
+import { keepStart, PushConfigSchema, type PushService } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import { principalOf } from "./caller.ts";
@@ -51,7 +51,7 @@ export function createPushHandler(
       );
       if (config) return { config };
       const problem = `push config ${quoted(configId)} of task ${quoted(taskId)} does not exist`;
-      const details = { field: "config_id", value: configId.slice(0, 80) };
+      const details = { field: "config_id", value: keepStart(configId, 80) };
       throw new DevtoolError(problem, Code.NotFound, {
         remedy: "list the existing ones",
         details,

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
   type ArtifactUpdate,
+  keepStart,
   type Message,
   Role,
   TaskState,
@@ -87,7 +88,7 @@ function stepsFor(
   if (text.startsWith("tck-")) {
     const [name = ""] = text.split(/\s/, 1);
     const choices = BEHAVIOURS.map(({ prefix }) => prefix).toSorted();
-    const problem = `behaviour ${JSON.stringify(name.slice(0, 80))} does not exist: choose ${choices.join(", ")}`;
+    const problem = `behaviour ${JSON.stringify(keepStart(name, 80))} does not exist: choose ${choices.join(", ")}`;
     return [{ case: "end", value: { state: TaskState.FAILED, text: problem } }];
   }
   const started = first === last ? undefined : findBehaviour(first);

@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 
@@ -140,8 +141,8 @@ export function statusFault(
   retryAfterHeaderMs = 0,
 ): ModelFault {
   const { retryAfterMs = 0, lastingRemedy } = error;
-  const message =
-    error.message.split("\n", 1)[0]?.slice(0, MAX_MESSAGE_CHARS) ?? "";
+  const [line = ""] = error.message.split("\n", 1);
+  const message = keepStart(line, MAX_MESSAGE_CHARS);
   const kind =
     KINDS.get(status) ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
   let { remedy } = kind;

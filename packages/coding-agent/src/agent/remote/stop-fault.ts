@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 
@@ -14,7 +15,7 @@ export type StopKind = "output-limit" | "context-limit" | "safety" | "refusal";
  */
 export function stopFault(kind: StopKind, message = ""): ModelFault {
   const [problem, remedy, code] = STOPS[kind];
-  const line = message.split("\n", 1)[0]?.slice(0, 200) ?? "";
+  const line = keepStart(message.split("\n", 1)[0] ?? "", 200);
   return new ModelFault(line === "" ? problem : `${problem} (${line})`, code, {
     remedy,
   });
@@ -22,7 +23,7 @@ export function stopFault(kind: StopKind, message = ""): ModelFault {
 
 /** Returns the fault for a reason that this version does not know. */
 export function unknownStopFault(reason: string): ModelFault {
-  const problem = `the model stopped for the reason ${JSON.stringify(reason.slice(0, 40))}`;
+  const problem = `the model stopped for the reason ${JSON.stringify(keepStart(reason, 40))}`;
   return new ModelFault(problem, Code.Unavailable, {
     remedy: "send the message again",
   });

@@ -4,6 +4,7 @@ import {
   AgentThoughtSchema,
   CitationSchema,
   confirmationsOf,
+  keepStart,
   NoticeSchema,
   Role,
   type ToolCall,
@@ -149,7 +150,7 @@ function firstLineOfResult({ result }: ToolCall): string {
     case "diff":
       return `changed ${output.value.filePath}`;
     case "structuredData":
-      return JSON.stringify(output.value).slice(0, 80);
+      return keepStart(JSON.stringify(output.value), 80);
     case undefined:
       return "no output";
     default:

@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import { invalid } from "@devtool/server/agent";
 import { RE2JS } from "re2js";
 
@@ -29,7 +30,7 @@ export function compileGlob(argument: string, pattern: string): GlobPattern {
   if (pattern === "" || pattern.length > MAX_PATTERN_LENGTH) {
     throw invalid(
       argument,
-      pattern.slice(0, 40),
+      keepStart(pattern, 40),
       `has 0 or over ${MAX_PATTERN_LENGTH} characters`,
     );
   }

@@ -1,3 +1,5 @@
+import { keepEnd } from "@devtool/schema";
+
 /** The minimum time between two snapshots of live output, in milliseconds. */
 const INTERVAL_MS = 100;
 
@@ -34,7 +36,7 @@ export class LiveOutput {
     this.#produced += text.length;
     const all = this.#tail + text;
     this.#tail =
-      all.length > 2 * this.#maxLength ? all.slice(-this.#maxLength) : all;
+      all.length > 2 * this.#maxLength ? keepEnd(all, this.#maxLength) : all;
   }
 
   /**
@@ -42,7 +44,7 @@ export class LiveOutput {
    */
   get text(): string {
     if (this.#produced <= this.#maxLength) return this.#tail;
-    return `[first ${this.#produced - this.#maxLength} of ${this.#produced} characters cut]\n${this.#tail.slice(-this.#maxLength)}`;
+    return `[first ${this.#produced - this.#maxLength} of ${this.#produced} characters cut]\n${keepEnd(this.#tail, this.#maxLength)}`;
   }
 
   /**

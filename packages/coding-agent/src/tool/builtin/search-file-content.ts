@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
+import { keepStart } from "@devtool/schema";
 import { invalid } from "@devtool/server/agent";
 import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { z } from "zod";
@@ -132,7 +133,7 @@ function compilePattern(pattern: string): RE2JS {
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw invalid(
       "pattern",
-      pattern.slice(0, 40),
+      keepStart(pattern, 40),
       `has over ${MAX_PATTERN_LENGTH} characters`,
     );
   }
@@ -164,9 +165,11 @@ async function searchLines(
       if (text === undefined) continue;
       for (const [index, line] of text.split("\n").entries()) {
         await pace.rest();
-        const isMatch = expression.test(line.slice(0, MAX_SEARCHED_CHARS));
+        const isMatch = expression.test(keepStart(line, MAX_SEARCHED_CHARS));
         if (isMatch) {
-          found.push(`${file}:${index + 1}:${line.slice(0, MAX_SHOWN_CHARS)}`);
+          found.push(
+            `${file}:${index + 1}:${keepStart(line, MAX_SHOWN_CHARS)}`,
+          );
         }
       }
       if (found.length > MAX_MATCHES) return found;

@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import { Parser } from "htmlparser2";
 
 /** Elements whose content is not part of the readable text. */
@@ -103,7 +104,7 @@ class TextWriter {
 
   text(text: string): void {
     if (this.#inTitle) {
-      this.#title = (this.#title + text).slice(0, MAX_TITLE_LENGTH);
+      this.#title = keepStart(this.#title + text, MAX_TITLE_LENGTH);
     }
     if (this.#hidden === 0) {
       this.#pieces.push(

@@ -6,7 +6,7 @@ import {
   timestampFromDate,
 } from "@bufbuild/protobuf/wkt";
 import type { HostPrograms } from "@devtool/sandbox";
-import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
+import { type Checkpoint, CheckpointSchema, keepStart } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { clientError } from "../../client-error.ts";
 import { Workspace } from "../workspace.ts";
@@ -311,7 +311,7 @@ export class Checkpoints {
       id,
       workspacePath,
       principal,
-      label: label.slice(0, MAX_LABEL_LENGTH),
+      label: keepStart(label, MAX_LABEL_LENGTH),
       createTime: timestampFromDate(createTime),
     });
     // Read again after a failure: git may have made the commit all the same.

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import type { HostPrograms } from "@devtool/sandbox";
+import { keepStart } from "@devtool/schema";
 import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
 
 /** Dependencies of `ShadowGit`. */
@@ -130,10 +131,8 @@ export class GitCommand implements AsyncDisposable {
     );
     child.once("close", (code) => {
       if (code === 0) return resolve();
-      const output = Buffer.concat(this.#errors)
-        .toString("utf8")
-        .slice(0, 500)
-        .trim();
+      const errors = Buffer.concat(this.#errors).toString("utf8");
+      const output = keepStart(errors, 500).trim();
       reject(
         new DevtoolError(
           `git failed with exit code ${code}: ${output}`,

@@ -1,6 +1,6 @@
 import { type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
-import { EXTENSION_URI } from "@devtool/schema";
+import { EXTENSION_URI, shorten } from "@devtool/schema";
 import {
   A2aSendMessageRequestSchema,
   extensionSignsV1,
@@ -143,7 +143,7 @@ function enterTenant(
   if (tenant.length > MAX_TENANT_LENGTH) {
     throw invalid(
       "tenant",
-      `${tenant.slice(0, 40)}…`,
+      shorten(tenant, 41),
       `is too long: limit is ${MAX_TENANT_LENGTH} characters`,
     );
   }

@@ -1,5 +1,5 @@
 import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
-import { parseJson } from "@devtool/schema";
+import { keepStart, parseJson } from "@devtool/schema";
 import {
   type HttpBinding,
   httpBindingsOf,
@@ -192,7 +192,7 @@ async function readJson(
   const text = await readBody(request, maxRequestBytes);
   if (text.trim() === "") return undefined;
   if (hasJsonType(request)) return parseJson(text);
-  const type = JSON.stringify(headerOf(request, "content-type").slice(0, 80));
+  const type = JSON.stringify(keepStart(headerOf(request, "content-type"), 80));
   const message = `content type ${type} is not supported: send application/json or ${A2A_JSON}`;
   throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
 }

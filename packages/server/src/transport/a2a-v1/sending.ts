@@ -2,6 +2,7 @@ import {
   confirmationsOf,
   emptyTask,
   isTerminal,
+  keepStart,
   type SendMessageRequest,
   type Task,
   takesMode,
@@ -106,11 +107,11 @@ function assertInputModes(
       ? mediaType
       : contentType;
   });
-  const unaccepted = mediaTypes
-    .find((type) => type !== "" && !takesMode(inputModes, type))
-    ?.slice(0, 80);
+  const unaccepted = mediaTypes.find(
+    (type) => type !== "" && !takesMode(inputModes, type),
+  );
   if (unaccepted === undefined) return;
-  const message = `media type ${JSON.stringify(unaccepted)} is not supported: send ${inputModes.join(" or ")}`;
+  const message = `media type ${JSON.stringify(keepStart(unaccepted, 80))} is not supported: send ${inputModes.join(" or ")}`;
   throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", {
     mediaType: unaccepted,
   });

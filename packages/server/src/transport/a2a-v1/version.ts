@@ -1,3 +1,4 @@
+import { keepStart } from "@devtool/schema";
 import { type HttpRequest, queryOf } from "../http/route.ts";
 import { A2aFailure } from "./errors.ts";
 
@@ -33,7 +34,7 @@ export function isVersion1(version: string): boolean {
  */
 export function assertVersion(version: string): void {
   if (version.trim() === "" || isVersion1(version)) return;
-  const message = `A2A version ${JSON.stringify(version.slice(0, 40))} is not supported here: choose one of ${VERSIONS}`;
+  const message = `A2A version ${JSON.stringify(keepStart(version, 40))} is not supported here: choose one of ${VERSIONS}`;
   throw new A2aFailure(message, "VERSION_NOT_SUPPORTED", {
     supportedVersions: VERSIONS,
   });

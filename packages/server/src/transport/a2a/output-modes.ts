@@ -1,4 +1,4 @@
-import { takesMode } from "@devtool/schema";
+import { keepStart, takesMode } from "@devtool/schema";
 
 /**
  * The output media types of an agent that declares none: its text is Markdown
@@ -20,7 +20,7 @@ export function outputRefusal(
 ): string | undefined {
   if (outputModes.some((mode) => takesMode(accepted, mode))) return undefined;
   const asked = accepted
-    .map((mode) => JSON.stringify(mode.slice(0, 80)))
+    .map((mode) => JSON.stringify(keepStart(mode, 80)))
     .join(", ");
   return `none of ${asked} can be sent: accept ${outputModes.join(" or ")}`;
 }

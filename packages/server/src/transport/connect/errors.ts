@@ -5,7 +5,7 @@ import {
   type HandlerContext,
   type Interceptor,
 } from "@connectrpc/connect";
-import { ErrorContextSchema, WireError } from "@devtool/schema";
+import { ErrorContextSchema, keepStart, WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
 import { isDisconnection } from "../http/client-gone.ts";
 import type { HttpRequest } from "../http/route.ts";
@@ -106,9 +106,10 @@ export function blameClient({ signal }: HandlerContext): void {
 function correctError(reason: unknown): void {
   if (!(reason instanceof ConnectError)) return;
   if (reason.rawMessage.startsWith("cannot decode ")) {
-    const value = reason.rawMessage
-      .replace(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "")
-      .slice(0, 300);
+    const value = keepStart(
+      reason.rawMessage.replace(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, ""),
+      300,
+    );
     Object.defineProperty(reason, "rawMessage", { value });
   }
   if (
