@@ -111,6 +111,30 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     await expectOnly("one.txt");
   });
 
+  it("F-H1: is never wider than where its conversation began, whichever server goes on", async () => {
+    await serve(DEFAULT);
+    const asking = await say("write one.txt 1\nnext\nwrite two.txt 2", {
+      mode: YOLO,
+    });
+    expect(asking.task.approvalLimit).toBe(DEFAULT);
+    await server.close();
+    await serve(YOLO);
+    const parts = pendingToolCalls(await read(asking.task)).map((call) =>
+      confirmationPart(call, "proceed_once"),
+    );
+    const { task } = await answer(await read(asking.task), parts);
+    expect(pendingToolCalls(task)).toHaveLength(1);
+    await expectOnly("one.txt");
+    const { contextId } = task;
+    for (const to of [{ contextId }, { contextId, mode: YOLO }]) {
+      const later = await say("write three.txt 3", to);
+      expect(pendingToolCalls(later.task)).toHaveLength(1);
+    }
+    await expectOnly("one.txt");
+    await say("write four.txt 4");
+    await expectOnly("one.txt", "four.txt");
+  });
+
   it("is in the log with each event, and in the audit", async () => {
     await serve(DEFAULT);
     const { task, events: before } = await say("text One.", { mode: DEFAULT });

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "@devtool/cli/testing";
-import { pendingToolCalls } from "@devtool/client";
+import { pendingToolCalls, textMessage } from "@devtool/client";
 import {
   type CodingServerOptions,
   serveCodingAgent,
@@ -14,7 +14,7 @@ import {
   startPostgres,
   withoutPostgres,
 } from "@devtool/postgres/testing";
-import type { Task } from "@devtool/schema";
+import { ApprovalMode, type Task, TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import {
   afterAll,
@@ -164,6 +164,58 @@ describe.skipIf(bin === undefined)(
       );
       const strict = await serve({ policyFiles: [file] });
       expect(asks(await strict.operator.start("write a.txt 2"))).toBe(true);
+    });
+
+    it("F-H1: a task goes no further at a server whose operator allows more", async () => {
+      const notices: string[] = [];
+      const strict = await serve();
+      const task = await strict.operator.start("write a.txt 1");
+      expect(asks(task)).toBe(true);
+      const wide = await serve({
+        approvalMode: ApprovalMode.YOLO,
+        onNotice: (text) => notices.push(text),
+      });
+      expect(notices.join("\n")).toContain(
+        "another server of this store has another approval mode",
+      );
+      expect(asks(await wide.operator.start("write b.txt 1"))).toBe(false);
+      const { contextId } = task;
+      const message = textMessage(crypto.randomUUID(), "write c.txt 1");
+      const sent = await wide.operator.client.tasks.sendMessage({
+        message,
+        contextId,
+      });
+      expect(sent.task && asks(sent.task)).toBe(true);
+
+      // Its server is gone, and the other takes the task over.
+      servers.splice(servers.indexOf(strict.server), 1);
+      await strict.server.close();
+      const answered = await wide.operator.answer(task, "proceed_once");
+      expect(answered.state).toBe(TaskState.COMPLETED);
+      expect(asks(await wide.operator.say(answered, "write d.txt 1"))).toBe(
+        true,
+      );
+    });
+
+    it("F-H1: servers that decide alike start without a word about it", async () => {
+      const file = join(root, "operator.toml");
+      await writeFile(
+        file,
+        '[[rule]]\ntool = "write_file"\ndecision = "ask"\n',
+        {
+          mode: 0o600,
+        },
+      );
+      const notices: string[] = [];
+      const onNotice = (text: string): void => void notices.push(text);
+      const another = () =>
+        notices.splice(0).filter((text) => text.startsWith("another server"));
+      await serve({ policyFiles: [file] });
+      await copyFile(file, join(root, "copy.toml"));
+      await serve({ policyFiles: [join(root, "copy.toml")], onNotice });
+      expect(another()).toEqual([]);
+      await serve({ onNotice });
+      expect(another()).toHaveLength(1);
     });
 
     it("covers a command that was shown in a sandbox at no server without one", async () => {

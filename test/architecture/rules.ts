@@ -212,6 +212,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "server/src/agent/agent-executor.ts",
   "server/src/agent/agent-workspace.ts",
   "server/src/agent/agent-offers.ts",
+  "server/src/agent/permission.ts",
   "server/src/store/agent-sessions.ts",
   "server/src/store/approval-storage.ts",
   "server/src/store/key-storage.ts",

@@ -1,14 +1,15 @@
 import { join } from "node:path";
-import { stricterMode } from "@devtool/coding-agent/operator";
 import {
   ApprovalMode,
   type CompiledRule,
   callRequest,
   createPolicyEngine,
   createShellAnalyzer,
+  digestRules,
   type PlainCall,
   readPolicyFile,
 } from "@devtool/policy";
+import { stricterMode } from "@devtool/schema";
 import type {
   PermissionDecision,
   PermissionPolicy,
@@ -38,7 +39,8 @@ export async function permissionPolicy({
 }: AgentRules): Promise<PermissionPolicy> {
   const rules = await readRules(dataDirectory, policyFiles);
   const analyze = createShellAnalyzer();
-  return async (request, signal) => {
+  const basis = { approvalMode, rules: digestRules(rules) };
+  const decide: PermissionPolicy = async (request, signal) => {
     const workspace = request.workspacePath;
     // The agent runs its commands itself, outside of our sandbox.
     const mode = stricterMode(approvalMode, request.approvalMode);
@@ -76,6 +78,7 @@ export async function permissionPolicy({
       decisions[0] ?? { case: "ask" }
     );
   };
+  return Object.assign(decide, { basis });
 }
 
 /** Reads the rules of the user and those of the operator's files. */

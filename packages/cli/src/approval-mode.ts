@@ -1,5 +1,4 @@
-import { stricterMode } from "@devtool/coding-agent/operator";
-import { ApprovalMode } from "@devtool/schema";
+import { ApprovalMode, stricterMode } from "@devtool/schema";
 import { UsageError } from "./errors.ts";
 
 /**

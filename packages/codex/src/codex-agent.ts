@@ -1,3 +1,4 @@
+import { ApprovalMode } from "@devtool/schema";
 import type { Agent } from "@devtool/server/agent";
 import { CodexExecutor, type CodexHost } from "./codex-executor.ts";
 import { listCodexModels } from "./codex-models.ts";
@@ -47,6 +48,11 @@ export function codexAgent(options: CodexOptions = {}): Agent {
         onNotice,
       };
       return {
+        approvals: {
+          rules: "",
+          ...options.permission?.basis,
+          approvalMode: options.approvalMode ?? ApprovalMode.DEFAULT,
+        },
         createExecutor: () => new CodexExecutor(host),
         models: (signal) => {
           const workingDirectory =

@@ -1,16 +1,15 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
+import {
+  ApprovalMode,
+  approvalModeOf,
+  type McpServer,
+  stricterMode,
+  type Task,
+} from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { type Turn, turnDirectory } from "@devtool/server/agent";
 import type { CodexOptions } from "./codex-options.ts";
 import { narrowRights, type TurnRights } from "./turn-rights.ts";
-
-const STRICTEST_FIRST = [
-  ApprovalMode.PLAN,
-  ApprovalMode.DEFAULT,
-  ApprovalMode.AUTO_EDIT,
-  ApprovalMode.YOLO,
-];
 
 /**
  * When Codex asks, and what its sandbox allows, by approval mode. No mode
@@ -46,12 +45,9 @@ const WORKSPACE_WRITE: JsonObject = {
  * Returns the parameters of `thread/start`, `thread/resume` and `thread/fork`
  * for the session of a task.
  */
-export function threadSettings(
-  options: CodexOptions,
-  { settings, sessionSettings }: Task,
-): JsonObject {
-  const { approvalPolicy, sandbox } =
-    SETTINGS[stricterMode(options.approvalMode, sessionSettings?.approvalMode)];
+export function threadSettings(options: CodexOptions, task: Task): JsonObject {
+  const { settings, sessionSettings } = task;
+  const { approvalPolicy, sandbox } = SETTINGS[modeOf(options, task)];
   const servers = (sessionSettings?.mcpServers ?? []).map(
     (server) => [server.name, mcpConfig(server)] as const,
   );
@@ -80,7 +76,7 @@ export function permissionMode(
   { task, prompt }: Pick<Turn, "task" | "prompt">,
 ): ApprovalMode {
   if (prompt?.turnSettings) return turnRights(options, { task, prompt }).mode;
-  return task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+  return approvalModeOf(task);
 }
 
 /**
@@ -91,10 +87,7 @@ function turnRights(
   options: CodexOptions,
   { task, prompt }: Pick<Turn, "task" | "prompt">,
 ): TurnRights {
-  const mode = stricterMode(
-    options.approvalMode,
-    task.sessionSettings?.approvalMode,
-  );
+  const mode = modeOf(options, task);
   return narrowRights({ ...SETTINGS[mode], mode }, prompt?.turnSettings);
 }
 
@@ -134,20 +127,12 @@ export function modelOf(
   return sessionSettings?.model || model;
 }
 
-/**
- * Returns the stricter of the operator's mode and a session's. A mode that is
- * unknown leaves the operator's.
- */
-function stricterMode(
-  operator: ApprovalMode = ApprovalMode.DEFAULT,
-  session?: ApprovalMode,
+/** Returns how far a task goes without asking (SESSION-3). */
+function modeOf(
+  { approvalMode = ApprovalMode.DEFAULT }: CodexOptions,
+  task: Task,
 ): ApprovalMode {
-  const limit = operator || ApprovalMode.DEFAULT;
-  const rank = STRICTEST_FIRST.indexOf(session || limit);
-  return STRICTEST_FIRST[rank] !== undefined &&
-    rank < STRICTEST_FIRST.indexOf(limit)
-    ? STRICTEST_FIRST[rank]
-    : limit;
+  return stricterMode(approvalMode, approvalModeOf(task));
 }
 
 /**

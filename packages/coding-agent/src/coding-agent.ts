@@ -155,6 +155,7 @@ async function openCodingAgent(
   );
   return {
     commands,
+    approvals: host.approvals,
     createExecutor: (task) => createTaskAgent(host, commands, task),
     models: async (signal) => {
       try {

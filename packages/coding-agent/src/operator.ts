@@ -3,6 +3,5 @@
  * operator's commands.
  */
 
-export { stricterMode } from "./assembly/approval-mode.ts";
 export { Workspace } from "./tool/workspace.ts";
 export { TrustStore } from "./trust/trust-store.ts";

@@ -35,6 +35,7 @@ export {
   readPolicyFile,
 } from "./policy-file.ts";
 export { type PolicyPlace, pathInWorkspace } from "./policy-subject.ts";
+export { digestRules } from "./rule-digest.ts";
 export {
   type Confinement,
   createPolicyEngine,

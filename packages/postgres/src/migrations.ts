@@ -107,6 +107,12 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     down: "DROP TABLE saved_approvals",
   },
+  {
+    // What decides at a server how far tasks go without asking: a digest, empty
+    // until the server has opened its agents.
+    up: "ALTER TABLE replica ADD COLUMN basis text NOT NULL DEFAULT ''",
+    down: "ALTER TABLE replica DROP COLUMN basis",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */

@@ -64,6 +64,8 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   readonly #pool: Pool;
   readonly #renewals: Pool;
   readonly #leaseMs: number;
+  /** What `announce` told last; empty before. */
+  #basis = "";
   #term: Promise<Term> | undefined;
   #owner: string | undefined;
   #givenUp: Promise<void> | undefined;
@@ -150,6 +152,19 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     return rows.map(({ id }) => idOfKey(id));
   }
 
+  async announce(basis: string): Promise<boolean> {
+    // A term that begins later has it from its first moment.
+    this.#basis = basis;
+    const { owner } = await this.currentTerm();
+    const { rowCount } = await query(this.#pool, {
+      text: `WITH own AS (UPDATE replica SET basis = $2 WHERE id = $1)
+        SELECT FROM replica
+        WHERE id <> $1 AND alive_until > clock_timestamp() AND basis NOT IN ('', $2) LIMIT 1`,
+      values: [owner, basis],
+    });
+    return rowCount === 1;
+  }
+
   giveUp(): Promise<void> {
     this.#givenUp ??= this.#giveUp();
     return this.#givenUp;
@@ -212,7 +227,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
 
   async #beginTerm(): Promise<Term> {
     try {
-      const term = await Term.begin(this.#renewals, this.#leaseMs);
+      const term = await Term.begin(this.#renewals, this.#leaseMs, this.#basis);
       this.#owner = term.owner;
       return term;
     } catch (reason) {
@@ -251,14 +266,18 @@ class Term implements LeaseTerm {
   }
 
   /** Registers a new term, and renews it until it ends. */
-  static async begin(pool: Pool, leaseMs: number): Promise<Term> {
+  static async begin(
+    pool: Pool,
+    leaseMs: number,
+    basis: string,
+  ): Promise<Term> {
     const term = new Term(pool, leaseMs);
     const sentAt = performance.now();
     await pool.query(
       `WITH expired AS (DELETE FROM replica WHERE alive_until < clock_timestamp()),
          unread AS (DELETE FROM inbox WHERE answered_at < clock_timestamp() - interval '1 hour')
-       INSERT INTO replica (id, alive_until) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')`,
-      [term.owner, leaseMs],
+       INSERT INTO replica (id, alive_until, basis) VALUES ($1, clock_timestamp() + $2 * interval '1 ms', $3)`,
+      [term.owner, leaseMs, basis],
     );
     term.#prolong(sentAt);
     return term;

@@ -1,6 +1,8 @@
 // The public names of @devtool/schema. Adding a name extends the API.
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
+// Rules that clients and servers share
+export { approvalModeOf, stricterMode } from "./approval-mode.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
 export { keepEnd, keepStart } from "./cut-text.ts";
 export { type DataContent, dataText } from "./data-text.ts";
@@ -325,7 +327,6 @@ export {
   parseJson,
 } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
-// Rules that clients and servers share
 export { LazyFold } from "./lazy-fold.ts";
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";

@@ -167,8 +167,8 @@ function reducePayload(
 }
 
 function reduceCreated(task: Task, created: TaskCreated): Task {
-  const { message, settings, sessionSettings, command, principal, replyOnly } =
-    created;
+  const { message, settings, sessionSettings, command, principal } = created;
+  const { approvalLimit, replyOnly } = created;
   return {
     ...task,
     principal,
@@ -177,6 +177,7 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
     history: message ? [message] : [],
     settings,
     sessionSettings,
+    approvalLimit,
     command,
   };
 }

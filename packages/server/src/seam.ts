@@ -41,6 +41,7 @@ export { Confirmations } from "./agent/confirmations.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
 export { pageAddress } from "./agent/page-address.ts";
 export type {
+  ApprovalBasis,
   PermissionDecision,
   PermissionPolicy,
   PermissionRequest,

@@ -8,6 +8,7 @@ import {
 import {
   type AgentCommands,
   type AgentServices,
+  type ApprovalBasis,
   Code,
   type CommandPlace,
   type ConversationKey,
@@ -38,6 +39,7 @@ const MAX_WORKSPACES = 256;
  */
 export class AcpHost implements OpenAgent, SessionPool {
   readonly commands: AgentCommands;
+  readonly approvals: ApprovalBasis | undefined;
   readonly options: AcpAgentOptions;
   readonly limits: AcpLimits;
   readonly #services: AgentServices;
@@ -73,6 +75,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     this.options = options;
     this.limits = limits;
     this.#services = services;
+    this.approvals = options.permission?.basis;
     this.#home = services.workspace ?? services.workspaceRoots[0] ?? "";
     this.commands = {
       list: (place, signal) => this.#listCommands(place, signal),

@@ -1,4 +1,8 @@
-import { ApprovalMode, OPTION_PROCEED_ALWAYS } from "@devtool/schema";
+import {
+  ApprovalMode,
+  approvalModeOf,
+  OPTION_PROCEED_ALWAYS,
+} from "@devtool/schema";
 import type {
   PermissionDecision,
   PermissionPolicy,
@@ -77,9 +81,6 @@ export class CallDecision {
   }
 
   get #approvalMode(): ApprovalMode {
-    return (
-      this.#options.turn.task.sessionSettings?.approvalMode ??
-      ApprovalMode.UNSPECIFIED
-    );
+    return approvalModeOf(this.#options.turn.task);
   }
 }

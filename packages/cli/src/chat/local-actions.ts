@@ -1,8 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { DevtoolClient, TaskSnapshot } from "@devtool/client";
-import { stricterMode } from "@devtool/coding-agent/operator";
-import { ApprovalMode, oneLine, Role, visibleText } from "@devtool/schema";
+import {
+  ApprovalMode,
+  oneLine,
+  Role,
+  stricterMode,
+  visibleText,
+} from "@devtool/schema";
 import {
   APPROVAL_MODES,
   approvalModeName,

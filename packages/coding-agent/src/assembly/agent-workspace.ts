@@ -3,7 +3,6 @@ import { describeRule } from "@devtool/policy";
 import { RuleDecision } from "@devtool/schema";
 import type { AgentWorkspace } from "@devtool/server/agent";
 import { trustProblem } from "../trust/trust.ts";
-import { approvalModeOf } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
 import { mcpSessionOf } from "./toolbox.ts";
 
@@ -46,7 +45,7 @@ export function agentWorkspace(host: AgentHost): AgentWorkspace {
       const files =
         trust?.case === "trusted" ? [...trust.files.keys()].sort() : [];
       return {
-        approvalMode: approvalModeOf(host, task),
+        approvalMode: host.approvalModeOf(task),
         rules: [...saved, ...host.rulesFor(principal)].map(
           ({ rule, label, decision }) => {
             return {

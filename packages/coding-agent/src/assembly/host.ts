@@ -2,6 +2,7 @@ import { delimiter, join } from "node:path";
 import {
   type CompiledRule,
   createShellAnalyzer,
+  digestRules,
   readPolicyFile,
   SavedApprovals,
   type ShellAnalyzer,
@@ -13,8 +14,15 @@ import {
   type Sandbox,
   sortSearchPath,
 } from "@devtool/sandbox";
+import {
+  ApprovalMode,
+  approvalModeOf,
+  stricterMode,
+  type Task,
+} from "@devtool/schema";
 import type {
   AgentServices,
+  ApprovalBasis,
   CommandPlace,
   OutboundPolicy,
 } from "@devtool/server/agent";
@@ -220,6 +228,20 @@ export class AgentHost implements AsyncDisposable {
     );
   }
 
+  /** What decides how far tasks go without asking. */
+  get approvals(): ApprovalBasis {
+    const rules = this.#rules.map(({ compiled }) => compiled);
+    return { approvalMode: this.#approvalMode, rules: digestRules(rules) };
+  }
+
+  /**
+   * Returns how far a task goes without asking: as far as the operator, the
+   * session and the limit of the task allow (SESSION-3).
+   */
+  approvalModeOf(task: Task): ApprovalMode {
+    return stricterMode(this.#approvalMode, approvalModeOf(task));
+  }
+
   /**
    * Returns the approvals that a principal saved, or undefined where none are
    * kept.
@@ -258,6 +280,10 @@ export class AgentHost implements AsyncDisposable {
       onNotice,
     };
     return loadMemory(options, workspacePath);
+  }
+
+  get #approvalMode(): ApprovalMode {
+    return this.dependencies.options.approvalMode ?? ApprovalMode.DEFAULT;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

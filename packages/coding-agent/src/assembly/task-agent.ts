@@ -12,7 +12,6 @@ import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
-import { approvalModeOf } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
 import { Toolbox } from "./toolbox.ts";
 
@@ -34,7 +33,7 @@ export function createTaskAgent(
   const place = {
     workspace: workspacePath,
     get mode(): ApprovalMode {
-      return approvalModeOf(host, current.task);
+      return host.approvalModeOf(current.task);
     },
   };
   const context = { workspacePath, contextId, principal };
@@ -88,7 +87,7 @@ export function createToolbox(
   host: AgentHost,
   task: Task,
   place: PolicyPlace = {
-    mode: approvalModeOf(host, task),
+    mode: host.approvalModeOf(task),
     workspace: task.settings?.workspacePath ?? "",
   },
 ): Toolbox {
@@ -143,7 +142,7 @@ async function readBriefing(
     platform: process.platform,
     date: host.dependencies.services.now(),
     tools,
-    mode: approvalModeOf(host, task) === ApprovalMode.PLAN ? "plan" : "work",
+    mode: host.approvalModeOf(task) === ApprovalMode.PLAN ? "plan" : "work",
   });
   const newNotices = notices.filter((notice) => !sentNotices.has(notice));
   for (const notice of newNotices) sentNotices.add(notice);

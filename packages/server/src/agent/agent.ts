@@ -11,6 +11,7 @@ import type { ApprovalStorage } from "../store/approval-storage.ts";
 import type { AgentExecutor } from "./agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "./agent-offers.ts";
 import type { AgentWorkspace } from "./agent-workspace.ts";
+import type { ApprovalBasis } from "./permission.ts";
 
 /**
  * An agent that a server can serve, given to `createServer` in
@@ -139,6 +140,12 @@ export interface Skill {
 export interface OpenAgent extends Partial<AsyncDisposable> {
   /** The agent's slash commands. Default: none. */
   readonly commands?: AgentCommands | undefined;
+
+  /**
+   * What decides how far the agent goes without asking. An agent that has it
+   * goes no further than `Task.approval_limit`. Default: it has no such modes.
+   */
+  readonly approvals?: ApprovalBasis | undefined;
 
   /**
    * Creates the executor of one task: a new task, or one that an earlier run of

@@ -7,10 +7,30 @@ import type { ApprovalMode, ConfirmationRequest } from "@devtool/schema";
  *
  * The signal aborts when the turn of the agent does.
  */
-export type PermissionPolicy = (
-  request: PermissionRequest,
-  signal: AbortSignal,
-) => PermissionDecision | Promise<PermissionDecision>;
+export interface PermissionPolicy {
+  (
+    request: PermissionRequest,
+    signal: AbortSignal,
+  ): PermissionDecision | Promise<PermissionDecision>;
+
+  /** What decides. Default: nothing that is the same for all requests. */
+  readonly basis?: ApprovalBasis | undefined;
+}
+
+/** What decides how far an agent goes without asking. */
+export interface ApprovalBasis {
+  /**
+   * The operator's approval mode. The server keeps it with each new
+   * conversation: no server that runs its tasks later goes further.
+   */
+  readonly approvalMode: ApprovalMode;
+
+  /**
+   * A digest of the rules that decide about calls; empty without rules. Servers
+   * that share a store compare it at the start.
+   */
+  readonly rules: string;
+}
 
 /** A permission request of an agent, as the user would see it. */
 export interface PermissionRequest {
@@ -22,7 +42,8 @@ export interface PermissionRequest {
 
   /**
    * The approval mode that the session asks for
-   * (`SessionSettings.approval_mode`). It can only narrow the operator's.
+   * (`SessionSettings.approval_mode`), within the limit of its task
+   * (`Task.approval_limit`). It can only narrow the operator's.
    */
   readonly approvalMode: ApprovalMode;
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
@@ -16,8 +17,10 @@ import type {
 } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "../agent/agent-offers.ts";
+import type { ApprovalBasis } from "../agent/permission.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { ServerOptions } from "../server-options.ts";
+import { VERSION } from "../version.ts";
 
 /**
  * The agents of a server by name. Each task has one of them; they are opened
@@ -222,6 +225,29 @@ export class ServedAgents implements AsyncDisposable {
       problem,
       "start a new context to change it",
     );
+  }
+
+  /**
+   * Returns what decides how far an agent goes without asking. Undefined for
+   * one that has no approval modes.
+   */
+  approvalsOf(name: string): ApprovalBasis | undefined {
+    return this.#opened.get(name || this.#defaultName)?.approvals;
+  }
+
+  /**
+   * A digest of what decides how far the agents go without asking: two servers
+   * with the same one decide alike.
+   */
+  get approvalDigest(): string {
+    const bases = [...this.#opened].map(([name, { approvals }]) => [
+      name,
+      approvals?.approvalMode,
+      approvals?.rules,
+    ]);
+    return createHash("sha256")
+      .update(JSON.stringify([VERSION, ...bases.toSorted()]))
+      .digest("base64url");
   }
 
   /**

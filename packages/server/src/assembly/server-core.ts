@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { ApprovalMode } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
 import { realPathOrMissing } from "../files/real-path.ts";
 import { WorkspaceRoots } from "../files/workspace-roots.ts";
@@ -95,7 +96,7 @@ export async function openCore(
   options: ServerSettings,
   surroundings: Surroundings,
 ): Promise<ServerCore> {
-  const { clock, onError } = surroundings;
+  const { clock, onError, onNotice } = surroundings;
   const opened = await openStore(options);
   const { shared } = opened;
   const parts = createParts(agents, options, surroundings, opened);
@@ -117,6 +118,9 @@ export async function openCore(
         approvals: shared?.approvals,
       }),
     );
+    if (await shared?.leases.announce(agents.approvalDigest)) {
+      onNotice(OTHER_APPROVALS);
+    }
     await registry.recover(onError);
     if (shared) {
       inbox = new InboxWorker({
@@ -142,6 +146,9 @@ export async function openCore(
   };
   return { ...parts, handOver, [Symbol.asyncDispose]: dispose };
 }
+
+const OTHER_APPROVALS =
+  "another server of this store has another approval mode, other rules or another release, so it depends on the server that begins a conversation how far its tasks go without asking: give all the same approval_mode and policy_files";
 
 /** Creates the parts of a server around its open store. Nothing runs yet. */
 function createParts(
@@ -258,6 +265,8 @@ function createHandlers(
     resolveAgent: (name) => agents.resolve(name),
     assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
     assertChange: (settings) => agents.assertChange(settings),
+    operatorMode: (name) =>
+      agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED,
     assertOptions: (settings, conversation) =>
       agents.assertOptions(settings, conversation),
     assertTurn: (agent, turn) => agents.assertTurn(agent, turn),

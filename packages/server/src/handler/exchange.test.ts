@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  ApprovalMode,
   type SendMessageRequest,
   SendMessageRequestSchema,
   type TaskEvent,
@@ -137,6 +138,7 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
       dataDirectory: undefined,
       assertMcpServers: () => undefined,
       assertChange: () => undefined,
+      operatorMode: () => ApprovalMode.UNSPECIFIED,
       assertOptions: () => undefined,
       assertTurn: () => undefined,
     },

@@ -25,6 +25,7 @@ import { assertKept } from "./kept-settings.ts";
 import { assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
 import {
+  approvalLimitOf,
   changedApprovalMode,
   commandSettings,
   findSession,
@@ -269,9 +270,10 @@ export class Exchanges {
       session && command
         ? commandSettings(resolved, origin.settings)
         : resolved;
+    const approvalLimit = approvalLimitOf(own, session, this.#options);
     const created = create(
       TaskCreatedSchema,
-      defined({ principal, message, command, ...own }),
+      defined({ principal, message, command, approvalLimit, ...own }),
     );
     const place = {
       contextId: origin.contextId || nextId(),

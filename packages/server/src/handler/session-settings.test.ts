@@ -9,7 +9,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { AgentSettingsSchema } from "@devtool/schema";
+import { AgentSettingsSchema, ApprovalMode } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WorkspaceRoots } from "../files/workspace-roots.ts";
 import { resolveSettings, type SessionOptions } from "./session-settings.ts";
@@ -107,6 +107,7 @@ describe("the workspace of a session (SESSION-1)", () => {
       resolveAgent: String,
       assertMcpServers: () => undefined,
       assertChange: () => undefined,
+      operatorMode: () => ApprovalMode.UNSPECIFIED,
       assertOptions: () => undefined,
       assertTurn: () => undefined,
       ...options,

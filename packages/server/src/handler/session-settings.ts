@@ -5,6 +5,7 @@ import {
   type McpServer,
   type SessionSettings,
   SessionSettingsSchema,
+  stricterMode,
   type TaskCreated,
   type TurnSettings,
 } from "@devtool/schema";
@@ -41,6 +42,13 @@ export interface SessionOptions extends WorkspaceOptions {
    */
   readonly assertChange: (settings: SessionSettings) => void;
   /**
+   * Returns the operator's approval mode for an agent; unspecified for one that
+   * has no such modes.
+   *
+   * @param agent the name that the session has
+   */
+  readonly operatorMode: (agent: string) => ApprovalMode;
+  /**
    * Throws a `DevtoolError` when a message sets options that its agent does not
    * have, or that clients may not set.
    */
@@ -64,6 +72,8 @@ export type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 /** The state that the tasks of a context share. */
 export interface Session {
   readonly settings: Settings;
+  /** The widest approval mode of its tasks; unspecified for none. */
+  readonly approvalLimit: ApprovalMode;
   /**
    * Whether the client of the conversation has activated the development-tool
    * extension (CARD-3).
@@ -89,7 +99,8 @@ export async function findSession(
   const { extensionActive, agentSessionId, approvalMode } = latest;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
     if (payload.case !== "created") return undefined;
-    const { settings, sessionSettings, sessionModel } = payload.value;
+    const { settings, sessionSettings, sessionModel, approvalLimit } =
+      payload.value;
     // A slash command may have another model than its session.
     const shared = sessionSettings && {
       ...sessionSettings,
@@ -100,6 +111,7 @@ export async function findSession(
         { settings, sessionSettings: shared },
         approvalMode,
       ),
+      approvalLimit,
       extensionActive,
       agentSessionId,
     };
@@ -182,6 +194,22 @@ export function resolveSettings(
     settings: create(AgentSettingsSchema, { workspacePath }),
     sessionSettings: { ...sessionSettings, agent },
   };
+}
+
+/**
+ * Returns the widest approval mode of a new task: that of its conversation,
+ * which a server whose operator allows more does not widen.
+ */
+export function approvalLimitOf(
+  { sessionSettings }: Settings,
+  session: Session | undefined,
+  { operatorMode }: Pick<SessionOptions, "operatorMode">,
+): ApprovalMode {
+  const { approvalLimit = ApprovalMode.UNSPECIFIED } = session ?? {};
+  const mode = operatorMode(sessionSettings?.agent ?? "");
+  return mode === ApprovalMode.UNSPECIFIED
+    ? approvalLimit
+    : stricterMode(mode, approvalLimit);
 }
 
 /**

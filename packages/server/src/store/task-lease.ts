@@ -65,6 +65,14 @@ export interface TaskLeases {
   ): Promise<readonly string[]>;
 
   /**
+   * Tells the other servers what decides here how far tasks go without asking.
+   * Returns whether another server that runs now has told something else.
+   *
+   * @param basis a digest, not empty
+   */
+  announce(basis: string): Promise<boolean>;
+
+  /**
    * Gives up all leases for good, because this server ends, and tells the other
    * servers (`TaskChanges.watchGivenUp`), which can acquire the tasks at once.
    * Never rejects: what fails ends with the leases.

@@ -83,6 +83,7 @@ export class SessionOpener {
   ): Promise<TaskSession> {
     const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
+    const { approvalLimit } = created;
     const unreachable = this.#reach.problemOf(settings?.workspacePath ?? "");
     if (unreachable) throw unreachable;
     const blank = create(TaskSchema, { id: taskId, contextId });
@@ -93,6 +94,7 @@ export class SessionOpener {
       history,
       settings,
       sessionSettings,
+      approvalLimit,
       command,
     };
     const executor = this.#options.createExecutor(described);

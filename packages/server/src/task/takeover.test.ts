@@ -28,6 +28,7 @@ describe("Takeover", () => {
         leases: {
           create: unused,
           acquire: unused,
+          announce: unused,
           giveUp: unused,
           orphaned: () => {
             const look = Promise.withResolvers<readonly string[]>();
@@ -155,6 +156,7 @@ function readingTasks() {
       leases: {
         create: unused,
         acquire: unused,
+        announce: unused,
         giveUp: unused,
         orphaned: async (_unreachable, failed = []) => {
           leftOut.push(failed);

@@ -6,7 +6,12 @@ import {
   createRouterTransport,
   type Interceptor,
 } from "@connectrpc/connect";
-import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import {
+  ApprovalMode,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
 import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../../agent/agent-executor.ts";
@@ -187,6 +192,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     dataDirectory: undefined,
     assertMcpServers: () => undefined,
     assertChange: () => undefined,
+    operatorMode: () => ApprovalMode.UNSPECIFIED,
     assertOptions: () => undefined,
     assertTurn: () => undefined,
   });

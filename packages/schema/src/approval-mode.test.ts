@@ -1,7 +1,10 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { ApprovalMode, SessionSettingsSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { stricterMode } from "./approval-mode.ts";
+import {
+  ApprovalMode,
+  SessionSettingsSchema,
+} from "./gen/devtool/v1alpha/session_settings_pb.ts";
 
 const { PLAN, DEFAULT, YOLO, UNSPECIFIED } = ApprovalMode;
 const unknown = fromBinary(
