@@ -73,7 +73,7 @@ describe("the tools for files", () => {
         offset: 1,
         limit: 1,
       }),
-    ).toBe("[lines 2 to 2 of 4]\ntwo");
+    ).toBe("[lines 2 to 2 of 3]\ntwo");
     await expect(text("read_file", { file_path: "image.png" })).rejects.toThrow(
       "is binary (4 bytes)",
     );
@@ -323,18 +323,57 @@ describe("the tools for files", () => {
         offset: 1_999_998,
         limit: 2,
       }),
-    ).toBe("[lines 1999999 to 2000000 of 2000001]\n0123456789\n0123456789");
+    ).toBe("[lines 1999999 to 2000000 of 2000000]\n0123456789\n0123456789\n");
     const cut = await text("read_file", {
       file_path: "huge",
       limit: 1_000_000,
     });
     expect(cut).toMatch(
-      /^\[lines 1 to 23832 of 2000001, cut after 262144 bytes: read on with offset 23831\]\n0/,
+      /^\[lines 1 to 23831 of 2000000, cut after 262141 bytes: read on with offset 23831\]\n0/,
     );
     writeFileSync(join(root, "long"), "x".repeat(5000));
     expect(await text("read_file", { file_path: "long" })).toMatch(
       /x\[… 3000 more characters in this line\]$/,
     );
+  });
+
+  it("B9, B23: read_file counts lines and goes on behind a line of any length", async () => {
+    const read = (offset: number, limit = 2000) =>
+      text("read_file", { file_path: "f", offset, limit });
+    const cut = (surplus: number): string =>
+      `${"a".repeat(2000)}[… ${surplus} more characters in this line]`;
+    writeFileSync(join(root, "f"), `${"a".repeat(3_000_000)}\nlast\n`);
+    expect(await read(0)).toBe(`${cut(2_998_000)}\nlast\n`);
+    expect(await read(1)).toBe("[lines 2 to 2 of 2]\nlast\n");
+    expect(await read(2)).toBe("[the file has 2 lines: none at offset 2]");
+    writeFileSync(join(root, "f"), "one");
+    expect(await read(100)).toBe("[the file has 1 line: none at offset 100]");
+    writeFileSync(join(root, "f"), "");
+    expect(await read(0)).toBe("");
+    expect(await read(1)).toBe("[the file has 0 lines: none at offset 1]");
+    // A character is whole or left out, and counts once.
+    writeFileSync(join(root, "f"), `a${"😀".repeat(2000)}`);
+    expect(await read(0)).toBe(
+      `a${"😀".repeat(1999)}[… 1 more characters in this line]`,
+    );
+    // Following the offsets leads through the whole file.
+    const lines = Array.from({ length: 300 }, (_, index) =>
+      `${index} `.padEnd(index % 7 === 0 ? 1 : 3000, "é"),
+    );
+    writeFileSync(join(root, "f"), lines.join("\n"));
+    const seen: string[] = [];
+    for (let offset = 0; offset < lines.length; ) {
+      const page = await read(offset);
+      const [, next] = /read on with offset (\d+)\]/.exec(page) ?? [];
+      const shown = page.split("\n").slice(page.startsWith("[") ? 1 : 0);
+      expect(next === undefined || Number(next) > offset).toBe(true);
+      seen.push(...shown.map((line) => line.split(" ", 1)[0] ?? ""));
+      offset = next === undefined ? lines.length : Number(next);
+    }
+    expect(seen).toEqual(lines.map((_line, index) => String(index)));
+    const many = await text("read_many_files", { paths: ["f", "src/a.ts"] });
+    expect(many).toContain("read on with offset");
+    expect(many).toContain("one\ntwo\nthree\n");
   });
 
   it("listings and searches leave out ignored files at each level, unless include_ignored is set", async () => {

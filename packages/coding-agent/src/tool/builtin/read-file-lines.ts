@@ -8,10 +8,16 @@ import { HEAD_BYTES, isText } from "./read-file-kind.ts";
  */
 export const MAX_TEXT_BYTES: number = 256 * 1024;
 
-/** The maximum number of characters of one line in a result. */
+/** The maximum number of characters (code points) of one line in a result. */
 const MAX_LINE_LENGTH = 2000;
 
-/** The maximum size, in bytes, of a file whose lines are counted to the end. */
+/** The number of bytes of a line that are kept: up to four per character. */
+const KEPT_LINE_BYTES = 4 * MAX_LINE_LENGTH;
+
+/**
+ * The maximum size, in bytes, of a file whose lines are counted to the end, and
+ * of a line whose characters are.
+ */
 const MAX_COUNTED_BYTES = 64 * 1024 * 1024;
 
 /** The number of bytes that one read asks for. */
@@ -24,7 +30,7 @@ export interface LineRange {
   readonly offset: number;
   /** The maximum number of lines. */
   readonly limit: number;
-  /** The maximum number of bytes. */
+  /** The maximum number of bytes. One line is given even if it is longer. */
   readonly maxBytes: number;
 }
 
@@ -54,24 +60,32 @@ export async function readLines(
     await pace.rest();
     lines.push(chunk);
     if (lines.isFull && size > MAX_COUNTED_BYTES) {
-      return { case: "text", text: lines.format("some") };
+      return { case: "text", text: lines.format("more than ") };
     }
     // In a regular file, a short read means the end of the file.
     chunk =
       chunk.length < CHUNK_BYTES ? Buffer.alloc(0) : file.readNext(CHUNK_BYTES);
   }
-  return { case: "text", text: lines.format("all") };
+  return { case: "text", text: lines.format("") };
 }
+
+/** Stands before a number that was not counted to the end. */
+type More = "" | "more than ";
 
 /** Collects the lines of a range from the chunks of a file. */
 class LineCollector {
   readonly #range: LineRange;
-  readonly #pieces: Buffer[] = [];
+  readonly #lines: string[] = [];
+  /** The number of bytes of the collected lines. */
   #bytes = 0;
+  /** Whether a line of the range had no room. */
+  #isCut = false;
   /** The index of the current line. */
   #line = 0;
-  /** The index of the line at which the maximum number of bytes was reached. */
-  #cutAt: number | undefined;
+  /** Whether the current line has bytes. */
+  #isBegun = false;
+  /** The beginning of the current line, if it is in the range. */
+  #current = new LineStart();
 
   constructor(range: LineRange) {
     this.#range = range;
@@ -83,56 +97,99 @@ class LineCollector {
    */
   get isFull(): boolean {
     return (
-      this.#cutAt !== undefined ||
-      this.#line >= this.#range.offset + this.#range.limit
+      this.#isCut ||
+      this.#line >= this.#range.offset + this.#range.limit ||
+      this.#current.bytes > MAX_COUNTED_BYTES
     );
   }
 
   push(chunk: Buffer): void {
     for (let start = 0; start < chunk.length; ) {
       const newline = chunk.indexOf(NEWLINE, start);
-      const end = newline < 0 ? chunk.length : newline + 1;
-      if (this.#line >= this.#range.offset && !this.isFull) {
-        const room = this.#range.maxBytes - this.#bytes;
-        if (end - start > room) this.#cutAt = this.#line;
-        const taken = chunk.subarray(start, Math.min(end, start + room));
-        this.#pieces.push(taken);
-        this.#bytes += taken.length;
+      const end = newline < 0 ? chunk.length : newline;
+      if (this.#isWanted) this.#current.push(chunk.subarray(start, end));
+      this.#isBegun = newline < 0;
+      if (newline >= 0) {
+        if (this.#isWanted) this.#take("");
+        this.#line++;
       }
-      if (newline >= 0) this.#line++;
-      start = end;
+      start = end + 1;
     }
   }
 
   /**
-   * Returns the lines of the range. `counted` says whether all lines of the
-   * file were counted.
+   * Returns the lines of the range. `more` is not empty when the file was not
+   * read to its end.
    */
-  format(counted: "all" | "some"): string {
-    const { offset, limit } = this.#range;
-    const lines = Buffer.concat(this.#pieces).toString("utf8").split("\n");
-    const shortened = lines.map((line) => {
-      const surplus = line.length - MAX_LINE_LENGTH;
-      return surplus <= 0
-        ? line
-        : `${line.slice(0, MAX_LINE_LENGTH)}[… ${surplus} more characters in this line]`;
-    });
-    const text = shortened.join("\n");
-    const total = this.#line + 1;
-    if (offset === 0 && total <= limit && this.#cutAt === undefined) {
-      return text;
+  format(more: More): string {
+    const { offset } = this.#range;
+    if (this.#isBegun && this.#isWanted) {
+      this.#take(more);
+      this.#isCut ||= more !== "";
     }
-    const shown =
-      text.endsWith("\n") && total > offset + limit ? text.slice(0, -1) : text;
-    const last =
-      this.#cutAt === undefined
-        ? Math.min(offset + limit, total)
-        : this.#cutAt + 1;
-    const of = counted === "all" ? String(total) : `more than ${total}`;
-    const rest =
-      this.#cutAt === undefined
-        ? ""
-        : `, cut after ${this.#bytes} bytes: read on with offset ${this.#cutAt}`;
-    return `[lines ${offset + 1} to ${Math.max(last, offset)} of ${of}${rest}]\n${shown}`;
+    const total = this.#line + (this.#isBegun ? 1 : 0);
+    const last = offset + this.#lines.length;
+    if (last === offset && last > 0) {
+      return `[the file has ${total} ${total === 1 ? "line" : "lines"}: none at offset ${offset}]`;
+    }
+    const isEnd = last >= total && more === "";
+    const text = this.#lines.join("\n");
+    const whole = isEnd && !this.#isBegun && total > 0 ? `${text}\n` : text;
+    if (isEnd && offset === 0) return whole;
+    const rest = this.#isCut
+      ? `, cut after ${this.#bytes} bytes: read on with offset ${last}`
+      : "";
+    return `[lines ${offset + 1} to ${last} of ${more}${total}${rest}]\n${whole}`;
+  }
+
+  /** Whether the current line belongs to the range. */
+  get #isWanted(): boolean {
+    const { offset, limit } = this.#range;
+    return !this.#isCut && this.#line >= offset && this.#line < offset + limit;
+  }
+
+  /**
+   * Adds the current line, if there is room for it. The first one always has
+   * room, so that reading on makes progress.
+   */
+  #take(more: More): void {
+    const line = this.#current.format(more);
+    this.#current = new LineStart();
+    const bytes = Buffer.byteLength(line) + 1;
+    if (this.#lines.length > 0 && this.#bytes + bytes > this.#range.maxBytes) {
+      this.#isCut = true;
+      return;
+    }
+    this.#lines.push(line);
+    this.#bytes += bytes;
+  }
+}
+
+/** The beginning of a line, and the number of its characters. */
+class LineStart {
+  readonly #kept: Buffer[] = [];
+  #keptBytes = 0;
+  #characters = 0;
+  /** The number of bytes of the line so far. */
+  bytes = 0;
+
+  push(piece: Buffer): void {
+    const kept = piece.subarray(0, KEPT_LINE_BYTES - this.#keptBytes);
+    this.#kept.push(kept);
+    this.#keptBytes += kept.length;
+    this.bytes += piece.length;
+    // In UTF-8, the bytes of a character after its first one are 10xxxxxx.
+    for (const byte of piece) {
+      if ((byte & 0xc0) !== 0x80) this.#characters++;
+    }
+  }
+
+  /** Returns the line, or its beginning and how much is missing. */
+  format(more: More): string {
+    const text = Buffer.concat(this.#kept).toString("utf8");
+    const surplus = this.#characters - MAX_LINE_LENGTH;
+    if (surplus <= 0) return text;
+    const shown = [...text].slice(0, MAX_LINE_LENGTH).join("");
+    return `${shown}[… ${more}${surplus} more characters in this line]`;
   }
 }
