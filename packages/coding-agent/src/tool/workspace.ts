@@ -99,6 +99,21 @@ export class Workspace implements Disposable {
   }
 
   /**
+   * Returns whether a path names something, also a link. False for a path that
+   * leads outside the workspace or through a link.
+   */
+  exists(path: string): boolean {
+    try {
+      const segments = segmentsOf(this.locate(path));
+      const name = segments.pop();
+      using parent = this.#openDirectory(segments, path);
+      return name === undefined || parent?.statOf(name) !== undefined;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
    * Writes a whole file, and creates missing directories.
    *
    * Writes and syncs a temporary file in the same directory, then renames it. A

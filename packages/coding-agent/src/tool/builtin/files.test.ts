@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
@@ -335,6 +335,71 @@ describe("the tools for files", () => {
     expect(await text("read_file", { file_path: "long" })).toMatch(
       /x\[… 3000 more characters in this line\]$/,
     );
+  });
+
+  const PAGE = "src/app/[locale]/(auth)/page.tsx";
+
+  it.each([
+    ["read_many_files", { paths: [PAGE] }],
+    ["read_many_files", { paths: [`./${PAGE}`] }],
+    ["read_many_files", { paths: ["src/app/[locale]/**"] }],
+    ["read_many_files", { paths: ["src/app/[locale]"] }],
+    ["read_many_files", { paths: ["src/app/**/[post-id]/*.tsx"] }],
+    ["glob", { pattern: PAGE }],
+    ["glob", { pattern: "src/app/[locale]/**/*.tsx" }],
+    ["glob", { pattern: "[locale]/(auth)/*.tsx", path: "src/app" }],
+    ["glob", { pattern: "**/[locale]/**/page.tsx" }],
+    ["glob", { pattern: "src/app/[[]locale[]]/**" }],
+    ["search_file_content", { pattern: "x", include: PAGE }],
+    ["search_file_content", { pattern: "x", include: "src/app/[locale]/**" }],
+    ["search_file_content", { pattern: "x", path: "src/app/[locale]" }],
+  ])(
+    "B8: %s takes %j as a path first and as a pattern second",
+    async (name, args) => {
+      for (const path of [PAGE, "src/app/[locale]/[post-id]/page.tsx"]) {
+        mkdirSync(join(root, dirname(path)), { recursive: true });
+        writeFileSync(join(root, path), "x\n");
+      }
+      expect(await text(name, args)).toMatch(/\[locale\].*page\.tsx/);
+    },
+  );
+
+  it("B8: a name with the characters of a pattern is that file alone, and each path without a file is named", async () => {
+    const names = ["[ab].txt", "{{name}}.txt", "what?.txt"];
+    for (const name of [...names, "a.txt", "whats.txt", "*.txt"]) {
+      writeFileSync(join(root, name), `${name}\n`);
+    }
+    expect(await text("read_many_files", { paths: names })).toBe(
+      names.map((name) => `--- ${name} ---\n${name}\n`).join("\n"),
+    );
+    for (const pattern of names) {
+      expect(await text("glob", { pattern })).toBe(pattern);
+    }
+    expect(await text("glob", { pattern: "[a].txt" })).toBe("a.txt");
+    // No name hides the other files from a pattern.
+    expect((await text("glob", { pattern: "*.txt" })).split("\n")).toHaveLength(
+      6,
+    );
+    expect(
+      await text("read_many_files", {
+        paths: ["a.txt", "no/*.ts", "[z].txt", "none"],
+      }),
+    ).toBe(
+      '--- a.txt ---\na.txt\n\n--- none ---\n[not read: file "none" does not exist]\n[no file to show for "no/*.ts"]\n[no file to show for "[z].txt"]',
+    );
+    expect(await text("read_many_files", { paths: ["*.none"] })).toBe(
+      'No file matches.\n[no file to show for "*.none"]',
+    );
+    // A file that an earlier call of the same step makes is there by then.
+    const later = await prepare("read_many_files", { paths: ["[new].md"] });
+    writeFileSync(join(root, "[new].md"), "new\n");
+    expect(await outcome(later)).toBe("--- [new].md ---\nnew\n");
+  });
+
+  it("B25: search_file_content finds the end of a line that ends with CRLF", async () => {
+    writeFileSync(join(root, "crlf.txt"), "ab\r\nb a\r\n");
+    const args = { pattern: "b$", include: "crlf.txt" };
+    expect(await text("search_file_content", args)).toBe("crlf.txt:1:ab");
   });
 
   it("B9, B23: read_file counts lines and goes on behind a line of any length", async () => {
@@ -681,7 +746,11 @@ describe("the tools for files", () => {
   }
 
   async function text(name: string, args: JsonObject): Promise<string> {
-    const [event] = await collect(await prepare(name, args), signal);
+    return outcome(await prepare(name, args));
+  }
+
+  async function outcome(invocation: ToolInvocation): Promise<string> {
+    const [event] = await collect(invocation, signal);
     const result =
       event?.case === "result" && event.value.case === "output"
         ? event.value.value.result

@@ -45,6 +45,10 @@ describe("compileGlob", () => {
     ["[a^]", "^", true],
     ["a.c", "abc", false],
     ["**", "a\nb", true],
+    ["[[]id[]]", "[id]", true],
+    ["[]a]", "]", true],
+    ["[!]a]", "]", false],
+    ["[]", "[]", true],
   ])("%s for %s", (pattern, file, matches) => {
     expect(compileGlob("pattern", pattern)(file)).toBe(matches);
   });

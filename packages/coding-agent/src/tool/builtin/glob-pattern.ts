@@ -13,7 +13,7 @@ export type GlobPattern = (path: string) => boolean;
  * at the end of a part, `*`, `?`, a character class, a brace or comma, or text.
  */
 const TOKEN =
-  /\\(?<escaped>.)|(?<directories>(?<![^/{,])\*\*\/)|(?<below>(?<![^/{,])\*\*(?![^/,}]))|(?<star>\*+)|(?<one>\?)|\[(?<not>[!^]?)(?<members>(?:\\.|[^\]\\])+)\]|(?<brace>[{},])|(?<text>[^\\*?[{},]+|.)/gsu;
+  /\\(?<escaped>.)|(?<directories>(?<![^/{,])\*\*\/)|(?<below>(?<![^/{,])\*\*(?![^/,}]))|(?<star>\*+)|(?<one>\?)|\[(?<not>[!^]?)(?<members>(?:\\.|[^\\])(?:\\.|[^\]\\])*)\]|(?<brace>[{},])|(?<text>[^\\*?[{},]+|.)/gsu;
 
 /**
  * Compiles a glob pattern that matches whole paths.
@@ -50,6 +50,41 @@ export function compileGlob(argument: string, pattern: string): GlobPattern {
   }
 }
 
+/**
+ * Compiles a glob pattern for paths that may contain the characters of
+ * patterns: `app/[id]/*.ts`.
+ *
+ * The beginning of the pattern is a path, as far as `exists` finds it. Behind
+ * it, brackets match as a character class and also as they are written. A `*`
+ * is always a wildcard, so that a file of that name hides no others.
+ */
+export function compilePathGlob(
+  argument: string,
+  pattern: string,
+  exists: (path: string) => boolean,
+): GlobPattern {
+  const segments = pattern.replace(/^(\.\/)+/, "").split("/");
+  const known = segments.findIndex(
+    (segment, index) =>
+      segment.includes("*") || !exists(segments.slice(0, index + 1).join("/")),
+  );
+  const path = segments
+    .splice(0, known < 0 ? segments.length : known)
+    .map((segment) => segment.replaceAll(/[\\?[\]{},]/g, "\\$&"));
+  const rest = segments.map((segment) =>
+    segment.replaceAll(/(?<!\\)[[\]]/g, "\\$&"),
+  );
+  const asWritten = compileGlob(argument, [...path, ...rest].join("/"));
+  if (rest.join("/") === segments.join("/")) return asWritten;
+  try {
+    const matches = compileGlob(argument, [...path, ...segments].join("/"));
+    return (file) => matches(file) || asWritten(file);
+  } catch {
+    // As in `[post-id]`, which is no range.
+    return asWritten;
+  }
+}
+
 /** The regular expressions for braces and for commas in them. */
 const BRACE_EXPRESSIONS: Readonly<Record<string, string>> = {
   "{": "(?:",
@@ -76,7 +111,8 @@ function toRegularExpression(pattern: string): string {
     if (star) return "[^/]*";
     if (one) return "[^/]";
     if (members !== undefined) {
-      return `[${not ? "^/" : ""}${members.replace(/[[^&~]/g, "\\$&")}]`;
+      const escaped = members.replace(/\\.|[[\]^&~]/gs, escapeMember);
+      return `[${not ? "^/" : ""}${escaped}]`;
     }
     if (brace === "{") openBraces++;
     if (brace !== undefined && openBraces > 0) {
@@ -85,4 +121,9 @@ function toRegularExpression(pattern: string): string {
     }
     return RE2JS.quote(escaped ?? brace ?? text);
   });
+}
+
+/** Escapes a character that has a meaning in a class of RE2, but not here. */
+function escapeMember(member: string): string {
+  return member.startsWith("\\") ? member : `\\${member}`;
 }

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { z } from "zod";
 import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
@@ -5,7 +6,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
-import { compileGlob, type GlobPattern } from "./glob-pattern.ts";
+import { compilePathGlob, type GlobPattern } from "./glob-pattern.ts";
 import { INCLUDE_IGNORED, ignoredNote } from "./list-directory.ts";
 import { Searches, type SearchOptions } from "./searches.ts";
 
@@ -46,10 +47,12 @@ export function globTool(
         include_ignored: includesIgnored,
       } = PARAMETERS.read(args);
       const path = workspace.locate(directory || ".");
-      const matches = compileGlob(
-        "pattern",
-        toRelativePattern(workspace, pattern),
-      );
+      const relative = toRelativePattern(workspace, pattern);
+      const compileBelow = (base: string): GlobPattern =>
+        compilePathGlob("pattern", relative, (name) =>
+          workspace.exists(posix.join(base, name)),
+        );
+      compileBelow("");
       return {
         args,
         description: `Find ${pattern} in ${path || "the workspace"}`,
@@ -62,7 +65,17 @@ export function globTool(
           const filter = new FileFilter(
             access({ toolName: "glob", args, named: [path], shows: "names" }),
           );
-          const search = { path, matches, filter };
+          // The pattern is compiled again, for the files that exist by now.
+          const [matches, matchesBelow] = [
+            compileBelow(""),
+            compileBelow(path),
+          ];
+          const start = path === "" ? 0 : path.length + 1;
+          const search = {
+            matches: (file: string) =>
+              matches(file) || matchesBelow(file.slice(start)),
+            filter,
+          };
           const paths = await searches.run(
             (limits) => findFiles(walk, search, limits),
             signal,
@@ -96,33 +109,24 @@ export function toRelativePattern(
 }
 
 interface PathSearch {
-  /** The directory where the walk starts, relative to the workspace. */
-  readonly path: string;
   readonly matches: GlobPattern;
   readonly filter: FileFilter;
 }
 
 /**
  * Returns the sorted paths of the files whose path matches, relative to the
- * workspace or to the start of the walk.
+ * workspace.
  *
  * Stops when there are more than fit in a result.
  */
 export async function findFiles(
   walk: IgnoreWalk,
-  { path, matches, filter }: PathSearch,
+  { matches, filter }: PathSearch,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const prefix = path === "" ? "" : `${path}/`;
   const found: string[] = [];
   for await (const { files } of walk.directories(signal)) {
-    found.push(
-      ...filter.keep(
-        files.filter(
-          (file) => matches(file) || matches(file.slice(prefix.length)),
-        ),
-      ),
-    );
+    found.push(...filter.keep(files.filter(matches)));
     if (found.length > MAX_PATHS) break;
   }
   return found.sort();

@@ -9,7 +9,7 @@ import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 import { findFiles, toRelativePattern } from "./glob.ts";
-import { compileGlob, type GlobPattern } from "./glob-pattern.ts";
+import { compilePathGlob, type GlobPattern } from "./glob-pattern.ts";
 import { INCLUDE_IGNORED, ignoredNote } from "./list-directory.ts";
 import { DEFAULT_LINES, readText } from "./read-file.ts";
 import { MAX_TEXT_BYTES } from "./read-file-lines.ts";
@@ -54,12 +54,14 @@ export function readManyFilesTool(
     },
     prepare: async (args) => {
       const { paths, include_ignored: includesIgnored } = PARAMETERS.read(args);
-      const targets = readTargets(workspace, paths);
+      readTargets(workspace, paths);
       const ignored = includesIgnored ? "include" : "skip";
       return {
         args,
         description: `Read ${paths.join(", ")}`,
         execute: async function* (signal) {
+          // The paths are read again, for the files that exist by now.
+          const targets = readTargets(workspace, paths);
           const named = targets.flatMap((target) =>
             target.case === "path" ? [target.path] : [],
           );
@@ -91,9 +93,10 @@ export function readManyFilesTool(
  * An element of `paths`: a pattern, or the path of a file or directory relative
  * to the workspace.
  */
-type Target =
+type Target = { readonly given: string } & (
   | { readonly case: "pattern"; readonly matches: GlobPattern }
-  | { readonly case: "path"; readonly path: string };
+  | { readonly case: "path"; readonly path: string }
+);
 
 /**
  * Reads the elements of `paths`. Throws for too many, for none, and for a path
@@ -102,10 +105,13 @@ type Target =
 function readTargets(workspace: Workspace, paths: readonly string[]): Target[] {
   const targets = paths.map((path): Target => {
     const pattern = toRelativePattern(workspace, path);
-    if (picomatch.scan(pattern).isGlob) {
-      return { case: "pattern", matches: compileGlob("paths", pattern) };
+    const exists = (name: string): boolean => workspace.exists(name);
+    const isPath = !pattern.includes("*") && exists(pattern);
+    if (!isPath && picomatch.scan(pattern).isGlob) {
+      const matches = compilePathGlob("paths", pattern, exists);
+      return { case: "pattern", given: path, matches };
     }
-    return { case: "path", path: workspace.locate(path) };
+    return { case: "path", given: path, path: workspace.locate(path) };
   });
   if (targets.length === 0 || targets.length > MAX_PATTERNS) {
     throw invalid(
@@ -125,8 +131,8 @@ interface Selection {
 }
 
 /**
- * Finds the files of all targets, each once, and creates a note about ignored
- * files.
+ * Finds the files of all targets, each once, and creates a note about targets
+ * without a file and about ignored files.
  */
 async function selectFiles(
   workspace: Workspace,
@@ -134,26 +140,28 @@ async function selectFiles(
   signal: AbortSignal,
 ): Promise<{ readonly files: readonly string[]; readonly note: string }> {
   const files = new Set<string>();
+  let note = "";
   let ignoredCount = 0;
   for (const target of targets) {
     const path = target.case === "path" ? target.path : "";
     const walk = new IgnoreWalk({ workspace, path, ignored });
     const matches = target.case === "pattern" ? target.matches : () => true;
-    const found = await findFiles(
-      walk,
-      { path, matches, filter },
-      signal,
-    ).catch((reason: unknown) => {
-      signal.throwIfAborted();
-      if (path === "") throw reason;
-      // A path that cannot be walked counts as a file; reading it then gives
-      // the reason.
-      return filter.keep([path]);
-    });
+    const found = await findFiles(walk, { matches, filter }, signal).catch(
+      (reason: unknown) => {
+        signal.throwIfAborted();
+        if (path === "") throw reason;
+        // A path that cannot be walked counts as a file; reading it then gives
+        // the reason.
+        return filter.keep([path]);
+      },
+    );
     for (const file of found) files.add(file);
+    if (found.length === 0) {
+      note += `\n[no file to show for ${JSON.stringify(target.given)}]`;
+    }
     ignoredCount = Math.max(ignoredCount, walk.ignoredCount);
   }
-  return { files: [...files], note: ignoredNote(ignoredCount) };
+  return { files: [...files], note: note + ignoredNote(ignoredCount) };
 }
 
 async function readFiles(

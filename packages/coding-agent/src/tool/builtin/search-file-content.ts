@@ -11,7 +11,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
-import { compileGlob, type GlobPattern } from "./glob-pattern.ts";
+import { compilePathGlob, type GlobPattern } from "./glob-pattern.ts";
 import { INCLUDE_IGNORED, ignoredNote } from "./list-directory.ts";
 import { Searches, type SearchOptions } from "./searches.ts";
 
@@ -81,12 +81,19 @@ export function searchFileContentTool(
       } = PARAMETERS.read(args);
       const expression = compilePattern(pattern);
       const path = workspace.locate(directory || ".");
-      const matches = include ? compileGlob("include", include) : () => true;
-      // A pattern with a slash matches the whole path of a file, any other its
-      // name.
-      const includes: GlobPattern = include?.includes("/")
-        ? matches
-        : (file) => matches(posix.basename(file));
+      const compileInclude = (): GlobPattern => {
+        if (!include) return () => true;
+        // A pattern with a slash matches the whole path of a file, any other
+        // its name.
+        const isPath = include.includes("/");
+        const matches = compilePathGlob(
+          "include",
+          include,
+          (name) => isPath && workspace.exists(name),
+        );
+        return isPath ? matches : (file) => matches(posix.basename(file));
+      };
+      compileInclude();
       return {
         args,
         description: `Search ${pattern} in ${path || "the workspace"}`,
@@ -99,6 +106,8 @@ export function searchFileContentTool(
           const filter = new FileFilter(
             access({ toolName: NAME, args, named: [path], shows: "content" }),
           );
+          // The pattern is compiled again, for the files that exist by now.
+          const includes = compileInclude();
           const options = { workspace, walk, expression, includes, filter };
           const lines = await searches.run(
             (limits) => searchLines(options, limits),
@@ -163,7 +172,7 @@ async function searchLines(
     for (const file of filter.keep(files.filter(includes))) {
       const text = readTextIfPossible(workspace, file);
       if (text === undefined) continue;
-      for (const [index, line] of text.split("\n").entries()) {
+      for (const [index, line] of text.split(/\r?\n/).entries()) {
         await pace.rest();
         const isMatch = expression.test(keepStart(line, MAX_SEARCHED_CHARS));
         if (isMatch) {
