@@ -264,9 +264,10 @@ describe("the approval mode of a later message (SESSION-4)", () => {
         },
       },
     });
-    const { task } = await say("one", { mode: DEFAULT });
+    const { task } = await say("one", { mode: YOLO });
     const refusal =
-      'session_settings.approval_mode "PLAN" cannot change within a session of agent "fixed"';
+      'session_settings.approval_mode "PLAN" cannot be used: agent "fixed" does not follow it: leave it out';
+    await expect(say("one", { mode: PLAN })).rejects.toThrow(refusal);
     await expect(say("two", { mode: PLAN, task })).rejects.toThrow(refusal);
     await expect(
       say("two", { mode: PLAN, contextId: task.contextId }),
@@ -277,7 +278,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
         .Connect?.()
         .tasks.listTasks({ contextId: task.contextId })) ?? expect.fail();
     expect(tasks).toHaveLength(1);
-    const again = await say("three", { mode: DEFAULT, task });
+    const again = await say("three", { mode: YOLO, task });
     expect(again.task.sequence).toBeGreaterThan(task.sequence);
   });
 
@@ -295,7 +296,7 @@ describe("the approval mode of a later message (SESSION-4)", () => {
       await expect(
         tasks.sendMessage({ message, sessionSettings, ...place }),
       ).rejects.toThrow(
-        'agent_options "effort" cannot be set: agent "devtool" has no options: leave them out',
+        'session_settings.agent_options "effort" cannot be used: agent "devtool" does not follow it: leave it out',
       );
     }
     expect((await read(task)).sequence).toBe(task.sequence);

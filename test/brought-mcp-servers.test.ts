@@ -13,9 +13,9 @@ const BROUGHT = ["docs", "tickets"].map((name) => ({
   http: { url: "http://127.0.0.1:1/mcp" },
 }));
 const PROBLEM =
-  'mcp_servers "docs, tickets" cannot be used, since agent "plain" accepts no MCP servers of clients';
+  'mcp_servers "docs, tickets" cannot be used: agent "plain" does not follow it';
 
-const agents = { plain: agent({}), host: agent({ takesMcpServers: true }) };
+const agents = { plain: agent({ follows: [] }), host: agent({ follows: ["mcp_servers"] }) };
 
 describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   let server: DevtoolServer;
@@ -24,7 +24,7 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   });
   afterAll(() => server.close());
 
-  const remedy = "leave them out, or choose agent host";
+  const remedy = "leave it out, or choose agent host";
 
   it("refuses a session that brings some over A2A 0.3", async () => {
     const message = {
@@ -82,11 +82,11 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
 
   it("names no other agent where there is none that takes some", async () => {
     await using alone = await createServer({
-      agents: { plain: agent({}) },
+      agents: { plain: agent({ follows: [] }) },
       workspace: process.cwd(),
     });
     await expect(send("", alone)).rejects.toThrow(
-      new RegExp(`${PROBLEM}: leave them out$`),
+      new RegExp(`${PROBLEM}: leave it out$`),
     );
   });
 
@@ -128,7 +128,7 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
 });
 
 /** An agent that says "Hi.". */
-function agent(more: Pick<Agent, "takesMcpServers">): Agent {
+function agent(more: Pick<Agent, "follows">): Agent {
   const createExecutor = () => ({
     async *execute() {
       yield { case: "text" as const, value: "Hi." };

@@ -219,6 +219,7 @@ describe("the settings of a slash command that begins a conversation", () => {
  */
 const greeter: Agent = {
   about: { name: "Greeter", description: "Greets." },
+  follows: ["model"],
   open: () => ({
     commands: {
       list: ({ workspacePath }) =>

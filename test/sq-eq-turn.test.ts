@@ -397,7 +397,7 @@ describe("the settings of a turn, over the other protocols", () => {
     server = await start({ agents: { echo } });
     const message = textMessage("m1", "Hi.");
     expect(await refusalOf({ message, messageSettings: { turn: {} } })).toMatch(
-      /^message_settings\.turn cannot be followed: agent "echo"/,
+      /^message_settings\.turn cannot be used: agent "echo"/,
     );
     const { tasks } = await client().listTasks({});
     expect(tasks).toEqual([]);

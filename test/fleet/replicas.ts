@@ -38,14 +38,15 @@ export function startReplica(
   execute: Execute,
   settings: Partial<ServerOptions> = {},
 ): Promise<Replica> {
-  const opened = {
-    createExecutor: () => ({ execute }),
-    checkSettings: () => undefined,
-  };
+  const opened = { createExecutor: () => ({ execute }) };
   return startReplicaOf(
     url,
     schema,
-    { about: { name: "own", description: "Ours." }, open: () => opened },
+    {
+      about: { name: "own", description: "Ours." },
+      follows: ["approval_mode"],
+      open: () => opened,
+    },
     settings,
   );
 }

@@ -26,7 +26,8 @@ export function codexAgent(options: CodexOptions = {}): Agent {
       inputModes: ["text/plain", "application/json", "image/*"],
     },
     model: options.model,
-    takesMcpServers: true,
+    // Each turn names its policies, so any mode counts from the next turn on.
+    follows: ["approval_mode", "model", "mcp_servers", "turn"],
     open: ({ now, onNotice, workspace, workspaceRoots }) => {
       const pool = new ThreadPool(
         options.maxIdleProcesses ?? MAX_IDLE_PROCESSES,
@@ -63,10 +64,6 @@ export function codexAgent(options: CodexOptions = {}): Agent {
             signal,
           );
         },
-        // Each turn names its policies, so any mode counts from the next turn
-        // on.
-        checkSettings: () => undefined,
-        checkTurn: () => undefined,
         [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
       };
     },

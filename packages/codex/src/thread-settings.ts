@@ -138,7 +138,16 @@ function modeOf(
 /**
  * Returns the configuration of an MCP server (`mcp_servers.<name>` of Codex).
  */
-function mcpConfig({ transport }: McpServer): JsonObject {
+function mcpConfig(server: McpServer): JsonObject {
+  const { includeTools, excludeTools } = server;
+  return defined({
+    ...mcpTransport(server),
+    enabled_tools: includeTools.length > 0 ? includeTools : undefined,
+    disabled_tools: excludeTools.length > 0 ? excludeTools : undefined,
+  });
+}
+
+function mcpTransport({ transport }: McpServer): JsonObject {
   switch (transport.case) {
     case "stdio": {
       const { command, args, env, workingDirectory } = transport.value;

@@ -104,7 +104,8 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
     );
   }
   const limits = { ...DEFAULT_LOOP_LIMITS, ...options.loopLimits };
-  const model = withLoopGuard(options.model ?? createScriptedModel(), limits);
+  const chosen = options.model ?? createScriptedModel();
+  const model = withLoopGuard(chosen, limits);
   return {
     about: defined({
       name: "devtool",
@@ -119,7 +120,13 @@ export function codingAgent(options: CodingAgentOptions = {}): Agent {
       ],
     }),
     model: model.name,
-    takesMcpServers: options.mcp !== undefined,
+    // Each call is decided by the approval mode of that moment.
+    follows: [
+      "allowed_tools",
+      "approval_mode",
+      ...(options.mcp ? (["mcp_servers"] as const) : []),
+      ...(chosen.names || chosen.listModels ? (["model"] as const) : []),
+    ],
     open: async (services) => {
       try {
         return await openCodingAgent(options, model, services);
@@ -164,9 +171,7 @@ async function openCodingAgent(
         throw translateError(reason);
       }
     },
-    // Accepts every change: each call is decided by the approval mode of that
-    // moment.
-    checkSettings: () => undefined,
+    checkSettings: (settings) => assertModel(model, settings.model),
     offers: async (task, signal) => {
       try {
         return await listOffers(host, task, signal);
@@ -177,4 +182,10 @@ async function openCodingAgent(
     workspace: agentWorkspace(host),
     [Symbol.asyncDispose]: () => host[Symbol.asyncDispose](),
   };
+}
+
+/** Throws for the name of a model that it is known not to have. */
+function assertModel({ names = [] }: Model, name: string): void {
+  if (name === "" || names.length === 0 || names.includes(name)) return;
+  throw invalid("model", name, "does not exist", `choose ${names.join(", ")}`);
 }

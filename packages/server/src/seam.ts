@@ -8,6 +8,7 @@ export type {
   AgentConversations,
   AgentServices,
   CardExtension,
+  ClientSetting,
   CommandContext,
   CommandPlace,
   ConversationKey,

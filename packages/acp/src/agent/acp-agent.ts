@@ -30,7 +30,7 @@ export function acpAgent(options: AcpAgentOptions): Agent {
   } = options;
   return {
     about: defined({ name, description, skills, inputModes }),
-    takesMcpServers: true,
+    follows: ["approval_mode", "model", "mcp_servers", "agent_options"],
     open: (services) =>
       new AcpHost(options, { ...DEFAULT_LIMITS, ...options.limits }, services),
   };

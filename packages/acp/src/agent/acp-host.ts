@@ -89,16 +89,34 @@ export class AcpHost implements OpenAgent, SessionPool {
   }
 
   /**
-   * Refuses the approval mode `plan` when the agent's sessions have shown that
-   * it has no mode for it.
+   * Refuses what the agent cannot follow: the approval mode `plan` when its
+   * sessions have shown that it has no mode for it, MCP servers of which it
+   * would use all tools, and options that clients may not set.
    */
-  checkSettings({ approvalMode }: SessionSettings): void {
+  checkSettings(
+    { approvalMode, mcpServers, agentOptions }: SessionSettings,
+    conversation: ConversationKey,
+  ): void {
     const { name, planMode = "plan" } = this.options;
     const known = [...this.#sessions.values()];
-    if (approvalMode !== ApprovalMode.PLAN || known.length === 0) return;
-    if (!known.some((session) => session.mode.has(planMode))) {
+    if (
+      approvalMode === ApprovalMode.PLAN &&
+      known.length > 0 &&
+      !known.some((session) => session.mode.has(planMode))
+    ) {
       throw missingMode(name, planMode);
     }
+    const limited = mcpServers.find(
+      ({ includeTools, excludeTools }) =>
+        includeTools.length + excludeTools.length > 0,
+    );
+    if (limited) {
+      const problem = `mcp_servers ${quoted(limited.name)} cannot be used: agent ${quoted(name)} cannot limit its tools`;
+      throw new DevtoolError(problem, Code.InvalidArgument, {
+        remedy: "leave out include_tools and exclude_tools",
+      });
+    }
+    this.#checkOptions(agentOptions, conversation);
   }
 
   /**
@@ -108,7 +126,7 @@ export class AcpHost implements OpenAgent, SessionPool {
    *
    * Sessions of others are not asked: the error would name their options.
    */
-  checkOptions(
+  #checkOptions(
     options: Readonly<Record<string, string>>,
     conversation: ConversationKey,
   ): void {
@@ -231,14 +249,7 @@ export class AcpHost implements OpenAgent, SessionPool {
 
   #open(task: Task, signal: AbortSignal): Promise<AcpSession> {
     const workspacePath = task.settings?.workspacePath ?? "";
-    const { allowedTools = [], mcpServers = [] } = task.sessionSettings ?? {};
-    const { name } = this.options;
-    if (allowedTools.length > 0) {
-      const problem = `allowed_tools cannot be used: agent ${quoted(name)} cannot limit its tools`;
-      throw new DevtoolError(problem, Code.InvalidArgument, {
-        remedy: "leave them out",
-      });
-    }
+    const { mcpServers = [] } = task.sessionSettings ?? {};
     return AcpSession.open(
       {
         ...this.#optionsIn({ workspacePath, principal: task.principal }),

@@ -35,9 +35,10 @@ export const DEFAULT_LOOP_LIMITS: LoopLimits = {
  */
 export function withLoopGuard(model: Model, limits: LoopLimits): Model {
   if (model.mayRepeat) return model;
-  const { name, maxInputTokens, inputModes } = model;
+  const { name, names, maxInputTokens, inputModes } = model;
   return {
     name,
+    names,
     maxInputTokens,
     inputModes,
     listModels: async (signal) => (await model.listModels?.(signal)) ?? [],

@@ -130,6 +130,11 @@ export interface Model extends StepSource {
    */
   readonly inputModes?: readonly string[] | undefined;
   /**
+   * The only names that `ModelRequest.model` may have; others are refused.
+   * Default: any name with `listModels`, and none without it.
+   */
+  readonly names?: readonly string[] | undefined;
+  /**
    * Lists the models that `ModelRequest.model` may name. Default: none are
    * known.
    *

@@ -4,7 +4,6 @@ import type {
   SlashCommand as SlashCommandDeclaration,
   Summary,
   Task,
-  TurnSettings,
   Usage,
 } from "@devtool/schema";
 import type { ApprovalStorage } from "../store/approval-storage.ts";
@@ -45,10 +44,14 @@ export interface Agent {
   readonly servesAnonymous?: boolean | undefined;
 
   /**
-   * Whether the agent uses MCP servers that clients add to their sessions.
-   * Default false: a session that adds one is refused.
+   * The settings of clients that the agent follows, those of a session's first
+   * message and of later ones. A request with any other is refused, and nothing
+   * is stored. Default: none.
+   *
+   * The agent finds them in `Turn.task.sessionSettings`, and those of one
+   * message in `Turn.prompt`.
    */
-  readonly takesMcpServers?: boolean | undefined;
+  readonly follows?: readonly ClientSetting[] | undefined;
 
   /**
    * Opens the resources that all tasks of the agent share.
@@ -58,6 +61,23 @@ export interface Agent {
    */
   open(services: AgentServices): OpenAgent | Promise<OpenAgent>;
 }
+
+/** The settings that clients choose, in the order in which they are checked. */
+export const CLIENT_SETTINGS = [
+  "allowed_tools",
+  "approval_mode",
+  "model",
+  "mcp_servers",
+  "agent_options",
+  "turn",
+] as const;
+
+/**
+ * A setting that clients choose, by its name on the wire: a field of
+ * `SessionSettings`, or `turn` of `MessageSettings`, whose directory
+ * `turnDirectory` returns.
+ */
+export type ClientSetting = (typeof CLIENT_SETTINGS)[number];
 
 /** The description of an agent in its agent card. */
 export interface About {
@@ -155,42 +175,19 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
   createExecutor(task: Task): AgentExecutor;
 
   /**
-   * Checks the settings of a session that a message changes: its approval mode.
-   * The turn that the message starts, and later ones, find them in
-   * `Turn.task.sessionSettings`.
+   * Checks the values of settings that the agent follows (`Agent.follows`):
+   * those that a request has, the others are empty.
    *
-   * Throws a `DevtoolError` for settings that the agent cannot use: the message
-   * is refused, and nothing is stored. Default: every change is refused.
-   */
-  checkSettings?(settings: SessionSettings): void;
-
-  /**
-   * Checks values of the agent's own options that a message sets, by their ids
-   * (`SessionSettings.agentOptions`). The agent finds those of a task's first
-   * message in `Turn.task.sessionSettings`, and those of later ones in the
-   * messages of `Turn.task.history`.
+   * Throws a `DevtoolError` for what the agent cannot follow: the request is
+   * refused, and nothing is stored. Default: all values are accepted.
    *
-   * Throws a `DevtoolError` for what clients may not set: the message is
-   * refused, and nothing is stored. Default: every option is refused.
-   *
-   * @param conversation the conversation of the message; its `contextId` is
+   * @param conversation the conversation of the request; its `contextId` is
    * empty for a new one
    */
-  checkOptions?(
-    options: Readonly<Record<string, string>>,
+  checkSettings?(
+    settings: SessionSettings,
     conversation: ConversationKey,
   ): void;
-
-  /**
-   * Checks the settings of a turn that a message starts. The agent finds them
-   * in `Turn.prompt.turnSettings`, follows them for that turn, as far as they
-   * narrow what the session allows, and asks `turnDirectory` where to work.
-   *
-   * Throws a `DevtoolError` for what the agent cannot follow: the message is
-   * refused, and nothing is stored. Default: every message with such settings
-   * is refused.
-   */
-  checkTurn?(settings: TurnSettings): void;
 
   /**
    * Lists the tools and MCP servers that a task can use now, for clients that

@@ -7,13 +7,15 @@ import {
   type Task,
   type TurnSettings,
 } from "@devtool/schema";
-import type {
-  About,
-  Agent,
-  AgentCommands,
-  AgentServices,
-  ConversationKey,
-  OpenAgent,
+import {
+  type About,
+  type Agent,
+  type AgentCommands,
+  type AgentServices,
+  CLIENT_SETTINGS,
+  type ClientSetting,
+  type ConversationKey,
+  type OpenAgent,
 } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { AgentOffers, OfferedModel } from "../agent/agent-offers.ts";
@@ -87,25 +89,26 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
-   * Creates the executor of a task. When its agent is no longer served, the
-   * executor fails each turn.
+   * Creates the executor of a task. When its agent is no longer served, or does
+   * not follow the settings of the session, the executor fails each turn.
    */
   createExecutor(task: Task): AgentExecutor {
     const name = task.sessionSettings?.agent || this.#defaultName;
     const agent = this.#opened.get(name);
-    if (agent) return agent.createExecutor(task);
-    const remedy = `choose ${this.#names}`;
-    const missing = new DevtoolError(
-      `agent ${quoted(name)} is not served here`,
-      Code.NotFound,
-      { remedy },
-    );
-    return {
-      // biome-ignore lint/correctness/useYield: the turn fails before it has an event.
-      async *execute() {
-        throw missing;
-      },
-    };
+    if (!agent) {
+      const remedy = `choose ${this.#names}`;
+      return failingExecutor(
+        new DevtoolError(
+          `agent ${quoted(name)} is not served here`,
+          Code.NotFound,
+          { remedy },
+        ),
+      );
+    }
+    // Another agent may have had the name when the session began.
+    const ignored =
+      task.sessionSettings && this.#findIgnored(task.sessionSettings);
+    return ignored ? failingExecutor(ignored) : agent.createExecutor(task);
   }
 
   /**
@@ -174,60 +177,6 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
-   * Throws `Code.InvalidArgument` when a session adds MCP servers and its agent
-   * takes none.
-   *
-   * @param name the agent's name as `resolve` returned it
-   * @param servers the names of the MCP servers
-   */
-  assertMcpServers(name: string, servers: readonly string[]): void {
-    const agent = name || this.#defaultName;
-    if (
-      servers.length === 0 ||
-      this.#agents.get(agent)?.takesMcpServers === true
-    ) {
-      return;
-    }
-    const takers = [...this.#agents].flatMap(([other, { takesMcpServers }]) =>
-      takesMcpServers === true ? [other] : [],
-    );
-    const alternative =
-      takers.length === 0 ? "" : `, or choose agent ${takers.join(", ")}`;
-    const problem = `cannot be used, since agent ${quoted(agent)} accepts no MCP servers of clients`;
-    throw invalid(
-      "mcp_servers",
-      servers.join(", "),
-      problem,
-      `leave them out${alternative}`,
-    );
-  }
-
-  /**
-   * Throws a `DevtoolError` when a message changes the settings of a session,
-   * and its agent cannot work with them.
-   *
-   * @param settings the settings as they would be
-   */
-  assertChange(settings: SessionSettings): void {
-    const name = settings.agent || this.#defaultName;
-    const agent = this.#opened.get(name);
-    if (agent?.checkSettings) {
-      agent.checkSettings(settings);
-      return;
-    }
-    // Such an agent keeps the approval mode of a session's first message.
-    const mode =
-      ApprovalMode[settings.approvalMode] ?? String(settings.approvalMode);
-    const problem = `cannot change within a session of agent ${quoted(name)}`;
-    throw invalid(
-      "session_settings.approval_mode",
-      mode,
-      problem,
-      "start a new context to change it",
-    );
-  }
-
-  /**
    * Returns what decides how far an agent goes without asking. Undefined for
    * one that has no approval modes.
    */
@@ -251,46 +200,44 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
-   * Throws a `DevtoolError` when a message sets options of its agent that the
-   * agent does not have, or clients may not set.
+   * Throws a `DevtoolError` for settings that their agent does not follow, and
+   * for values that it refuses. Whatever a client sends, this decides.
    *
-   * @param settings the settings of the session with these options
+   * @param settings those of a request; `agent` is as `resolve` returned it
    */
-  assertOptions(
+  assertFollowed(
     settings: SessionSettings,
+    turn: TurnSettings | undefined,
     conversation: ConversationKey,
   ): void {
+    const ignored = this.#findIgnored(settings, turn);
+    if (ignored) throw ignored;
     const name = settings.agent || this.#defaultName;
-    const agent = this.#opened.get(name);
-    if (agent?.checkOptions) {
-      return void agent.checkOptions(settings.agentOptions, conversation);
-    }
-    const ids = Object.keys(settings.agentOptions).join(", ");
-    const problem = `cannot be set: agent ${quoted(name)} has no options`;
-    throw invalid(
-      "session_settings.agent_options",
-      ids,
-      problem,
-      "leave them out",
-    );
+    this.#opened.get(name)?.checkSettings?.(settings, conversation);
   }
 
-  /**
-   * Throws a `DevtoolError` when a message sets what holds for its turn alone,
-   * and the agent of its session cannot follow that.
-   *
-   * @param agent the agent's name as `resolve` returned it
-   */
-  assertTurn(agent: string, turn: TurnSettings): void {
-    const name = agent || this.#defaultName;
-    const opened = this.#opened.get(name);
-    if (opened?.checkTurn) return void opened.checkTurn(turn);
-    const problem = `cannot be followed: agent ${quoted(name)} has the settings of its session in every turn`;
-    throw invalid(
-      "message_settings.turn",
-      "",
-      problem,
-      "leave them out, or set session_settings.approval_mode",
+  /** Returns the error for the first setting that its agent does not follow. */
+  #findIgnored(
+    settings: SessionSettings,
+    turn?: TurnSettings,
+  ): DevtoolError | undefined {
+    const name = settings.agent || this.#defaultName;
+    const { follows: followed = [], model } = this.#agents.get(name) ?? {};
+    const ignored = chosenSettings(settings, turn, model).find(
+      (chosen) => !followed.includes(chosen.setting),
+    );
+    if (!ignored) return undefined;
+    const { setting, value } = ignored;
+    const others = [...this.#agents].flatMap(([other, { follows }]) =>
+      follows?.includes(setting) === true ? [other] : [],
+    );
+    const alternative =
+      others.length === 0 ? "" : `, or choose agent ${others.join(", ")}`;
+    return invalid(
+      FIELDS[setting] ?? setting,
+      value,
+      `cannot be used: agent ${quoted(name)} does not follow it`,
+      `leave it out${alternative}`,
     );
   }
 
@@ -328,6 +275,60 @@ export class ServedAgents implements AsyncDisposable {
     );
     this.#opened.clear();
   }
+}
+
+/** Creates an executor that fails each turn. */
+function failingExecutor(reason: unknown): AgentExecutor {
+  return {
+    // biome-ignore lint/correctness/useYield: the turn fails before it has an event.
+    async *execute() {
+      throw reason;
+    },
+  };
+}
+
+/** A setting that a request has, and its value for an error. */
+interface ChosenSetting {
+  readonly setting: ClientSetting;
+  readonly value: string;
+}
+
+/** The fields of settings that errors name by more than their name. */
+const FIELDS: Readonly<Partial<Record<ClientSetting, string>>> = {
+  approval_mode: "session_settings.approval_mode",
+  agent_options: "session_settings.agent_options",
+  turn: "message_settings.turn",
+};
+
+/**
+ * Returns the settings that ask something of an agent. The mode of the operator
+ * and the agent's own model do not.
+ */
+function chosenSettings(
+  settings: SessionSettings,
+  turn: TurnSettings | undefined,
+  ownModel = "",
+): readonly ChosenSetting[] {
+  const { allowedTools, approvalMode, model, mcpServers } = settings;
+  const isNarrowed =
+    approvalMode !== ApprovalMode.UNSPECIFIED &&
+    approvalMode !== ApprovalMode.YOLO;
+  const mode = ApprovalMode[approvalMode] ?? String(approvalMode);
+  const servers = mcpServers.map(({ name }) => name);
+  const options = Object.keys(settings.agentOptions);
+  const found: Record<ClientSetting, readonly string[]> = {
+    allowed_tools: allowedTools,
+    approval_mode: isNarrowed ? [mode] : [],
+    model: model === "" || model === ownModel ? [] : [model],
+    mcp_servers: servers,
+    agent_options: options,
+    turn: turn ? [""] : [],
+  };
+  return CLIENT_SETTINGS.flatMap((setting) =>
+    found[setting].length === 0
+      ? []
+      : [{ setting, value: found[setting].join(", ") }],
+  );
 }
 
 const NO_COMMANDS: AgentCommands = {

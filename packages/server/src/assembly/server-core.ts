@@ -263,13 +263,10 @@ function createHandlers(
     dataDirectory,
     clientMcpServers,
     resolveAgent: (name) => agents.resolve(name),
-    assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
-    assertChange: (settings) => agents.assertChange(settings),
+    assertFollowed: (settings, turn, conversation) =>
+      agents.assertFollowed(settings, turn, conversation),
     operatorMode: (name) =>
       agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED,
-    assertOptions: (settings, conversation) =>
-      agents.assertOptions(settings, conversation),
-    assertTurn: (agent, turn) => agents.assertTurn(agent, turn),
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
   return guardedHandler({

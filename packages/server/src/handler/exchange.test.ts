@@ -136,11 +136,8 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
       clientMcpServers: "none",
       resolveAgent: String,
       dataDirectory: undefined,
-      assertMcpServers: () => undefined,
-      assertChange: () => undefined,
+      assertFollowed: () => undefined,
       operatorMode: () => ApprovalMode.UNSPECIFIED,
-      assertOptions: () => undefined,
-      assertTurn: () => undefined,
     },
     ...{
       workspace: import.meta.dirname,

@@ -265,7 +265,7 @@ export class Exchanges {
       this.#options,
     );
     const { message, command } = opening;
-    if (message) assertTurn(message, resolved, this.#options);
+    if (message) assertTurn(message, resolved, conversation, this.#options);
     const own =
       session && command
         ? commandSettings(resolved, origin.settings)
@@ -366,5 +366,5 @@ function assertFits(
     );
   }
   assertNoBrokenAnswers(message, task);
-  assertTurn(message, task, options);
+  assertTurn(message, task, task, options);
 }

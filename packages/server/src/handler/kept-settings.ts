@@ -19,10 +19,7 @@ import {
 export function assertKept(
   requested: Settings,
   task: Task,
-  options: Pick<
-    SessionOptions,
-    "resolveAgent" | "assertChange" | "assertOptions"
-  >,
+  options: Pick<SessionOptions, "resolveAgent" | "assertFollowed">,
 ): void {
   const mode = changedApprovalMode(requested, task, task, options);
   if (mode !== undefined) {

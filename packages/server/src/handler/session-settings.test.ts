@@ -105,11 +105,8 @@ describe("the workspace of a session (SESSION-1)", () => {
       dataDirectory: undefined,
       clientMcpServers: "none",
       resolveAgent: String,
-      assertMcpServers: () => undefined,
-      assertChange: () => undefined,
+      assertFollowed: () => undefined,
       operatorMode: () => ApprovalMode.UNSPECIFIED,
-      assertOptions: () => undefined,
-      assertTurn: () => undefined,
       ...options,
     };
     const requested = {

@@ -29,18 +29,14 @@ export interface SessionOptions extends WorkspaceOptions {
    */
   readonly resolveAgent: (name: string) => string;
   /**
-   * Throws `Code.InvalidArgument` when a session adds MCP servers, given by
-   * name, and its agent takes none.
+   * Throws a `DevtoolError` for settings that the agent, which is in them, does
+   * not follow.
    */
-  readonly assertMcpServers: (
-    agent: string,
-    servers: readonly string[],
+  readonly assertFollowed: (
+    settings: SessionSettings,
+    turn: TurnSettings | undefined,
+    conversation: ConversationKey,
   ) => void;
-  /**
-   * Throws a `DevtoolError` when a message changes the settings of a session to
-   * those given, and its agent cannot.
-   */
-  readonly assertChange: (settings: SessionSettings) => void;
   /**
    * Returns the operator's approval mode for an agent; unspecified for one that
    * has no such modes.
@@ -48,19 +44,6 @@ export interface SessionOptions extends WorkspaceOptions {
    * @param agent the name that the session has
    */
   readonly operatorMode: (agent: string) => ApprovalMode;
-  /**
-   * Throws a `DevtoolError` when a message sets options that its agent does not
-   * have, or that clients may not set.
-   */
-  readonly assertOptions: (
-    settings: SessionSettings,
-    conversation: ConversationKey,
-  ) => void;
-  /**
-   * Throws a `DevtoolError` when the agent, given by name, cannot follow
-   * settings of one turn.
-   */
-  readonly assertTurn: (agent: string, turn: TurnSettings) => void;
 }
 
 /**
@@ -185,14 +168,13 @@ export function resolveSettings(
     requested.sessionSettings ?? create(SessionSettingsSchema);
   assertName("model", sessionSettings.model);
   const agent = options.resolveAgent(sessionSettings.agent);
-  const { mcpServers } = sessionSettings;
-  assertServersPermitted(mcpServers, options);
-  const names = mcpServers.map(({ name }) => name);
-  options.assertMcpServers(agent, names);
-  assertAgentOptions({ ...sessionSettings, agent }, conversation, options);
+  assertServersPermitted(sessionSettings.mcpServers, options);
+  const resolved = { ...sessionSettings, agent };
+  assertNames("agent_options", Object.entries(resolved.agentOptions).flat());
+  options.assertFollowed(resolved, undefined, conversation);
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),
-    sessionSettings: { ...sessionSettings, agent },
+    sessionSettings: resolved,
   };
 }
 
@@ -242,50 +224,30 @@ function assertServersPermitted(
  * Returns the approval mode that a request changes its session to (SESSION-4).
  * Undefined when it changes none.
  *
- * Throws a `DevtoolError` when the agent of the session cannot change it, and
- * `Code.InvalidArgument` for other settings that differ from those of the
+ * Throws a `DevtoolError` for settings that the agent of the session does not
+ * follow, and `Code.InvalidArgument` for others that differ from those of the
  * session (SESSION-2).
  */
 export function changedApprovalMode(
   requested: Settings,
   earlier: Settings,
   conversation: ConversationKey,
-  options: Pick<
-    SessionOptions,
-    "resolveAgent" | "assertChange" | "assertOptions"
-  >,
+  options: Pick<SessionOptions, "resolveAgent" | "assertFollowed">,
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
-  const agent = earlier.sessionSettings?.agent ?? "";
-  if (requested.sessionSettings) {
-    assertAgentOptions(
-      { ...requested.sessionSettings, agent },
-      conversation,
-      options,
-    );
-  }
-  const approvalMode =
-    requested.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+  if (!requested.sessionSettings) return undefined;
+  const { approvalMode: wanted, ...asked } = requested.sessionSettings;
   const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
-  if (
-    approvalMode === ApprovalMode.UNSPECIFIED ||
-    approvalMode === current.approvalMode
-  ) {
-    return undefined;
-  }
-  options.assertChange({ ...current, approvalMode });
-  return approvalMode;
-}
-
-function assertAgentOptions(
-  settings: SessionSettings,
-  conversation: ConversationKey,
-  { assertOptions }: Pick<SessionOptions, "assertOptions">,
-): void {
-  const entries = Object.entries(settings.agentOptions);
-  if (entries.length === 0) return;
-  assertNames("agent_options", entries.flat());
-  assertOptions(settings, conversation);
+  const isChanged = wanted !== current.approvalMode;
+  const approvalMode = isChanged ? wanted : ApprovalMode.UNSPECIFIED;
+  const { agent } = current;
+  assertNames("agent_options", Object.entries(asked.agentOptions).flat());
+  options.assertFollowed(
+    { ...asked, approvalMode, agent },
+    undefined,
+    conversation,
+  );
+  return approvalMode || undefined;
 }
 
 function withApprovalMode(

@@ -1,23 +1,33 @@
+import { create } from "@bufbuild/protobuf";
 import {
   ApprovalPolicy,
   confirmationsOf,
   type Message,
   SandboxPolicy,
+  SessionSettingsSchema,
 } from "@devtool/schema";
+import type { ConversationKey } from "../agent/agent.ts";
 import { turnDirectory } from "../agent/turn-directory.ts";
 import { invalid } from "../errors.ts";
 import type { SessionOptions, Settings } from "./session-settings.ts";
 
 /**
- * Throws a `DevtoolError` for settings of a turn that a message cannot have, or
- * that the agent of its session cannot follow.
+ * Throws a `DevtoolError` for a model or settings of a turn that a message
+ * cannot have, or that the agent of its session does not follow.
  */
 export function assertTurn(
   message: Message,
   session: Settings,
-  options: Pick<SessionOptions, "assertTurn">,
+  conversation: ConversationKey,
+  { assertFollowed }: Pick<SessionOptions, "assertFollowed">,
 ): void {
-  const { turnSettings } = message;
+  const { turnSettings, model } = message;
+  const { agent = "" } = session.sessionSettings ?? {};
+  assertFollowed(
+    create(SessionSettingsSchema, { agent, model }),
+    turnSettings,
+    conversation,
+  );
   if (!turnSettings) return;
   if (confirmationsOf(message).length > 0) {
     const problem =
@@ -32,7 +42,6 @@ export function assertTurn(
   const { approvalPolicy, sandboxPolicy } = turnSettings;
   assertPolicy("approval_policy", approvalPolicy, ApprovalPolicy);
   assertPolicy("sandbox_policy", sandboxPolicy, SandboxPolicy);
-  options.assertTurn(session.sessionSettings?.agent ?? "", turnSettings);
   turnDirectory(session, message);
 }
 

@@ -22,6 +22,16 @@ const PROSE_ANSWER =
   "To connect Gemini, start the server with GEMINI_API_KEY in its environment (docs/models.md).";
 
 /**
+ * The names under which the model answers: its own, and two with which the
+ * conformance kit changes the model.
+ */
+const NAMES: readonly string[] = [
+  "scripted",
+  "conformance-first",
+  "conformance-second",
+];
+
+/**
  * Creates a model that plays the user's prompt as a script
  * (`docs/scripted-agent.md`). It needs no API key.
  *
@@ -31,6 +41,7 @@ const PROSE_ANSWER =
 export function createScriptedModel(): Model {
   return {
     name: "scripted",
+    names: NAMES,
     mayRepeat: true,
     async *generate({ history }, signal) {
       const promptIndex = history.findLastIndex(

@@ -190,11 +190,8 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     clientMcpServers: "none",
     resolveAgent: String,
     dataDirectory: undefined,
-    assertMcpServers: () => undefined,
-    assertChange: () => undefined,
+    assertFollowed: () => undefined,
     operatorMode: () => ApprovalMode.UNSPECIFIED,
-    assertOptions: () => undefined,
-    assertTurn: () => undefined,
   });
   const streams = new StreamLimit(10);
   return {

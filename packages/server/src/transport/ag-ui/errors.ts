@@ -20,6 +20,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   file_details: "resume[].payload.newContent",
   modified_arguments: "resume[].payload.editedArgs",
   workspace_path: `${DEVTOOL}.settings.workspace_path`,
+  allowed_tools: `${DEVTOOL}.sessionSettings.allowedTools`,
   mcp_servers: `${DEVTOOL}.sessionSettings.mcpServers`,
   "session_settings.agent": `${DEVTOOL}.sessionSettings.agent`,
   "session_settings.approval_mode": `${DEVTOOL}.sessionSettings.approvalMode`,

@@ -1,0 +1,296 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { acpAgent } from "@devtool/acp";
+import { fakeAgentCommand } from "@devtool/acp/testing";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  textMessage,
+} from "@devtool/client";
+import { codexAgent } from "@devtool/codex";
+import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import { codingAgent } from "@devtool/coding-agent";
+import { TaskState } from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const EXT =
+  "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+const SETTINGS = "https://devtool.dev/a2a/session-settings/v1alpha";
+
+/** Settings in their JSON, by how an error names them. */
+const SERVER = { name: "docs", http: { url: "http://127.0.0.1:1/mcp" } };
+const VALUES: Readonly<Record<string, JsonObject>> = {
+  'allowed_tools "read_file"': { allowedTools: ["read_file"] },
+  allowed_tools: { allowedTools: [""] },
+  'session_settings.approval_mode "PLAN"': {
+    approvalMode: "APPROVAL_MODE_PLAN",
+  },
+  'session_settings.approval_mode "DEFAULT"': {
+    approvalMode: "APPROVAL_MODE_DEFAULT",
+  },
+  'model "other"': { model: "other" },
+  'mcp_servers "docs"': { mcpServers: [SERVER] },
+  'session_settings.agent_options "effort"': {
+    agentOptions: { effort: "high" },
+  },
+};
+
+/** What each agent refuses of that. The coding agent here has no `mcp`. */
+const REFUSED: Readonly<Record<string, readonly string[]>> = {
+  own: Object.keys(VALUES),
+  codex: [
+    'allowed_tools "read_file"',
+    "allowed_tools",
+    'session_settings.agent_options "effort"',
+  ],
+  acp: ['allowed_tools "read_file"', "allowed_tools"],
+  devtool: [
+    'model "other"',
+    'mcp_servers "docs"',
+    'session_settings.agent_options "effort"',
+  ],
+};
+const CASES = Object.entries(REFUSED).flatMap(([agent, fields]) =>
+  fields.map((field) => [agent, field] as const),
+);
+
+describe("N1: a setting that the agent does not follow", () => {
+  const workspace = realpathSync(mkdtempSync(join(tmpdir(), "followed-")));
+  let server: DevtoolServer;
+  let client: DevtoolClient;
+
+  beforeAll(async () => {
+    server = await createServer({
+      agents: {
+        own: ownAgent,
+        codex: codexAgent({ command: [process.execPath, FAKE_APP_SERVER] }),
+        acp: acpAgent({ name: "fake", command: fakeAgentCommand() }),
+        devtool: codingAgent(),
+      },
+      workspace,
+    });
+    const interceptors = [bearerInterceptor(server.token)];
+    client = createDevtoolClient(
+      createConnectTransport({
+        baseUrl: server.url,
+        httpVersion: "1.1",
+        interceptors,
+      }),
+    );
+  });
+  afterAll(async () => {
+    await server.close();
+    rmSync(workspace, { recursive: true });
+  });
+
+  describe.each(CASES)("agent %s, %s", (agent, field) => {
+    const settings = VALUES[field] ?? {};
+
+    it.each(Object.entries(DIALECTS))(
+      "is refused over %s, and nothing is stored",
+      async (_dialect, send) => {
+        const before = await countTasks();
+        expect(await send(server, agent, settings)).toContain(field);
+        expect(await countTasks()).toBe(before);
+      },
+    );
+  });
+
+  it.each(CASES)(
+    "is refused by agent %s later on, too: %s",
+    async (agent, field) => {
+      const first = textMessage(crypto.randomUUID(), "text Hi.");
+      const { task } = await client.tasks.sendMessage({
+        message: first,
+        sessionSettings: { agent },
+        returnImmediately: true,
+      });
+      const { id = "", contextId = "" } = task ?? {};
+      const settings = VALUES[field] ?? {};
+      const a2a = DIALECTS["A2A 0.3"] ?? expect.fail();
+      const before = await countTasks();
+      for (const place of [{ taskId: id }, { contextId }]) {
+        const words = await a2a(server, agent, settings, place);
+        expect(words).toMatch(/does not follow it|differ from|does not exist/);
+      }
+      expect(await countTasks()).toBe(before);
+    },
+  );
+
+  it("is refused for a single message and for a slash command", async () => {
+    const sessionSettings = { agent: "own" };
+    const message = { ...textMessage("m", "Hi."), model: "other" };
+    await expect(
+      client.tasks.sendMessage({ message, sessionSettings }),
+    ).rejects.toThrow('model "other" cannot be used: agent "own"');
+    await expect(
+      client.commands.runSlashCommand({
+        command: { commandPath: ["x"] },
+        sessionSettings: { ...sessionSettings, allowedTools: ["read_file"] },
+      }),
+    ).rejects.toThrow('allowed_tools "read_file" cannot be used: agent "own"');
+  });
+
+  it("is followed where the agent says so, and the operator's own values ask nothing", async () => {
+    for (const sessionSettings of [
+      { agent: "devtool", allowedTools: ["read_file"], model: "scripted" },
+      { agent: "own", approvalMode: 4 },
+      { agent: "own", model: "mine" },
+    ]) {
+      const message = textMessage(crypto.randomUUID(), "text Hi.");
+      const { task } = await client.tasks.sendMessage({
+        message,
+        sessionSettings,
+      });
+      expect(task?.state).toBe(TaskState.COMPLETED);
+    }
+  });
+
+  async function countTasks(): Promise<number> {
+    return (await client.tasks.listTasks({})).tasks.length;
+  }
+});
+
+/** An agent that follows nothing. */
+const ownAgent: Agent = {
+  about: { name: "Own", description: "Publishes." },
+  model: "mine",
+  open: () => ({
+    createExecutor: () => ({
+      async *execute(turn) {
+        yield* turn.say("Hi.");
+      },
+    }),
+  }),
+};
+
+/**
+ * Sends a first message with settings to an agent. Returns the answer as text.
+ */
+type Send = (
+  server: DevtoolServer,
+  agent: string,
+  settings: JsonObject,
+  place?: JsonObject,
+) => Promise<string>;
+
+/** Each dialect, and the RFC's own place for two of the settings. */
+const DIALECTS: Readonly<Record<string, Send>> = {
+  "A2A 0.3": (server, agent, settings, place = {}) => {
+    const message = {
+      kind: "message",
+      messageId: crypto.randomUUID(),
+      role: "user",
+      parts: [{ kind: "text", text: "text Hi." }],
+      metadata: { [SETTINGS]: settings },
+      ...place,
+    };
+    return post(server, `/agents/${agent}/`, {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "message/send",
+      params: { message },
+    });
+  },
+  "A2A 1.0": (server, agent, settings) =>
+    post(
+      server,
+      "/message:send",
+      {
+        tenant: agent,
+        message: {
+          messageId: crypto.randomUUID(),
+          role: "ROLE_USER",
+          parts: [{ text: "text Hi." }],
+          metadata: { [SETTINGS]: settings },
+        },
+      },
+      { "a2a-version": "1.0" },
+    ),
+  Connect: (server, agent, settings) =>
+    post(server, "/devtool.v1alpha.TaskService/SendMessage", {
+      message: {
+        messageId: crypto.randomUUID(),
+        parts: [{ text: "text Hi." }],
+      },
+      sessionSettings: { ...settings, agent },
+    }),
+  "AG-UI": (server, agent, settings) =>
+    post(server, "/ag-ui", {
+      threadId: crypto.randomUUID(),
+      runId: "r1",
+      state: {},
+      messages: [
+        { id: crypto.randomUUID(), role: "user", content: "text Hi." },
+      ],
+      tools: [],
+      context: [],
+      forwardedProps: {
+        devtool: { sessionSettings: { ...settings, agent } },
+      },
+    }).then((text) =>
+      text
+        .replaceAll("\\", "")
+        .replace(
+          /devtool\.sessionSettings\.(\w+)/,
+          (_all, name) => NAMES[name] ?? name,
+        ),
+    ),
+  "the RFC's AgentSettings": (server, agent, settings, place = {}) => {
+    const { allowedTools, mcpServers, ...others } = settings;
+    const message = {
+      kind: "message",
+      messageId: crypto.randomUUID(),
+      role: "user",
+      parts: [{ kind: "text", text: "text Hi." }],
+      metadata: {
+        [EXT]: JSON.parse(
+          JSON.stringify({
+            allowed_tools: allowedTools,
+            mcp_servers: mcpServers,
+          }),
+        ),
+        [SETTINGS]: others,
+      },
+      ...place,
+    };
+    return post(server, `/agents/${agent}/`, {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "message/send",
+      params: { message },
+    });
+  },
+};
+
+/** How the errors of AG-UI name settings, and those of the others. */
+const NAMES: Readonly<Record<string, string>> = {
+  approvalMode: "session_settings.approval_mode",
+  agentOptions: "session_settings.agent_options",
+  allowedTools: "allowed_tools",
+  mcpServers: "mcp_servers",
+};
+
+async function post(
+  { url, token }: DevtoolServer,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): Promise<string> {
+  const response = await fetch(`${url}${path}`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${token}`,
+      "content-type": "application/json",
+      ...headers,
+    },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  return text.replaceAll('\\"', '"');
+}
