@@ -96,7 +96,7 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
       messageSettings: { turn: { workingDirectory: acp.workspace } },
     });
     await expect(sent).rejects.toThrow(
-      /message_settings\.turn cannot be followed: agent "/,
+      /message_settings\.turn cannot be used: agent "/,
     );
     expect((await acp.client.tasks.listTasks({})).tasks).toEqual([]);
   });

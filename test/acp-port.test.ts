@@ -366,23 +366,32 @@ describe("the port as an ACP agent", () => {
   });
 
   it("offers the models that it was given", async () => {
-    const editor = start({}, { models: ["fast", "deep"] });
+    const editor = start(
+      {},
+      { models: ["conformance-first", "conformance-second"] },
+    );
     const sessionId = await editor.open(workspace);
-    const request = { sessionId, configId: "model", value: "fast" };
+    const request = {
+      sessionId,
+      configId: "model",
+      value: "conformance-first",
+    };
     expect(
       await editor.agent.request("session/set_config_option", request),
     ).toMatchObject({
-      configOptions: [{ id: "model", category: "model", currentValue: "fast" }],
+      configOptions: [
+        { id: "model", category: "model", currentValue: "conformance-first" },
+      ],
     });
     await editor.prompt(sessionId, "text With a model.");
     const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
     const { task } = await client.tasks.getTask({ taskId: tasks[0]?.id ?? "" });
     expect(task?.history[0]?.model || task?.sessionSettings?.model).toBe(
-      "fast",
+      "conformance-first",
     );
     await editor.agent.request("session/set_config_option", {
       ...request,
-      value: "deep",
+      value: "conformance-second",
     });
     await editor.prompt(sessionId, "text With another.");
     const { tasks: later } = await client.tasks.listTasks({
@@ -392,8 +401,8 @@ describe("the port as an ACP agent", () => {
       taskId: later[0]?.id ?? "",
     });
     expect([last?.model, last?.sessionSettings?.model]).toEqual([
-      "deep",
-      "fast",
+      "conformance-second",
+      "conformance-first",
     ]);
     await expect(
       editor.agent.request("session/set_config_option", {
@@ -402,7 +411,8 @@ describe("the port as an ACP agent", () => {
         value: "none",
       }),
     ).rejects.toMatchObject({
-      message: 'model "none" is not offered: choose server, fast, deep',
+      message:
+        'model "none" is not offered: choose server, conformance-first, conformance-second',
     });
   });
 

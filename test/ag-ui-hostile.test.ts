@@ -154,8 +154,8 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     ],
     [
       "another model",
-      { sessionSettings: { model: "other" } },
-      'sessionSettings.model "other" is not that of this session',
+      { sessionSettings: { model: "conformance-first" } },
+      'sessionSettings.model "conformance-first" is not that of this session',
     ],
     [
       "another workspace",
@@ -192,7 +192,7 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     const threadId = crypto.randomUUID();
     const sessionSettings = {
       approvalMode: "APPROVAL_MODE_DEFAULT",
-      model: "gemini",
+      model: "conformance-first",
     };
     const devtool = {
       settings: { workspace_path: workspace },

@@ -15,7 +15,10 @@ const BROUGHT = ["docs", "tickets"].map((name) => ({
 const PROBLEM =
   'mcp_servers "docs, tickets" cannot be used: agent "plain" does not follow it';
 
-const agents = { plain: agent({ follows: [] }), host: agent({ follows: ["mcp_servers"] }) };
+const agents = {
+  plain: agent({ follows: [] }),
+  host: agent({ follows: ["mcp_servers"] }),
+};
 
 describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   let server: DevtoolServer;

@@ -68,7 +68,7 @@ describe("N1: a setting that the agent does not follow", () => {
     server = await createServer({
       agents: {
         own: ownAgent,
-        codex: codexAgent({ command: [process.execPath, FAKE_APP_SERVER] }),
+        codex: codexAgent({ command: FAKE_APP_SERVER }),
         acp: acpAgent({ name: "fake", command: fakeAgentCommand() }),
         devtool: codingAgent(),
       },
@@ -88,7 +88,7 @@ describe("N1: a setting that the agent does not follow", () => {
     rmSync(workspace, { recursive: true });
   });
 
-  describe.each(CASES)("agent %s, %s", (agent, field) => {
+  describe.each([...CASES])("agent %s, %s", (agent, field) => {
     const settings = VALUES[field] ?? {};
 
     it.each(Object.entries(DIALECTS))(

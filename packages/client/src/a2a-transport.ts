@@ -154,7 +154,7 @@ function createServicesV03(options: A2aTransportOptions): Services {
       ? createRestEndpoint(options, headers)
       : new JsonRpcEndpoint(options, headers);
   return {
-    tasks: createA2aTaskService(taskCallsV03(endpoint, extension)),
+    tasks: createA2aTaskService(taskCallsV03(endpoint, extension), extension),
     commands: createA2aCommandService(endpoint),
     push: createPushServiceV03(endpoint),
   };
@@ -177,7 +177,7 @@ function createServicesV1(options: A2aTransportOptions): Services {
     binding: A2aBinding,
     commands: Services["commands"],
   ): Services => ({
-    tasks: createA2aTaskService(taskCallsV1(binding, tenant)),
+    tasks: createA2aTaskService(taskCallsV1(binding, tenant), extension),
     commands,
     push: createPushServiceV1(binding, tenant),
   });

@@ -5,9 +5,12 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import {
+  ApprovalMode,
   ListTasksResponseSchema,
   type Replay,
   ReplaySchema,
+  type SendMessageRequest,
+  type SendMessageRequestSchema,
   type TaskEvent,
   TaskEventSchema,
   TaskService,
@@ -18,11 +21,34 @@ import { describe, expect, it } from "vitest";
 import { textMessage } from "../confirmation.ts";
 import { createDevtoolClient } from "../devtool-client.ts";
 import { streamMessage, subscribeTask } from "../follow.ts";
+import type { ExtensionUse } from "./endpoint.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import { createA2aTaskService } from "./tasks.ts";
 
 const message = textMessage("m1", "Hello.");
 const signal = AbortSignal.timeout(60_000);
+
+describe("N1: an agent without the extension", () => {
+  it.each<MessageInitShape<typeof SendMessageRequestSchema>>([
+    { sessionSettings: { allowedTools: ["read_file"] } },
+    { sessionSettings: { approvalMode: ApprovalMode.PLAN } },
+    { sessionSettings: { model: "m" } },
+    { sessionSettings: { mcpServers: [{ name: "docs" }] } },
+    { sessionSettings: { agentOptions: { effort: "high" } } },
+    { messageSettings: { turn: {} } },
+  ])("is not sent what it would ignore: %j", async (settings) => {
+    const { client, openedStreams } = agent([[]], "none");
+    const request = { ...settings, message };
+    await expect(client.tasks.sendMessage(request)).rejects.toThrow(
+      "does not have the development-tool extension, so it would ignore it",
+    );
+    const stream = client.tasks.streamMessage({ request });
+    await expect(stream[Symbol.asyncIterator]().next()).rejects.toThrow(
+      "would ignore it",
+    );
+    expect(openedStreams()).toBe(0);
+  });
+});
 
 describe("the replay of an exchange over A2A", () => {
   it("is reported once, with the first event of its frame", async () => {
@@ -159,7 +185,10 @@ async function sent(streams: readonly (readonly Sent[])[]): Promise<{
 }
 
 /** An agent that answers with one stream after the other. */
-function agent(streams: readonly (readonly Sent[])[]) {
+function agent(
+  streams: readonly (readonly Sent[])[],
+  extension: ExtensionUse = "active",
+) {
   const rest = [...streams];
   async function* next(): AsyncIterable<Frame> {
     for (const item of rest.shift() ?? []) {
@@ -170,8 +199,8 @@ function agent(streams: readonly (readonly Sent[])[]) {
   const none = (): never => {
     throw new ConnectError("not called", Code.Internal);
   };
-  const service = createA2aTaskService({
-    redirect: (request) => request,
+  const calls = {
+    redirect: (request: SendMessageRequest) => request,
     stream: next,
     subscribe: next,
     send: none,
@@ -179,7 +208,8 @@ function agent(streams: readonly (readonly Sent[])[]) {
     cancel: none,
     withdraw: none,
     list: () => Promise.resolve(create(ListTasksResponseSchema)),
-  });
+  };
+  const service = createA2aTaskService(calls, extension);
   const client = createDevtoolClient(
     createRouterTransport((router) => router.service(TaskService, service)),
   );

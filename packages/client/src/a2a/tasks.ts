@@ -1,9 +1,11 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
+  ApprovalMode,
   type Replay,
   type SendMessageRequest,
   SendMessageRequestSchema,
+  SessionSettingsSchema,
   type Task,
   type TaskEvent,
   type TaskService,
@@ -11,6 +13,7 @@ import {
 } from "@devtool/schema";
 import { findReplay } from "@devtool/schema/a2a-v03";
 import { defined, objectOrEmpty } from "@devtool/schema/json";
+import type { ExtensionUse } from "./endpoint.ts";
 import { type KnownTask, KnownTasks } from "./known-tasks.ts";
 import { type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
 import { assertPlainList } from "./plain-list.ts";
@@ -24,6 +27,7 @@ import { decodeAnswer } from "./wire.ts";
  */
 export function createA2aTaskService(
   calls: TaskCalls,
+  extension: ExtensionUse,
 ): ServiceImpl<typeof TaskService> {
   const known = new KnownTasks();
   const recipientOf = ({
@@ -33,6 +37,7 @@ export function createA2aTaskService(
     known.recipient(taskId, message?.messageId ?? "");
   return {
     async sendMessage(request, { signal }) {
+      assertFollowed(request, extension);
       const answer = await calls.send(
         calls.redirect(request, recipientOf(request)),
         signal,
@@ -46,6 +51,7 @@ export function createA2aTaskService(
       { request: original = create(SendMessageRequestSchema) },
       { signal },
     ) {
+      assertFollowed(original, extension);
       const recipient = recipientOf(original);
       const request = calls.redirect(original, recipient);
       const sequence = request.taskId === "" ? 0n : (recipient?.sequence ?? 0n);
@@ -94,6 +100,37 @@ export function createA2aTaskService(
       );
     },
   };
+}
+
+/**
+ * Throws `Code.FailedPrecondition` for settings that narrow what an agent does,
+ * or add to it, if the agent does not have the extension: it would ignore them.
+ */
+function assertFollowed(
+  { sessionSettings, messageSettings }: SendMessageRequest,
+  extension: ExtensionUse,
+): void {
+  if (extension === "active") return;
+  const { allowedTools, mcpServers, approvalMode, model, agentOptions } =
+    sessionSettings ?? create(SessionSettingsSchema);
+  const asked = {
+    allowed_tools: allowedTools.length > 0,
+    approval_mode:
+      approvalMode !== ApprovalMode.UNSPECIFIED &&
+      approvalMode !== ApprovalMode.YOLO,
+    model: model !== "",
+    mcp_servers: mcpServers.length > 0,
+    agent_options: Object.keys(agentOptions).length > 0,
+    turn: messageSettings?.turn !== undefined,
+  };
+  const ignored = Object.entries(asked).find(([, isAsked]) => isAsked);
+  if (!ignored) return;
+  const problem =
+    "the agent does not have the development-tool extension, so it would ignore it";
+  throw new ConnectError(
+    `${ignored[0]} cannot be used: ${problem}: leave it out`,
+    Code.FailedPrecondition,
+  );
 }
 
 /**
