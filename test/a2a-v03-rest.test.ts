@@ -37,7 +37,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
         { role: "ROLE_AGENT", content: [{ text: "hello" }] },
       ],
     });
-    expect(JSON.stringify(sent.json)).not.toContain('"parts"');
+    expect(JSON.stringify(sent.json.task.history)).not.toContain('"parts"');
     expect(sent.json.task.kind).toBeUndefined();
     const read = await get(`tasks/${sent.json.task.id}?historyLength=1`);
     expect([read.json.id, read.json.history.length]).toEqual([

@@ -380,7 +380,7 @@ describe("a message behind a question, to a client without the extension (STREAM
     const frames = await plainStream(server, { text: "no", ...place });
     const said = frames.flatMap(
       ({ status }) =>
-        status.message?.parts.map((part: { text: string }) => part.text) ?? [],
+        status?.message?.parts.map((part: { text: string }) => part.text) ?? [],
     );
     expect(said.join("")).toContain("And then this.");
     expect(frames.at(-1)).toMatchObject({

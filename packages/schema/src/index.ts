@@ -380,6 +380,7 @@ export {
   toolCallsOf,
 } from "./tool-call.ts";
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
+export { answerArtifact, type TurnEnd } from "./turn-answer.ts";
 export { visibleCall } from "./visible-call.ts";
 export {
   type FoldedLines,

@@ -147,4 +147,9 @@ export const STREAM: readonly Fault[] = [
       ),
     ),
   ),
+  fault(
+    "STREAM-10",
+    "a task without the extension has no artifacts",
+    changeAnswers((text) => text.replaceAll('"artifacts":', '"others":')),
+  ),
 ];

@@ -105,6 +105,11 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour: "an answer has only its own exchange, the task has all of them",
     source: "own",
   },
+  "STREAM-10": {
+    behaviour:
+      "without the extension, the answer of a turn is an artifact, once; with it, nothing changes",
+    source: "own",
+  },
   "TOOL-1": {
     behaviour: "each update has the whole call; its status never moves back",
     source: "RFC, ToolCall",

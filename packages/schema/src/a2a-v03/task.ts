@@ -20,17 +20,19 @@ import {
   TaskEventSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import {
+  type Artifact,
   type Message,
   MessageSchema,
   PartSchema,
   Role,
   type Task,
   TaskSchema,
-  type TaskState,
+  TaskState,
 } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls } from "../tool-call.ts";
+import { answerArtifact } from "../turn-answer.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { artifactEnvelope, decodeArtifact } from "./artifact.ts";
 import { mergeSteps, splitQuestion, withQuestion } from "./history.ts";
@@ -108,6 +110,11 @@ export interface EncodeTaskOptions {
    * they are included.
    */
   readonly view?: StreamView;
+  /**
+   * The answer of the turn that the task completed, for a task with a part of
+   * its history. Only the plain view has it. Default: that of the history.
+   */
+  readonly answer?: Artifact | undefined;
 }
 
 /** Encodes a task as the JSON of a Task of A2A 0.3. */
@@ -121,7 +128,7 @@ export function encodeTask(
 /** Converts a task to a Task of A2A 0.3. */
 export function taskEnvelope(
   task: Task,
-  { historyLength, view = "extension" }: EncodeTaskOptions,
+  { historyLength, view = "extension", ...given }: EncodeTaskOptions,
 ): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
   const { rest, question } =
@@ -134,7 +141,12 @@ export function taskEnvelope(
       ? encodeHistoryMessage(message, place)
       : [encodeMessage(message, NO_KIND, place)],
   );
-  const message = statusMessage(task, view, question);
+  const answer =
+    view === "plain" && task.state === TaskState.COMPLETED
+      ? (given.answer ?? answerArtifact(task))
+      : undefined;
+  // An answer has the agent's closing words.
+  const message = answer ? undefined : statusMessage(task, view, question);
   return create(A2aTaskSchema, {
     kind: "task",
     id: task.id,
@@ -146,7 +158,9 @@ export function taskEnvelope(
         : history.slice(
             history.length - Math.min(historyLength, history.length),
           ),
-    artifacts: task.artifacts.map(artifactEnvelope),
+    artifacts: [...task.artifacts, ...(answer ? [answer] : [])].map(
+      artifactEnvelope,
+    ),
     metadata: view === "extension" ? taskMetadata(task) : undefined,
   });
 }

@@ -1,5 +1,8 @@
 import { PushFormat } from "@devtool/schema";
-import { hideSecretsInEvent } from "../handler/hide-secrets.ts";
+import {
+  hideSecretsInEvent,
+  hideSecretsInTask,
+} from "../handler/hide-secrets.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
 import { type PushEncodings, taskEventEncoding } from "../push/push-format.ts";
@@ -130,6 +133,12 @@ const ENCODINGS: PushEncodings = new Map(
     ...A2A_V1_PUSH_ENCODINGS,
   ].map(([format, { contentType, encode }]) => [
     format,
-    { contentType, encode: (event) => encode(hideSecretsInEvent(event)) },
+    {
+      contentType,
+      encode: (event, readTask) =>
+        encode(hideSecretsInEvent(event), async () =>
+          hideSecretsInTask(await readTask()),
+        ),
+    },
   ]),
 );

@@ -5,10 +5,13 @@ import {
   timestampMs,
 } from "@bufbuild/protobuf/wkt";
 import {
+  emptyTask,
   type PushConfig,
   type PushProgress,
   PushProgressSchema,
   type PushSubscription,
+  reduceTask,
+  type Task,
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
@@ -186,7 +189,9 @@ export class Delivery {
    * may follow.
    */
   async #deliver(event: TaskEvent, signal: AbortSignal): Promise<boolean> {
-    const body = this.#target.encoding.encode(event);
+    const body = await this.#target.encoding.encode(event, () =>
+      this.#taskAt(event),
+    );
     this.#waitsSince = undefined;
     this.#state = event.state;
     if (body === undefined) {
@@ -208,6 +213,16 @@ export class Delivery {
       await this.#fail(outcome.reason);
     }
     return false;
+  }
+
+  /** Returns the task as an event left it. */
+  async #taskAt({ taskId, sequence }: TaskEvent): Promise<Task> {
+    let task = emptyTask();
+    for await (const event of this.#services.store.readEvents(taskId, 0n)) {
+      task = reduceTask(task, event);
+      if (event.sequence === sequence) break;
+    }
+    return task;
   }
 
   /**

@@ -1,5 +1,10 @@
 import { toJsonString } from "@bufbuild/protobuf";
-import { PushFormat, type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import {
+  PushFormat,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+} from "@devtool/schema";
 
 /** Encodes events as bodies of posts. */
 export interface PushEncoding {
@@ -9,8 +14,13 @@ export interface PushEncoding {
   /**
    * Encodes an event. Undefined when the format has nothing to show for it, and
    * nothing is posted.
+   *
+   * @param readTask - Reads the task as the event left it.
    */
-  encode(event: TaskEvent): string | undefined;
+  encode(
+    event: TaskEvent,
+    readTask: () => Promise<Task>,
+  ): Promise<string | undefined>;
 }
 
 /** The encoding of each format that a server posts. */
@@ -19,7 +29,7 @@ export type PushEncodings = ReadonlyMap<PushFormat, PushEncoding>;
 /** Encodes the event itself, as Connect streams it. */
 export const taskEventEncoding: PushEncoding = {
   contentType: "application/json",
-  encode: (event) => toJsonString(TaskEventSchema, event),
+  encode: async (event) => toJsonString(TaskEventSchema, event),
 };
 
 /**

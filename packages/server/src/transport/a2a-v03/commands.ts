@@ -146,7 +146,7 @@ async function* commandFrames(
       handler,
       call,
       { task, after: 0n },
-      encoderFor(call),
+      encoderFor(handler, call),
     );
   }
 }

@@ -10,6 +10,8 @@ import {
   replyOf,
   type SendMessageRequest,
   StreamMessageRequestSchema,
+  type Task,
+  type TaskEvent,
   TaskEventSchema,
   TaskSchema,
   type TaskService,
@@ -19,7 +21,7 @@ import {
   type MessageSend,
   withReplay,
 } from "@devtool/schema/a2a-v03";
-import { isObject } from "@devtool/schema/json";
+import { defined, isObject } from "@devtool/schema/json";
 import {
   findTask,
   type RequestHandler,
@@ -27,8 +29,9 @@ import {
 import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
+import { exchangeTask } from "../a2a/turn-answer.ts";
 import type { Frame } from "../http/answer.ts";
-import { encoderFor, encodeTaskFor, eventFrame } from "./frames.ts";
+import { encoderFor, encodeTaskFor, endFrames, eventFrame } from "./frames.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
 import { withFormat } from "./push-configs.ts";
 
@@ -50,16 +53,27 @@ export async function sendMessage(
   const answer = await handler.tasks.sendMessage(request, call.context);
   const task = create(TaskSchema, answer.task);
   const reply = replyOf(task);
-  // The answer holds the history of its exchange only. A client that limits the
-  // length means the whole task.
-  const isLimited = reply === undefined && asked.historyLength !== undefined;
-  const { history } = isLimited ? await findTask(handler, call, task.id) : task;
   const json = reply
     ? encodeReply(reply, task.contextId)
-    : encodeTaskFor(call, { ...task, history }, asked.historyLength);
+    : await encodeExchange(handler, asked, call, task);
   return answer.replay
     ? markReplay(json, create(ReplaySchema, answer.replay))
     : json;
+}
+
+/** Encodes the task that answers a message. */
+async function encodeExchange(
+  handler: RequestHandler,
+  { request, historyLength }: MessageSend,
+  call: MethodCall,
+  answered: Task,
+): Promise<JsonValue> {
+  const messageId = request.message?.messageId ?? "";
+  const { task, answer } = await exchangeTask(handler, call.context, answered, {
+    historyLength,
+    messageId,
+  });
+  return encodeTaskFor(call, task, defined({ historyLength, answer }));
 }
 
 /** Sends a message, and returns the frames of its exchange. */
@@ -68,12 +82,14 @@ export async function streamMessage(
   asked: MessageSend,
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
-  const request = create(StreamMessageRequestSchema, {
-    request: await sendRequestFor(options, asked, call),
-  });
-  return exchangeFrames(
-    options.handler.tasks.streamMessage(request, call.context),
-    call,
+  const { handler } = options;
+  const request = await sendRequestFor(options, asked, call);
+  const responses = handler.tasks.streamMessage(
+    create(StreamMessageRequestSchema, { request }),
+    call.context,
+  );
+  return exchangeFrames(responses, call, (event) =>
+    endFrames(handler, call, event, request.message?.messageId),
   );
 }
 
@@ -93,6 +109,7 @@ export async function resubscribe(
   // before the extension was activated.
   const isExtended = call.view === "inherited" && task.extensionActive;
   const encoder = encoderFor(
+    handler,
     isExtended ? { ...call, view: "extension" } : call,
   );
   return subscriptionFrames(
@@ -150,6 +167,7 @@ async function sendRequestFor(
 async function* exchangeFrames(
   responses: AsyncIterable<StreamResponse>,
   call: MethodCall,
+  end: (event: TaskEvent) => Promise<readonly Frame[]>,
 ): AsyncIterable<Frame> {
   let isHidden = false;
   let replay: Replay | undefined;
@@ -160,17 +178,24 @@ async function* exchangeFrames(
     const { payload, contextId } = event;
     if (payload.case === "created") isHidden = payload.value.replyOnly;
     if (isHidden && !endsExchange(event)) continue;
-    const isReply = isHidden && payload.case === "reply";
-    const frame = isReply
-      ? { result: JSON.stringify(encodeReply(payload.value, contextId)) }
-      : eventFrame(event, call);
-    if (!frame) continue;
-    yield replay
-      ? {
-          ...frame,
-          result: JSON.stringify(markReplay(JSON.parse(frame.result), replay)),
-        }
-      : frame;
+    if (isHidden && payload.case === "reply") {
+      yield markFrame(
+        { result: JSON.stringify(encodeReply(payload.value, contextId)) },
+        replay,
+      );
+    } else if (endsExchange(event)) {
+      for (const frame of await end(event)) yield markFrame(frame, replay);
+    } else {
+      const frame = eventFrame(event, call);
+      if (!frame) continue;
+      yield markFrame(frame, replay);
+    }
     replay = undefined;
   }
+}
+
+function markFrame(frame: Frame, replay: Replay | undefined): Frame {
+  if (!replay) return frame;
+  const result = JSON.stringify(markReplay(JSON.parse(frame.result), replay));
+  return { ...frame, result };
 }

@@ -19,6 +19,7 @@ import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { PushEncoding } from "../../push/push-format.ts";
 import { type AskedView, viewOf } from "../a2a/activation.ts";
 import type { MethodCall } from "../a2a/method.ts";
+import { withAnswer } from "../a2a/turn-answer.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 
 /** The push format of configs that are set in each view. */
@@ -44,7 +45,12 @@ export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [
 function encodingFor(view: AskedView): PushEncoding {
   return {
     contentType: "application/json",
-    encode: (event) => encodeStreamFrame(event, viewOf(view, event)),
+    encode: async (event, readTask) => {
+      const shown = viewOf(view, event);
+      const post =
+        shown === "plain" ? await withAnswer(event, readTask) : event;
+      return encodeStreamFrame(post, shown);
+    },
   };
 }
 

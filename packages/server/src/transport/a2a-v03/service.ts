@@ -22,6 +22,7 @@ import {
   encodeTask,
   type TaskListQuery,
 } from "@devtool/schema/a2a-v03";
+import { defined } from "@devtool/schema/json";
 import { assertKnown } from "../../handler/caller.ts";
 import {
   findTask,
@@ -30,7 +31,6 @@ import {
 import { commandSkills, hybridSecuritySchemes } from "../a2a/card.ts";
 import { listedTask, summaryTask } from "../a2a/listed-task.ts";
 import { cancelTask, type MethodCall } from "../a2a/method.ts";
-import { enterView } from "./call.ts";
 import { agentCard } from "./card.ts";
 import { ownOperations } from "./commands.ts";
 import { encodeTaskFor } from "./frames.ts";
@@ -62,7 +62,11 @@ export function createA2aV03Service(
       streamMessage(options, request, call),
     ),
     getTask: unary(decodeTaskQuery, async ({ taskId, historyLength }, call) =>
-      encodeTaskFor(call, await findTask(handler, call, taskId), historyLength),
+      encodeTaskFor(
+        call,
+        await findTask(handler, call, taskId),
+        defined({ historyLength }),
+      ),
     ),
     listTasks: unary(decodeTaskList, (query, call) =>
       listTasks(handler, query, call),
@@ -122,13 +126,9 @@ async function listTasks(
       );
     } else {
       const task = await listedTask(handler, call, summary);
-      const view = enterView(call, task);
-      tasks.push(
-        encodeTask(includeArtifacts ? task : { ...task, artifacts: [] }, {
-          view,
-          historyLength,
-        }),
-      );
+      const json = encodeTaskFor(call, task, { historyLength });
+      const { artifacts, ...rest } = json;
+      tasks.push(includeArtifacts ? json : rest);
     }
   }
   return { tasks, nextPageToken: page.nextPageToken };

@@ -1,5 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
+  type Artifact,
   emptyTask,
   endsExchange,
   exchangeHistory,
@@ -23,6 +24,7 @@ import {
   SendMessageResponseSchema,
   type StreamResponse,
   StreamResponseSchema,
+  streamResponseOf,
   taskToA2a,
 } from "@devtool/schema/a2a-v1";
 import { withReplay } from "@devtool/schema/a2a-v03";
@@ -31,6 +33,7 @@ import {
   findTask,
   type RequestHandler,
 } from "../../handler/request-handler.ts";
+import { answeredEnd, exchangeTask } from "../a2a/turn-answer.ts";
 import { type Call, enterView } from "./call.ts";
 import type { SequencedResponse } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
@@ -56,14 +59,17 @@ export async function sendMessage(
       payload: { case: "message", value },
     });
   }
-  // The answer holds the history of its exchange only. A client that limits the
-  // length means the whole task.
-  const history =
-    historyLength === undefined
-      ? task.history
-      : (await findTask(options.handler, call, task.id)).history;
+  const { answer: artifact, ...exchange } = await exchangeTask(
+    options.handler,
+    call.context,
+    task,
+    {
+      historyLength,
+      messageId: request.message?.messageId ?? "",
+    },
+  );
   const value = markReplay(
-    taskFor(call, { ...task, history }, historyLength),
+    taskFor(call, exchange.task, { historyLength, answer: artifact }),
     replay,
   );
   return create(SendMessageResponseSchema, {
@@ -103,7 +109,10 @@ export async function* streamMessage(
         payload: { case: "message", value },
       });
     }
-    if (isOpen) {
+    if (isOpen && endsExchange(event)) {
+      const { messageId } = sending.request.message ?? {};
+      yield* await endResponses(options.handler, call, event, messageId);
+    } else if (isOpen) {
       const response = call.responseFor(event, enterView(call, event));
       if (response) yield response;
     } else {
@@ -138,28 +147,54 @@ export async function* subscribe(
   for await (const { event: init } of events) {
     const event = create(TaskEventSchema, init);
     const extensionActive = task.extensionActive || event.extensionActive;
-    const response = call.responseFor(
-      event,
-      enterView(call, { extensionActive }),
-    );
-    if (response) yield response;
+    const view = enterView(call, { extensionActive });
+    if (endsExchange(event)) {
+      yield* await endResponses(handler, { ...call, view }, event);
+    } else {
+      const response = call.responseFor(event, view);
+      if (response) yield response;
+    }
   }
 }
 
 /**
- * Returns a task of A2A 1.0 in the view of a call.
+ * Returns the elements for an event that ends an exchange: in the plain view,
+ * the answer comes before it (STREAM-10).
  *
- * `historyLength` limits its history to the newest messages. Default: all.
+ * Only the end has the sequence, so that a client that resumes between the two
+ * gets both again.
+ *
+ * @param messageId - The message whose exchange ends. Default: the last one.
+ */
+async function endResponses(
+  handler: RequestHandler,
+  call: Call,
+  event: TaskEvent,
+  messageId?: string,
+): Promise<StreamResponse[]> {
+  const view = enterView(call, event);
+  const answered =
+    view === "plain"
+      ? await answeredEnd(handler, call.context, event, messageId)
+      : undefined;
+  const answer = answered && streamResponseOf(answered.answer, view);
+  const end = call.responseFor(answered?.end ?? event, view);
+  return [answer, end].filter((response) => response !== undefined);
+}
+
+/**
+ * Returns a task of A2A 1.0 in the view of a call. `options` have all but the
+ * view.
  */
 export function taskFor(
   call: Call,
   task: Task,
-  historyLength?: number,
+  options: {
+    readonly historyLength?: number | undefined;
+    readonly answer?: Artifact | undefined;
+  } = {},
 ): A2aTask {
-  return taskToA2a(
-    task,
-    defined({ view: enterView(call, task), historyLength }),
-  );
+  return taskToA2a(task, defined({ ...options, view: enterView(call, task) }));
 }
 
 /**
@@ -207,7 +242,7 @@ function snapshot(
   historyLength?: number,
   replay?: Replay,
 ): SequencedResponse {
-  const value = markReplay(taskFor(call, task, historyLength), replay);
+  const value = markReplay(taskFor(call, task, { historyLength }), replay);
   const response = create(StreamResponseSchema, {
     payload: { case: "task", value },
   });

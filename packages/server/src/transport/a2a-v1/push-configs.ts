@@ -17,6 +17,7 @@ import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { PushEncoding } from "../../push/push-format.ts";
 import { type AskedView, viewOf } from "../a2a/activation.ts";
+import { withAnswer } from "../a2a/turn-answer.ts";
 import type { Call } from "./call.ts";
 import { encodeResponse, streamResponseFor } from "./frames.ts";
 
@@ -46,8 +47,11 @@ export const A2A_V1_PUSH_ENCODINGS: readonly (readonly [
 function encodingFor(view: AskedView): PushEncoding {
   return {
     contentType: "application/a2a+json",
-    encode: (event) => {
-      const response = streamResponseFor(event, viewOf(view, event));
+    encode: async (event, readTask) => {
+      const shown = viewOf(view, event);
+      const post =
+        shown === "plain" ? await withAnswer(event, readTask) : event;
+      const response = streamResponseFor(post, shown);
       return response && encodeResponse(response);
     },
   };

@@ -69,7 +69,9 @@ export function createA2aService(
     ),
     getTask: unary(method.getTask, async ({ id, historyLength }, call) => {
       assertHistoryLength(historyLength, "historyLength");
-      return taskFor(call, await findTask(handler, call, id), historyLength);
+      return taskFor(call, await findTask(handler, call, id), {
+        historyLength,
+      });
     }),
     listTasks: unary(method.listTasks, (request, call) =>
       listTasks(handler, request, call),

@@ -55,11 +55,9 @@ export async function listTasks(
           historyLength: 0,
         });
       }
-      const task = taskFor(
-        call,
-        await listedTask(handler, call, summary),
+      const task = taskFor(call, await listedTask(handler, call, summary), {
         historyLength,
-      );
+      });
       return includeArtifacts ? task : { ...task, artifacts: [] };
     }),
   );

@@ -1,5 +1,6 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import {
+  endsExchange,
   isAtRest,
   SubscribeTaskRequestSchema,
   type Task,
@@ -19,6 +20,11 @@ export interface TaskEncoder {
    * not see.
    */
   event(event: TaskEvent): Frame | undefined;
+  /**
+   * Returns the frames of an event that ends an exchange. Default: that of
+   * `event`.
+   */
+  end?(event: TaskEvent): Promise<readonly Frame[]>;
 }
 
 /**
@@ -64,8 +70,14 @@ export async function* subscriptionFrames(
     // once.
     const event = create(TaskEventSchema, init);
     const standing = standingOf(event, task);
-    const frame = encoder.event(event);
-    if (frame) yield frameAt(standing, frame);
+    if (encoder.end && endsExchange(event)) {
+      for (const frame of await encoder.end(event)) {
+        yield frameAt(standing, frame);
+      }
+    } else {
+      const frame = encoder.event(event);
+      if (frame) yield frameAt(standing, frame);
+    }
     if (standing === "rest") yield* restFrames(task, encoder);
     if (standing === "rest" || standing === "end") return;
   }
