@@ -145,7 +145,7 @@ describe.each(Object.entries(APIS))(
       expect(existsSync(join(workspace, "pwned"))).toBe(false);
     });
 
-    it("asks about the first of two calls under one id (the control)", async () => {
+    it("B16: asks about two calls under one id, each with its own arguments", async () => {
       const task = await play([
         ["run_shell_command", '{"command":"touch first"}'],
         ["run_shell_command", COMMAND],
@@ -155,7 +155,7 @@ describe.each(Object.entries(APIS))(
         pendingToolCalls(task).map(
           ({ inputParameters }) => inputParameters?.command,
         ),
-      ).toEqual(["touch first"]);
+      ).toEqual(["touch first", "touch pwned"]);
     });
 
     async function play(calls: RawCall[]): Promise<Task> {

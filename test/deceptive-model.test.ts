@@ -109,18 +109,17 @@ describe("a model that deceives, over Gemini's API", () => {
     ]).toEqual([shown === "touch first", shown === "touch second"]);
   });
 
-  it("has another call under the same id neither shown as the first nor run with its answer", async () => {
+  it("B16: has another call under the same id neither shown as the first nor run with its answer", async () => {
     const call = (command: string): string =>
       `{"functionCall":{"id":"one","name":"run_shell_command","args":{"command":${JSON.stringify(command)}}}}`;
     const task = await ask(
-      `[${call("touch harmless")},${call("touch pwned")}]`,
-      `[${call("touch pwned")}]`,
+      `[${call("touch harmless")},${call("touch pwned")},${call("touch harmless")}]`,
     );
-    const [first, ...others] = pendingToolCalls(task);
-    expect([first?.inputParameters?.command, others]).toEqual([
-      "touch harmless",
-      [],
-    ]);
+    const pending = pendingToolCalls(task);
+    const [first] = pending;
+    expect(
+      pending.map(({ inputParameters }) => inputParameters?.command),
+    ).toEqual(["touch harmless", "touch pwned"]);
     const after = await agree(task, first);
     expect(existsSync(join(workspace, "harmless"))).toBe(true);
     expect(existsSync(join(workspace, "pwned"))).toBe(false);
@@ -130,6 +129,22 @@ describe("a model that deceives, over Gemini's API", () => {
       ),
     ).toEqual(["touch pwned"]);
   });
+
+  it.each(["9007199254740993", "1e400", "-1e400"])(
+    "B6: has a call with the number %s refused, with the reason",
+    async (number) => {
+      const task = await ask(
+        `[{"functionCall":{"name":"read_file","args":{"file_path":"a","limit":${number}}}}]`,
+      );
+      expect(callsOf(task).map(({ result }) => result.value)).toMatchObject([
+        {
+          type: "invalid_tool_params",
+          message:
+            'argument "limit" is a number with more digits than can be kept: send up to 15 digits, or a string',
+        },
+      ]);
+    },
+  );
 
   it("is asked about again when it repeats what was declined", async () => {
     const call = `[{"functionCall":{"name":"run_shell_command",${COMMAND}}}]`;

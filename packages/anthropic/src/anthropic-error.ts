@@ -2,17 +2,14 @@ import {
   type ApiError,
   ModelFault,
   notJsonFault,
+  readErrorBody,
   statusFault,
 } from "@devtool/coding-agent/model";
-import {
-  objectOrEmpty,
-  parseJsonOrUndefined,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
 /** Reads an error in Anthropic's form. */
 export function readAnthropicError(text: string): ApiError {
-  return describeError(objectOrEmpty(parseJsonOrUndefined(text)).error);
+  return describeError(readErrorBody(text).error);
 }
 
 function describeError(error: unknown): ApiError {

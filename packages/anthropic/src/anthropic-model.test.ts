@@ -65,6 +65,37 @@ describe("the Anthropic model", () => {
       ),
     );
 
+  it("declares tools whose schemas have alternatives at the root, which the API refuses", async () => {
+    const parameters = {
+      oneOf: [
+        { properties: { path: { type: "string" } }, required: ["path"] },
+        { $ref: "#/$defs/ByUrl" },
+      ],
+      allOf: [{ properties: { deep: { anyOf: [{}] } }, required: ["deep"] }],
+      $defs: { ByUrl: { properties: { path: { const: 1 }, url: {} } } },
+    };
+    const tools = [{ name: "rootany", description: "", parameters }];
+    const history = [message(Role.USER, [text("text hi")])];
+    const asked = { ...requestOf(history), tools };
+    const events = await collect(model().generate(asked, signal));
+    expect(events[0]).toMatchObject({ case: "text", value: "hi" });
+    expect(fake.requests()[0]?.body).toMatchObject({
+      tools: [
+        {
+          input_schema: {
+            type: "object",
+            properties: {
+              path: { anyOf: [{ type: "string" }, { const: 1 }] },
+              url: {},
+              deep: { anyOf: [{}] },
+            },
+            required: ["deep"],
+          },
+        },
+      ],
+    });
+  });
+
   it("yields thoughts, text, the usage and then the calls", async () => {
     const events = await ask("think\ntext a\nread x\nrun ls");
     expect(events.map(({ case: kind }) => kind)).toEqual([

@@ -64,6 +64,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
           ),
         createReader: () => new MessagesReader(names),
         secret,
+        history: request.history,
       };
       yield* generateRemotely(
         remote,

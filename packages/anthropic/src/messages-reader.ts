@@ -4,7 +4,9 @@ import {
   AnswerCalls,
   type AnswerReader,
   interruptedFault,
+  LeftOutContent,
   type ModelEvent,
+  malformedFault,
   PieceJoiner,
   readThought,
   stopFault,
@@ -23,7 +25,8 @@ type OpenBlock =
       readonly id: string;
       readonly name: string;
       text: string;
-    };
+    }
+  | { readonly case: "left out" };
 
 /**
  * Turns the events of one streamed message into ours.
@@ -37,6 +40,7 @@ export class MessagesReader
   readonly #names: ToolNames;
   readonly #pieces = new PieceJoiner();
   readonly #calls = new AnswerCalls();
+  readonly #leftOut = new LeftOutContent();
   /** The open blocks by their index. */
   readonly #open = new Map<number, OpenBlock>();
   /** The thoughts that no call has taken yet. */
@@ -57,24 +61,26 @@ export class MessagesReader
         return;
       case "content_block_start": {
         const { index, content_block: block } = event;
-        if (block.type === "text") return yield* this.#readText(block.text);
-        if (block.type === "thinking") {
+        if (block.type === "text") {
+          return yield* this.#readText(block.text);
+        } else if (block.type === "thinking") {
           this.#open.set(index, {
             case: "thinking",
             text: block.thinking,
             signature: block.signature,
           });
-        }
-        if (block.type === "redacted_thinking") {
+        } else if (block.type === "redacted_thinking") {
           this.#thoughts.push({ type: block.type, data: block.data });
-        }
-        if (block.type === "tool_use") {
+        } else if (block.type === "tool_use") {
           this.#open.set(index, {
             case: "call",
             id: block.id,
             name: block.name,
             text: "",
           });
+        } else {
+          this.#open.set(index, { case: "left out" });
+          yield* this.#leftOut.add(block.type);
         }
         return;
       }
@@ -116,6 +122,7 @@ export class MessagesReader
           ? interruptedFault()
           : unknownStopFault(delta.stop_reason);
     }
+    for (const index of this.#open.keys()) yield* this.#close(index);
     const calls = this.#calls.end({ hasText: this.#hasText });
     const start = this.#startUsage;
     if (start && usage) {
@@ -152,7 +159,10 @@ export class MessagesReader
   }: Anthropic.RawContentBlockDeltaEvent): Iterable<ModelEvent> {
     if (delta.type === "text_delta") return yield* this.#readText(delta.text);
     const open = this.#open.get(index);
-    if (open?.case === "call" && delta.type === "input_json_delta") {
+    if (delta.type === "input_json_delta") {
+      // The start of the block is missing, and with it the name of the call.
+      if (!open) throw malformedFault();
+      if (open.case !== "call") return;
       open.text = this.#pieces.join(open.text, delta.partial_json);
     }
     if (open?.case !== "thinking") return;
@@ -185,7 +195,7 @@ export class MessagesReader
       this.#calls.add({
         id: open.id,
         name,
-        argumentsText: open.text || "{}",
+        args: open.text,
         signature,
       });
     }

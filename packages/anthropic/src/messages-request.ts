@@ -3,6 +3,7 @@ import {
   CallResults,
   type ModelRequest,
   modelHistory,
+  objectSchema,
   summaryText,
   type ToolNames,
 } from "@devtool/coding-agent/model";
@@ -40,7 +41,7 @@ export async function encodeMessagesRequest(
       return {
         name: names.encode(name),
         description,
-        input_schema: { ...parameters, type: "object" },
+        input_schema: { ...objectSchema(parameters), type: "object" },
       };
     },
   );

@@ -16,6 +16,8 @@ export {
   type ApiCall,
   assertRoomForCall,
   interruptedFault,
+  LeftOutContent,
+  malformedFault,
   notJsonFault,
   PieceJoiner,
 } from "./agent/remote/answer-calls.ts";
@@ -35,9 +37,11 @@ export {
 export {
   type ApiError,
   type ReadApiError,
+  readErrorBody,
   statusFault,
 } from "./agent/remote/http-fault.ts";
 export { type FaultOptions, ModelFault } from "./agent/remote/model-fault.ts";
+export { objectSchema } from "./agent/remote/object-schema.ts";
 export type {
   ModelTimeouts,
   RetryPolicy,

@@ -3,11 +3,14 @@ import {
   AnswerCalls,
   type AnswerReader,
   interruptedFault,
+  LeftOutContent,
   type ModelEvent,
+  malformedFault,
   readThought,
   tokenCount,
 } from "@devtool/coding-agent/model";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
+import { defined, isObject } from "@devtool/schema/json";
 import type {
   Candidate,
   GenerateContentResponse,
@@ -30,6 +33,7 @@ export type Piece = Pick<
 export class GeminiAnswerReader implements AnswerReader<Piece> {
   readonly #calls = new AnswerCalls();
   readonly #citations = new Set<string>();
+  readonly #leftOut = new LeftOutContent();
   #usage: GenerateContentResponseUsageMetadata | undefined;
   #lastCandidate: Candidate | undefined;
   #hasText = false;
@@ -50,10 +54,19 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
       );
     }
     const candidate = candidates?.[0];
-    for (const { functionCall, text, thought, thoughtSignature } of candidate
-      ?.content?.parts ?? []) {
+    for (const {
+      functionCall,
+      text,
+      thought,
+      thoughtSignature,
+      ...others
+    } of candidate?.content?.parts ?? []) {
+      for (const kind of Object.keys(defined(others))) {
+        yield* this.#leftOut.add(kind);
+      }
       if (functionCall) {
-        const { id = "", name = "", args = {} } = functionCall;
+        const { id = "", name = "", args } = functionCall;
+        if (args && !isObject(args)) throw malformedFault();
         // The text is not decoded from base64: Gemini must get back exactly the
         // characters that it sent.
         const signature = thoughtSignature
@@ -62,7 +75,7 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
         this.#calls.add({
           id,
           name,
-          argumentsText: JSON.stringify(args),
+          args,
           signature,
         });
       } else if (text && thought) {

@@ -64,6 +64,7 @@ export function createGeminiModel(options: GeminiModelOptions): Model {
         },
         createReader: () => new GeminiAnswerReader(),
         secret,
+        history: request.history,
       };
       yield* generateRemotely(
         remote,

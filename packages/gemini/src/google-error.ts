@@ -2,20 +2,17 @@ import {
   type ApiError,
   ModelFault,
   notJsonFault,
+  readErrorBody,
   statusFault,
 } from "@devtool/coding-agent/model";
-import {
-  objectOrEmpty,
-  parseJsonOrUndefined,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
 /**
  * Reads an error in Google's form. A daily quota that is used up does not come
  * back by waiting.
  */
 export function readGoogleError(text: string): ApiError {
-  const error = objectOrEmpty(objectOrEmpty(parseJsonOrUndefined(text)).error);
+  const error = objectOrEmpty(readErrorBody(text).error);
   const details = JSON.stringify(error.details ?? []);
   const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
   const isDailyQuota = /"quotaId":"[^"]*PerDay/.test(details);
@@ -41,6 +38,6 @@ export function answerFault(reason: unknown): ModelFault {
   }
   return statusFault(
     status,
-    readGoogleError(reason.message.slice(reason.message.indexOf("{"))),
+    readGoogleError(reason.message.slice(reason.message.search(/[{[]/))),
   );
 }

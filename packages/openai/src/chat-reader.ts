@@ -4,6 +4,7 @@ import {
   type AnswerReader,
   assertRoomForCall,
   interruptedFault,
+  LeftOutContent,
   type ModelEvent,
   PieceJoiner,
   readThought,
@@ -35,6 +36,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   readonly #names: ToolNames;
   readonly #pieces = new PieceJoiner();
   readonly #calls: OpenCall[] = [];
+  readonly #leftOut = new LeftOutContent();
   #thought = "";
   #refusal = "";
   #hasText = false;
@@ -53,7 +55,10 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     const delta: ChatCompletionChunk.Choice.Delta = choice.delta ?? {};
     // OpenAI's API has no field for the reasoning. Other servers name it in two
     // ways.
-    const { reasoning_content, reasoning } = objectOrEmpty(delta);
+    const { reasoning_content, reasoning, ...others } = objectOrEmpty(delta);
+    for (const kind of ["audio", "images", "function_call"]) {
+      if (others[kind]) yield* this.#leftOut.add(kind);
+    }
     const thought =
       stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
     this.#thought = this.#pieces.join(this.#thought, thought);
@@ -108,7 +113,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
       calls.add({
         id,
         name: this.#names.decode(name),
-        argumentsText: argumentsText || "{}",
+        args: argumentsText,
       });
     }
     const events = calls.end({ hasText: this.#hasText });

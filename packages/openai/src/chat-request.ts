@@ -2,6 +2,7 @@ import {
   CallResults,
   type ModelRequest,
   modelHistory,
+  objectSchema,
   summaryText,
   type ToolNames,
 } from "@devtool/coding-agent/model";
@@ -28,7 +29,11 @@ export async function encodeChatRequest(
     ({ name, description, parameters }): ChatCompletionTool => {
       return {
         type: "function",
-        function: { name: names.encode(name), description, parameters },
+        function: {
+          name: names.encode(name),
+          description,
+          parameters: objectSchema(parameters),
+        },
       };
     },
   );

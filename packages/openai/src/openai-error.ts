@@ -2,20 +2,17 @@ import {
   type ApiError,
   ModelFault,
   notJsonFault,
+  readErrorBody,
   statusFault,
 } from "@devtool/coding-agent/model";
-import {
-  objectOrEmpty,
-  parseJsonOrUndefined,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
 /**
  * Reads an error in OpenAI's form. Other servers have the message at the top,
  * or as the error itself.
  */
 export function readOpenAiError(text: string): ApiError {
-  const body = objectOrEmpty(parseJsonOrUndefined(text));
+  const body = readErrorBody(text);
   return describeError(
     typeof body.error === "string"
       ? { message: body.error }

@@ -64,6 +64,7 @@ export function createOpenAiModel(options: OpenAiModelOptions): Model {
             ),
           createReader: () => new ResponsesReader(names),
           secret,
+          history: request.history,
         };
         return yield* generateRemotely(remote, remoteOptions, signal);
       }
@@ -77,6 +78,7 @@ export function createOpenAiModel(options: OpenAiModelOptions): Model {
           ),
         createReader: () => new ChatReader(names),
         secret,
+        history: request.history,
       };
       yield* generateRemotely(remote, remoteOptions, signal);
     },

@@ -3,7 +3,9 @@ import {
   AnswerCalls,
   type AnswerReader,
   interruptedFault,
+  LeftOutContent,
   type ModelEvent,
+  malformedFault,
   PieceJoiner,
   readThought,
   stopFault,
@@ -31,6 +33,7 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   readonly #names: ToolNames;
   readonly #pieces = new PieceJoiner();
   readonly #calls = new AnswerCalls();
+  readonly #leftOut = new LeftOutContent();
   /** The reasoning that no call has taken yet. */
   #reasoning: ResponseReasoningItem[] = [];
   #refusal = "";
@@ -42,6 +45,8 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   }
 
   *add(event: ResponseStreamEvent): Iterable<ModelEvent> {
+    // What follows the end is no part of the answer.
+    if (this.#response) return;
     switch (event.type) {
       case "response.output_text.delta":
         if (event.delta === "") return;
@@ -98,20 +103,25 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   }
 
   *#readItem(item: ResponseOutputItem): Iterable<ModelEvent> {
-    if (item.type === "reasoning") this.#reasoning.push(item);
-    if (item.type === "function_call") {
+    if (item.type === "reasoning") {
+      this.#reasoning.push(item);
+    } else if (item.type === "function_call") {
       const kept = this.#reasoning.filter(
         ({ encrypted_content }) => encrypted_content,
       );
       const signature = kept.length > 0 ? encodeReasoning(kept) : undefined;
       this.#reasoning = [];
-      const { call_id: id, arguments: argumentsText } = item;
+      const { call_id: id, arguments: args } = item;
+      if (args && typeof args !== "string") throw malformedFault();
       this.#calls.add({
         id,
         name: this.#names.decode(item.name),
-        argumentsText,
+        args,
         signature,
       });
+    } else if (item.type !== "message") {
+      yield* this.#leftOut.add(item.type);
+      return;
     }
     if (item.type !== "message") return;
     for (const part of item.content) {

@@ -2,6 +2,7 @@ import {
   CallResults,
   type ModelRequest,
   modelHistory,
+  objectSchema,
   summaryText,
   type ToolNames,
 } from "@devtool/coding-agent/model";
@@ -38,7 +39,7 @@ export async function encodeResponsesRequest(
       type: "function",
       name: names.encode(name),
       description,
-      parameters,
+      parameters: objectSchema(parameters),
       strict: false,
     };
   });

@@ -107,15 +107,15 @@ const RFC_FILES: ReadonlySet<string> = new Set(
 /**
  * Converts plain data to the content of a `Struct`.
  *
- * Integers that a double cannot represent become strings (JSON-3). Values
- * without a JSON form are omitted.
+ * Integers that a double cannot represent become strings (JSON-3). Half a
+ * surrogate pair becomes U+FFFD. Values without a JSON form are omitted.
  */
 export function structFromJson(value: object): JsonObject {
   const entries = Object.entries(value).flatMap(([key, item]) => {
     const json = representable(item);
     return json === undefined
       ? []
-      : [[key, json] satisfies [string, JsonValue]];
+      : [[key.toWellFormed(), json] satisfies [string, JsonValue]];
   });
   return Object.fromEntries(entries);
 }
@@ -135,6 +135,7 @@ function representable(value: unknown): JsonValue | undefined {
         ? BigInt(value).toString()
         : value;
     case "string":
+      return value.toWellFormed();
     case "boolean":
       return value;
     case "object":

@@ -171,10 +171,15 @@ function readTools(value: unknown): DeclaredTool[] {
       input_schema,
     } = checkObject(each, `tools.${index}`);
     if (type !== "custom") return [];
-    const { type: kind } = checkObject(
+    const { type: kind, ...schema } = checkObject(
       input_schema,
       `tools.${index}.custom.input_schema`,
     );
+    if (["anyOf", "oneOf", "allOf"].some((word) => word in schema)) {
+      refuse(
+        `tools.${index}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`,
+      );
+    }
     if (kind !== "object") {
       refuse(
         `tools.${index}.custom.input_schema.type: Input should be 'object'`,

@@ -3,13 +3,13 @@ import { type Message, openToolCalls, Role, type Task } from "@devtool/schema";
 import {
   type AgentEvent,
   type AgentExecutor,
-  type CallUpdate,
   Code,
   changedDetail,
   DevtoolError,
   failpoint,
   type Turn,
 } from "@devtool/server/agent";
+import type { NewCall } from "../tool/prepared-call.ts";
 import { newToolCall } from "../tool/run-tools.ts";
 import {
   runNewCalls,
@@ -110,7 +110,7 @@ async function* runTurn(
   for (let step = 0; step < maxSteps; step++) {
     turn.takeSteering();
     yield* model.compressHistory(signal);
-    const calls: CallUpdate[] = [];
+    const calls: NewCall[] = [];
     for await (const event of model.generate(signal)) {
       if (event.case !== "toolCall") {
         yield event;
@@ -133,14 +133,12 @@ async function* runTurn(
  * Returns the first update of a tool call that the model requests, with the
  * signature that the model wants back with the call.
  */
-function requestedCall(
-  { name, args, signature }: ModelToolCall,
-  id: string,
-): CallUpdate {
-  const call = newToolCall(id, name, args);
-  if (!signature) return { call };
+function requestedCall(wanted: ModelToolCall, id: string): NewCall {
+  const call = newToolCall(id, wanted);
+  const { signature } = wanted;
+  if (!signature) return call;
   const detail = changedDetail(undefined, { modelSignature: signature });
-  return { call, detail };
+  return { ...call, detail };
 }
 
 /** An event of a step: a tool call to run, or an event for the task's log. */

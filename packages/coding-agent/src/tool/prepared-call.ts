@@ -43,6 +43,12 @@ export interface PreparedCall {
   readonly saves?: string | undefined;
 }
 
+/** A call as an agent requested it. */
+export interface NewCall extends CallUpdate {
+  /** Why the call is refused, whatever its tool says. Default: it is not. */
+  readonly problem?: string | undefined;
+}
+
 /** Dependencies of what validates calls. */
 export interface PrepareContext {
   /** The tools by name. */
@@ -63,13 +69,15 @@ export interface PrepareContext {
  * run, needs approval, or fails.
  */
 export async function prepareCall(
-  update: CallUpdate,
+  { call, problem, ...update }: NewCall,
   context: PrepareContext,
   signal: AbortSignal,
 ): Promise<PreparedCall> {
-  const { call } = update;
   const detail = changedDetail(update.detail, {});
   try {
+    if (problem !== undefined) {
+      throw new DevtoolError(problem, Code.InvalidArgument);
+    }
     const invocation = await findTool(call, context.tools).prepare(
       call.inputParameters ?? {},
       signal,

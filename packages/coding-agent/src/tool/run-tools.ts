@@ -1,15 +1,15 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { PolicyEngine } from "@devtool/policy";
 import {
   type EditRecord,
   openToolCalls,
   structFromJson,
-  type ToolCall,
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
 import type { AgentEvent, ArgumentsEdit, Turn } from "@devtool/server/agent";
 import { checkEditedArguments } from "./edited-call.ts";
+import type { NewCall } from "./prepared-call.ts";
 import {
   runNewCalls,
   runOpenCalls,
@@ -86,10 +86,8 @@ export async function* runTools(
   )) {
     yield { case: "toolCalls", value };
   }
-  const updates = calls.map(({ name, args }) => ({
-    call: newToolCall(nextId(), name, args),
-  }));
-  for await (const value of runNewCalls(updates, context, signal)) {
+  const requested = calls.map((call) => newToolCall(nextId(), call));
+  for await (const value of runNewCalls(requested, context, signal)) {
     yield { case: "toolCalls", value };
   }
 }
@@ -119,17 +117,42 @@ export async function checkToolArguments(
   );
 }
 
-/** Creates a pending tool call. */
-export function newToolCall(
-  toolCallId: string,
-  toolName: string,
-  args: JsonObject,
-): ToolCall {
+/**
+ * Creates a pending tool call. One whose arguments hold a number that would
+ * not reach the tool as it was sent is refused.
+ */
+export function newToolCall(id: string, { name, args }: WantedCall): NewCall {
   const inputParameters = structFromJson(args);
-  return create(ToolCallSchema, {
-    toolCallId,
-    toolName,
-    inputParameters,
-    status: ToolCallStatus.PENDING,
-  });
+  const path = findInexactNumber(args);
+  return {
+    call: create(ToolCallSchema, {
+      toolCallId: id,
+      toolName: name,
+      inputParameters,
+      status: ToolCallStatus.PENDING,
+    }),
+    problem:
+      path &&
+      `argument ${JSON.stringify(path)} is a number with more digits than can be kept: send up to 15 digits, or a string`,
+  };
+}
+
+/**
+ * Returns the path of the first number that is infinite, or an integer beyond
+ * 2^53; undefined when there is none.
+ */
+function findInexactNumber(value: JsonValue, path = ""): string | undefined {
+  if (typeof value === "number") {
+    const isKept = Number.isSafeInteger(value) || !Number.isInteger(value);
+    return isKept && Number.isFinite(value) ? undefined : path;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, below] of Object.entries(value)) {
+    const found = findInexactNumber(
+      below,
+      path === "" ? key : `${path}.${key}`,
+    );
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

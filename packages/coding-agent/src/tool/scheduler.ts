@@ -26,6 +26,7 @@ import {
   cancelledCall,
   failedCall,
   hasSameEffect,
+  type NewCall,
   outdatedCall,
   type PrepareContext,
   type PreparedCall,
@@ -52,7 +53,7 @@ const MAX_CALLS = 128;
  * more, and a call in state EXECUTING must be durable by then.
  */
 export async function* runNewCalls(
-  calls: readonly CallUpdate[],
+  calls: readonly NewCall[],
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {

@@ -17,6 +17,7 @@ import {
   checkList,
   checkObject,
   checkOneOf,
+  checkParameters,
   checkString,
   checkToolName,
   refuse,
@@ -111,6 +112,9 @@ function readTools(value: unknown): DeclaredTool[] {
       tool.function,
       `${param}.function`,
     );
+    if (parameters !== undefined) {
+      checkParameters(parameters, `${param}.function.parameters`);
+    }
     return { name: checkToolName(name, `${param}.function.name`), parameters };
   });
 }

@@ -84,6 +84,18 @@ export function checkToolName(value: unknown, param: string): string {
   return name;
 }
 
+/** Refuses a schema of a tool's arguments that OpenAI refuses. */
+export function checkParameters(value: unknown, param: string): void {
+  const schema = checkObject(value, param);
+  const refused = ["anyOf", "oneOf", "allOf", "enum", "not"];
+  if (refused.some((word) => word in schema)) {
+    refuse(
+      "Invalid schema for function: schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.",
+      param,
+    );
+  }
+}
+
 /** Refuses arguments of a call that are not a JSON object. */
 export function checkArguments(value: unknown, param: string): void {
   const text = checkString(value, param);

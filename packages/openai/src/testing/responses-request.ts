@@ -11,6 +11,7 @@ import {
   checkList,
   checkObject,
   checkOneOf,
+  checkParameters,
   checkString,
   checkToolName,
   refuse,
@@ -114,7 +115,7 @@ function readTool(value: unknown, param: string): DeclaredTool[] {
   const tool = checkObject(value, param);
   switch (tool.type) {
     case "function":
-      checkObject(tool.parameters, `${param}.parameters`);
+      checkParameters(tool.parameters, `${param}.parameters`);
       return [
         {
           name: checkToolName(tool.name, `${param}.name`),

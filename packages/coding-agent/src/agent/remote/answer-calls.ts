@@ -1,3 +1,6 @@
+import { create } from "@bufbuild/protobuf";
+import { NoticeSchema } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import type { ModelEvent, ModelToolCall } from "../model.ts";
 import { readArguments } from "./answer-parts.ts";
@@ -14,8 +17,8 @@ export interface ApiCall {
   /** The id of the call. Empty if the API gives none. */
   readonly id: string;
   readonly name: string;
-  /** The arguments: a JSON object as text. */
-  readonly argumentsText: string;
+  /** The arguments: a JSON object or its text. Null and "" are none. */
+  readonly args: unknown;
   readonly signature?: Uint8Array | undefined;
 }
 
@@ -25,7 +28,7 @@ export interface ApiCall {
  */
 export class AnswerCalls {
   readonly #calls: ModelToolCall[] = [];
-  readonly #ids = new Set<string>();
+  readonly #keys = new Set<string>();
 
   /** The number of calls so far. */
   get size(): number {
@@ -33,16 +36,15 @@ export class AnswerCalls {
   }
 
   /**
-   * Adds a call. A call that comes twice under one id is kept once.
+   * Adds a call. A call that comes twice under one id, with the same name and
+   * arguments, is kept once.
    *
    * Throws a `ModelFault` for a call without a name or with one of more than
    * 256 characters, for arguments that are not a JSON object or have more than
    * 1 MiB, and for more than 1000 calls.
    */
-  add({ id, name, argumentsText, signature }: ApiCall): void {
-    if (typeof name !== "string" || typeof argumentsText !== "string") {
-      throw malformedFault();
-    }
+  add({ id, name, args, signature }: ApiCall): void {
+    if (typeof name !== "string") throw malformedFault();
     if (name === "") {
       const remedy = "send the message again";
       throw new ModelFault(
@@ -55,10 +57,12 @@ export class AnswerCalls {
       const problem = `the model called a tool whose name has ${name.length} characters: limit is ${MAX_NAME_LENGTH}`;
       throw new ModelFault(problem, Code.ResourceExhausted);
     }
-    if (id !== "" && this.#ids.has(id)) return;
+    const call = { name, args: readArguments(name, args) };
+    // Some servers give different calls of an answer the same id.
+    const key = canonicalJson([id, name, call.args]);
+    if (id && this.#keys.has(key)) return;
     assertRoomForCall(this.#calls.length);
-    this.#ids.add(id);
-    const call = { name, args: readArguments(name, argumentsText) };
+    this.#keys.add(key);
     this.#calls.push(signature ? { ...call, signature } : call);
   }
 
@@ -68,14 +72,21 @@ export class AnswerCalls {
    */
   end(answer: { readonly hasText: boolean }): ModelEvent[] {
     if (!answer.hasText && this.#calls.length === 0) {
-      const remedy = "say more, or choose another model";
-      throw new ModelFault("the model gave an empty answer", Code.Unavailable, {
-        remedy,
-        retriable: true,
-      });
+      throw emptyFault();
     }
     return this.#calls.map((value) => ({ case: "toolCall", value }));
   }
+}
+
+/** The problem of an answer without text and calls. */
+export const EMPTY_ANSWER = "the model gave an empty answer";
+
+function emptyFault(): ModelFault {
+  const remedy = "say more, or choose another model";
+  return new ModelFault(EMPTY_ANSWER, Code.Unavailable, {
+    remedy,
+    retriable: true,
+  });
 }
 
 /**
@@ -137,6 +148,22 @@ export function notJsonFault(cause: SyntaxError): ModelFault {
     retriable: true,
     cause,
   });
+}
+
+/**
+ * Says once for each kind what an answer holds besides text, thoughts and
+ * calls: nobody is shown it. One for each answer.
+ */
+export class LeftOutContent {
+  readonly #kinds = new Set<string>();
+
+  /** Yields a notice. `kind` is the API's word. */
+  *add(kind: string): Iterable<ModelEvent> {
+    if (this.#kinds.has(kind)) return;
+    this.#kinds.add(kind);
+    const text = `the model's answer holds ${JSON.stringify(kind)}, which is left out`;
+    yield { case: "notice", value: create(NoticeSchema, { text }) };
+  }
 }
 
 /**

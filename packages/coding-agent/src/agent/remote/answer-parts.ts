@@ -1,4 +1,4 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
   type AgentThought,
   AgentThoughtSchema,
@@ -7,6 +7,7 @@ import {
 } from "@devtool/schema";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
+import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
 import { ModelFault } from "./model-fault.ts";
 
 const MAX_ARGUMENT_BYTES = 1024 * 1024;
@@ -21,24 +22,31 @@ export function readThought(text: string): AgentThought {
     ? text.slice(0, match.index) + text.slice(match.index + match[0].length)
     : text;
   return create(AgentThoughtSchema, {
-    subject: match?.[1]?.trim() ?? "",
-    description: description.trim(),
+    subject: match?.[1]?.trim().toWellFormed() ?? "",
+    description: description.trim().toWellFormed(),
   });
 }
 
 /**
- * Reads the arguments of a call, a JSON object as text. Throws a `ModelFault`
- * if they are something else or too large.
+ * Reads the arguments of a call: a JSON object, or its text. None, null and an
+ * empty text are no arguments.
+ *
+ * A number that a double cannot hold exactly becomes infinite: such a call is
+ * refused. Throws a `ModelFault` if the arguments are something else or too
+ * large.
  */
-export function readArguments(name: string, text: string): JsonObject {
+export function readArguments(name: string, args: unknown): JsonObject {
   const subject = `the arguments of the model's call ${JSON.stringify(name)}`;
   const remedy = "send the message again";
+  const text = typeof args === "string" ? args : JSON.stringify(args ?? null);
+  if (text.trim() === "") return {};
+  const exact = replaceInexactNumbers(text, "0");
+  let value: JsonValue;
   try {
-    const value = parseJson(text, {
+    value = parseJson(exact, {
       ...DEFAULT_LIMITS,
       maxBytes: MAX_ARGUMENT_BYTES,
     });
-    if (isObject(value)) return value;
   } catch (cause) {
     if (
       text.length <= MAX_ARGUMENT_BYTES &&
@@ -58,10 +66,17 @@ export function readArguments(name: string, text: string): JsonObject {
       { cause },
     );
   }
-  throw new ModelFault(`${subject} are not an object`, Code.Unavailable, {
-    remedy,
-    retriable: true,
-  });
+  if (value === null) return {};
+  if (!isObject(value)) {
+    throw new ModelFault(`${subject} are not an object`, Code.Unavailable, {
+      remedy,
+      retriable: true,
+    });
+  }
+  if (isObject(args)) return args;
+  return exact === text
+    ? value
+    : JSON.parse(replaceInexactNumbers(text, INFINITE));
 }
 
 /**

@@ -1,5 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { Code } from "@devtool/server/agent";
+import { normalizeEvents } from "./event-stream.ts";
+import { replaceLoneSurrogates } from "./exact-json.ts";
 import { httpFault, type ReadApiError } from "./http-fault.ts";
 import { ModelFault } from "./model-fault.ts";
 
@@ -26,7 +28,7 @@ export type FetchAnswer = (
 
 /**
  * Creates the `fetch` for an SDK. It resolves to an answer whose status is 2xx
- * and whose body comes in whole lines.
+ * and whose body is JSON, or events in the form that every SDK reads.
  *
  * It rejects with a `ModelFault` for any other status, because the errors of
  * the SDKs lack the headers, which say how long to wait. The body fails with a
@@ -38,20 +40,23 @@ export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
   return async (input, init) => {
     try {
       // A redirect is a fault: following it would send the key to another host.
-      const response = await fetch(input, { ...init, redirect: "manual" });
+      const request: RequestInit = { ...init, redirect: "manual" };
+      if (typeof request.body === "string") {
+        request.body = replaceLoneSurrogates(request.body);
+      }
+      const response = await fetch(input, request);
       if (!response.ok) throw await httpFault(response, readError);
       const { body, headers } = response;
+      const isJson = /^application\/json\b/i.test(
+        headers.get("content-type") ?? "",
+      );
+      if (!body) return new Response(null, { headers });
       // A stream that breaks off ends in a line that was cut. JSON in one piece
       // need not end in a newline.
-      const lastLine = headers
-        .get("content-type")
-        ?.startsWith("application/json")
-        ? "keep"
-        : "drop";
-      return new Response(
-        body && ReadableStream.from(wholeLines(body, lastLine)),
-        { headers },
-      );
+      const lines = isJson
+        ? wholeLines(body, "keep")
+        : normalizeEvents(wholeLines(body, "drop"));
+      return new Response(ReadableStream.from(lines), { headers });
     } catch (reason) {
       throw ModelFault.from(reason);
     }
@@ -75,12 +80,12 @@ export function withPlainErrors(fetchAnswer: FetchAnswer): FetchAnswer {
 }
 
 /**
- * Splits a body after newlines.
+ * Splits a body after line ends.
  *
  * No character is cut then, and an SDK that searches its whole buffer with
  * every chunk takes linear time.
  *
- * @param lastLine what becomes of the bytes after the last newline
+ * @param lastLine what becomes of the bytes after the last line end
  */
 async function* wholeLines(
   body: AsyncIterable<Uint8Array>,
@@ -93,7 +98,9 @@ async function* wholeLines(
     if (answerBytes > MAX_ANSWER_BYTES) {
       throw sizeFault("the model's answer", MAX_ANSWER_BYTES);
     }
-    const end = bytes.lastIndexOf(NEWLINE) + 1;
+    const end =
+      Math.max(bytes.lastIndexOf(NEWLINE), bytes.lastIndexOf(CARRIAGE_RETURN)) +
+      1;
     if (end > 0) {
       const lines = Buffer.concat([...unfinished, bytes.subarray(0, end)]);
       [unfinished, lineBytes] = [[], 0];
@@ -117,7 +124,7 @@ async function* wholeLines(
  */
 function endOfLastPiece(lines: Buffer): number {
   let end = 0;
-  for (const blank of ["\n\n", "\n\r\n"]) {
+  for (const blank of ["\n\n", "\n\r\n", "\r\r"]) {
     const at = lines.lastIndexOf(blank);
     if (at >= 0) end = Math.max(end, at + blank.length);
   }

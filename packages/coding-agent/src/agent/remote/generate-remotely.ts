@@ -1,6 +1,9 @@
+import { create } from "@bufbuild/protobuf";
+import { type Message, NoticeSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
+import { stepStart } from "../history.ts";
 import type { ModelEvent } from "../model.ts";
-import { malformedFault } from "./answer-calls.ts";
+import { EMPTY_ANSWER, malformedFault } from "./answer-calls.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ModelFault } from "./model-fault.ts";
 import {
@@ -57,6 +60,8 @@ export interface RemoteRequest<Piece> {
   readonly createReader: () => AnswerReader<Piece>;
   /** The key, which must appear in no error. Empty: none. */
   readonly secret: string;
+  /** The conversation that the answer continues. */
+  readonly history: readonly Message[];
 }
 
 /**
@@ -92,13 +97,19 @@ export async function* generateRemotely<Piece>(
       sleep,
     };
     yield* withRetries(
-      (attemptSignal) => attempt(request, timeouts, attemptSignal),
+      (attemptSignal) =>
+        joinSurrogates(attempt(request, timeouts, attemptSignal)),
       retries,
       limit,
     );
   } catch (reason) {
     signal.throwIfAborted();
-    throw ModelFault.from(reason);
+    const fault = ModelFault.from(reason);
+    // After calls, a model may have nothing to add: what they did is done.
+    const mayBeEmpty = stepStart(request.history).message === undefined;
+    if (!mayBeEmpty || !fault.problem.startsWith(EMPTY_ANSWER)) throw fault;
+    const text = `${fault.problem} after the calls: the turn ends`;
+    yield { case: "notice", value: create(NoticeSchema, { text }) };
   } finally {
     clearTimeout(timer);
   }
@@ -121,6 +132,29 @@ async function* attempt<Piece>(
     // Users see the fault, also when the request is sent again after it.
     throw ModelFault.from(reason).without(secret);
   }
+}
+
+/**
+ * Joins a character that two pieces of text share, and replaces the halves of
+ * characters that have no other half by U+FFFD.
+ */
+async function* joinSurrogates(
+  events: AsyncIterable<ModelEvent>,
+): AsyncIterable<ModelEvent> {
+  let half = "";
+  for await (const event of events) {
+    if (event.case === "text") {
+      const text = half + event.value;
+      half = /[\ud800-\udbff]$/.exec(text)?.[0] ?? "";
+      const whole = text.slice(0, text.length - half.length);
+      if (whole !== "") yield { case: "text", value: whole.toWellFormed() };
+      continue;
+    }
+    if (half !== "") yield { case: "text", value: half.toWellFormed() };
+    half = "";
+    yield event;
+  }
+  if (half !== "") yield { case: "text", value: half.toWellFormed() };
 }
 
 /**

@@ -1,0 +1,466 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import { createAnthropicModel } from "@devtool/anthropic";
+import type { Model, ModelEvent } from "@devtool/coding-agent/model";
+import { createGeminiModel } from "@devtool/gemini";
+import { createOpenAiModel } from "@devtool/openai";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  ToolCallSchema,
+} from "@devtool/schema";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { roundsOf, seedOf } from "./depth.ts";
+
+/** What a model's server sends, and what it was sent. */
+let answer: Uint8Array | string = "";
+let mediaType = "text/event-stream";
+let received = "";
+let requests = 0;
+const server = createServer((request, response) => {
+  received = "";
+  requests++;
+  request.setEncoding("utf8");
+  request.on("data", (chunk: string) => {
+    received += chunk;
+  });
+  request.on("end", () => {
+    response.writeHead(200, { "content-type": mediaType });
+    response.end(answer);
+  });
+});
+let url = "";
+beforeAll(async () => {
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  url = `http://127.0.0.1:${port}`;
+});
+afterAll(() => void server.close());
+
+/** An API: its model, and the pieces of its answers. */
+interface Api {
+  readonly name: string;
+  readonly model: () => Model;
+  /** The pieces of an answer with these texts, and these calls at its end. */
+  readonly pieces: (
+    texts: readonly string[],
+    calls?: readonly Call[],
+  ) => unknown[];
+  /** How a piece is written as an event. */
+  readonly event?: (piece: unknown) => string;
+}
+
+interface Call {
+  readonly id: string;
+  readonly name: string;
+  /** JSON, as it is on the wire. */
+  readonly args: string;
+}
+
+const OPTIONS = {
+  apiKey: "key",
+  random: () => 0,
+  sleep: () => Promise.resolve(),
+  retry: { maxAttempts: 2 },
+};
+
+/** Stands for arguments in a piece: JSON that `JSON.stringify` would change. */
+const raw = (json: string): string => `\u0001${json}\u0001`;
+const write = (piece: unknown): string =>
+  JSON.stringify(piece).replaceAll(
+    /"\\u0001(.*?)\\u0001"/g,
+    (_all, json: string) => JSON.parse(`"${json}"`),
+  );
+
+const GEMINI: Api = {
+  name: "Gemini",
+  model: () => createGeminiModel({ ...OPTIONS, baseUrl: url }),
+  pieces: (texts, calls = []) => [
+    ...texts.map((text) => ({
+      candidates: [{ content: { role: "model", parts: [{ text }] } }],
+    })),
+    ...calls.map(({ id, name, args }) => ({
+      candidates: [
+        {
+          content: {
+            role: "model",
+            parts: [{ functionCall: { id, name, args: raw(args) } }],
+          },
+        },
+      ],
+    })),
+    { candidates: [{ finishReason: "STOP" }] },
+  ],
+};
+
+const CHAT: Api = {
+  name: "Chat Completions",
+  model: () =>
+    createOpenAiModel({
+      ...OPTIONS,
+      baseUrl: url,
+      api: "chat-completions",
+      model: "m",
+    }),
+  pieces: (texts, calls = []) => [
+    ...texts.map((content) => ({ choices: [{ delta: { content } }] })),
+    ...calls.map(({ id, name, args }, index) => ({
+      choices: [
+        {
+          delta: {
+            tool_calls: [
+              {
+                index,
+                id,
+                type: "function",
+                function: { name, arguments: args },
+              },
+            ],
+          },
+        },
+      ],
+    })),
+    { choices: [{ delta: {}, finish_reason: "stop" }] },
+  ],
+};
+
+const RESPONSES: Api = {
+  name: "Responses",
+  model: () =>
+    createOpenAiModel({
+      ...OPTIONS,
+      baseUrl: url,
+      api: "responses",
+      model: "m",
+    }),
+  pieces: (texts, calls = []) => [
+    ...texts.map((delta) => ({ type: "response.output_text.delta", delta })),
+    ...calls.map(({ id, name, args }) => ({
+      type: "response.output_item.done",
+      item: { type: "function_call", call_id: id, name, arguments: args },
+    })),
+    { type: "response.completed", response: { status: "completed" } },
+  ],
+};
+
+const ANTHROPIC: Api = {
+  name: "Anthropic",
+  model: () => createAnthropicModel({ ...OPTIONS, baseUrl: url }),
+  pieces: (texts, calls = []) => [
+    { type: "message_start", message: { usage: {} } },
+    {
+      type: "content_block_start",
+      index: 0,
+      content_block: { type: "text", text: "" },
+    },
+    ...texts.map((text) => ({
+      type: "content_block_delta",
+      index: 0,
+      delta: { type: "text_delta", text },
+    })),
+    { type: "content_block_stop", index: 0 },
+    ...calls.flatMap(({ id, name, args }, at) => [
+      {
+        type: "content_block_start",
+        index: at + 1,
+        content_block: { type: "tool_use", id, name },
+      },
+      {
+        type: "content_block_delta",
+        index: at + 1,
+        delta: { type: "input_json_delta", partial_json: args },
+      },
+      { type: "content_block_stop", index: at + 1 },
+    ]),
+    { type: "message_delta", delta: { stop_reason: "end_turn" } },
+    { type: "message_stop" },
+  ],
+};
+
+const APIS = [GEMINI, CHAT, RESPONSES, ANTHROPIC];
+
+function user(text: string): Message {
+  return create(MessageSchema, {
+    role: Role.USER,
+    parts: [{ content: { case: "text", value: text } }],
+  });
+}
+
+/** Generates a step, and returns its events, or its failure in words. */
+async function generate(
+  api: Api,
+  history: readonly Message[] = [user("hi")],
+): Promise<{ events: ModelEvent[]; text: string; failure: string }> {
+  const events: ModelEvent[] = [];
+  let failure = "";
+  const request = {
+    history,
+    tools: [],
+    workspacePath: "",
+    instructions: async () => "",
+    model: "m",
+  };
+  try {
+    for await (const event of api
+      .model()
+      .generate(request, AbortSignal.timeout(20_000))) {
+      events.push(event);
+    }
+  } catch (reason) {
+    failure = String(reason);
+  }
+  const text = events
+    .map((event) => (event.case === "text" ? event.value : ""))
+    .join("");
+  return { events, text, failure };
+}
+
+const calls = (events: readonly ModelEvent[]) =>
+  events.flatMap((event) => (event.case === "toolCall" ? [event.value] : []));
+const notices = (events: readonly ModelEvent[]) =>
+  events.flatMap((event) =>
+    event.case === "notice" ? [event.value.text] : [],
+  );
+const event = (piece: unknown): string => `data: ${write(piece)}\n\n`;
+const events = (pieces: readonly unknown[]): string =>
+  pieces.map(event).join("");
+
+describe.each(APIS)("a stream of $name", (api) => {
+  const texts = ["one ", "two ", "three"];
+
+  /** Ways to write the same events. */
+  const FORMS: Readonly<Record<string, (pieces: string[]) => string>> = {
+    "B2: an event name before each piece": (all) =>
+      all.map((json) => `event: message\ndata: ${json}\n\n`).join(""),
+    "B2: an id before each piece": (all) =>
+      all.map((json, at) => `id: ${at}\ndata: ${json}\n\n`).join(""),
+    "B2: name and retry behind the data": (all) =>
+      all.map((json) => `data:${json}\nevent: x\nretry: 5\n\n`).join(""),
+    "B15: [DONE]": (all) =>
+      `${all.map((json) => `data: ${json}\n\n`).join("")}data: [DONE]\n\n`,
+    "B15: empty data": (all) =>
+      `data:\n\n${all.map((json) => `data: ${json}\n\ndata: \n\n`).join("")}`,
+    "B15: several data lines": (all) =>
+      all
+        .map((json) => `data: ${json.replaceAll('":', '":\ndata: ')}\n\n`)
+        .join(""),
+    "B15: comments": (all) =>
+      `: hi\n\n${all.map((json) => `: ping\ndata: ${json}\n: x\n\n`).join("")}`,
+    "B15: CR as the end of lines": (all) =>
+      all.map((json) => `data: ${json}\r\r`).join(""),
+    "B15: CR LF, and a byte order mark": (all) =>
+      `\ufeff${all.map((json) => `data: ${json}\r\n\r\n`).join("")}`,
+    "B15: no empty line at the end": (all) =>
+      all
+        .map((json) => `data: ${json}\n\n`)
+        .join("")
+        .trimEnd()
+        .concat("\n"),
+  };
+
+  it.each(Object.entries(FORMS))(
+    "is read as its standard says: %s",
+    async (_form, form) => {
+      answer = form(api.pieces(texts).map(write));
+      const { text, failure } = await generate(api);
+      expect([text, failure]).toEqual(["one two three", ""]);
+    },
+  );
+
+  it("B15: has a media type in any case", async () => {
+    mediaType = "Text/Event-Stream; Charset=UTF-8";
+    answer = events(api.pieces(texts));
+    const { text } = await generate(api);
+    mediaType = "text/event-stream";
+    expect(text).toBe("one two three");
+  });
+
+  it.each(["data: {\n\n", "dat: {}\n\n", '{"x": \n'])(
+    "B2: fails with a hole: %j",
+    async (hole) => {
+      const [first, ...others] = api.pieces(texts);
+      answer = event(first) + hole + events(others);
+      const { failure } = await generate(api);
+      expect(failure).toContain("the model's answer is not JSON");
+    },
+  );
+
+  it("B16: keeps two different calls with one id, and equal ones once", async () => {
+    const one = { id: "call_0", name: "read_file", args: '{"file_path":"a"}' };
+    const other = { ...one, name: "write_file", args: '{"content":"b"}' };
+    answer = events(api.pieces([], [one, other, one]));
+    const { events: all } = await generate(api);
+    expect(calls(all)).toMatchObject([
+      { name: "read_file" },
+      { name: "write_file" },
+    ]);
+  });
+
+  it.each(["null", " null ", "{}"])(
+    "B18: reads the arguments %j as none",
+    async (args) => {
+      answer = events(api.pieces([], [{ id: "1", name: "t", args }]));
+      const { events: all } = await generate(api);
+      expect(calls(all)).toMatchObject([{ name: "t", args: {} }]);
+    },
+  );
+
+  it.each(["9007199254740993", "1e400", "-1e400", "0.12345678901234567890123"])(
+    "B6: never gives a tool another number than %s",
+    async (number) => {
+      const args = `{"deep":[{"n":${number}}],"ok":1}`;
+      answer = events(api.pieces([], [{ id: "1", name: "t", args }]));
+      const { events: all } = await generate(api);
+      const [call] = calls(all);
+      expect(call?.args.ok).toBe(1);
+      expect(JSON.stringify(call?.args.deep)).toBe('[{"n":null}]');
+      expect(call?.args.deep).toEqual([{ n: Number.POSITIVE_INFINITY }]);
+    },
+  );
+
+  it.each([
+    "9007199254740991",
+    "0.1",
+    "1e2",
+    "1.50",
+    "-0",
+    "123456789012345.5",
+  ])("B6: keeps %s", async (number) => {
+    answer = events(
+      api.pieces([], [{ id: "1", name: "t", args: `{"n":${number}}` }]),
+    );
+    const { events: all } = await generate(api);
+    expect(calls(all)).toMatchObject([{ args: { n: Number(number) } }]);
+  });
+
+  it("B3: joins a character that two pieces share, and leaves no half of one", async () => {
+    answer = events(api.pieces(["a\ud83d", "\ude00b\ud83d", "c\ude00"]));
+    expect((await generate(api)).text).toBe("a\u{1f600}b\ufffdc\ufffd");
+  });
+
+  it("B3: is asked without half characters", async () => {
+    answer = events(api.pieces(["ok"]));
+    await generate(api, [user("cut \ud83d and \\ud83d and \u{1f600}")]);
+    expect(received).toContain("cut \\ufffd and \\\\ud83d and \u{1f600}");
+  });
+
+  it("ends a turn with an empty answer after calls, and says so", async () => {
+    answer = events(api.pieces([]));
+    const step = create(MessageSchema, {
+      role: Role.AGENT,
+      parts: [
+        {
+          content: {
+            case: "toolCall",
+            value: create(ToolCallSchema, { toolCallId: "1", toolName: "t" }),
+          },
+        },
+      ],
+    });
+    const after = await generate(api, [user("hi"), step]);
+    expect(after.failure).toBe("");
+    expect(notices(after.events).at(-1)).toContain("empty answer");
+    expect((await generate(api)).failure).toContain("empty answer");
+  });
+});
+
+it.each<[Api, unknown, string]>([
+  [
+    GEMINI,
+    {
+      candidates: [
+        { content: { parts: [{ inlineData: { mimeType: "image/png" } }] } },
+      ],
+    },
+    "inlineData",
+  ],
+  [
+    GEMINI,
+    { candidates: [{ content: { parts: [{ executableCode: {} }] } }] },
+    "executableCode",
+  ],
+  [CHAT, { choices: [{ delta: { images: [{}] } }] }, "images"],
+  [
+    RESPONSES,
+    {
+      type: "response.output_item.done",
+      item: { type: "image_generation_call" },
+    },
+    "image_generation_call",
+  ],
+  [
+    ANTHROPIC,
+    {
+      type: "content_block_start",
+      index: 7,
+      content_block: { type: "server_tool_use" },
+    },
+    "server_tool_use",
+  ],
+])(
+  "says once what content of a model it leaves out",
+  async (api, piece, kind) => {
+    answer = events([piece, piece, ...api.pieces(["text"])]);
+    const { events: all, text } = await generate(api);
+    expect([text, notices(all)]).toEqual([
+      "text",
+      [`the model's answer holds "${kind}", which is left out`],
+    ]);
+  },
+);
+
+/** What may happen to one event on its way, and whether its text may be lost. */
+const MUTATIONS: readonly ((json: string) => string)[] = [
+  (json) => `event: message\ndata: ${json}\n\n`,
+  (json) => `id: 5\n: c\ndata:${json}\n\n`,
+  (json) => `data: ${json.replaceAll(",", ",\r\ndata:")}\r\n\r\n`,
+  (json) => `data: ${json}\n\ndata:\n\n`,
+  (json) => `data: ${json}\r\r`,
+  (json) => `data: ${json.slice(0, -1)}\n\n`,
+  (json) => `${json}\n\n`,
+  (json) => `dta: ${json}\n\n`,
+  (json) => `data: ${json.replaceAll('"', "'")}\n\n`,
+];
+
+it("loses no piece of a stream and completes, whatever happens to one event", async () => {
+  const rounds = roundsOf("DEVTOOL_STREAM_ROUNDS", {
+    quick: 100,
+    ci: 400,
+    deep: 10_000,
+  });
+  let [whole, failed] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...APIS),
+      fc.array(fc.string({ minLength: 1, unit: "binary" }), {
+        minLength: 1,
+        maxLength: 5,
+      }),
+      fc.nat(),
+      fc.constantFrom(...MUTATIONS),
+      async (api, texts, at, mutate) => {
+        const pieces = api.pieces(texts).map(write);
+        const index = at % pieces.length;
+        answer = pieces
+          .map((json, place) =>
+            place === index ? mutate(json) : `data: ${json}\n\n`,
+          )
+          .join("");
+        const { text, failure } = await generate(api);
+        if (failure === "") {
+          whole++;
+          expect(text).toBe(texts.join("").toWellFormed());
+        } else {
+          failed++;
+          expect(texts.join("").toWellFormed()).toContain(text);
+        }
+      },
+    ),
+    { numRuns: rounds, seed: seedOf() },
+  );
+  expect(Math.min(whole, failed)).toBeGreaterThan(rounds / 10);
+  expect(requests).toBeGreaterThan(rounds);
+});
