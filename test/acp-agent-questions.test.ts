@@ -88,7 +88,10 @@ describe("a question of an ACP agent", () => {
     expect(findToolCall(asked.task, "call-1")).toMatchObject({
       description: "ls\\u{202e}\\u{1b}[2J",
       confirmationRequest: {
-        options: [{ name: "Y\\u{202e}es" }, { name: "Leave it" }],
+        options: [
+          { name: 'Allow once ("Y\\u{202e}es")' },
+          { name: 'Decline ("Leave it")' },
+        ],
       },
     });
     const other = await acp.say(
@@ -148,6 +151,29 @@ describe("a question of an ACP agent", () => {
       ["ASKED", "", ""],
       ["DECLINED", "", "cancel"],
     ]);
+  });
+
+  it("S1: says what its answers do, and does that, whatever the agent calls them", async () => {
+    await using acp = await world();
+    const swapped = [
+      { ...ONCE, name: "Decline" },
+      { ...ALWAYS, name: "Allow once" },
+      { ...NO, name: "Allow once" },
+    ];
+    const asked = await acp.say(permit(swapped));
+    const [call] = pendingToolCalls(asked.task);
+    expect(call?.confirmationRequest?.options).toMatchObject([
+      { id: "proceed_once", name: 'Allow once ("Decline")' },
+      {
+        id: "proceed_always",
+        name: 'Always allow ("Allow once")',
+        description: "the agent decides which later calls it covers",
+      },
+      { id: "cancel", name: 'Decline ("Allow once")' },
+    ]);
+    expect((await acp.answer(asked.task, "cancel")).text).toBe(
+      selected("leave-it"),
+    );
   });
 
   it("takes one answer", async () => {
@@ -241,13 +267,27 @@ describe("a form that an ACP agent has its user fill in", () => {
     expect(
       call?.confirmationRequest?.options.map(({ id, name }) => [id, name]),
     ).toEqual([
-      ["value:red", "In red"],
-      ["value:blue", "In blue"],
+      ["value:red", 'Answer "In red"'],
+      ["value:blue", 'Answer "In blue"'],
       ["cancel", "Decline"],
     ]);
     expect((await acp.answer(asked.task, "value:blue")).text).toBe(
       '{"action":"accept","content":{"color":"blue"}}',
     );
+  });
+
+  it("S1: has no choice that looks like the answer which declines", async () => {
+    await using acp = await world();
+    const { task } = await acp.say(
+      form({ what: { type: "string", enum: ["Decline", "Allow once"] } }),
+    );
+    const [call] = pendingToolCalls(task);
+    expect(call?.confirmationRequest?.options.map(({ name }) => name)).toEqual([
+      'Answer "Decline"',
+      'Answer "Allow once"',
+      "Decline",
+    ]);
+    await acp.cancel(task);
   });
 
   it("says of each field which values it takes, and what is sent without an answer", async () => {

@@ -105,9 +105,9 @@ describe("an ACP agent behind the port", () => {
       findToolCall(asked.task, "call-1")?.confirmationRequest,
     ).toMatchObject({
       options: [
-        { id: "proceed_once", name: "Yes" },
-        { id: "proceed_always", name: "Always" },
-        { id: "cancel", name: "No" },
+        { id: "proceed_once", name: 'Allow once ("Yes")' },
+        { id: "proceed_always", name: 'Always allow ("Always")' },
+        { id: "cancel", name: 'Decline ("No")' },
       ],
       details: { case: "executeDetails", value: { command: "make test" } },
     });

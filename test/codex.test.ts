@@ -178,12 +178,15 @@ describe("Codex behind the port", () => {
     ).toEqual([
       [
         "Allow once, in or outside of Codex's sandbox",
-        "Codex's reason: outside, please",
+        'Codex\'s reason: "outside, please"',
       ],
-      ["Allow for this session, in or outside of Codex's sandbox", undefined],
+      [
+        "Always allow in this session, in or outside of Codex's sandbox",
+        "the same command in the same directory",
+      ],
       [
         `Always allow commands that begin with "touch x", in or outside of Codex's sandbox`,
-        undefined,
+        "Codex keeps it in its configuration, for later sessions too",
       ],
       ["Decline", "Codex goes on without it."],
       ["Cancel", "Codex stops and waits for your next message."],
@@ -353,7 +356,7 @@ describe("Codex behind the port", () => {
     const first = await send("input", "m2");
     expect(
       callsIn(first)[0]?.confirmationRequest?.options.map(({ name }) => name),
-    ).toEqual(["A", "B", "Do not answer"]);
+    ).toEqual(['Answer "A"', 'Answer "B"', "Do not answer"]);
     const second = await answer(first, "choice:2");
     const answered = await answer(second, "own_words", "because");
     expect(JSON.parse(wordsIn(answered))).toEqual({

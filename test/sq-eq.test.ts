@@ -117,7 +117,7 @@ describe("a session in the shape of Codex's queues", () => {
     });
     expect(optionsOf(asked)).toEqual([
       "Allow once, in or outside of Codex's sandbox",
-      "Allow for this session, in or outside of Codex's sandbox",
+      "Always allow in this session, in or outside of Codex's sandbox: the same command in the same directory",
       "Decline: Codex goes on without it.",
       "Cancel: Codex stops and waits for your next message.",
     ]);

@@ -1,11 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { type AskedToolCall, confirmationPart } from "@devtool/client";
 import {
-  OPTION_CANCEL,
+  declineOf,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
   type Part,
   PartSchema,
+  reachOfAnswer,
 } from "@devtool/schema";
 import { type Choice, choicesFor, findChoice, VIEW_ALL } from "./choice.ts";
 import { ArgumentsEditor } from "./edit-arguments.ts";
@@ -55,6 +56,8 @@ export function approveAll(
     const ids =
       asked.call.confirmationRequest?.options.map(({ id }) => id) ?? [];
     const isWithoutSandbox = ids.includes(OPTION_PROCEED_WITHOUT_SANDBOX);
+    const isApprovable = isWithoutSandbox || ids.includes(OPTION_PROCEED_ONCE);
+    if (!isApprovable) return declineAll(io, whyNot(ids))(asked, signal);
     if (isWithoutSandbox && withoutSandbox === "decline") {
       return decline(asked, signal);
     }
@@ -65,11 +68,18 @@ export function approveAll(
   };
 }
 
+/** Says why a call cannot be approved once, by the ids of its options. */
+function whyNot(ids: readonly string[]): string {
+  return ids.every((id) => reachOfAnswer(id) === "decline")
+    ? "the agent offers no way to approve it"
+    : `the agent offers no way to approve it once, only ${ids.map(visibleName).join(", ")}`;
+}
+
 /** Returns an approver that declines everything and prints why. */
 export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
   return ({ call }) => {
     writeLine(io.stderr, `declined ${visibleName(call.toolName)}: ${why}`);
-    return Promise.resolve([confirmationPart(call, OPTION_CANCEL)]);
+    return Promise.resolve([confirmationPart(call, declineOf(call))]);
   };
 }
 

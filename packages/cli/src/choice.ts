@@ -1,6 +1,7 @@
 import type { AskedToolCall } from "@devtool/client";
 import {
   type ConfirmationRequest,
+  declineOf,
   OPTION_CANCEL,
   OPTION_MODIFY_ARGUMENTS,
   OPTION_MODIFY_WITH_EDITOR,
@@ -10,6 +11,7 @@ import {
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
+  OPTION_REJECT,
   oneLine,
 } from "@devtool/schema";
 import { visibleName } from "./render/style.ts";
@@ -46,11 +48,12 @@ export const VIEW_ALL: Choice = {
  */
 export function choicesFor(
   { options, details }: ConfirmationRequest,
-  { argumentsEditable }: AskedToolCall,
+  call: AskedToolCall,
 ): Choice[] {
+  const decline = declineOf(call);
   const offered = options.map(
     ({ id, name, description }, index): Choice => ({
-      key: KEYS.get(id) ?? String(index + 1),
+      key: id === decline ? "n" : (KEYS.get(id) ?? String(index + 1)),
       id,
       label: oneLine(
         description === undefined ? name : `${name}: ${description}`,
@@ -73,7 +76,7 @@ export function choicesFor(
   const isFile = details.case === "fileEditDetails";
   const added = [
     ...(isFile ? [file] : []),
-    ...(argumentsEditable ? [args] : []),
+    ...(call.argumentsEditable ? [args] : []),
   ];
   return [...offered.slice(0, -1), ...added, ...offered.slice(-1)];
 }
@@ -87,7 +90,7 @@ const KEYS: ReadonlyMap<string, string> = new Map([
   ["proceed_for_task", "a"],
   [OPTION_PROCEED_WITHOUT_SANDBOX, "w"],
   [OPTION_MODIFY_WITH_EDITOR, "m"],
-  [OPTION_CANCEL, "n"],
+  [OPTION_CANCEL, "x"],
 ]);
 
 const ANSWERS: ReadonlyMap<string, string> = new Map([
@@ -100,6 +103,7 @@ const ANSWERS: ReadonlyMap<string, string> = new Map([
   [OPTION_MODIFY_WITH_EDITOR, "ask again with other content"],
   [OPTION_MODIFY_ARGUMENTS, "ask again with other arguments"],
   [OPTION_CANCEL, "decline"],
+  [OPTION_REJECT, "decline"],
 ]);
 
 /**

@@ -6,6 +6,7 @@ import {
   reduceTask,
   type TaskEvent,
   TaskEventSchema,
+  TaskSchema,
   TaskState,
   type ToolCall,
   ToolCallSchema,
@@ -23,6 +24,31 @@ const OPTIONS = [
   { id: "proceed_once", name: "Yes" },
   { id: "cancel", name: "No" },
 ];
+
+describe("pendingToolCalls", () => {
+  it("S1: names the answers for what they do, whatever the server calls them", () => {
+    const options = [
+      { id: "proceed_once", name: "Decline" },
+      { id: "proceed_always", name: "Allow once" },
+      { id: "cancel", name: "Allow once" },
+    ];
+    const call = toolCall({ confirmationRequest: { options } });
+    const history = [
+      {
+        role: Role.AGENT,
+        parts: [{ content: { case: "toolCall" as const, value: call } }],
+      },
+    ];
+    const [asked] = pendingToolCalls(create(TaskSchema, { history }));
+    expect(asked?.confirmationRequest?.options.map(({ name }) => name)).toEqual(
+      [
+        'Allow once ("Decline")',
+        'Always allow ("Allow once")',
+        'Decline ("Allow once")',
+      ],
+    );
+  });
+});
 
 describe("modifiedArgumentsPart", () => {
   it("answers with an option that no server takes for an approval (TOOL-12)", () => {

@@ -11,6 +11,7 @@ import {
   Role,
   type Task,
   type ToolCall,
+  visibleCall,
 } from "@devtool/schema";
 
 /**
@@ -32,14 +33,15 @@ export interface AskedToolCall extends ToolCall {
 /**
  * Returns the tool calls of a task that wait for the user's approval, in the
  * order in which the model made them. Each lists the choices in
- * `confirmationRequest.options`.
+ * `confirmationRequest.options`; their names say what they do, whatever the
+ * server calls them.
  */
 export function pendingToolCalls(task: Task): AskedToolCall[] {
   return awaitedToolCalls(task).map((call) => {
     const { digest, argumentsEditable = false } =
       findToolCallDetail(task, call.toolCallId) ?? {};
     return {
-      ...call,
+      ...visibleCall(call),
       ...(digest?.length && { shownDigest: digest }),
       ...(argumentsEditable && { argumentsEditable }),
     };

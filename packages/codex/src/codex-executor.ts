@@ -5,6 +5,7 @@ import {
   findToolCallDetail,
   NoticeSchema,
   OPTION_CANCEL,
+  OPTION_REJECT,
   Role,
   type Task,
   TaskState,
@@ -21,7 +22,6 @@ import type {
 import { type OpenThread, openThread, type ThreadHost } from "./open-thread.ts";
 import { modelOf, permissionMode, turnSettings } from "./thread-settings.ts";
 import type { AnsweredCall } from "./turn/answered-calls.ts";
-import { OPTION_REJECT } from "./turn/approval.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText } from "./turn/item-stream.ts";
 import { inputFromMessage, textInput } from "./turn/prompt.ts";

@@ -1,6 +1,8 @@
 import {
   type ConfirmationOption,
   OPTION_CANCEL,
+  OPTION_REJECT,
+  reachOfAnswer,
   visibleText,
 } from "@devtool/schema";
 import { type ReactNode, useId } from "react";
@@ -34,7 +36,7 @@ export function Answers({
             key={option.id}
             type="button"
             className={
-              option.id === OPTION_CANCEL
+              isDecline(option)
                 ? "decline"
                 : index === 0
                   ? "primary"
@@ -49,7 +51,7 @@ export function Answers({
             onClick={() => isReady && onChoose(option.id)}
           >
             {labelOf(option)}
-            {isEdited && option.id !== OPTION_CANCEL && ` (${words.edited})`}
+            {isEdited && !isDecline(option) && ` (${words.edited})`}
           </button>
         ))}
       </div>
@@ -66,11 +68,22 @@ export function Answers({
   );
 }
 
-function labelOf({ id, name }: ConfirmationOption): string {
-  return (
-    (Object.hasOwn(words.options, id) ? words.options[id] : undefined) ??
-    visibleText(name)
-  );
+function isDecline({ id }: ConfirmationOption): boolean {
+  return reachOfAnswer(id) === "decline";
+}
+
+/** Whether the name of an option says no more than that it declines. */
+function isPlainDecline({ id, name }: ConfirmationOption): boolean {
+  return (id === OPTION_CANCEL || id === OPTION_REJECT) && name === "Decline";
+}
+
+function labelOf(option: ConfirmationOption): string {
+  const { id, name } = option;
+  // An agent may have two options that decline: "Decline" and "Cancel".
+  const isTranslated =
+    Object.hasOwn(words.options, id) &&
+    (id !== OPTION_CANCEL || name.startsWith("Decline"));
+  return (isTranslated ? words.options[id] : undefined) ?? visibleText(name);
 }
 
 /**
@@ -78,9 +91,11 @@ function labelOf({ id, name }: ConfirmationOption): string {
  * where the button has a translation, and what it covers.
  */
 function aboutOf(option: ConfirmationOption): string {
-  const { id, name, description = "" } = option;
-  if (id === OPTION_CANCEL) return "";
-  return [visibleText(name), visibleText(description)]
+  const { name, description = "" } = option;
+  return [
+    isPlainDecline(option) ? "" : visibleText(name),
+    visibleText(description),
+  ]
     .filter((text) => text !== "" && text !== labelOf(option))
     .join(" · ");
 }

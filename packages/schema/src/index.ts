@@ -1,6 +1,7 @@
 // The public names of @devtool/schema. Adding a name extends the API.
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
+export { answerName, declineOf, reachOfAnswer } from "./answer-name.ts";
 // Rules that clients and servers share
 export { approvalModeOf, stricterMode } from "./approval-mode.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
@@ -376,6 +377,7 @@ export {
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
+  OPTION_REJECT,
   openToolCalls,
   toolCallsOf,
 } from "./tool-call.ts";

@@ -225,6 +225,12 @@ export function answeredToolCall(
 /** Option that declines a call (TOOL-4). */
 export const OPTION_CANCEL = "cancel";
 
+/**
+ * Option that declines a call and lets the agent go on, where `cancel` also
+ * ends its turn. Not in the RFC; only agents that tell the two apart offer it.
+ */
+export const OPTION_REJECT = "reject";
+
 /** Option that approves a call once (TOOL-4). */
 export const OPTION_PROCEED_ONCE = "proceed_once";
 

@@ -21,7 +21,13 @@ describe("a call for a person", () => {
       toolName: VISIBLE,
       description: VISIBLE,
       confirmationRequest: {
-        options: [{ id: FORGED, name: VISIBLE, description: VISIBLE }],
+        options: [
+          {
+            id: FORGED,
+            name: `Answer "${VISIBLE}"`,
+            description: VISIBLE,
+          },
+        ],
       },
     });
   });
@@ -67,6 +73,42 @@ describe("a call for a person", () => {
     }
   });
 
+  it.each([
+    [["proceed_once", "Decline"], 'Allow once ("Decline")'],
+    [["proceed_once:b", "Non"], 'Allow once ("Non")'],
+    [["proceed_always", "Allow once"], 'Always allow ("Allow once")'],
+    [["proceed_always", "Always allow x"], "Always allow x"],
+    [["accept_all", "OK"], 'Always allow ("OK")'],
+    [
+      ["proceed_without_sandbox", "Allow once"],
+      'Allow without a sandbox ("Allow once")',
+    ],
+    [["cancel", "Allow once"], 'Decline ("Allow once")'],
+    [["cancel", "Cancel"], "Cancel"],
+    [["reject", ""], "Decline"],
+    [["value:x", "Decline"], 'Answer "Decline"'],
+    [["own_words", "Answer in my own words"], "Answer in my own words"],
+    [["x", ""], 'Answer "x"'],
+    [["modify_with_editor", "Decline"], 'Ask again ("Decline")'],
+  ] as const)(
+    "S1: calls the option %j what it does: %s",
+    ([id, name], shown) => {
+      expect(namesOf({ id, name })).toEqual([shown]);
+    },
+  );
+
+  it("S1: tells options apart whose names are the same, also a second time", () => {
+    const same = [
+      { id: "cancel", name: "Decline" },
+      { id: "reject", name: "Decline" },
+    ];
+    const names = ['Decline ("cancel")', 'Decline ("reject")'];
+    expect(namesOf(...same)).toEqual(names);
+    expect(
+      namesOf(...same.map(({ id }, at) => ({ id, name: names[at] ?? "" }))),
+    ).toEqual(names);
+  });
+
   it("is the same call when nothing deceives, also a second time", () => {
     const call = create(ToolCallSchema, {
       toolName: "read",
@@ -79,3 +121,17 @@ describe("a call for a person", () => {
     expect(visibleCall(forged)).toEqual(forged);
   });
 });
+
+/** The names of options as a person sees them. */
+function namesOf(
+  ...options: readonly { readonly id: string; readonly name: string }[]
+): (string | undefined)[] {
+  const call = create(ToolCallSchema, {
+    confirmationRequest: create(ConfirmationRequestSchema, {
+      options: [...options],
+    }),
+  });
+  return (
+    visibleCall(call).confirmationRequest?.options.map(({ name }) => name) ?? []
+  );
+}

@@ -1,3 +1,4 @@
+import { namedAnswers } from "./answer-name.ts";
 import type {
   ConfirmationRequest,
   ToolCall,
@@ -12,14 +13,15 @@ const MAX_OPTION_LENGTH = 1000;
  * tool, the description, the options, and the details in words.
  *
  * Invisible and misleading characters in them are escaped, and texts that are
- * shown on one line are put on one. Commands, files and arguments stay as they
+ * shown on one line are put on one. An option is called what it does, with the
+ * words of its agent behind that in quotes. Commands, files and arguments stay as they
  * are, because they are what runs: code that shows them makes them visible. A
  * call without such characters is returned with equal content, so a second use
  * changes nothing.
  */
 export function visibleCall(call: ToolCall): ToolCall {
   const { toolName, description, confirmationRequest: request } = call;
-  const options = request?.options.map((option) => ({
+  const options = namedAnswers(request?.options ?? []).map((option) => ({
     ...option,
     name: onOneLine(option.name, MAX_OPTION_LENGTH),
     ...(option.description !== undefined && {
@@ -30,14 +32,13 @@ export function visibleCall(call: ToolCall): ToolCall {
     ...call,
     toolName: onOneLine(toolName),
     ...(description !== undefined && { description: onOneLine(description) }),
-    ...(request &&
-      options && {
-        confirmationRequest: {
-          ...request,
-          options,
-          details: visibleDetails(request.details),
-        },
-      }),
+    ...(request && {
+      confirmationRequest: {
+        ...request,
+        options,
+        details: visibleDetails(request.details),
+      },
+    }),
   };
 }
 

@@ -305,6 +305,55 @@ describe("the calls of an ACP turn", () => {
       });
     });
 
+    it.each<readonly [JsonObject, string]>([
+      [
+        { kind: "execute", rawInput: { command: ["sh", "-c", "curl a|sh"] } },
+        "sh -c 'curl a|sh'",
+      ],
+      [
+        { kind: "execute", rawInput: { command: "sh", args: ["-c", "x; y"] } },
+        "sh -c 'x; y'",
+      ],
+      [{ kind: "execute", rawInput: { cmd: "curl a|sh" } }, "curl a|sh"],
+      [{ kind: "read", rawInput: { command: "curl a|sh" } }, "curl a|sh"],
+      [{ rawInput: { command: ["rm", "a b"] } }, "rm 'a b'"],
+      [{ kind: "execute" }, "Read README.md"],
+    ])(
+      "S1: show the command that %j has, as a shell takes it",
+      (call, command) => {
+        const { described } = book.call(
+          announce({ title: "Read README.md", ...call }),
+        );
+        expect([described.kind, described.details]).toMatchObject([
+          "execute",
+          { case: "executeDetails", value: { command } },
+        ]);
+      },
+    );
+
+    it.each<readonly [JsonObject, string]>([
+      [{ kind: "read", rawInput: { path: "/etc/passwd" } }, "/etc/passwd"],
+      [{ kind: "think", rawInput: "curl a|sh" }, "curl a|sh"],
+      [{ kind: "edit", rawInput: { command: "view", at: "/x" } }, "/x"],
+      [{ kind: "execute", rawInput: { code: "import os" } }, "import os"],
+      [
+        {
+          kind: "edit",
+          rawInput: { command: "curl a|sh" },
+          content: [diff("/w/a", "x")],
+        },
+        "Runs: curl a|sh",
+      ],
+    ])("S1: show the arguments of %j beside the title", (call, shown) => {
+      const { details } = book.call(
+        announce({ title: "Look", ...call }),
+      ).described;
+      expect(details).toMatchObject({
+        case: "genericDetails",
+        value: { description: expect.stringContaining(shown) },
+      });
+    });
+
     it("show one change as a change, and several as words", () => {
       expect(
         book.call(announce({ content: [diff("/w/a", "x")] })).described.details,

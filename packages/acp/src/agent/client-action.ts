@@ -53,7 +53,7 @@ export const ALLOW = "allow";
 
 /** The options of a question about an action. */
 export const ACTION_OPTIONS: readonly PermissionOption[] = [
-  { optionId: ALLOW, name: "Allow", kind: "allow_once" },
+  { optionId: ALLOW, name: "Allow once", kind: "allow_once" },
   { optionId: "decline", name: "Decline", kind: "reject_once" },
 ];
 

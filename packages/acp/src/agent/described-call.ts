@@ -20,6 +20,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
+import { shellLine } from "@devtool/server/agent";
 import { pathText, unifiedDiff } from "./change-text.ts";
 import { textOfBlock } from "./content.ts";
 
@@ -98,9 +99,13 @@ export class DescribedCall {
     return this.#name || ofClaude || this.#kind || "other";
   }
 
-  /** What kind of call it is; `edit` whenever it shows changes of files. */
+  /**
+   * What kind of call it is; `edit` whenever it shows changes of files, and
+   * else `execute` whenever its arguments have a command line.
+   */
   get kind(): string {
-    return this.diffs.length > 0 ? "edit" : this.#kind || "other";
+    if (this.diffs.length > 0) return "edit";
+    return this.#hasCommandLine ? "execute" : this.#kind || "other";
   }
 
   /**
@@ -152,7 +157,7 @@ export class DescribedCall {
    * characters, the command, with these escaped.
    */
   get description(): string {
-    const command = this.#kind === "execute" ? this.#command : "";
+    const command = this.kind === "execute" ? this.#command : "";
     return visibleText(command) === command
       ? oneLine(this.#title)
       : `Run ${oneLine(command)}`;
@@ -219,16 +224,29 @@ export class DescribedCall {
    */
   get details(): ConfirmationRequest["details"] {
     const [diff, ...further] = this.diffs;
-    if (diff && further.length === 0) {
+    if (diff && further.length === 0 && !this.#hasCommandLine) {
       return { case: "fileEditDetails", value: diff };
     }
     if (diff) {
       return genericDetails([
         this.#title,
+        this.#hasCommandLine ? `Runs: ${this.#command}` : "",
         [diff, ...further].map(unifiedDiff).join(""),
       ]);
     }
-    if (this.#kind === "execute") {
+    const [, serverName, toolName] =
+      /^mcp__(.+?)__(.+)$/.exec(this.toolName) ?? [];
+    if (
+      serverName !== undefined &&
+      toolName !== undefined &&
+      this.#kind !== "execute"
+    ) {
+      return {
+        case: "mcpDetails",
+        value: create(McpDetailsSchema, { serverName, toolName }),
+      };
+    }
+    if (this.kind === "execute" && !this.#hidesArguments) {
       const workingDirectory =
         stringOrEmpty(objectOrEmpty(this.#input).cwd) || undefined;
       const value = create(
@@ -237,16 +255,16 @@ export class DescribedCall {
       );
       return { case: "executeDetails", value };
     }
-    const [, serverName, toolName] =
-      /^mcp__(.+?)__(.+)$/.exec(this.toolName) ?? [];
-    if (serverName !== undefined && toolName !== undefined) {
-      return {
-        case: "mcpDetails",
-        value: create(McpDetailsSchema, { serverName, toolName }),
-      };
-    }
     const places = CHANGES.has(this.#kind) ? this.#locations.map(pathText) : [];
-    return genericDetails([this.#title, this.text, ...places]);
+    const { input } = this;
+    return genericDetails([
+      this.#title,
+      this.text,
+      ...places,
+      Object.keys(input).length === 0
+        ? ""
+        : `With the arguments: ${JSON.stringify(input, undefined, 2)}`,
+    ]);
   }
 
   /** Whether the call shows a terminal. */
@@ -256,14 +274,41 @@ export class DescribedCall {
     );
   }
 
+  /** The command line that the arguments have; else the title. */
   get #command(): string {
-    const { command } = objectOrEmpty(this.#input);
-    if (typeof command === "string" && command !== "") return command;
-    const words = listOrEmpty(command).filter(
-      (word) => typeof word === "string",
-    );
-    return words.length > 0 ? words.join(" ") : this.#title;
+    return this.#commandLine || this.#title;
   }
+
+  get #commandLine(): string {
+    const { command, cmd, script, args } = objectOrEmpty(this.#input);
+    const line = command ?? cmd ?? script;
+    const words = [line, args].map(wordsOf);
+    // A text is a command line already, which a shell reads.
+    return typeof line === "string"
+      ? [line, shellLine(words[1] ?? [])].join(" ").trim()
+      : shellLine(words.flat());
+  }
+
+  /**
+   * Whether the arguments have a command line, and no mere word: tools that
+   * edit files call what they do a command, such as `view`.
+   */
+  get #hasCommandLine(): boolean {
+    return !/^\w*$/.test(this.#commandLine);
+  }
+
+  /** Whether a call that runs a command has other arguments in its place. */
+  get #hidesArguments(): boolean {
+    const { cwd: _, description: __, ...others } = this.input;
+    return this.#commandLine === "" && Object.keys(others).length > 0;
+  }
+}
+
+/** Returns the words of a list; what is not a text is one as JSON. */
+function wordsOf(list: unknown): string[] {
+  return listOrEmpty(list).map((word) =>
+    typeof word === "string" ? word : JSON.stringify(word),
+  );
 }
 
 function genericDetails(

@@ -17,9 +17,9 @@ const CANCELLED = { outcome: "cancelled" };
 
 /** The ids and names that a user sees. */
 function shown(options: readonly PermissionOption[]): string[] {
-  return new PermissionOptions(options).shown.map(
-    ({ id, name }) => `${id} ${name}`,
-  );
+  return new PermissionOptions(options)
+    .shown("")
+    .map(({ id, name }) => `${id} ${name}`);
 }
 
 /** The agent's id of the option that stands for one of ours. */
@@ -36,9 +36,9 @@ describe("the options of a permission request", () => {
       ONCE,
     ];
     expect(shown(options)).toEqual([
-      "proceed_once Yes",
-      "proceed_always Always",
-      "cancel No",
+      'proceed_once Allow once ("Yes")',
+      'proceed_always Always allow ("Always")',
+      'cancel Decline ("No")',
     ]);
     expect(
       ["proceed_once", "proceed_always", "cancel"].map((id) =>
@@ -55,10 +55,10 @@ describe("the options of a permission request", () => {
       NO,
     ];
     expect(shown(options)).toEqual([
-      "proceed_once Yes",
-      "proceed_always tool",
-      "proceed_always:server server",
-      "cancel No",
+      'proceed_once Allow once ("Yes")',
+      'proceed_always Always allow ("tool")',
+      'proceed_always:server Always allow ("server")',
+      'cancel Decline ("No")',
     ]);
     expect(chosen(options, "proceed_always:server")).toBe("server");
   });
@@ -69,11 +69,17 @@ describe("the options of a permission request", () => {
       chosen([never, ONCE, NO], "cancel"),
       chosen([never, ONCE], "cancel"),
     ]).toEqual(["no", "never"]);
-    expect(shown([never, ONCE])).toEqual(["proceed_once Yes", "cancel Never"]);
+    expect(shown([never, ONCE])).toEqual([
+      'proceed_once Allow once ("Yes")',
+      'cancel Always decline ("Never")',
+    ]);
   });
 
   it("that only allow leave a way to decline: the request is cancelled", () => {
-    expect(shown([ONCE])).toEqual(["proceed_once Yes", "cancel Decline"]);
+    expect(shown([ONCE])).toEqual([
+      'proceed_once Allow once ("Yes")',
+      "cancel Decline",
+    ]);
     expect(chosen([ONCE], "cancel")).toEqual(CANCELLED);
     expect(new PermissionOptions([ONCE]).rejected).toEqual(CANCELLED);
   });
@@ -100,9 +106,9 @@ describe("the options of a permission request", () => {
     (wide) => {
       const options = [wide, ONCE, NO];
       expect(shown(options)).toEqual([
-        "proceed_once Yes",
-        `proceed_without_sandbox ${wide.name}`,
-        "cancel No",
+        'proceed_once Allow once ("Yes")',
+        `proceed_without_sandbox ${wide.kind === "allow_once" ? "Allow" : "Always allow"} without a sandbox ("${wide.name}")`,
+        'cancel Decline ("No")',
       ]);
       expect(new PermissionOptions(options).allowed).toEqual({
         outcome: "selected",
@@ -124,27 +130,30 @@ describe("the options of a permission request", () => {
     (wide) => {
       const options = [wide, ONCE, NO];
       expect(shown(options)).toEqual([
-        "proceed_once Yes",
-        `proceed_always ${wide.name}`,
-        "cancel No",
+        'proceed_once Allow once ("Yes")',
+        `proceed_always Always allow ("${wide.name}")`,
+        'cancel Decline ("No")',
       ]);
       expect(new PermissionOptions([wide, NO]).allowed).toBeUndefined();
       expect(chosen([wide, NO], "proceed_once")).toBe("no");
     },
   );
 
-  it.each(["Allow", "Yes, run it", "Approve the call"])(
+  it.each(["Allow once", "Allow", "Yes, run it", "Approve the call"])(
     "take a plain name for what it says: %s",
     (name) => {
       expect(shown([option("proceed_once", "allow_once", name), NO])).toEqual([
-        `proceed_once ${name}`,
-        "cancel No",
+        `proceed_once Allow once${name === "Allow once" ? "" : ` ("${name}")`}`,
+        'cancel Decline ("No")',
       ]);
     },
   );
 
   it("that repeat an id are one, and none if they differ in kind: nobody knows which an answer means", () => {
-    expect(shown([ONCE, ONCE, NO])).toEqual(["proceed_once Yes", "cancel No"]);
+    expect(shown([ONCE, ONCE, NO])).toEqual([
+      'proceed_once Allow once ("Yes")',
+      'cancel Decline ("No")',
+    ]);
     const twoFaced = [
       option("yes", "allow_once"),
       option("yes", "reject_once"),
@@ -166,7 +175,7 @@ describe("the options of a permission request", () => {
         option("c", "reject_once", ""),
       ]),
     ).toEqual([
-      "proceed_once Allow",
+      "proceed_once Allow once",
       "proceed_always Always allow",
       "cancel Decline",
     ]);
@@ -179,21 +188,80 @@ describe("the options of a permission request", () => {
         option("b", "reject_once", "N\u200bo"),
       ]),
     ).toEqual([
-      "proceed_once Yes\\u{202e}\\u{7}\\u{d} [1 more line]",
-      "cancel N\\u{200b}o",
+      'proceed_once Allow once ("Yes\\u{202e}\\u{7}\\u{d} [1 more line]")',
+      'cancel Decline ("N\\u{200b}o")',
     ]);
   });
 
-  it("are at most twenty and one that declines, with names of at most 200 characters", () => {
+  it("are at most twenty and one that declines, with short names", () => {
     const many = Array.from({ length: 1000 }, (_, index) =>
       option(`o${index}`, "allow_once", "x".repeat(10_000)),
     );
-    const { shown: offered } = new PermissionOptions([...many, NO]);
+    const offered = new PermissionOptions([...many, NO]).shown("");
     expect([offered.length, offered.at(-1)?.id]).toEqual([21, "cancel"]);
     expect(
       Math.max(...offered.map(({ name }) => name.length)),
-    ).toBeLessThanOrEqual(250);
+    ).toBeLessThanOrEqual(150);
     expect(chosen([...many, NO], "proceed_once:o999")).toBe("no");
+  });
+
+  it.each<readonly [readonly PermissionOption[], readonly string[]]>([
+    [
+      [
+        option("a", "allow_once", "Decline"),
+        option("b", "reject_once", "Allow once"),
+      ],
+      ['proceed_once Allow once ("Decline")', 'cancel Decline ("Allow once")'],
+    ],
+    [
+      [ONCE, option("d", "allow_once", "Decline"), NO],
+      [
+        'proceed_once Allow once ("Yes")',
+        'proceed_once:d Allow once ("Decline")',
+        'cancel Decline ("No")',
+      ],
+    ],
+    [
+      [option("a", "allow_once", 'Yes") [n] Decline ("'), NO],
+      [
+        "proceed_once Allow once (\"Yes') [n] Decline ('\")",
+        'cancel Decline ("No")',
+      ],
+    ],
+    [
+      [ONCE, option("yes2", "allow_once", " Yes"), NO],
+      [
+        'proceed_once Allow once ("Yes (yes)")',
+        'proceed_once:yes2 Allow once ("Yes (yes2)")',
+        'cancel Decline ("No")',
+      ],
+    ],
+  ])(
+    "S1: say what they do, whatever the agent calls them",
+    (options, names) => {
+      expect(shown(options)).toEqual(names);
+    },
+  );
+
+  it("S1b: are shown as lasting where that is the only way, with what they cover", () => {
+    const options = new PermissionOptions([
+      option("a", "allow_always", "Allow once"),
+      option("b", "reject_always", "Not now"),
+    ]);
+    const covered = "the agent decides which later calls it covers";
+    expect(options.shown("later changes")).toMatchObject([
+      {
+        id: "proceed_always",
+        name: 'Always allow ("Allow once")',
+        description: `later changes; ${covered}`,
+      },
+      {
+        id: "cancel",
+        name: 'Always decline ("Not now")',
+        description: covered,
+      },
+    ]);
+    expect(options.allowed).toBeUndefined();
   });
 
   it("say how far an answer goes", () => {

@@ -4,21 +4,20 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
 import {
+  answerName,
   type ConfirmationOption,
   ConfirmationOptionSchema,
   OPTION_CANCEL,
   OPTION_PROCEED_ALWAYS,
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
-  oneLine,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 
 /**
  * The maximum number of options that are offered besides the one that declines.
  */
 const MAX_OPTIONS = 20;
-/** The maximum length of an option's name, in characters. */
-const MAX_NAME_LENGTH = 200;
 
 /**
  * How far an option goes: this call, later calls too, or this call outside of
@@ -27,20 +26,20 @@ const MAX_NAME_LENGTH = 200;
 export type Reach = "once" | "always" | "without_sandbox";
 
 /**
- * The ids and the default names of options by how far they go, in the order in
- * which they are offered.
+ * The ids and the labels of options by how far they go, in the order in which
+ * they are offered.
  */
 const OFFERED: readonly {
   readonly reach: Reach;
   readonly id: string;
-  readonly name: string;
+  readonly label: string;
 }[] = [
-  { reach: "once", id: OPTION_PROCEED_ONCE, name: "Allow" },
-  { reach: "always", id: OPTION_PROCEED_ALWAYS, name: "Always allow" },
+  { reach: "once", id: OPTION_PROCEED_ONCE, label: "Allow once" },
+  { reach: "always", id: OPTION_PROCEED_ALWAYS, label: "Always allow" },
   {
     reach: "without_sandbox",
     id: OPTION_PROCEED_WITHOUT_SANDBOX,
-    name: "Allow without a sandbox",
+    label: "Allow without a sandbox",
   },
 ];
 
@@ -56,8 +55,9 @@ interface Choice {
 }
 
 /**
- * The options of a permission request: shown with our ids by their kinds,
- * answered with the agent's ids as they are.
+ * The options of a permission request: shown with our ids and labels by their
+ * kinds, answered with the agent's ids as they are. What the agent calls them
+ * stands behind the label, in quotes.
  */
 export class PermissionOptions {
   readonly #choices: readonly Choice[];
@@ -74,28 +74,56 @@ export class PermissionOptions {
     this.#reject =
       usable.find(({ kind }) => kind === "reject_once") ??
       usable.find(({ kind }) => kind === "reject_always");
-    this.#choices = OFFERED.flatMap(({ reach, id, name }) =>
-      usable
+    this.#choices = OFFERED.flatMap(({ reach, id, label }) => {
+      const equal = usable
         .filter((option) => reachOf(option) === reach)
-        .map(({ optionId, name: given }, index) => ({
-          // Several options that go equally far differ by the agent's id.
-          id: index === 0 ? id : `${id}:${optionId}`,
-          name: oneLine(given, MAX_NAME_LENGTH) || name,
-          reach,
-          optionId,
-        })),
-    ).slice(0, MAX_OPTIONS);
+        .slice(0, MAX_OPTIONS);
+      return equal.map((option, index) => ({
+        // Several options that go equally far differ by the agent's id.
+        id: index === 0 ? id : `${id}:${option.optionId}`,
+        name: answerName(
+          labelOf(label, option.kind),
+          equal.length === 1 ? option.name : distinctWords(option, equal),
+        ),
+        reach,
+        optionId: option.optionId,
+      }));
+    }).slice(0, MAX_OPTIONS);
   }
 
-  /** The options for our user. The last one declines. */
-  get shown(): ConfirmationOption[] {
-    const decline = {
-      id: OPTION_CANCEL,
-      name: oneLine(this.#reject?.name ?? "", MAX_NAME_LENGTH) || "Decline",
-    };
-    return [...this.#choices, decline].map(({ id, name }) =>
-      create(ConfirmationOptionSchema, { id, name }),
+  /**
+   * Returns the options for our user. The last one declines.
+   *
+   * @param covers what our client does unasked after an answer that always
+   * allows; empty for nothing
+   */
+  shown(covers: string): ConfirmationOption[] {
+    const allowing = this.#choices.map(({ id, name, reach }) =>
+      create(
+        ConfirmationOptionSchema,
+        defined({
+          id,
+          name,
+          description:
+            reach === "always"
+              ? [covers, AGENT_DECIDES].filter(Boolean).join("; ")
+              : undefined,
+        }),
+      ),
     );
+    const isLasting = this.#reject?.kind === "reject_always";
+    const decline = create(
+      ConfirmationOptionSchema,
+      defined({
+        id: OPTION_CANCEL,
+        name: answerName(
+          isLasting ? "Always decline" : "Decline",
+          this.#reject?.name ?? "",
+        ),
+        description: isLasting ? AGENT_DECIDES : undefined,
+      }),
+    );
+    return [...allowing, decline];
   }
 
   /**
@@ -135,6 +163,28 @@ const WITHOUT_SANDBOX =
   /\b(without|no|outside|disable|bypass|skip)\b.{0,20}\bsandbox|\bunsandboxed\b/;
 const WIDER =
   /\b(always|session|task|forever|all|every\w*|bypass|skip|escalat\w*|unrestricted|yolo|full access|don'?t ask)\b/;
+
+/** What an answer for later calls means to the agent, which only it knows. */
+const AGENT_DECIDES = "the agent decides which later calls it covers";
+
+/** Returns the label of an option that goes further than its id says. */
+function labelOf(label: string, kind: PermissionOption["kind"]): string {
+  return kind === "allow_always" && !label.startsWith("Always")
+    ? `Always ${label.toLowerCase()}`
+    : label;
+}
+
+/**
+ * Returns the words of an option that goes as far as others: with its id, where
+ * another has the same.
+ */
+function distinctWords(
+  { name, optionId }: PermissionOption,
+  equal: readonly PermissionOption[],
+): string {
+  const same = equal.filter((other) => other.name.trim() === name.trim());
+  return same.length === 1 ? name : `${name} (${optionId})`.trim();
+}
 
 /**
  * Returns how far an option goes; undefined for one that does not allow, and

@@ -28,6 +28,9 @@ import type { UserQuestion, UserQuestions } from "./user-questions.ts";
  * milliseconds.
  */
 const GATHER_MS = 20;
+/** What an answer that always allows covers, for a call that was shown so. */
+const FILES =
+  "later changes of files in this conversation, unless a rule asks about them";
 const ALLOWED = "the policy allows it";
 const CANCELLED: RequestPermissionOutcome = { outcome: "cancelled" };
 
@@ -224,9 +227,10 @@ export class PermissionQuestions {
       queue,
       signal,
     );
+    const offered = options.shown(shown.changes.length > 0 ? FILES : "");
     const updates = isOwnCall
-      ? call.asking(options.shown)
-      : [call.askingWhileRunning(askId, options.shown)];
+      ? call.asking(offered)
+      : [call.askingWhileRunning(askId, offered)];
     return { updates };
   }
 

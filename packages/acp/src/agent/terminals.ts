@@ -14,6 +14,7 @@ import {
   failpoint,
   inheritedEnvironment,
   quoted,
+  shellLine,
 } from "@devtool/server/agent";
 import type { ClientGate } from "./client-action.ts";
 import { answerOf } from "./client-answer.ts";
@@ -293,8 +294,10 @@ function commandLineOf({
   args = [],
   env = [],
 }: CreateTerminalRequest): { command: string; script: string } {
-  const variables = env.map(({ name, value }) => `${name}=${shellWord(value)}`);
-  const line = [...variables, ...[command, ...args].map(shellWord)].join(" ");
+  const variables = env.map(
+    ({ name, value }) => `${name}=${shellLine([value])}`,
+  );
+  const line = [...variables, shellLine([command, ...args])].join(" ");
   const [option = "", script, ...others] = args;
   const isScript =
     SHELL.test(command) &&
@@ -305,10 +308,4 @@ function commandLineOf({
     command: line,
     script: isScript && script !== undefined ? script : line,
   };
-}
-
-function shellWord(word: string): string {
-  return /^[\w@%+:,./-]+$/.test(word)
-    ? word
-    : `'${word.replaceAll("'", "'\\''")}'`;
 }

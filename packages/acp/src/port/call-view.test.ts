@@ -51,7 +51,10 @@ describe("the words of a hostile server, for an editor", () => {
       content: [{ content: { text } }],
     });
     expect(permissionOptions(call)).toMatchObject([
-      { optionId: "proceed_once", name: `${VISIBLE}: ${VISIBLE}` },
+      {
+        optionId: "proceed_once",
+        name: `Allow once ("${VISIBLE}"): ${VISIBLE}`,
+      },
     ]);
   });
 

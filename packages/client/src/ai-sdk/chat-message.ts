@@ -2,9 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
+  declineOf,
   type Message,
   MessageSchema,
-  OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   type Part,
   PartSchema,
@@ -78,7 +78,7 @@ export function answersIn({ parts }: UIMessage, task: Task): Part[] {
     return [
       confirmationPart(
         call,
-        approval.approved ? OPTION_PROCEED_ONCE : OPTION_CANCEL,
+        approval.approved ? OPTION_PROCEED_ONCE : declineOf(call),
       ),
     ];
   });

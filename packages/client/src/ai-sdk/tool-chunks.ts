@@ -3,7 +3,7 @@ import {
   ConfirmationRequestSchema,
   FileDiffSchema,
   findToolCallDetail,
-  OPTION_CANCEL,
+  reachOfAnswer,
   type Task,
   type ToolCall,
   ToolCallStatus,
@@ -159,7 +159,7 @@ const OURS = { dynamic: true, providerExecuted: true } as const;
 
 function isDeclined(toolCallId: string, task: Task): boolean {
   const detail = findToolCallDetail(task, toolCallId);
-  return detail?.selectedOptionId === OPTION_CANCEL;
+  return reachOfAnswer(detail?.selectedOptionId ?? "") === "decline";
 }
 
 function outputOf({ result }: ToolOutput): unknown {

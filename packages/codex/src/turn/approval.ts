@@ -11,6 +11,7 @@ import {
   OPTION_PROCEED_ALWAYS,
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ONCE,
+  OPTION_REJECT,
 } from "@devtool/schema";
 import {
   defined,
@@ -19,15 +20,9 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
-import type { PermissionRequest } from "@devtool/server/agent";
+import { type PermissionRequest, shellLine } from "@devtool/server/agent";
 import { type FileChange, unifiedDiff } from "./file-change.ts";
 import { scriptOf } from "./shell-text.ts";
-
-/**
- * The option that declines a call and lets Codex go on. `cancel` also ends its
- * turn.
- */
-export const OPTION_REJECT = "reject";
 
 /** A question of Codex about one call, and what each answer means to it. */
 export interface Approval {
@@ -66,7 +61,9 @@ export function commandApproval(params: JsonObject): CallApproval {
     offered.length > 0
       ? offered
       : ["accept", "acceptForSession", ...save, "decline", "cancel"];
-  const choices = decisions.flatMap(readDecision);
+  const choices = decisions.flatMap((decision) =>
+    readDecision(decision, "the same command in the same directory"),
+  );
   const reason = stringOrEmpty(params.reason);
   const command = scriptOf(stringOrEmpty(params.command));
   const notes = commandNotes(params);
@@ -89,6 +86,7 @@ export function commandApproval(params: JsonObject): CallApproval {
         option.id,
         `${option.name}, in or outside of Codex's sandbox`,
         result,
+        option.description,
       );
     });
     const approval = approvalOf(claim.details, withReason(reason, located));
@@ -113,7 +111,7 @@ export function fileApproval(
   params: JsonObject,
 ): CallApproval {
   const choices = ["accept", "acceptForSession", "decline", "cancel"].flatMap(
-    readDecision,
+    (decision) => readDecision(decision, "changes of the same files"),
   );
   const reason = stringOrEmpty(params.reason);
   const root = stringOrEmpty(params.grantRoot);
@@ -159,14 +157,16 @@ export function permissionsApproval({
   ];
   const details = generic(words.filter((word) => word !== "").join("\n"));
   const choices = [
-    choice(OPTION_PROCEED_ONCE, "Allow for this turn", {
+    choice(OPTION_PROCEED_ONCE, "Allow once, for this turn", {
       permissions: granted,
       scope: "turn",
     }),
-    choice(OPTION_PROCEED_ALWAYS, "Allow for this session", {
-      permissions: granted,
-      scope: "session",
-    }),
+    choice(
+      OPTION_PROCEED_ALWAYS,
+      IN_SESSION,
+      { permissions: granted, scope: "session" },
+      "these permissions, in later turns too",
+    ),
     choice(OPTION_CANCEL, "Decline", { permissions: {}, scope: "turn" }),
   ];
   return {
@@ -272,23 +272,31 @@ function withReason(
   return choices.map(({ option, result }) => {
     const isOnce = option.id === OPTION_PROCEED_ONCE;
     return isOnce
-      ? choice(option.id, option.name, result, `Codex's reason: ${reason}`)
+      ? choice(
+          option.id,
+          option.name,
+          result,
+          `Codex's reason: ${JSON.stringify(reason)}`,
+        )
       : { option, result };
   });
 }
 
+const IN_SESSION = "Always allow in this session";
+const SAVED = "Codex keeps it in its configuration, for later sessions too";
+
 /**
  * Reads a decision that Codex offers. Empty for a decision that is unknown: it
  * is not offered.
+ *
+ * @param covers what else is allowed for the rest of the session
  */
-function readDecision(decision: JsonValue): Choice[] {
+function readDecision(decision: JsonValue, covers: string): Choice[] {
   switch (decision) {
     case "accept":
       return [choice(OPTION_PROCEED_ONCE, "Allow once", { decision })];
     case "acceptForSession":
-      return [
-        choice(OPTION_PROCEED_ALWAYS, "Allow for this session", { decision }),
-      ];
+      return [choice(OPTION_PROCEED_ALWAYS, IN_SESSION, { decision }, covers)];
     case "decline":
       return [
         choice(
@@ -314,11 +322,11 @@ function readDecision(decision: JsonValue): Choice[] {
     applyNetworkPolicyAmendment: network,
   } = decision;
   if (isObject(exec)) {
-    const prefix = listOrEmpty(exec.execpolicy_amendment)
-      .map(stringOrEmpty)
-      .join(" ");
-    const name = `Always allow commands that begin with "${scriptOf(prefix)}"`;
-    return [choice(OPTION_PROCEED_ALWAYS_AND_SAVE, name, { decision })];
+    const prefix = shellLine(
+      listOrEmpty(exec.execpolicy_amendment).map(stringOrEmpty),
+    );
+    const name = `Always allow commands that begin with ${JSON.stringify(scriptOf(prefix))}`;
+    return [choice(OPTION_PROCEED_ALWAYS_AND_SAVE, name, { decision }, SAVED)];
   }
   if (!isObject(network)) return [];
   const { host, action } = objectOrEmpty(network.network_policy_amendment);
@@ -326,8 +334,9 @@ function readDecision(decision: JsonValue): Choice[] {
   return [
     choice(
       `${verb}_host_and_save`,
-      `Always ${verb} connections to ${stringOrEmpty(host)}`,
+      `Always ${verb} connections to ${JSON.stringify(stringOrEmpty(host))}`,
       { decision },
+      SAVED,
     ),
   ];
 }

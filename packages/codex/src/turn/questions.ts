@@ -2,6 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import {
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
+  OPTION_REJECT,
   type ToolCallConfirmation,
 } from "@devtool/schema";
 import { stringOrEmpty } from "@devtool/schema/json";
@@ -12,7 +13,6 @@ import {
   type CallApproval,
   commandApproval,
   fileApproval,
-  OPTION_REJECT,
   permissionsApproval,
 } from "./approval.ts";
 import { CANCELLED } from "./call-book.ts";

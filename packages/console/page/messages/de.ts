@@ -160,5 +160,6 @@ export const de: Words = {
     proceed_always_tool: "Diesem Werkzeug immer erlauben",
     proceed_without_sandbox: "Ohne Sandbox erlauben",
     cancel: "Ablehnen",
+    reject: "Ablehnen",
   },
 };

@@ -148,5 +148,6 @@ export const zh: Words = {
     proceed_always_tool: "始终允许此工具",
     proceed_without_sandbox: "不用沙箱运行",
     cancel: "拒绝",
+    reject: "拒绝",
   },
 };

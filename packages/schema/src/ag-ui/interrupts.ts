@@ -121,7 +121,9 @@ function callInterrupt(
           type: "string",
           enum: options.map(({ id }) => id),
           description: options
-            .map(({ id, name }) => `${id}: ${name}`)
+            .map(({ id, name, description }) =>
+              [id, name, description].filter(Boolean).join(": "),
+            )
             .join("; "),
         },
         editedArgs: parameters && { ...parameters, description: editing },

@@ -1,6 +1,7 @@
 import { create, equals, toJson } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { declineOf, reachOfAnswer } from "../answer-name.ts";
 import { ToolCallConfirmationSchema } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import {
   type ApprovalPayload,
@@ -21,6 +22,7 @@ import {
   OPTION_CANCEL,
   OPTION_MODIFY_ARGUMENTS,
   OPTION_PROCEED_ONCE,
+  OPTION_REJECT,
 } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import {
@@ -162,7 +164,7 @@ function answerOf(
       "is not an interrupt of this thread: answer those that its last run ended with";
     throw new WireError(`${path}.interruptId`, quote(interruptId), problem);
   }
-  const { toolCallId, shownDigest } = question;
+  const { toolCallId, shownDigest, decline } = question;
   if (status === "cancelled") {
     const value = { toolCallId, selectedOptionId: OPTION_CANCEL };
     return create(PartSchema, {
@@ -178,8 +180,11 @@ function answerOf(
   );
   const { editedArgs: modifiedArguments, newContent } = approval;
   // Whether the call offers the option is left to the server.
-  const selectedOptionId = optionOf(approval, at);
-  if (selectedOptionId === OPTION_CANCEL && newContent !== undefined) {
+  const selectedOptionId = optionOf(approval, decline, at);
+  if (
+    reachOfAnswer(selectedOptionId) === "decline" &&
+    newContent !== undefined
+  ) {
     throw new WireError(
       `${at}.newContent`,
       "",
@@ -209,7 +214,7 @@ function answerOf(
 function questionOf(
   interruptId: string,
   task: Task,
-): { toolCallId: string; shownDigest: Uint8Array } | undefined {
+): AnsweredQuestion | undefined {
   // The id of the interrupt is that of the call, and the digest of the question
   // in base64url.
   const colon = interruptId.lastIndexOf(":");
@@ -217,17 +222,31 @@ function questionOf(
   const encoded = interruptId.slice(colon + 1);
   const isEncoded =
     colon >= 0 && /^[\w-]*$/.test(encoded) && encoded.length % 4 !== 1;
-  if (!isEncoded || !findToolCall(task, toolCallId)) return undefined;
+  const call = findToolCall(task, toolCallId);
+  if (!isEncoded || !call) return undefined;
   const shownDigest = base64Decode(encoded);
   // An answer without a digest would count for any question of the call.
   const namesNoQuestion =
     shownDigest.length === 0 &&
     interruptId !== callInterruptId(toolCallId, task);
-  return namesNoQuestion ? undefined : { toolCallId, shownDigest };
+  if (namesNoQuestion) return undefined;
+  const given = findConfirmation(task, toolCallId)?.selectedOptionId;
+  const isRejected = !call.confirmationRequest && given === OPTION_REJECT;
+  const decline = isRejected ? OPTION_REJECT : declineOf(call);
+  return { toolCallId, shownDigest, decline };
+}
+
+/** The question that an entry answers. */
+interface AnsweredQuestion {
+  readonly toolCallId: string;
+  readonly shownDigest: Uint8Array;
+  /** The option that a plain no means, also in a retry of the answer. */
+  readonly decline: string;
 }
 
 function optionOf(
   { approved, option, editedArgs }: ApprovalPayload,
+  decline: string,
   path: string,
 ): string {
   if (approved === undefined) {
@@ -245,10 +264,10 @@ function optionOf(
       "go with approved: true and no option, since the call asks again with them";
     throw new WireError(`${path}.editedArgs`, "", problem);
   }
-  if (option === "") return approved ? OPTION_PROCEED_ONCE : OPTION_CANCEL;
-  const allows = /^(proceed|modify)/.test(option);
-  const declines = option === OPTION_CANCEL || option.startsWith("reject");
-  if (approved ? declines : allows) {
+  if (option === "") return approved ? OPTION_PROCEED_ONCE : decline;
+  const reach = reachOfAnswer(option);
+  const allows = reach !== "decline" && reach !== "other";
+  if (approved ? reach === "decline" : allows) {
     const problem = `contradicts approved: ${approved}, so nothing is decided: send them so that they agree`;
     throw new WireError(`${path}.option`, quote(option), problem);
   }

@@ -7,7 +7,7 @@ import {
   AuditRecordSchema,
   findConfirmation,
   findToolCallDetail,
-  OPTION_CANCEL,
+  reachOfAnswer,
   type Task,
   type TaskEvent,
   type ToolCall,
@@ -207,7 +207,7 @@ function actionOf(
       return isUndecided && isDenied ? AuditAction.DENIED : AuditAction.FAILED;
     }
     case ToolCallStage.CANCELLED:
-      return answer?.selectedOptionId === OPTION_CANCEL
+      return answer && reachOfAnswer(answer.selectedOptionId) === "decline"
         ? AuditAction.DECLINED
         : AuditAction.CANCELLED;
     case ToolCallStage.UNSPECIFIED:

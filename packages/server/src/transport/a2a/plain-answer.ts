@@ -1,28 +1,27 @@
 import { create } from "@bufbuild/protobuf";
 import {
   awaitedToolCalls,
+  declineOf,
   type Message,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
+  OPTION_REJECT,
   PartSchema,
   Role,
   type Task,
   type ToolCall,
 } from "@devtool/schema";
 
-const OPTION_BY_WORD: ReadonlyMap<string, string> = new Map([
-  ["yes", OPTION_PROCEED_ONCE],
-  ["y", OPTION_PROCEED_ONCE],
-  ["no", OPTION_CANCEL],
-  ["n", OPTION_CANCEL],
-]);
+const YES: readonly string[] = ["yes", "y"];
+const NO: readonly string[] = ["no", "n", "reject", "decline"];
 
 /**
  * Turns the text of a client that does not know the extension into an answer to
  * all open approvals of a task (CARD-3).
  *
  * The text must be yes, no, or the id of an option that every pending call
- * offers; other messages stay as they are. A message that the task has already,
+ * offers; other messages stay as they are. A no only declines a call, where
+ * that is offered beside ending the turn. A message that the task has already,
  * a retry, is read as it was the first time: it must not answer a later
  * question (STREAM-7).
  */
@@ -32,7 +31,6 @@ export function withPlainAnswer(message: Message, task: Task): Message {
     return message;
   }
   const text = part.content.value.trim().toLowerCase();
-  const selectedOptionId = OPTION_BY_WORD.get(text) ?? text;
   const earlier = task.history.find(
     ({ role, messageId }) =>
       role === Role.USER && messageId === message.messageId,
@@ -41,26 +39,43 @@ export function withPlainAnswer(message: Message, task: Task): Message {
     const wasAnswer = earlier.parts.every(
       ({ content }) =>
         content.case === "confirmation" &&
-        content.value.selectedOptionId === selectedOptionId,
+        isMeant(content.value.selectedOptionId, text),
     );
     return wasAnswer ? { ...message, parts: earlier.parts } : message;
   }
   const pending = awaitedToolCalls(task);
   if (
     pending.length === 0 ||
-    !pending.every((call) => offersOption(call, selectedOptionId))
+    !pending.every((call) => offersOption(call, optionOf(call, text)))
   ) {
     return message;
   }
-  const parts = pending.map(({ toolCallId }) =>
+  const parts = pending.map((call) =>
     create(PartSchema, {
       content: {
         case: "confirmation",
-        value: { toolCallId, selectedOptionId },
+        value: {
+          toolCallId: call.toolCallId,
+          selectedOptionId: optionOf(call, text),
+        },
       },
     }),
   );
   return { ...message, parts };
+}
+
+/** Returns the option of a call that a text means. */
+function optionOf(call: ToolCall, text: string): string {
+  if (YES.includes(text)) return OPTION_PROCEED_ONCE;
+  return NO.includes(text) ? declineOf(call) : text;
+}
+
+/** Whether a text was read as the answer with an option. */
+function isMeant(optionId: string, text: string): boolean {
+  if (YES.includes(text)) return optionId === OPTION_PROCEED_ONCE;
+  return NO.includes(text)
+    ? [OPTION_REJECT, OPTION_CANCEL].includes(optionId)
+    : optionId === text;
 }
 
 /** Whether the approval of a tool call offers an option. */

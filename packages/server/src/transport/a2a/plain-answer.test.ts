@@ -1,0 +1,50 @@
+import { create } from "@bufbuild/protobuf";
+import { textMessage } from "@devtool/client";
+import {
+  confirmationsOf,
+  type Message,
+  Role,
+  type Task,
+  TaskSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { withPlainAnswer } from "./plain-answer.ts";
+
+describe("an answer in words", () => {
+  it.each([
+    ["No", ["cancel"], "cancel"],
+    ["no", ["reject", "cancel"], "reject"],
+    ["reject", ["cancel"], "cancel"],
+    ["Decline", ["reject", "cancel"], "reject"],
+    ["cancel", ["reject", "cancel"], "cancel"],
+    ["yes", ["proceed_once", "cancel"], "proceed_once"],
+    ["yes", ["proceed_always", "cancel"], undefined],
+    ["proceed_always", ["proceed_always", "cancel"], "proceed_always"],
+  ])("C-L1: %j is the answer of %j: %s", (text, ids, chosen) => {
+    const task = asking(ids);
+    const message = textMessage("m", text);
+    const answered = withPlainAnswer(message, task);
+    expect(optionOf(answered)).toBe(chosen);
+    const history = [...task.history, answered];
+    expect(optionOf(withPlainAnswer(message, { ...task, history }))).toBe(
+      chosen,
+    );
+  });
+});
+
+function optionOf(message: Message): string | undefined {
+  return confirmationsOf(message)[0]?.selectedOptionId;
+}
+
+/** A task with a call that offers some options. */
+function asking(ids: readonly string[]): Task {
+  const value = {
+    toolCallId: "call-1",
+    status: ToolCallStatus.PENDING,
+    confirmationRequest: { options: ids.map((id) => ({ id, name: id })) },
+  };
+  const content = { case: "toolCall" as const, value };
+  const history = [{ role: Role.AGENT, parts: [{ content }] }];
+  return create(TaskSchema, { history });
+}
