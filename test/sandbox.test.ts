@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
+import { ACP_PROFILES } from "@devtool/acp/profiles";
 import { discoveryPath, writeDiscovery } from "@devtool/cli/testing";
 import {
   confirmationPart,
@@ -93,6 +94,26 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
     expect(
       names.filter(
         (name) => !isGuardedPath(name) && !isGuardedPath(`${name}/x`),
+      ),
+    ).toEqual([]);
+  });
+
+  it("S4: guards the settings of every agent that the server offers", () => {
+    const settings: Readonly<Record<string, readonly string[]>> = {
+      gemini: [".gemini"],
+      "codex-acp": [".codex"],
+      opencode: [".opencode", "opencode.json", "opencode.jsonc"],
+      qwen: [".qwen"],
+      vibe: [".vibe"],
+      claude: [".claude", ".mcp.json"],
+    };
+    expect(Object.keys(settings)).toEqual(ACP_PROFILES.map(({ name }) => name));
+    const guarded = [...SETTINGS, ...SETTINGS_WHEN_PRESENT];
+    const paths = Object.values(settings).flat();
+    expect(paths.filter((path) => !guarded.includes(path))).toEqual([]);
+    expect(
+      paths.filter(
+        (path) => !isGuardedPath(path) && !isGuardedPath(`${path}/x`),
       ),
     ).toEqual([]);
   });

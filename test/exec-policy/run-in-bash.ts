@@ -30,16 +30,27 @@ export interface BashRuns {
   readonly endless: number;
 }
 
+/** The programs that exist where command lines run. */
+interface Programs {
+  readonly stubs: readonly string[];
+  /** Programs that run what the real ones of their names would run. */
+  readonly wrappers: readonly string[];
+  /**
+   * Programs that run whatever their words may stand for: every word as a script,
+   * and all words from any word on as a command. Default: none.
+   */
+  readonly launchers?: readonly string[];
+  /** Empty files in the directory where the lines run. Default: none. */
+  readonly files?: readonly string[];
+}
+
 /**
  * Runs command lines, each by a bash of its own, where every program only logs
  * how it was called.
  */
 export async function runInBash(
   commands: readonly string[],
-  programs: {
-    readonly stubs: readonly string[];
-    readonly wrappers: readonly string[];
-  },
+  programs: Programs,
 ): Promise<BashRuns> {
   const directory = await mkdtemp(join(tmpdir(), "devtool-bash-"));
   try {
@@ -48,7 +59,10 @@ export async function runInBash(
     const starts = commands.length > 1 ? [0, half] : [0];
     await Promise.all(
       starts.map((start) =>
-        runBatch(directory, commands.slice(start, start + half), start),
+        runBatch(directory, commands.slice(start, start + half), {
+          start,
+          files: programs.files ?? [],
+        }),
       ),
     );
     const logs = commands.map((_command, index) =>
@@ -72,15 +86,29 @@ export async function runInBash(
  */
 const LOG = `printf "%s\\037" "\${0##*/}" "$@" "\u001e" >> "$EXEC_LOG"`;
 
+/**
+ * What a launcher does with its words. One that it starts only logs itself, so
+ * that no line starts launchers without end.
+ */
+const LAUNCH = `
+[ -z "$EXEC_LAUNCHED" ] || exit 0
+case "\${0##*/} $1" in "git commit" | "git stash") exit 0 ;; esac
+export EXEC_LAUNCHED=1
+[ $# -gt 0 ] || /bin/dash
+while [ $# -gt 0 ]; do
+  (PATH="$PATH" command -v "$1" >/dev/null && "$@")
+  /bin/dash -c "$1"
+  case $1 in
+    *=*) /bin/dash -c "\${1#*=}" ;;
+    --*) ;;
+    -?*) /bin/dash -c "\${1#-?}" ;;
+  esac
+  shift
+done`;
+
 async function makePrograms(
   directory: string,
-  {
-    stubs,
-    wrappers,
-  }: {
-    readonly stubs: readonly string[];
-    readonly wrappers: readonly string[];
-  },
+  { stubs, wrappers, launchers = [] }: Programs,
 ): Promise<void> {
   for (const name of ["bin", "log", "work", "endless", "changed"]) {
     await mkdir(join(directory, name));
@@ -91,6 +119,7 @@ async function makePrograms(
     await chmod(path, 0o755);
   };
   for (const name of stubs) await program(name, LOG);
+  for (const name of launchers) await program(name, `${LOG}\n${LAUNCH}`);
   for (const name of wrappers) {
     await program(name, `${LOG}\nexec /usr/bin/${name} "$@"`);
   }
@@ -134,10 +163,14 @@ done
 async function runBatch(
   directory: string,
   commands: readonly string[],
-  start: number,
+  {
+    start,
+    files,
+  }: { readonly start: number; readonly files: readonly string[] },
 ): Promise<void> {
   const work = join(directory, "work", `${start}`);
   await mkdir(work);
+  for (const name of files) await writeFile(join(work, name), "");
   const places = [
     join(directory, "log"),
     work,

@@ -160,11 +160,7 @@ export function evaluateRule(
   if (rule.workspace !== "" && rule.workspace !== subject.workspace) {
     return undefined;
   }
-  // A rule that names no modes applies in all of them but plan mode.
-  const isInMode =
-    rule.modes.length === 0
-      ? subject.mode !== ApprovalMode.PLAN
-      : rule.modes.includes(subject.mode);
+  const isInMode = appliesInMode(compiled, subject.mode);
   if (!isInMode || !matchesPath(compiled, subject)) return undefined;
   const matches = [
     matchPattern(compiled.args, subject.argsText),
@@ -191,6 +187,16 @@ export function isAbout(
   return evaluateRule(anywhere, subject) !== undefined;
 }
 
+/** Returns whether a rule applies in a mode: by default in all but plan mode. */
+export function appliesInMode(
+  { rule }: CompiledRule,
+  mode: ApprovalMode,
+): boolean {
+  return rule.modes.length === 0
+    ? mode !== ApprovalMode.PLAN
+    : rule.modes.includes(mode);
+}
+
 /**
  * Returns whether a rule names commands, rather than only the tool that runs
  * them.
@@ -206,16 +212,25 @@ export function isCommandRule({ rule }: CompiledRule): boolean {
  * when it names one of them, or one that a command only mentions. Without
  * `path`, a rule never allows a change of a guarded file.
  */
-function matchesPath(
-  { rule, decision, isPath }: CompiledRule,
-  subject: PolicySubject,
-): boolean {
+function matchesPath(compiled: CompiledRule, subject: PolicySubject): boolean {
+  const { rule, decision, isPath } = compiled;
   const { paths, mentioned, changes } = subject;
   if (rule.path.length === 0) {
     return decision !== "allow" || !changes.some(isGuardedPath);
   }
   if (decision === "allow") return paths.length > 0 && paths.every(isPath);
-  if ([...paths, ...mentioned].some(isPath)) return true;
+  return paths.some(isPath) || namesPath(compiled, mentioned);
+}
+
+/**
+ * Returns whether words of a command name a file that is in the `path` of a
+ * rule.
+ */
+export function namesPath(
+  { rule, isPath }: CompiledRule,
+  mentioned: readonly string[],
+): boolean {
+  if (mentioned.some(isPath)) return true;
   // A word that a shell would expand (`.en?`) can become one of the files that
   // the rule names literally.
   const names = rule.path

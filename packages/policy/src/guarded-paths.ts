@@ -7,7 +7,7 @@ const DIRECTORIES: ReadonlySet<string> = new Set(
     ".git .hg .svn .devtool .gemini .claude .codex .cursor .windsurf .continue .roo .kiro .vscode .idea .zed .fleet .nova " +
     ".devcontainer .husky .github .gitlab .forgejo .gitea .circleci .buildkite .woodpecker .teamcity .semaphore .ssh .gnupg " +
     ".direnv .opencode .amazonq .junie .trae .qwen .factory .kilocode .augment .devin .agents .agent .clinerules .helix " +
-    ".vs .theia .mise .run .tekton .builds .mvn .jj .sl"
+    ".vs .theia .mise .run .tekton .builds .mvn .jj .sl .vibe .goose .cline .iflow .crush .copilot .openhands .kimi"
   ).split(" "),
 );
 
@@ -30,7 +30,9 @@ const FILES: ReadonlySet<string> = new Set(
     // Interpreters, debuggers and tool chains execute these when they start in
     // the directory.
     ".pnp.loader.mjs rust-toolchain rust-toolchain.toml .gdbinit .lldbinit .rprofile .irbrc .pryrc .pdbrc .ghci .ocamlinit " +
-    ".iex.exs .project .overcommit.yml"
+    ".iex.exs .project .overcommit.yml mcp.json flake.nix devenv.nix devenv.yaml sitecustomize.py usercustomize.py .psqlrc " +
+    ".sqliterc .screenrc .tmux.conf .my.cnf .renviron .projectile gradle.properties init.gradle .netrc .curlrc .wgetrc .hgrc " +
+    ".byebugrc .sbclrc .emacs .nanorc .xinitrc .xprofile .condarc .bazeliskrc"
   ).split(" "),
 );
 
@@ -41,6 +43,7 @@ const FILES_IN_DIRECTORY: ReadonlySet<string> = new Set([
   ".config/mise.toml",
   ".config/lefthook.yml",
   "wrapper/gradle-wrapper.properties",
+  "tools/bazel",
 ]);
 
 /**

@@ -37,8 +37,8 @@ export interface PolicySubject {
   /**
    * Other spellings of the command that rules which ask or deny also match.
    *
-   * The program without its directory (`rm` for `/bin/rm`), and git without its
-   * own options (`git push` for `git -C . push`).
+   * The program without its directory (`rm` for `/bin/rm`), and without the
+   * options in front of its subcommand (`git push` for `git -C . push`).
    */
   readonly bareCommands: readonly string[];
 }
@@ -130,16 +130,35 @@ export function aboutCommand(
     const real = realPath(path) ?? path;
     return real === path ? [path] : [path, real];
   });
-  const bare = [posix.basename(program), ...args];
   return {
     ...subject,
     command: commandText([program, ...args]),
-    bareCommands: [
-      bare,
-      ...(bare[0] === "git" ? [readGitCommand(bare).words] : []),
-    ].map(commandText),
+    bareCommands: bareSpellings(words).map(commandText),
     mentioned: mentioned.map((path) => pathInWorkspace(path, workspace)),
   };
+}
+
+/**
+ * Returns a command without the directory of its program, and without the
+ * options in front of its subcommand (`npm publish` for `npm -w x publish`).
+ *
+ * Only for git is it known which options take the next word as their value. For
+ * another program both cases are returned.
+ */
+export function bareSpellings([
+  program = "",
+  ...args
+]: readonly string[]): (readonly string[])[] {
+  const name = posix.basename(program);
+  const bare = [name, ...args];
+  if (name === "git") return [bare, readGitCommand(bare).words];
+  const isOption = (word = ""): boolean => /^[-+]./.test(word);
+  const spellings = [bare];
+  for (let at = 0; isOption(args[at]) || isOption(args[at - 1]); at++) {
+    if (at >= args.length) break;
+    spellings.push([name, ...args.slice(at + 1)]);
+  }
+  return spellings;
 }
 
 /**

@@ -145,6 +145,21 @@ describe("guarded files", () => {
     "gradle/wrapper/gradle-wrapper.properties",
     "sub/.Rprofile",
     "QWEN.md",
+    // S4
+    ".vibe/config.toml",
+    ".goose/config.yaml",
+    "mcp.json",
+    "flake.nix",
+    "devenv.nix",
+    "src/sitecustomize.py",
+    "usercustomize.py",
+    ".psqlrc",
+    ".sqliterc",
+    ".screenrc",
+    ".Renviron",
+    ".projectile",
+    "tools/bazel",
+    "gradle.properties",
   ];
   it.each([
     ...paths,

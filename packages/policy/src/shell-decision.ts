@@ -1,5 +1,9 @@
 import { ApprovalMode } from "@devtool/schema";
-import { type CompiledRule, isCommandRule } from "./compiled-rule.ts";
+import {
+  appliesInMode,
+  type CompiledRule,
+  isCommandRule,
+} from "./compiled-rule.ts";
 import { findWithholding } from "./file-rules.ts";
 import { type PolicyDecision, READS_ONLY } from "./policy-engine.ts";
 import {
@@ -13,6 +17,8 @@ import { findDecidingRule, type RuleVerdict } from "./rule-order.ts";
 import type { DoubtKind, SimpleCommand } from "./shell/reading.ts";
 import { isSafeCommand } from "./shell/safe-programs.ts";
 import type { ShellAnalysis } from "./shell/shell-analysis.ts";
+import { findUnseenFile } from "./unseen-file.ts";
+import { findUnseenProgram } from "./unseen-program.ts";
 
 /**
  * The rules that shell commands are compared with, and the confinement of the
@@ -42,6 +48,8 @@ export interface Verdict extends PolicyDecision {
 interface CommandVerdict extends Verdict {
   /** Whether the command may also redirect to files of the workspace. */
   readonly redirections: "allow" | "ask";
+  /** The rule or approval that decided; undefined where none did. */
+  readonly compiled: CompiledRule | undefined;
 }
 
 const ASK: CommandVerdict = {
@@ -50,6 +58,7 @@ const ASK: CommandVerdict = {
   reason: "",
   answers: "count",
   redirections: "ask",
+  compiled: undefined,
 };
 
 /**
@@ -79,12 +88,26 @@ export function decideCommandLine(
     verdicts.find(({ decision }) => decision === "deny") ??
     verdicts.find(({ decision, rule }) => decision === "ask" && rule !== "");
   if (ruled) return ruled;
+  const pairs = commands.flatMap((command, at) => {
+    const verdict = verdicts[at];
+    return verdict ? [{ command, verdict }] : [];
+  });
+  const unseen = (): CommandVerdict | undefined =>
+    findUnseen(subject, { ...analysis, pairs }, shell.rules);
   if (subject.mode === ApprovalMode.YOLO) {
-    return decideInYolo(subject, analysis, shell);
+    const withheld = verdicts.find(
+      ({ decision, reason }) => decision === "ask" && reason !== "",
+    );
+    return (
+      decideInYolo(subject, analysis, shell) ??
+      withheld ??
+      unseen() ?? { ...ASK, decision: "allow", rule: "builtin:yolo" }
+    );
   }
   const asking =
     findDoubt(subject, analysis, verdicts) ??
-    verdicts.find(({ decision }) => decision === "ask");
+    verdicts.find(({ decision }) => decision === "ask") ??
+    unseen();
   if (asking && subject.mode === ApprovalMode.PLAN) {
     return {
       ...ASK,
@@ -156,11 +179,10 @@ function decideCommand(
   return { ...ASK, decision: "allow", rule: READS_ONLY };
 }
 
-function ruleVerdict({
-  compiled: { rule, label, tier },
-  decision,
-}: RuleVerdict): CommandVerdict {
+function ruleVerdict({ compiled, decision }: RuleVerdict): CommandVerdict {
+  const { rule, label, tier } = compiled;
   return {
+    compiled,
     decision,
     rule: label,
     reason: decision === "deny" ? rule.denyMessage : "",
@@ -261,34 +283,85 @@ const HIDING: ReadonlySet<DoubtKind> = new Set<DoubtKind>([
 ]);
 
 /**
- * Decides in yolo mode about a line that no rule denies or asks about.
+ * Decides in yolo mode about a line that no rule denies or asks about, by the
+ * line as a whole.
  *
- * It is allowed, unless something in it cannot be seen that a rule might deny
- * or ask about: a redirection target, a hidden command where there are rules
- * about commands, or an expanded word where there are rules about paths.
+ * It asks if something in it cannot be seen that a rule might deny or ask about:
+ * a redirection target, a hidden command where there are rules about commands,
+ * or an expanded word where there are rules about paths. Undefined otherwise.
  */
 function decideInYolo(
   subject: PolicySubject,
   { doubts, redirections }: ShellAnalysis,
   { rules }: ShellRules,
-): Verdict {
+): CommandVerdict | undefined {
   const expanded = doubts.find(({ kind }) => kind === "target");
   if (expanded) return { ...ASK, reason: `the command ${expanded.text}` };
   const guarded = redirections.find(
     (text) => redirectionTarget(text, subject) === "guarded",
   );
   if (guarded !== undefined) return redirectionVerdict(guarded);
-  const restrictions = rules.filter(({ decision }) => decision !== "allow");
+  const restrictions = rules.filter((rule) => restricts(rule, subject));
   const hidden = doubts.find(({ kind }) => HIDING.has(kind));
   const unnamed = hidden ?? doubts.find(({ kind }) => kind === "expansion");
   const unseen =
     (restrictions.some(isCommandRule) && hidden) ||
     (restrictions.some(({ rule }) => rule.path.length > 0) && unnamed);
-  if (unseen) {
-    return {
-      ...ASK,
-      reason: `the command ${unseen.text}: rules cannot be checked against it`,
-    };
+  return unseen ? unseenVerdict(unseen.text) : undefined;
+}
+
+/**
+ * Asks about a line that may run a program or open a file which a rule asks
+ * about or denies, although the rule cannot be compared with it.
+ *
+ * A command that a rule allows by its name, or that only reads, is left out.
+ * Only the rules count that would decide before the rule that allows it.
+ */
+function findUnseen(
+  subject: PolicySubject,
+  {
+    pairs,
+    doubts,
+    redirections,
+  }: Pick<ShellAnalysis, "doubts" | "redirections"> & {
+    readonly pairs: readonly {
+      readonly command: SimpleCommand;
+      readonly verdict: CommandVerdict;
+    }[];
+  },
+  rules: readonly CompiledRule[],
+): CommandVerdict | undefined {
+  const expands = doubts.some(({ kind }) => kind === "expansion")
+    ? "some"
+    : "none";
+  for (const { command, verdict } of pairs) {
+    const { compiled, rule } = verdict;
+    const onlyReads = rule === READS_ONLY && subject.mode !== ApprovalMode.YOLO;
+    if (onlyReads || (compiled && isCommandRule(compiled))) continue;
+    const above = rules
+      .slice(0, compiled ? rules.indexOf(compiled) : rules.length)
+      .filter((one) => restricts(one, subject));
+    const about = aboutCommand(subject, command.words, redirections);
+    const unseen =
+      findUnseenProgram(command, above.filter(isCommandRule), expands) ??
+      findUnseenFile(
+        command,
+        about,
+        above.filter((one) => one.rule.path.length > 0),
+      );
+    if (unseen !== undefined) return unseenVerdict(unseen);
   }
-  return { ...ASK, decision: "allow", rule: "builtin:yolo" };
+  return undefined;
+}
+
+function restricts(compiled: CompiledRule, { mode }: PolicySubject): boolean {
+  return compiled.decision !== "allow" && appliesInMode(compiled, mode);
+}
+
+/** Asks because of something about a command, in words that follow it. */
+function unseenVerdict(text: string): CommandVerdict {
+  return {
+    ...ASK,
+    reason: `the command ${text}: rules cannot be checked against it`,
+  };
 }

@@ -18,7 +18,8 @@ import { workTreesAround } from "./work-trees.ts";
  */
 export const SETTINGS: readonly string[] = (
   ".devtool .gemini .claude .codex .cursor .windsurf .continue .roo .kiro .opencode .qwen .amazonq .junie .trae .factory " +
-  ".kilocode .clinerules .augment .devin .agents .agent .crush.json .aider.conf.yml .mcp.json .github/hooks " +
+  ".kilocode .clinerules .augment .devin .agents .agent .vibe .goose .cline .iflow .crush .copilot .openhands .kimi " +
+  ".crush.json .aider.conf.yml .mcp.json .github/hooks " +
   ".vscode .idea .zed .fleet .nova .helix .theia .devcontainer .devcontainer.json .mise"
 ).split(" ");
 /**
@@ -30,7 +31,7 @@ export const SETTINGS: readonly string[] = (
 export const SETTINGS_WHEN_PRESENT: readonly string[] = (
   ".husky .pre-commit-config.yaml lefthook.yml lefthook.yaml lefthook.toml lefthook.json .lefthook.yml .lefthook.yaml " +
   ".lefthook.toml .lefthook.json lefthook-local.yml lefthook-local.yaml .overcommit.yml mise.toml mise.local.toml " +
-  ".mise.toml .mise.local.toml .config/mise.toml .config/mise opencode.json opencode.jsonc crush.json"
+  ".mise.toml .mise.local.toml .config/mise.toml .config/mise opencode.json opencode.jsonc crush.json mcp.json"
 ).split(" ");
 
 /**

@@ -27,11 +27,17 @@ const SHELLS: ReadonlySet<string> = new Set(
 const WRAPPERS: ReadonlySet<string> = new Set(
   (
     "env sudo doas su runuser nohup xargs time timeout nice ionice chrt taskset setsid stdbuf unbuffer chroot strace ltrace " +
-    "gdb perf valgrind watch parallel command builtin exec coproc busybox toybox unshare nsenter setpriv flock script " +
+    "gdb perf valgrind watch parallel command builtin exec coproc busybox toybox unshare nsenter flock script " +
+    "setarch linux32 linux64 i386 i686 x86_64 prlimit choom uclampset logsave sg ssh-agent run0 pkexec su-exec gosu setpriv " +
+    "capsh newgrp numactl cpulimit dtach daemonize torsocks torify proxychains proxychains4 faketime rlwrap chpst softlimit " +
+    "envdir setlock setuidgid tini dumb-init catatonit cgexec aa-exec runcon sshpass hyperfine watchexec gtimeout genv gnice " +
     "ssh systemd-run start-stop-daemon dbus-run-session xvfb-run proot fakeroot firejail bwrap expect entr at batch crontab " +
     "if then elif else while until do done fi { !"
   ).split(" "),
 );
+
+/** The dynamic linker, which runs the program that it is given. */
+const LOADER = /^ld(-[\w-]+)?\.so|^ld-linux/;
 
 /**
  * Builtins that evaluate their arguments, or change how later commands run. The
@@ -125,7 +131,9 @@ export function payloadOf({ words }: SimpleCommand): Payload | undefined {
     ]);
     return { commands: [], scripts: [], guesses, doubt: runsAnother(name) };
   }
-  if (SHELLS.has(name) || WRAPPERS.has(name)) return wrapperPayload(name, args);
+  if (SHELLS.has(name) || WRAPPERS.has(name) || LOADER.test(name)) {
+    return wrapperPayload(name, args);
+  }
   if (FINDING.has(name) && args.some((word) => FIND_RUNS.test(word))) {
     return wrapperPayload(name, args);
   }

@@ -4,6 +4,15 @@ const NO_CONTENT: ReadonlySet<string> = new Set(
     " ",
   ),
 );
+/** The commands of git that change something, and show it only with a flag. */
+const CHANGING: ReadonlySet<string> = new Set(
+  (
+    "add commit checkout switch restore reset push fetch pull merge rebase cherry-pick revert init clone clean rm mv worktree " +
+    "config"
+  ).split(" "),
+);
+/** The flags with which these show what they change. */
+const SHOWING_FLAG = /^-(?!-)\w*[pvi]|^--(patch|verbose|interactive)/;
 /** The commands of git whose flags say whether they show content. */
 const SHOWN_BY_FLAGS: ReadonlySet<string> = new Set(["log", "show", "diff"]);
 /** The flags that show content, or search it. */
@@ -47,6 +56,9 @@ export function showsUnnamedFiles([
         return flags.some((word) => VERBOSE_FLAG.test(word));
       }
       if (NO_CONTENT.has(command)) return false;
+      if (CHANGING.has(command)) {
+        return flags.some((word) => SHOWING_FLAG.test(word));
+      }
       if (!SHOWN_BY_FLAGS.has(command)) return true;
       if (flags.some((word) => CONTENT_FLAG.test(word))) return true;
       return (

@@ -1,0 +1,42 @@
+import { posix } from "node:path";
+import { type CompiledRule, namesPath } from "./compiled-rule.ts";
+import { type PolicySubject, pathInWorkspace } from "./policy-subject.ts";
+import type { SimpleCommand } from "./shell/reading.ts";
+import { wordUse } from "./shell/word-use.ts";
+
+/** The characters between the paths in a word. */
+const BETWEEN_PATHS = /[^\w./%+~-]+/;
+
+/**
+ * Returns why a command may open a file that rules restrict, although they do
+ * not apply to the command itself; undefined when it names none.
+ *
+ * `rules` are the rules about files that ask or deny, also those for other tools:
+ * what one tool may not read or change, a command does not without a question.
+ */
+export function findUnseenFile(
+  command: SimpleCommand,
+  about: PolicySubject,
+  rules: readonly CompiledRule[],
+): string | undefined {
+  if (rules.length === 0) return undefined;
+  const [program = "", ...args] = command.words;
+  const use = wordUse(command, () => false);
+  const directory = posix.resolve(about.workspace, about.paths[0] ?? "");
+  // The words of a program that only takes data are paths as a whole; others
+  // may have them in code or in a command.
+  const within = use === "data" ? [] : args;
+  const paths = within.flatMap((word) =>
+    word
+      .split(BETWEEN_PATHS)
+      .map((part) =>
+        pathInWorkspace(posix.resolve(directory, part), about.workspace),
+      ),
+  );
+  const mentioned = [...about.mentioned, ...paths];
+  const rule = rules.find((compiled) => namesPath(compiled, mentioned));
+  if (rule) return `names a file that ${rule.label} restricts`;
+  return use === "code"
+    ? `gives ${JSON.stringify(program)} code to run`
+    : undefined;
+}

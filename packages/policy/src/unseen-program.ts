@@ -1,0 +1,202 @@
+import picomatch from "picomatch";
+import type { CompiledRule } from "./compiled-rule.ts";
+import { bareSpellings, commandText } from "./policy-subject.ts";
+import type { SimpleCommand } from "./shell/reading.ts";
+import { wordUse } from "./shell/word-use.ts";
+
+/** A shell expands such a word, unless it is quoted. */
+const EXPANDED = /[$`*?[{]|[<>]\(/;
+/** A shell expands such a word to anything, not only to names of files. */
+const EXPANDED_TO_ANYTHING = /[$`{]|[<>]\(/;
+/** The words of a `command_prefix`. */
+const PREFIX_WORD = /(?:[^\s']|'[^']*')+/g;
+/** The first word of a `command_regex`, where it is literal. */
+const LITERAL_START = /^[\w@%=:,/~-]+(?= |$)/;
+/** The characters between the names in a word. */
+const BETWEEN_NAMES = /[^\w.+/@~*?[\]$-]+/;
+/** Stands for the names in a word that may become anything, but no program. */
+const ANYTHING = "\0";
+/**
+ * The maximum number of names in a command that are each compared with
+ * patterns. A command with more asks.
+ */
+const MAX_NAMES = 64;
+
+/** The start of the commands that a rule names. */
+interface Restricted {
+  /** Empty when any program may be meant. */
+  readonly words: readonly string[];
+  /** The pattern that decides about the words behind; undefined for a prefix. */
+  readonly pattern: CompiledRule["command"];
+}
+
+/**
+ * Returns why a command may run another one that rules ask about or deny,
+ * although no reader saw that one; undefined when it cannot.
+ *
+ * `rules` are the rules about commands that ask or deny. `expands` says whether
+ * the line has words that are expanded: elsewhere all characters are literal.
+ */
+export function findUnseenProgram(
+  command: SimpleCommand,
+  rules: readonly CompiledRule[],
+  expands: "some" | "none",
+): string | undefined {
+  const restricted = rules.flatMap(restrictedStarts);
+  const isExpanded = (word: string): boolean =>
+    expands === "some" && EXPANDED.test(word);
+  const becomes = restricted.some((start) =>
+    bareSpellings(command.words).some((words) =>
+      mayBecome(words, start, isExpanded),
+    ),
+  );
+  if (becomes) return "has words that are expanded";
+  const [program = "", ...args] = command.words;
+  const quoted = JSON.stringify(program);
+  const use = wordUse(command, isExpanded);
+  if (use === "data") return undefined;
+  if (use === "code") return `gives ${quoted} code to run`;
+  const isFixed = (word: string): boolean =>
+    use === "any" || !isExpanded(word) || !EXPANDED_TO_ANYTHING.test(word);
+  const named = findNamed(
+    use === "any" ? namesIn(program) : [],
+    args.flatMap((word) => (isFixed(word) ? namesIn(word) : ANYTHING)),
+    restricted,
+  );
+  if (named !== undefined) {
+    return `names ${JSON.stringify(named)} in the words of ${quoted}`;
+  }
+  const free = args.find(
+    (word) => use === "any" && isExpanded(word) && isFree(word, restricted),
+  );
+  return free === undefined
+    ? undefined
+    : `gives ${quoted} ${JSON.stringify(free)}, which is expanded`;
+}
+
+function restrictedStarts({ rule, command }: CompiledRule): Restricted[] {
+  if (rule.commandPrefix.length > 0) {
+    return rule.commandPrefix.map((prefix) => ({
+      words: [...prefix.matchAll(PREFIX_WORD)].map(([word]) =>
+        word.replaceAll("'", ""),
+      ),
+      pattern: undefined,
+    }));
+  }
+  const [program] = LITERAL_START.exec(rule.commandRegex) ?? [];
+  return [{ words: program === undefined ? [] : [program], pattern: command }];
+}
+
+/** Whether a command may be a restricted one once its words are expanded. */
+function mayBecome(
+  command: readonly string[],
+  { words, pattern }: Restricted,
+  isExpanded: (word: string) => boolean,
+): boolean {
+  const at = words.findIndex((wanted, index) => command[index] !== wanted);
+  if (at < 0) return pattern !== undefined && command.some(isExpanded);
+  const word = command[at];
+  if (word === undefined || !isExpanded(word)) return false;
+  return EXPANDED_TO_ANYTHING.test(word) || matchesName(word, words[at] ?? "");
+}
+
+/**
+ * Whether an expanded word can become a flag or the name of a restricted
+ * program.
+ */
+function isFree(word: string, restricted: readonly Restricted[]): boolean {
+  if (EXPANDED_TO_ANYTHING.test(word) || /^['"]?[*?[-]/.test(word)) return true;
+  return restricted.some(({ words: [name = ""] }) =>
+    isNameOf(baseOf(word), name),
+  );
+}
+
+/**
+ * Returns which restricted command is named: its program and, somewhere behind,
+ * its further words other than flags.
+ *
+ * `program` are the names in the program that is called, which may be the
+ * restricted one.
+ */
+function findNamed(
+  program: readonly string[],
+  args: readonly string[],
+  restricted: readonly Restricted[],
+): string | undefined {
+  for (const { words } of restricted) {
+    const [name, ...others] = words.filter((word) => !word.startsWith("-"));
+    if (name === undefined) continue;
+    const isCalled = program.some((word) => isNameOf(word, name));
+    const at = args.findIndex(
+      (word) => word !== ANYTHING && isNameOf(word, name),
+    );
+    const behind = isCalled && others.length > 0 ? args : args.slice(at + 1);
+    if ((isCalled && others.length > 0) || at >= 0) {
+      if (followEachOther(others, behind)) return words.join(" ");
+    }
+  }
+  const patterns = restricted.flatMap(({ pattern }) => pattern ?? []);
+  if (patterns.length === 0) return undefined;
+  if (args.length > MAX_NAMES) return args[MAX_NAMES];
+  const isAnyProgram = restricted.some(({ words }) => words.length === 0);
+  return (
+    args.find((word) => isAnyProgram && /[$*?[]/.test(word)) ??
+    args
+      .flatMap((_word, at) => {
+        const words = args.slice(at);
+        return [words, [...program, ...words]].map(commandText);
+      })
+      .find((text) => patterns.some((one) => one.occursIn(text) !== false))
+  );
+}
+
+/** Whether words are among names in this order, with others between them. */
+function followEachOther(
+  words: readonly string[],
+  names: readonly string[],
+): boolean {
+  let at = 0;
+  return words.every((word) => {
+    const found = names.findIndex(
+      (name, index) => index >= at && isNameOf(name, word),
+    );
+    at = found + 1;
+    return found >= 0;
+  });
+}
+
+/**
+ * Whether a name in a word can be that of a program: by itself, at the end of a
+ * path, as a pattern, or when a shell expands it.
+ */
+function isNameOf(name: string, program: string): boolean {
+  const base = baseOf(name);
+  if ([ANYTHING, program].includes(name) || base === baseOf(program)) {
+    return true;
+  }
+  const [literal = base] = /^[^$]*(?=\$)/.exec(base) ?? [];
+  return literal === base
+    ? /[*?[]/.test(base) && matchesName(base, program)
+    : program.startsWith(literal);
+}
+
+function matchesName(pattern: string, name: string): boolean {
+  return picomatch.isMatch(name, pattern.replaceAll(/['"\\]/g, ""));
+}
+
+function baseOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/**
+ * Returns the names in a word as a shell would see them, without quotes. A flag
+ * is not one, but its value is: `--exec=rm`, `-crm`.
+ */
+function namesIn(word: string): string[] {
+  return word
+    .replaceAll(/['"\\]/g, "")
+    .replaceAll("`", "$ ")
+    .split(BETWEEN_NAMES)
+    .map((name) => name.replace(/^--.*|^-.|\/+$/g, ""))
+    .filter((name) => name !== "");
+}
