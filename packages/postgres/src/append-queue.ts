@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { TaskEvent } from "@devtool/schema";
 import {
   assertFollows,
@@ -10,12 +11,18 @@ import type { Pool } from "pg";
 import { type Append, type AppendGroup, takeBatch } from "./append-batch.ts";
 import { appendStatement } from "./append-statement.ts";
 import { keyText } from "./key-text.ts";
-import { isConflict, storeError } from "./postgres-error.ts";
+import { isConflict, isOutage, storeError } from "./postgres-error.ts";
+import type { PostgresLeases } from "./postgres-leases.ts";
 
 /**
  * How often a batch is tried again after another transaction was in its way.
  */
 const MAX_CONFLICTS = 5;
+
+/**
+ * The time in milliseconds between attempts while the store cannot be reached.
+ */
+const OUTAGE_RETRY_MS = 200;
 
 /**
  * Writes appends in batches, one batch at a time and each in one statement.
@@ -25,29 +32,30 @@ const MAX_CONFLICTS = 5;
  */
 export class AppendQueue {
   readonly #pool: Pool;
-  readonly #ownerOf: () => string | undefined;
+  readonly #leases: Pick<PostgresLeases, "owner" | "isHeld">;
   readonly #onWritten: (taskIds: readonly string[]) => void;
   readonly #appends: Append[] = [];
   #writing: Promise<void> | undefined;
 
   /**
-   * @param ownerOf returns the owner of tasks that are created now
+   * @param leases those under which this server writes
    * @param onWritten receives the ids of tasks whose events were committed,
    * before their appends resolve
    */
   constructor(
     pool: Pool,
-    ownerOf: () => string | undefined,
+    leases: Pick<PostgresLeases, "owner" | "isHeld">,
     onWritten: (taskIds: readonly string[]) => void,
   ) {
     this.#pool = pool;
-    this.#ownerOf = ownerOf;
+    this.#leases = leases;
     this.#onWritten = onWritten;
   }
 
   /**
    * Resolves when the append is committed. Rejects with a `DevtoolError` when
-   * it does not follow the log of its task, or cannot be written.
+   * it does not follow the log of its task, or cannot be written. Waits for a
+   * store that cannot be reached while this server holds its leases.
    */
   write(append: Append): Promise<void> {
     this.#appends.push(append);
@@ -67,7 +75,7 @@ export class AppendQueue {
       const groups = takeBatch(this.#appends);
       try {
         failpoint("devtool:postgres.append.before");
-        const written = await this.#commit(groups);
+        const written = await this.#commitInTime(groups);
         failpoint("devtool:postgres.append.after");
         this.#onWritten([...written]);
         for (const { taskId, appends } of groups) {
@@ -87,13 +95,64 @@ export class AppendQueue {
     this.#writing = undefined;
   }
 
+  /**
+   * Returns the ids of the tasks whose groups were written. Tries again while
+   * the store cannot be reached and nobody else can have the tasks.
+   */
+  async #commitInTime(
+    groups: readonly AppendGroup[],
+  ): Promise<ReadonlySet<string>> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const written = await this.#commit(groups);
+        return attempt === 1
+          ? written
+          : new Set([...written, ...(await this.#writtenBefore(groups))]);
+      } catch (reason) {
+        if (!isOutage(reason) || !this.#leases.isHeld) throw reason;
+        await delay(OUTAGE_RETRY_MS);
+      }
+    }
+  }
+
+  /**
+   * Returns the ids of the tasks whose last event is that of their group: an
+   * earlier attempt was committed, and its reply was lost.
+   */
+  async #writtenBefore(groups: readonly AppendGroup[]): Promise<string[]> {
+    const heads = await this.#headsOf(groups);
+    return groups.flatMap(({ taskId, fence, appends }) => {
+      const head = heads.get(keyText(taskId));
+      const last = appends.at(-1)?.events.at(-1)?.sequence;
+      return head?.sequence === last && head?.fence === fence ? [taskId] : [];
+    });
+  }
+
+  async #headsOf(
+    groups: readonly AppendGroup[],
+  ): Promise<ReadonlyMap<string, LogHead>> {
+    const { rows } = await this.#pool.query<{
+      id: string;
+      sequence: string;
+      fence: string;
+    }>("SELECT id, sequence, fence FROM task WHERE id = ANY ($1)", [
+      groups.map(({ taskId }) => keyText(taskId)),
+    ]);
+    return new Map(
+      rows.map(({ id, sequence, fence }) => [
+        id,
+        { sequence: BigInt(sequence), fence: BigInt(fence) },
+      ]),
+    );
+  }
+
   /** Returns the ids of the tasks whose groups were written. */
   async #commit(groups: readonly AppendGroup[]): Promise<ReadonlySet<string>> {
     const ids = new Map(groups.map(({ taskId }) => [keyText(taskId), taskId]));
     for (let conflicts = 0; ; conflicts++) {
       try {
         const { rows } = await this.#pool.query<{ id: string }>(
-          appendStatement(groups, this.#ownerOf()),
+          appendStatement(groups, this.#leases.owner),
         );
         return new Set(rows.map(({ id }) => ids.get(id) ?? id));
       } catch (reason) {
@@ -104,25 +163,13 @@ export class AppendQueue {
 
   /** Rejects the appends of groups that were not written, with the reason. */
   async #refuse(groups: readonly AppendGroup[]): Promise<void> {
-    const { rows } = await this.#pool.query<{
-      id: string;
-      sequence: string;
-      fence: string;
-    }>("SELECT id, sequence, fence FROM task WHERE id = ANY ($1)", [
-      groups.map(({ taskId }) => keyText(taskId)),
-    ]);
-    const heads = new Map(
-      rows.map(({ id, sequence, fence }) => [
-        id,
-        { sequence, fence: BigInt(fence) },
-      ]),
-    );
+    const heads = await this.#headsOf(groups);
     for (const { taskId, fence, appends } of groups) {
       const head = heads.get(keyText(taskId));
       for (const { events, committed } of appends) {
         committed.reject(
           refusal(events, fence, {
-            sequence: BigInt(head?.sequence ?? 0),
+            sequence: head?.sequence ?? 0n,
             fence: head?.fence ?? fence,
           }),
         );
@@ -131,11 +178,17 @@ export class AppendQueue {
   }
 }
 
+/** The end of a task's log in the store. */
+interface LogHead {
+  readonly sequence: bigint;
+  readonly fence: bigint;
+}
+
 /** Creates the error of an append that was not written. */
 function refusal(
   events: readonly TaskEvent[],
   fence: bigint,
-  head: { readonly sequence: bigint; readonly fence: bigint },
+  head: LogHead,
 ): unknown {
   const taskId = events[0]?.taskId ?? "";
   if (head.fence !== fence) {

@@ -17,6 +17,18 @@ export function isConflict(reason: unknown): boolean {
 }
 
 /**
+ * Returns whether a statement failed because the server could not be reached or
+ * did not take it: it stops, starts, or has no connection left.
+ */
+export function isOutage(reason: unknown): boolean {
+  return (
+    !(reason instanceof DevtoolError) &&
+    (!(reason instanceof DatabaseError) ||
+      /^(08|57P0|53300)/.test(reason.code ?? ""))
+  );
+}
+
+/**
  * Converts the error of a failed statement. Returns a `DevtoolError` as it is.
  */
 export function storeError(reason: unknown): DevtoolError {
@@ -37,7 +49,7 @@ export function storeError(reason: unknown): DevtoolError {
       ? "the database is read-only"
       : "the store cannot be reached";
   return new DevtoolError(problem, Code.Unavailable, {
-    remedy: "the server's log says more",
+    remedy: "try again in a moment",
     cause: reason,
   });
 }

@@ -53,6 +53,12 @@ const ACQUIRE = `
   SELECT (SELECT fence FROM taken) AS fence, EXISTS (SELECT FROM me) AS alive`;
 
 /**
+ * The time in milliseconds after an outage of the store in which the tasks that
+ * are left over are those that it interrupted.
+ */
+const AFTER_OUTAGE_MS = 60_000;
+
+/**
  * Leases that end by the clock of the database.
  *
  * A server renews one row of its own for all its tasks. A task belongs to the
@@ -67,7 +73,13 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   /** What `announce` told last; empty before. */
   #basis = "";
   #term: Promise<Term> | undefined;
-  #owner: string | undefined;
+  /** The last term that has begun. */
+  #latest: Term | undefined;
+  /**
+   * When the first term after an outage of the store began, on the monotonic
+   * clock.
+   */
+  #backAtMs = Number.NEGATIVE_INFINITY;
   #givenUp: Promise<void> | undefined;
   readonly #onGivenUp: () => void;
 
@@ -96,7 +108,12 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
    * first one.
    */
   get owner(): string | undefined {
-    return this.#owner;
+    return this.#latest?.owner;
+  }
+
+  /** Whether this server holds its leases now, as far as its clock tells. */
+  get isHeld(): boolean {
+    return this.#latest?.lost.aborted === false;
   }
 
   async create(taskId: string): Promise<TaskLease> {
@@ -190,6 +207,7 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
     return {
       fence,
       lost,
+      afterOutage: performance.now() - this.#backAtMs < AFTER_OUTAGE_MS,
       isCurrent: async () => {
         if (lost.aborted) return false;
         const text =
@@ -228,7 +246,8 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
   async #beginTerm(): Promise<Term> {
     try {
       const term = await Term.begin(this.#renewals, this.#leaseMs, this.#basis);
-      this.#owner = term.owner;
+      if (this.#latest?.endedUnreachable) this.#backAtMs = performance.now();
+      this.#latest = term;
       return term;
     } catch (reason) {
       this.#term = undefined;
@@ -257,6 +276,7 @@ class Term implements LeaseTerm {
    * suspended process continues.
    */
   #deadline: NodeJS.Timeout | undefined;
+  #isUnreachable = false;
   #renewal: NodeJS.Timeout | undefined;
 
   private constructor(pool: Pool, leaseMs: number) {
@@ -281,6 +301,11 @@ class Term implements LeaseTerm {
     );
     term.#prolong(sentAt);
     return term;
+  }
+
+  /** Whether the term ended because the store could not be reached. */
+  get endedUnreachable(): boolean {
+    return this.lost.aborted && this.#isUnreachable;
   }
 
   end(): void {
@@ -319,6 +344,7 @@ class Term implements LeaseTerm {
         values: [this.owner, this.#leaseMs],
       });
       if (this.lost.aborted) return;
+      this.#isUnreachable = false;
       if (rowCount === 1) {
         this.#prolong(sentAt);
       } else {
@@ -326,6 +352,7 @@ class Term implements LeaseTerm {
       }
     } catch {
       // Tried again until the deadline.
+      this.#isUnreachable = true;
       if (!this.lost.aborted) this.#renewLater();
     }
   }

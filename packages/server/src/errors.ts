@@ -111,6 +111,11 @@ export function isDataLoss(reason: unknown): boolean {
   return reason instanceof DevtoolError && reason.code === Code.DataLoss;
 }
 
+/** Whether a caught value says that something, such as the store, is away. */
+export function isUnavailable(reason: unknown): boolean {
+  return reason instanceof DevtoolError && reason.code === Code.Unavailable;
+}
+
 /**
  * Creates the error for an invalid field of a request, with
  * `Code.InvalidArgument`.

@@ -344,8 +344,24 @@ async function transportTo(
   );
 }
 
+/**
+ * The time in milliseconds in which an error that is equal to the last one is
+ * not printed again.
+ */
+const REPEATED_ERROR_MS = 60_000;
+
 function errorReporter({ onError }: ServerSettings): (reason: unknown) => void {
-  return onError ?? ((reason) => console.error(errorLines(reason)));
+  if (onError) return onError;
+  let last = { lines: "", atMs: 0 };
+  return (reason) => {
+    const lines = errorLines(reason);
+    // An outage repeats one error with each attempt.
+    const isRepeated =
+      lines === last.lines && CLOCK.now() - last.atMs < REPEATED_ERROR_MS;
+    if (isRepeated) return;
+    last = { lines, atMs: CLOCK.now() };
+    console.error(lines);
+  };
 }
 
 function portOf(url: string): number {

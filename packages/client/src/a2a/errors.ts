@@ -217,6 +217,7 @@ const JSON_RPC_CODES: ReadonlyMap<number, Code> = new Map([
   [JsonRpcCode.INVALID_AGENT_RESPONSE, Code.Internal],
   [JsonRpcCode.RESOURCE_EXHAUSTED, Code.ResourceExhausted],
   [JsonRpcCode.ALREADY_EXISTS, Code.AlreadyExists],
+  [JsonRpcCode.UNAVAILABLE, Code.Unavailable],
   // Only in A2A 1.0: extension support required, version not supported.
   [-32008, Code.FailedPrecondition],
   [-32009, Code.Unimplemented],

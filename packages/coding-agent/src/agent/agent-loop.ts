@@ -67,6 +67,7 @@ export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
   let history: IncrementalHistory | undefined;
   return {
     takesSteering: true,
+    continuesFromLog: true,
     modelFor: (task) => chosenModel(task) || options.modelName,
     execute: (turn, signal) => {
       history ??= options.histories.startAfter(turn.earlier);

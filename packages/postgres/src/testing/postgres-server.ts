@@ -39,6 +39,12 @@ export interface PostgresServer extends AsyncDisposable {
   /** The directory of the socket, which is the host of other URLs. */
   readonly socketDirectory: string;
 
+  /** Ends the server and its connections; `start` starts it again. */
+  stop(): Promise<void>;
+
+  /** Starts the server again, with the data that it had. */
+  start(): Promise<void>;
+
   /** Runs SQL on the database. */
   run(sql: string): Promise<readonly Record<string, unknown>[]>;
 }
@@ -112,24 +118,34 @@ export async function startPostgres(
     "-c",
     `${name}=${value}`,
   ]);
-  const server = spawn(join(bin, "postgres"), ["-D", data, ...flags], {
-    ...options,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  const begin = () =>
+    spawn(join(bin, "postgres"), ["-D", data, ...flags], {
+      ...options,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+  let server = begin();
   await ready(server);
   const url = `postgres:///postgres?host=${encodeURIComponent(directory)}&user=devtool`;
-  const stop = async (): Promise<void> => {
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
     const exited = once(server, "exit");
-    // Ends the server and its connections at once. What it wrote is thrown
-    // away.
-    if (server.exitCode === null && server.kill("SIGQUIT")) await exited;
-    rmSync(directory, { recursive: true, force: true });
+    if (server.exitCode === null && server.kill(signal)) await exited;
   };
   return {
     url,
     socketDirectory: directory,
+    // A "fast" stop: transactions are rolled back, and their connections end.
+    stop: () => end("SIGINT"),
+    start: async () => {
+      server = begin();
+      await ready(server);
+    },
     run: (sql) => run(url, sql),
-    [Symbol.asyncDispose]: stop,
+    // Ends the server and its connections at once. What it wrote is thrown
+    // away.
+    [Symbol.asyncDispose]: async () => {
+      await end("SIGQUIT");
+      rmSync(directory, { recursive: true, force: true });
+    },
   };
 }
 

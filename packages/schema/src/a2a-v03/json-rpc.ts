@@ -27,6 +27,8 @@ export const JsonRpcCode = {
   RESOURCE_EXHAUSTED: -32050,
   /** Another message with the same id was sent before (STREAM-7). */
   ALREADY_EXISTS: -32051,
+  /** The server cannot answer now, and can later (ERR-2). */
+  UNAVAILABLE: -32052,
 } as const;
 
 /**

@@ -227,6 +227,13 @@ export interface AgentExecutor extends Partial<AsyncDisposable> {
   readonly keepsSession?: boolean | undefined;
 
   /**
+   * Whether a turn goes on where the log of its task ends, since it has no other
+   * state. After an outage of the store such a turn goes on by itself, and one
+   * of another agent waits for a message. Default false.
+   */
+  readonly continuesFromLog?: boolean | undefined;
+
+  /**
    * Returns the name of the model that answers the task in its current state;
    * empty for none. Called at the start of each turn, which fails when it
    * throws. Default: empty.

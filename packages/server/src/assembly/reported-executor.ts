@@ -17,6 +17,7 @@ export function reportedExecutors(
     };
     return {
       takesSteering: executor.takesSteering,
+      continuesFromLog: executor.continuesFromLog,
       keepsSession: executor.keepsSession,
       answersWith: (current) => executor.answersWith?.(current) ?? "task",
       modelFor: (current) => executor.modelFor?.(current) ?? "",

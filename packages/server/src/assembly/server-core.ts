@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { ApprovalMode } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
+import { isUnavailable } from "../errors.ts";
 import { realPathOrMissing } from "../files/real-path.ts";
 import { WorkspaceRoots } from "../files/workspace-roots.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
@@ -126,11 +127,18 @@ export async function openCore(
       inbox = new InboxWorker({
         inbox: shared.inbox,
         registry,
-        onError,
+        // The takeover looks as often, and reports an outage once.
+        onError: (reason) => isUnavailable(reason) || onError(reason),
         onPushConfig: async (session, id) =>
           notifications.tasks?.take(session, id),
       });
-      const takeover = new Takeover({ registry, shared, clock, onError });
+      const takeover = new Takeover({
+        registry,
+        shared,
+        clock,
+        onError,
+        onNotice,
+      });
       void takeover.watch(closing.signal);
     }
   } catch (reason) {

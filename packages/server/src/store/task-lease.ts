@@ -19,6 +19,13 @@ export interface TaskLease {
   readonly lost: AbortSignal;
 
   /**
+   * Whether this server, and probably the one that had the task before, has
+   * lost its leases because the store could not be reached, and has just got
+   * them again.
+   */
+  readonly afterOutage: boolean;
+
+  /**
    * Returns whether this server still holds the task. An append checks it by
    * itself.
    */

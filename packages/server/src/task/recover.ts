@@ -29,13 +29,25 @@ export type Recovery =
   | { readonly case: "interrupt"; readonly entries: readonly LogEntry[] };
 
 /**
- * Returns how a task continues after the server stopped.
+ * What interrupted a turn: a stop of the server, or of the store that it could
+ * not reach, after which a turn that `continues` does so by itself.
+ */
+export interface Interruption {
+  readonly cause: "stop" | "outage";
+  readonly continues: boolean;
+}
+
+/**
+ * Returns how a task continues after the server stopped, or lost its store.
  *
  * A call that was awaiting approval still awaits it. An approved call that had
  * not started runs. A call that was executing becomes FAILED with
  * `interrupted`, and never runs again by itself.
  */
-export function recoverTask(task: Task): Recovery {
+export function recoverTask(
+  task: Task,
+  { cause, continues }: Interruption = { cause: "stop", continues: false },
+): Recovery {
   if (isTerminal(task.state)) return { case: "rest" };
   if (task.state === TaskState.SUBMITTED) return { case: "resume" };
   const open = openToolCalls(task);
@@ -49,7 +61,9 @@ export function recoverTask(task: Task): Recovery {
   );
   if (isInterrupted(task.state) && !isLost) return { case: "rest" };
   const isApproved = open.some((call) => !isAwaitingApproval(call));
-  if (!isLost && isApproved) return { case: "resume" };
+  const goesOn = isApproved || (cause === "outage" && continues);
+  if (!isLost && goesOn) return { case: "resume" };
+  const words = WORDS[cause];
   const ended = open.filter(
     (call) =>
       !isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId),
@@ -59,7 +73,9 @@ export function recoverTask(task: Task): Recovery {
     const wasExecuting = call.status === ToolCallStatus.EXECUTING;
     const value = toolFailure(
       "interrupted",
-      wasExecuting ? OUTCOME_UNKNOWN : NOT_STARTED,
+      wasExecuting
+        ? `${words.problem} while the call ran: its outcome is unknown, and it was not run again`
+        : `${words.problem} before the call began: it did not run`,
     );
     return {
       call: {
@@ -77,23 +93,34 @@ export function recoverTask(task: Task): Recovery {
   }
   const waiting = stateEntry(TaskState.INPUT_REQUIRED, {
     openCalls,
-    text: asks ? "" : REASON,
+    text: asks ? "" : `${words.sentence} Send a message to go on.`,
   });
   return { case: "interrupt", entries: [...entries, waiting] };
 }
 
-const OUTCOME_UNKNOWN =
-  "the server stopped while the call ran: its outcome is unknown, and it was not run again";
-const NOT_STARTED = "the server stopped before the call began: it did not run";
-const REASON =
-  "The server stopped while the agent was working. Send a message to go on.";
+/** What is said about an interruption: within an error, and in a sentence. */
+const WORDS = {
+  stop: {
+    problem: "the server stopped",
+    sentence: "The server stopped while the agent was working.",
+  },
+  outage: {
+    problem: "the store could not be reached",
+    sentence: "The store could not be reached while the agent was working.",
+  },
+} as const;
 
 /**
- * Creates the notice for a task whose turn was interrupted and that continues
- * with a queued message.
+ * Creates the notice for a task whose turn was interrupted and that continues,
+ * with the queued message or by itself.
  */
-export function cutTurnNotice(): LogEntry {
+export function cutTurnNotice(
+  cause: Interruption["cause"],
+  next: "queued message" | "turn",
+): LogEntry {
   const text =
-    "The server stopped while the agent was working. It continues with the queued message.";
+    next === "turn"
+      ? `${WORDS[cause].sentence} It goes on, and may say again what it was saying.`
+      : `${WORDS[cause].sentence} It continues with the queued message.`;
   return { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
 }

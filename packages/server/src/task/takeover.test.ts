@@ -58,6 +58,7 @@ describe("Takeover", () => {
           }),
       },
       onError: unused,
+      onNotice: unused,
     });
     const first = isBegun();
     const watching = takeover.watch(ending.signal);
@@ -167,6 +168,7 @@ function readingTasks() {
     },
     clock: { now: () => clock.time, sleep: unused },
     onError: unused,
+    onNotice: unused,
   });
   const look = (taskIds: readonly string[]): Promise<void> => {
     found = taskIds;

@@ -1,4 +1,4 @@
-import { isDataLoss } from "../errors.ts";
+import { isDataLoss, isUnavailable } from "../errors.ts";
 import type { SharedTasks } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
@@ -42,6 +42,8 @@ export interface TakeoverOptions {
     sleep(ms: number, signal: AbortSignal): Promise<void>;
   };
   readonly onError: (reason: unknown) => void;
+  /** Receives notices for the operator, as plain text. */
+  readonly onNotice: (text: string) => void;
 }
 
 /** Takes over the tasks that other servers left behind. */
@@ -64,15 +66,23 @@ export class Takeover {
    * says that it ends, until the signal aborts.
    */
   async watch(signal: AbortSignal): Promise<void> {
-    const { shared, clock, onError } = this.#options;
+    const { shared, clock, onError, onNotice } = this.#options;
     let early = new AbortController();
     using _watch = shared.changes.watchGivenUp(() => early.abort());
+    let isAway = false;
     while (!signal.aborted) {
       // A hint that arrives during a search begins the next one.
       early = new AbortController();
-      await this.run(signal).catch(
-        (reason: unknown) => signal.aborted || onError(reason),
-      );
+      try {
+        await this.run(signal);
+        if (isAway) onNotice("the store can be reached again");
+        isAway = false;
+      } catch (reason) {
+        // An outage is said once, and that it is over.
+        const isOutage = isUnavailable(reason);
+        if (!signal.aborted && !(isOutage && isAway)) onError(reason);
+        isAway ||= isOutage;
+      }
       await clock
         .sleep(LOOK_MS, AbortSignal.any([signal, early.signal]))
         .catch(() => undefined);

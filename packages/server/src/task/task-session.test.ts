@@ -72,6 +72,7 @@ describe("a session whose lease is lost before it opens", () => {
     const lease = {
       fence: 1n,
       lost,
+      afterOutage: false,
       isCurrent: async () => false,
       release: async () => undefined,
     };

@@ -324,17 +324,25 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   }
 
   /**
-   * Continues a task that a stop of the server interrupted (R1). Must be called
-   * once, before anything else.
+   * Continues a task that a stop of the server interrupted (R1), or an outage of
+   * its store. Must be called once, before anything else.
    */
   async recover(): Promise<void> {
-    const recovery = recoverTask(this.task);
+    const cause = this.#lease?.afterOutage === true ? "outage" : "stop";
+    const continues = this.#executor.continuesFromLog === true;
+    const recovery = recoverTask(this.task, { cause, continues });
+    const wasWorking = this.task.state === TaskState.WORKING;
     this.#runner.isRestarted = this.task.state !== TaskState.SUBMITTED;
     if (recovery.case === "interrupt") await this.log.append(recovery.entries);
-    if (recovery.case === "resume") return this.#runner.start();
+    if (recovery.case === "resume") {
+      if (cause === "outage" && wasWorking) {
+        await this.log.append([cutTurnNotice(cause, "turn")]);
+      }
+      return this.#runner.start();
+    }
     const [next] = this.task.queuedMessages;
     if (next && awaitedToolCalls(this.task).length === 0) {
-      await this.#continueWith(next, [cutTurnNotice()]);
+      await this.#continueWith(next, [cutTurnNotice(cause, "queued message")]);
     }
   }
 

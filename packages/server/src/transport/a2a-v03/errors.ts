@@ -29,6 +29,7 @@ const REST_STATUSES: ReadonlyMap<number, number> = new Map([
   [JsonRpcCode.INVALID_AGENT_RESPONSE, 502],
   [JsonRpcCode.RESOURCE_EXHAUSTED, 507],
   [JsonRpcCode.ALREADY_EXISTS, 409],
+  [JsonRpcCode.UNAVAILABLE, 503],
   [JsonRpcCode.AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED, 404],
 ]);
 

@@ -28,7 +28,7 @@ export type Reason =
   | "VERSION_NOT_SUPPORTED"
   | OwnReason;
 
-type OwnReason = "RESOURCE_EXHAUSTED" | "ALREADY_EXISTS";
+type OwnReason = "RESOURCE_EXHAUSTED" | "ALREADY_EXISTS" | "UNAVAILABLE";
 
 /** The codes of all failures in one revision of the standard. */
 export type ErrorTable = Readonly<Record<Reason, FailureCodes>>;
@@ -82,6 +82,11 @@ export const ERROR_TABLE: ErrorTable = {
     status: 409,
     code: Code.AlreadyExists,
   },
+  UNAVAILABLE: {
+    rpcCode: JsonRpcCode.UNAVAILABLE,
+    status: 503,
+    code: Code.Unavailable,
+  },
 };
 
 /** The codes of A2A 1.0.0, for clients that still expect them. */
@@ -119,6 +124,7 @@ export const ERROR_TABLE_1_0_0: ErrorTable = {
 export const OWN_REASONS: ReadonlySet<Reason> = new Set<OwnReason>([
   "RESOURCE_EXHAUSTED",
   "ALREADY_EXISTS",
+  "UNAVAILABLE",
 ]);
 
 /**

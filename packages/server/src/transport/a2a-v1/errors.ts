@@ -129,6 +129,8 @@ function failureReason(
       // With details it is a limit that the client can keep to. Without, the
       // server is out of resources.
       return details ? undefined : "RESOURCE_EXHAUSTED";
+    case Code.Unavailable:
+      return "UNAVAILABLE";
     case Code.Unimplemented:
       // Notifications are the only service that a server may lack.
       return "PUSH_NOTIFICATION_NOT_SUPPORTED";

@@ -34,7 +34,7 @@ const CODES: Readonly<Record<Code, number>> = {
   [Code.OutOfRange]: JsonRpcCode.INVALID_PARAMS,
   [Code.Unimplemented]: JsonRpcCode.UNSUPPORTED_OPERATION,
   [Code.Internal]: JsonRpcCode.INTERNAL_ERROR,
-  [Code.Unavailable]: JsonRpcCode.INTERNAL_ERROR,
+  [Code.Unavailable]: JsonRpcCode.UNAVAILABLE,
   [Code.DataLoss]: JsonRpcCode.INTERNAL_ERROR,
   [Code.Unauthenticated]: JsonRpcCode.INVALID_REQUEST,
 };
