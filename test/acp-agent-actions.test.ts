@@ -54,7 +54,7 @@ describe("a file that an ACP agent has its client write", () => {
       status: ToolCallStatus.PENDING,
       confirmationRequest: {
         options: [
-          { id: "proceed_once", name: "Allow" },
+          { id: "proceed_once", name: "Allow once" },
           { id: "cancel", name: "Decline" },
         ],
         details: {

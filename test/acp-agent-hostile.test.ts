@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AcpAgentOptions, AcpPipe } from "@devtool/acp";
 import { pendingToolCalls } from "@devtool/client";
-import { TaskState } from "@devtool/schema";
+import { type TaskEvent, TaskState } from "@devtool/schema";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 import { AcpWorld } from "./acp-agent/world.ts";
@@ -12,7 +12,11 @@ import { AcpWorld } from "./acp-agent/world.ts";
  */
 interface HostileScript {
   readonly answers?: Readonly<Record<string, unknown>>;
+  /** The members of the answer to a prompt, in place of a result. */
+  readonly promptAnswer?: object;
   readonly messages?: () => Iterable<object>;
+  /** The messages that it sends after the answer to a prompt. */
+  readonly late?: readonly object[];
   /**
    * Whether the output ends in place of the answer to a prompt, and what closes
    * the connection fails.
@@ -30,6 +34,8 @@ class HostileAgent implements AcpPipe {
   #wake = Promise.withResolvers<void>();
   /** The number of messages of the script that were read. */
   read = 0;
+  /** The answers to its own requests. */
+  readonly replies: object[] = [];
 
   constructor(script: HostileScript) {
     this.#script = script;
@@ -46,11 +52,9 @@ class HostileAgent implements AcpPipe {
   write(text: string): boolean {
     for (const line of text.split("\n")) {
       const message = parseJsonOrUndefined(line);
-      if (
-        !isObject(message) ||
-        typeof message.method !== "string" ||
-        message.id === undefined
-      ) {
+      if (!isObject(message)) continue;
+      if (message.method === undefined) this.replies.push(message);
+      if (typeof message.method !== "string" || message.id === undefined) {
         continue;
       }
       if (message.method === "session/prompt") {
@@ -79,7 +83,14 @@ class HostileAgent implements AcpPipe {
       "session/prompt": { stopReason: "end_turn" },
       ...this.#script.answers,
     };
-    this.#answers.push({ jsonrpc: "2.0", id, result: answers[method] });
+    const { promptAnswer, late = [] } = this.#script;
+    const isPrompt = method === "session/prompt";
+    this.#answers.push(
+      isPrompt && promptAnswer
+        ? { id, ...promptAnswer }
+        : { jsonrpc: "2.0", id, result: answers[method] },
+      ...(isPrompt ? late : []),
+    );
   }
 
   async *#lines(): AsyncIterable<Uint8Array> {
@@ -87,9 +98,7 @@ class HostileAgent implements AcpPipe {
     for (;;) {
       const message = this.#next();
       if (message) {
-        yield Buffer.from(
-          `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`,
-        );
+        yield Buffer.from(`${JSON.stringify(message)}\n`);
       } else if (await Promise.race([hasEnded, this.#wake.promise])) {
         return;
       } else {
@@ -118,16 +127,6 @@ describe("an ACP agent that is hostile", () => {
     what: string,
     answers: Readonly<Record<string, unknown>>,
   ])[] = [
-    ["a prompt with null", { "session/prompt": null }],
-    ["a prompt with a number", { "session/prompt": 5 }],
-    [
-      "a prompt with an object as its stop reason",
-      { "session/prompt": { stopReason: {} } },
-    ],
-    [
-      "a prompt with the name of a method as its stop reason",
-      { "session/prompt": { stopReason: "constructor" } },
-    ],
     [
       "a new session with modes that are none",
       { "session/new": { sessionId: "s", modes: 5, configOptions: { a: 1 } } },
@@ -163,6 +162,136 @@ describe("an ACP agent that is hostile", () => {
       }
     },
   );
+
+  it.each([
+    [null, "without a stop reason"],
+    [5, "without a stop reason"],
+    [{ stopReason: {} }, "without a stop reason"],
+    [{ stopReason: "constructor" }, 'with the stop reason "constructor"'],
+    [{ stopReason: "END_TURN" }, 'with the stop reason "END_TURN"'],
+  ])(
+    "F10: fails its task alone when it ends a turn with %j, which is no end of ACP",
+    async (prompt, how) => {
+      const { acp } = await worldOf({
+        answers: { "session/prompt": prompt },
+        messages: () => [say("Hi.")],
+      });
+      await using _world = acp;
+      for (let turn = 0; turn < 2; turn++) {
+        const { task, text } = await acp.say("hello");
+        expect([task.state, text, task.error]).toEqual([
+          TaskState.FAILED,
+          "Hi.",
+          expect.stringContaining(how),
+        ]);
+      }
+    },
+  );
+
+  it.each([
+    [{ error: "plain" }, "invalid answer: plain"],
+    [{ jsonrpc: "2.0" }, "invalid answer: neither result nor error"],
+    [{ error: { message: 5 } }, 'invalid answer: {"message":5}'],
+    [{ error: [] }, "invalid answer: []"],
+    [{ error: { code: "x", message: "m" }, result: {} }, "invalid answer"],
+    [{ error: { code: 7, message: "m" } }, "with error 7: m"],
+  ])(
+    "F10: ends its turn when it answers a prompt with %j",
+    async (promptAnswer, error) => {
+      const { acp } = await worldOf({ promptAnswer });
+      await using _world = acp;
+      const { task } = await acp.say("hello");
+      expect([task.state, task.error]).toEqual([
+        TaskState.FAILED,
+        expect.stringContaining(error),
+      ]);
+    },
+  );
+
+  it.each([
+    [{ error: null, result: { stopReason: "end_turn" } }],
+    [{ id: "2", result: { stopReason: "end_turn" } }],
+  ])("F10: takes the answer %j for what it means", async (promptAnswer) => {
+    const { acp } = await worldOf({ promptAnswer });
+    await using _world = acp;
+    expect((await acp.say("hello")).task.state).toBe(TaskState.COMPLETED);
+  });
+
+  it("F4: mixes nothing of another session into its own, and is told so", async () => {
+    const { acp, agents } = await worldOf({
+      messages: () => [
+        say("for another", "sXX"),
+        say("also for another", "sXX"),
+        ask("c1", "child-1"),
+        {
+          id: "f",
+          method: "fs/write_text_file",
+          params: { sessionId: "child-1", path: "/a", content: "x" },
+        },
+        say("mine"),
+        say(" and mine", null),
+      ],
+    });
+    await using _world = acp;
+    const { task, text, events } = await acp.say("hello");
+    expect([task.state, text]).toEqual([TaskState.COMPLETED, "mine and mine"]);
+    const told = [
+      'uses session/update in session "sXX"',
+      'uses session/request_permission in session "child-1"',
+      'uses fs/write_text_file in session "child-1"',
+    ];
+    expect(noticesIn(events)).toEqual(
+      told.map((words) => expect.stringContaining(words)),
+    );
+    expect(acp.notices).toEqual(
+      told.map((words) => expect.stringContaining(words)),
+    );
+    expect(agents[0]?.replies).toMatchObject(
+      ["c1", "f"].map((id) => ({ id, error: { code: -32602 } })),
+    );
+  });
+
+  it("F14: says in the next turn what came after the end of the last one", async () => {
+    const { acp } = await worldOf({
+      late: [say("One more."), say(" Really.")],
+    });
+    await using _world = acp;
+    const first = await acp.say("hello");
+    expect(first.text).toBe("");
+    await expect
+      .poll(() => acp.notices, { timeout: 60_000 })
+      .toEqual([expect.stringContaining("after the end of its turn")]);
+    const { events } = await acp.say("again", first.task);
+    expect(noticesIn(events)).toEqual([
+      "After its last turn had ended, the agent said: One more. Really.",
+    ]);
+  });
+
+  it("loses only the answers and the calls that cannot be used, and names them", async () => {
+    const options = [
+      null,
+      { optionId: "a", name: "A", kind: "allow_sometimes" },
+      { name: "B", kind: "allow_once" },
+      { optionId: "yes", kind: "allow_once", name: null },
+    ];
+    const { acp } = await worldOf({
+      messages: () => [
+        update({ sessionUpdate: "tool_call", title: "no id" }),
+        ask("c1", "s", options),
+      ],
+    });
+    await using _world = acp;
+    const { task, events } = await acp.say("hello");
+    expect(
+      pendingToolCalls(task)[0]?.confirmationRequest?.options,
+    ).toMatchObject([{ id: "proceed_once", name: "Allow once" }, {}]);
+    expect(noticesIn(events)).toEqual([
+      expect.stringContaining("a call without an id"),
+      expect.stringContaining("null"),
+      expect.stringContaining("allow_sometimes"),
+      expect.stringContaining('"B"'),
+    ]);
+  });
 
   const unusable: readonly (readonly [
     what: string,
@@ -303,6 +432,12 @@ async function worldOf(
   };
 }
 
+function noticesIn(events: readonly TaskEvent[]): string[] {
+  return events.flatMap(({ payload }) =>
+    payload.case === "notice" ? [payload.value.text] : [],
+  );
+}
+
 function effort(option: object): object {
   return {
     type: "select",
@@ -314,18 +449,27 @@ function effort(option: object): object {
   };
 }
 
-function say(text: string): object {
-  const update = {
-    sessionUpdate: "agent_message_chunk",
-    content: { type: "text", text },
-  };
-  return { method: "session/update", params: { sessionId: "s", update } };
+function say(text: string, sessionId: string | null = "s"): object {
+  return update(
+    { sessionUpdate: "agent_message_chunk", content: { type: "text", text } },
+    sessionId,
+  );
 }
 
-function ask(toolCallId: string): object {
-  const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+function update(content: object, sessionId: string | null = "s"): object {
+  const params = { sessionId, update: content };
+  return { jsonrpc: "2.0", method: "session/update", params };
+}
+
+const YES = { optionId: "yes", name: "Yes", kind: "allow_once" };
+
+function ask(
+  toolCallId: string,
+  sessionId = "s",
+  options: readonly unknown[] = [YES],
+): object {
   const params = {
-    sessionId: "s",
+    sessionId,
     toolCall: { toolCallId, title: toolCallId },
     options,
   };

@@ -68,17 +68,6 @@ describe("a question of an ACP agent", () => {
     ]);
   });
 
-  it("without a name for an option is refused with what is missing, and the turn goes on", async () => {
-    await using acp = await world();
-    const { task, text } = await acp.say(
-      'permit {"options":[{"optionId":"a","kind":"allow_once"}]}\nsay after',
-    );
-    expect([TaskState[task.state], text]).toEqual([
-      "COMPLETED",
-      '{"error":"Invalid params"}after',
-    ]);
-  });
-
   it("shows what would deceive as what it is, in its title and in its command", async () => {
     await using acp = await world();
     const call = { title: "ls\u202e\u001b[2J", rawInput: { command: "ls" } };

@@ -124,16 +124,16 @@ describe("devtool serve --agent", () => {
   it.each([
     [
       "codex",
-      '--agent "codex" needs the program "codex", which is not in PATH, or only where a workspace',
+      '--agent "codex" needs the program "codex", which is not in PATH: run npm install -g @openai/codex',
     ],
-    ["mine=codex", "change it: run npm install -g @openai/codex"],
+    ["mine=codex", "not in PATH: run npm install -g @openai/codex"],
     [
       "codex-acp",
-      "change it: run npm install -g @agentclientprotocol/codex-acp",
+      "not in PATH: run npm install -g @agentclientprotocol/codex-acp",
     ],
     [
       "acp:no-such-agent --acp",
-      'needs the program "no-such-agent", which is not in PATH, or only where',
+      'needs the program "no-such-agent", which is not in PATH: ',
     ],
     [
       "acp:./no-such-agent",

@@ -1,6 +1,12 @@
-import { accessSync, constants, type Stats, statSync } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
-import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
+import {
+  accessSync,
+  constants,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
+import { HostPrograms, sortSearchPath, whyUntrusted } from "@devtool/sandbox";
 import type { ApprovalMode } from "@devtool/schema";
 import type { PermissionPolicy } from "@devtool/server/agent";
 import type { Io } from "./io.ts";
@@ -55,10 +61,13 @@ export function unusedProgram(
     .map((directory) => join(directory, name))
     .find(isExecutable);
   if (path === undefined) return undefined;
+  const places = [dirname(path), path].map((each) => realpathSync(each));
+  const [why] = places.flatMap((each) => whyUntrusted(each) ?? []);
+  if (why !== undefined) return `${path} is not used, since ${why}`;
   const isOnlyInside =
     findProgram(name, { ...place, workspaces: [] }) !== undefined;
   if (!isOnlyInside) {
-    return `${path} is not used, since a project or another user can change it`;
+    return `${path} is not used, since it is a program of a project`;
   }
   const [workspace = ""] = place.workspaces;
   return `${path} is not used for work in ${workspace}, which contains it: work in another directory`;
@@ -95,8 +104,11 @@ export function findAgentProgram(
 ): string {
   const path = findProgram(name, place);
   if (path !== undefined) return path;
+  const unused = unusedProgram(name, place);
   throw new Error(
-    `${setting} needs the program "${name}", which is not in PATH, or only where a workspace or another user can change it: ${remedy}`,
+    unused === undefined
+      ? `${setting} needs the program "${name}", which is not in PATH: ${remedy}`
+      : `${setting} needs the program "${name}": ${unused}, or ${remedy}`,
   );
 }
 

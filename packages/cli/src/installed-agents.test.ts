@@ -2,6 +2,7 @@ import {
   chmod,
   mkdir,
   mkdtemp,
+  realpath,
   rm,
   symlink,
   writeFile,
@@ -56,14 +57,14 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
     expect(said).toMatch(/✓ agent claude +Claude Code \(untested\), /);
   });
 
-  it("says where a program is that others can change, and does not start it", async () => {
+  it("C-L2: says where a program is that others can change, and does not start it", async () => {
     const shared = join(base, "shared");
     await mkdir(shared);
     await chmod(shared, 0o777);
     await program(join(shared, "vibe-acp"), `touch ${base}/started`);
     const said = await doctor(`${shared}:/usr/bin`);
     expect(said).toContain(
-      `Mistral Vibe: ${shared}/vibe-acp is not used, since a project or another user can change it`,
+      `Mistral Vibe: ${shared}/vibe-acp is not used, since everybody may change ${await realpath(shared)}`,
     );
     await expect(rm(join(base, "started"))).rejects.toThrow("ENOENT");
   });

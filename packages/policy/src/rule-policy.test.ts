@@ -262,6 +262,20 @@ describe("the order of rules", () => {
     });
   });
 
+  it.each([
+    ['tool = "deploy"', other("deploy")],
+    ['command_prefix = "rm"', shell("rm a")],
+  ])(
+    "F20: gives the rule as the reason of %s without a message",
+    async (rule, call) => {
+      const rules = user(`${rule}\ndecision = "deny"`);
+      expect(await decide(call, { rules })).toMatchObject({
+        decision: "deny",
+        reason: "by user.toml:1",
+      });
+    },
+  );
+
   it("asks an operator's question each time, while answers lift a user's", async () => {
     const ask = 'tool = "deploy"\ndecision = "ask"';
     const task = answered(

@@ -174,7 +174,7 @@ async function decideByRules(
     approval ?? {
       decision,
       rule: label,
-      reason: decision === "deny" ? rule.denyMessage : "",
+      reason: decision === "deny" ? rule.denyMessage || `by ${label}` : "",
       answers: mayAnswer ? "count" : "do not count",
     }
   );

@@ -185,7 +185,7 @@ function ruleVerdict({ compiled, decision }: RuleVerdict): CommandVerdict {
     compiled,
     decision,
     rule: label,
-    reason: decision === "deny" ? rule.denyMessage : "",
+    reason: decision === "deny" ? rule.denyMessage || `by ${label}` : "",
     answers:
       decision === "ask" && tier === "operator" ? "do not count" : "count",
     redirections: rule.allowRedirection ? "allow" : "ask",

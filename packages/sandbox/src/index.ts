@@ -25,7 +25,11 @@ export type {
   SandboxRequest,
 } from "./sandbox.ts";
 export { SandboxError, type SandboxErrorReason } from "./sandbox-error.ts";
-export { type SearchPath, sortSearchPath } from "./search-path.ts";
+export {
+  type SearchPath,
+  sortSearchPath,
+  whyUntrusted,
+} from "./search-path.ts";
 export {
   type ProcessEnd,
   type RunningProcess,

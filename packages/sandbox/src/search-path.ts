@@ -90,30 +90,38 @@ export function sortSearchPath(
  * or directory at a real path.
  */
 export function isTrusted(real: string): boolean {
-  if (SYSTEM.has(real) || SYSTEM.has(dirname(real))) return true;
-  const stats = statsOf(real);
-  return (
-    stats !== undefined &&
-    (stats.mode & WORLD_WRITABLE) === 0 &&
-    isOurs(stats) &&
-    isParentTrusted(dirname(real))
-  );
+  return whyUntrusted(real) === undefined;
 }
 
 /**
- * Whether nobody else can replace what this user owns in a directory, as in a
- * sticky one.
+ * Returns who else can change or replace the file or directory at a real path,
+ * and where: `everybody may change /tmp/x`. Undefined if nobody can.
  */
-function isParentTrusted(directory: string): boolean {
-  if (SYSTEM.has(directory)) return true;
+export function whyUntrusted(real: string): string | undefined {
+  if (SYSTEM.has(real) || SYSTEM.has(dirname(real))) return undefined;
+  const stats = statsOf(real);
+  if (!stats) return `${real} cannot be looked at`;
+  if ((stats.mode & WORLD_WRITABLE) !== 0)
+    return `everybody may change ${real}`;
+  return isOurs(stats)
+    ? whyUntrustedParent(dirname(real))
+    : `${real} belongs to another user`;
+}
+
+/**
+ * Returns who else can replace what this user owns in a directory, which nobody
+ * can in a sticky one.
+ */
+function whyUntrustedParent(directory: string): string | undefined {
+  if (SYSTEM.has(directory)) return undefined;
   const stats = statsOf(directory);
-  if (!stats || !isOurs(stats)) return false;
+  if (!stats) return `${directory} cannot be looked at`;
+  if (!isOurs(stats)) return `${directory} belongs to another user`;
   if ((stats.mode & WORLD_WRITABLE) !== 0 && (stats.mode & STICKY) === 0) {
-    return false;
+    return `everybody may change ${directory}`;
   }
-  return (
-    dirname(directory) === directory || isParentTrusted(dirname(directory))
-  );
+  const parent = dirname(directory);
+  return parent === directory ? undefined : whyUntrustedParent(parent);
 }
 
 function isOurs({ uid }: Stats): boolean {

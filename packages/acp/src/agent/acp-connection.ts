@@ -7,8 +7,14 @@ import type {
   InitializeResponse,
 } from "@agentclientprotocol/sdk";
 import { keepStart } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
-import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  abortable,
+  Code,
+  DevtoolError,
+  quoted,
+  VERSION,
+} from "@devtool/server/agent";
 import type { AcpLimits, AcpPipe } from "./acp-agent-options.ts";
 import { readMessages } from "./message-reader.ts";
 
@@ -19,6 +25,19 @@ import { readMessages } from "./message-reader.ts";
 const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
 /** The maximum length of an agent's text in an error, in characters. */
 const MAX_ERROR_LENGTH = 500;
+
+/** JSON-RPC's code for parameters that cannot be used. */
+const INVALID_PARAMS = -32602;
+
+/**
+ * The method under which a `session/update` reaches its handler. The SDK drops
+ * an update that it does not know, with all that it holds.
+ */
+export const UPDATE = "_devtool/session_update";
+
+/** A request or a notification of the agent. */
+type AnyCall = Extract<AnyMessage, { method: string }>;
+type AnyResponse = Exclude<AnyMessage, AnyCall>;
 
 /** The options of `AcpConnection`. */
 export interface AcpConnectionOptions {
@@ -32,6 +51,11 @@ export interface AcpConnectionOptions {
    * notifications run in the order of arrival.
    */
   readonly register: (app: ClientApp) => void;
+  /**
+   * Called for what the agent says or asks in another session than its own,
+   * with the method and the id of that session. Neither is handled.
+   */
+  readonly onForeignSession: (method: string, sessionId: string) => void;
   /**
    * Resolves when there is room for another message. Nothing is read from the
    * agent until then.
@@ -56,6 +80,8 @@ export class AcpConnection implements AsyncDisposable {
   #isClosing = false;
   #isFaulty = false;
   #initialized: InitializeResponse | undefined;
+  /** The id of the session; empty until it is opened. */
+  #sessionId = "";
 
   private constructor(
     pipe: AcpPipe,
@@ -146,6 +172,11 @@ export class AcpConnection implements AsyncDisposable {
     return this.#initialized;
   }
 
+  /** Takes the id of the session that was opened. */
+  enter(sessionId: string): void {
+    this.#sessionId = sessionId;
+  }
+
   /** The context for notifications to the agent. */
   get agent(): ClientContext {
     return this.#connection.agent;
@@ -213,10 +244,9 @@ export class AcpConnection implements AsyncDisposable {
     });
     try {
       for await (const message of messages) {
-        // The SDK prints answers to requests that it did not make.
-        if ("method" in message || this.#pending.delete(message.id)) {
-          yield message;
-        }
+        const taken =
+          "method" in message ? this.#own(message) : this.#answer(message);
+        if (taken) yield taken;
         await this.#options.room();
       }
     } catch (reason) {
@@ -228,6 +258,46 @@ export class AcpConnection implements AsyncDisposable {
     Promise.resolve(this.#pipe[Symbol.asyncDispose]()).catch(
       (reason: unknown) => this.#end(String(reason)),
     );
+  }
+
+  /**
+   * Returns an answer with the id of the request that it is for. Undefined for
+   * one to no request of ours, which the SDK would print.
+   */
+  #answer(message: AnyResponse): AnyResponse | undefined {
+    const { id: given } = message;
+    const isNumber = typeof given === "string" && /^\d+$/.test(given);
+    const ids = [given, ...(isNumber ? [Number(given)] : [])];
+    const id = ids.find((each) => this.#pending.delete(each));
+    return id === undefined ? undefined : { ...message, id };
+  }
+
+  /**
+   * Returns a request or a notification, unless it is of another session: such
+   * a request is refused.
+   */
+  #own(message: AnyCall): AnyCall | undefined {
+    const { sessionId } = objectOrEmpty(message.params);
+    const isOwn =
+      this.#sessionId === "" ||
+      sessionId === undefined ||
+      sessionId === null ||
+      sessionId === this.#sessionId;
+    if (isOwn) {
+      const { method } = message;
+      return method === "session/update"
+        ? { ...message, method: UPDATE }
+        : message;
+    }
+    const id = stringOrEmpty(sessionId) || JSON.stringify(sessionId);
+    this.#options.onForeignSession(message.method, id);
+    if ("id" in message) {
+      const text = `session ${quoted(id)} is not the session of this connection`;
+      const error = { code: INVALID_PARAMS, message: text };
+      const answer = { jsonrpc: "2.0", id: message.id, error };
+      this.#pipe.write(`${JSON.stringify(answer)}\n`);
+    }
+    return undefined;
   }
 
   #endFaulty(why: string): void {

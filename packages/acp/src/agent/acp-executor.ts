@@ -45,16 +45,12 @@ export interface SessionPool {
    * session is not open.
    */
   modelOf(task: Task): string;
-  /** Reports a message to the operator. */
-  notify(text: string): void;
 }
 
 /** Works on the tasks of one agent over ACP. */
 export class AcpExecutor implements AgentExecutor {
   readonly keepsSession = true;
   readonly #host: SessionPool;
-  /** The kinds of updates that were reported to the operator as not shown. */
-  readonly #unknown = new Set<string>();
 
   constructor(host: SessionPool) {
     this.#host = host;
@@ -112,7 +108,6 @@ export class AcpExecutor implements AgentExecutor {
         session,
         permission,
         declined,
-        onUnknown: (kind) => this.#noteUnknown(kind),
       });
       const end = yield* this.#run(prompt, blocks, session, signal);
       if (!session.connection.ended.aborted || end.case === "stopped") {
@@ -242,14 +237,6 @@ export class AcpExecutor implements AgentExecutor {
       ? promptBlocks(prompt, this.#host.options.name, accepts)
       : [text(CONTINUE)];
   }
-
-  #noteUnknown(kind: string): void {
-    if (this.#unknown.size > 16 || this.#unknown.has(kind)) return;
-    this.#unknown.add(kind);
-    this.#host.notify(
-      `agent ${quoted(this.#host.options.name)} sends updates ${quoted(kind)}, which are not shown`,
-    );
-  }
 }
 
 /**
@@ -271,17 +258,19 @@ export function missingMode(name: string, planMode: string): DevtoolError {
  */
 function* finish(end: PromptEnd, name: string): Generator<AgentEvent> {
   if (end.case === "failed") throw end.reason;
-  const ending = ENDINGS.get(end.reason);
-  // A reason that is not in version 1 of ACP does not fail the task.
-  if (ending) {
-    yield {
-      case: "end",
-      value: {
-        state: ending.state,
-        text: `Agent ${quoted(name)} ${ending.text}`,
-      },
-    };
-  }
+  if (end.reason === "end_turn") return;
+  // Nobody knows what an end means that is not in version 1 of ACP.
+  const { state, text: words } = ENDINGS.get(end.reason) ?? {
+    state: TaskState.FAILED,
+    text:
+      end.reason === ""
+        ? "ended its turn without a stop reason: nobody knows whether it is done."
+        : `ended its turn with the stop reason ${quoted(end.reason)}, which ACP does not have: nobody knows whether it is done.`,
+  };
+  yield {
+    case: "end",
+    value: { state, text: `Agent ${quoted(name)} ${words}` },
+  };
 }
 
 /** An end of a turn that is not its success. */

@@ -141,11 +141,6 @@ export class AcpHost implements OpenAgent, SessionPool {
     }
   }
 
-  /** Reports a message to the operator. */
-  notify(text: string): void {
-    this.#services.onNotice(text);
-  }
-
   /**
    * Returns the running session of a turn's conversation, or opens it: the one
    * that the log names, or a new one.
@@ -276,7 +271,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       agent: this.options,
       limits: this.limits,
       workspacePath,
-      onNotice: (text: string) => this.notify(text),
+      onNotice: this.#services.onNotice,
       onCommands: (update: JsonObject) => {
         const key = placeKey(place);
         this.#commands.delete(key);

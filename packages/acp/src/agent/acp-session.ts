@@ -32,6 +32,9 @@ import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { Terminals } from "./terminals.ts";
 
+/** The maximum number of notices about other sessions of an agent. */
+const MAX_TOLD = 16;
+
 /** The options of `AcpSession.open`. */
 export interface AcpSessionOptions extends EnterOptions {
   readonly limits: AcpLimits;
@@ -58,6 +61,8 @@ export class AcpSession implements AsyncDisposable {
    * runs.
    */
   allowsEdits = false;
+  /** What its user was told about what the agent sends and nobody can show. */
+  readonly told: Set<string> = new Set<string>();
   readonly #options: AcpSessionOptions;
   readonly #inbox: Inbox;
   #id = "";
@@ -117,7 +122,12 @@ export class AcpSession implements AsyncDisposable {
     const { clientMethods = {} } = agent;
     assertWorkspaceInPlace(workspacePath);
     const pipe = await startAgent(agent, workspacePath, signal);
-    const inbox = new Inbox(options.onCommands);
+    const inbox = new Inbox(options.onCommands, () =>
+      onNotice(
+        `agent ${quoted(agent.name)} said something after the end of its turn: its user is told in the next one`,
+      ),
+    );
+    const told = new Set<string>();
     const terminals = new Terminals({
       workspacePath,
       gate: inbox,
@@ -140,6 +150,13 @@ export class AcpSession implements AsyncDisposable {
           if (clientMethods.terminal === true) terminals.register(app);
           files.register(app, clientMethods);
         },
+        onForeignSession: (method, sessionId) => {
+          const text = `uses ${method} in session ${quoted(sessionId)}, which is not that of its conversation: it is left out`;
+          if (told.has(text) || told.size >= MAX_TOLD) return;
+          told.add(text);
+          onNotice(`agent ${quoted(agent.name)} ${text}`);
+          inbox.put({ case: "notice", value: `The agent ${text}.` });
+        },
         room: () => inbox.room(),
         onNotice,
         nowMs,
@@ -151,6 +168,7 @@ export class AcpSession implements AsyncDisposable {
 
   #enter(entered: EnteredSession): void {
     this.#id = entered.id;
+    this.connection.enter(entered.id);
     this.#isContinued = entered.isContinued;
     this.mode.enter(entered);
     this.config.enter(entered);
@@ -196,11 +214,11 @@ export class AcpSession implements AsyncDisposable {
     const done = asked.then(
       // An agent may answer with anything.
       (answer) =>
-        queue.put({
+        this.#inbox.endPrompt({
           case: "stopped",
           value: stringOrEmpty(objectOrEmpty(answer).stopReason),
         }),
-      (value: unknown) => queue.put({ case: "failed", value }),
+      (value: unknown) => this.#inbox.endPrompt({ case: "failed", value }),
     );
     this.#turn = done;
     return queue;

@@ -3,6 +3,7 @@ import type {
   CreateElicitationResponse,
 } from "@agentclientprotocol/sdk";
 import {
+  oneLine,
   openToolCalls,
   type ToolCallConfirmation,
   ToolCallStage,
@@ -16,7 +17,7 @@ import { elicitationCall, elicitationResponse } from "./elicitation.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { PermissionQuestions } from "./permission-questions.ts";
-import { calls, UpdateEvents } from "./update-events.ts";
+import { calls, notice, UpdateEvents } from "./update-events.ts";
 import {
   OF_NO_CALL,
   type UserQuestion,
@@ -44,8 +45,6 @@ export interface AcpTurnOptions {
    * is declined.
    */
   readonly declined: readonly ToolCallConfirmation[];
-  /** Called for an update of a kind that is not in version 1 of ACP. */
-  readonly onUnknown: (kind: string) => void;
 }
 
 /** One prompt to the agent, with its questions to the user. */
@@ -60,13 +59,13 @@ export class AcpTurn {
   #held: string | undefined;
 
   constructor(options: AcpTurnOptions) {
-    const { turn, session, permission, declined, onUnknown } = options;
+    const { turn, session, permission, declined } = options;
     this.#options = options;
     this.#book = new CallBook({
       task: () => turn.task,
       terminalOutput: (id) => session.terminals.outputOf(id),
     });
-    this.#updates = new UpdateEvents(this.#book, onUnknown);
+    this.#updates = new UpdateEvents(this.#book, session.told);
     this.#questions = new UserQuestions(turn.confirmations, this.#book);
     const ids = [...openToolCalls(turn.task), ...declined].map(
       ({ toolCallId }) => toolCallId,
@@ -172,6 +171,9 @@ export class AcpTurn {
     switch (item.case) {
       case "update":
         return yield* this.#update(item.value);
+      case "notice":
+        yield* this.#updates.flush();
+        return yield notice(item.value);
       case "permission":
         yield* this.#updates.flush();
         return yield* this.#permissions.ask(item.value, queue, signal);
@@ -207,7 +209,7 @@ export class AcpTurn {
       update.status === null ||
       update.status === "pending";
     const id = this.#book.update(update);
-    if (id === undefined) return;
+    if (id === undefined) return yield* this.#updates.of(update);
     const call = this.#book.call(id);
     const { stage } = call;
     // While questions of an earlier run are left, a new call may be what one of
@@ -239,7 +241,12 @@ export class AcpTurn {
     const { turn } = this.#options;
     const id = this.#questions.freeId(`${OF_NO_CALL}${turn.task.sequence}-`);
     const update = elicitationCall(id, question.params);
-    if (!update) return question.answer({ action: "decline" });
+    if (!update) {
+      question.answer({ action: "decline" });
+      return yield notice(
+        `The agent asked for something in a form that cannot be shown, which was declined: ${oneLine(JSON.stringify(question.params), 200)}`,
+      );
+    }
     turn.confirmations.open(id);
     yield* calls([update]);
     const answer: UserQuestion["answer"] = (confirmation) => {

@@ -23,7 +23,26 @@ export function textOfBlock(block: JsonObject): string {
       );
     }
     default:
-      return "";
+      return `[${stringOrEmpty(block.type) || "unknown content"}]`;
+  }
+}
+
+/** Whether a content block is of a type of ACP, with what that type needs. */
+export function isUsableBlock(block: JsonObject): boolean {
+  switch (block.type) {
+    case "text":
+      return typeof block.text === "string";
+    case "image":
+    case "audio":
+      return stringOrEmpty(block.data) !== "";
+    case "resource_link":
+      return typeof block.uri === "string";
+    case "resource": {
+      const { text, blob } = objectOrEmpty(block.resource);
+      return typeof text === "string" || typeof blob === "string";
+    }
+    default:
+      return false;
   }
 }
 

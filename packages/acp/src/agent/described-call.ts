@@ -129,14 +129,8 @@ export class DescribedCall {
   /** The changes of files that the call makes. */
   get diffs(): FileDiff[] {
     return this.#content.filter(isObject).flatMap((item) => {
-      const { type, path, oldText, newText } = item;
-      if (
-        type !== "diff" ||
-        typeof path !== "string" ||
-        typeof newText !== "string"
-      ) {
-        return [];
-      }
+      if (!isDiff(item)) return [];
+      const { path, oldText, newText } = item;
       const change = defined({
         filePath: path,
         newContent: newText,
@@ -175,7 +169,7 @@ export class DescribedCall {
       if (item.type === "terminal") {
         return this.#terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
       }
-      return "";
+      return isDiff(item) ? "" : `[${stringOrEmpty(item.type)}]`;
     });
     return (
       tail(texts.filter((text) => text !== "").join("\n")) || this.#streamed
@@ -302,6 +296,17 @@ export class DescribedCall {
     const { cwd: _, description: __, ...others } = this.input;
     return this.#commandLine === "" && Object.keys(others).length > 0;
   }
+}
+
+/** Whether an item of a call's content is a change of a file. */
+function isDiff(
+  item: JsonObject,
+): item is JsonObject & { path: string; newText: string } {
+  return (
+    item.type === "diff" &&
+    typeof item.path === "string" &&
+    typeof item.newText === "string"
+  );
 }
 
 /** Returns the words of a list; what is not a text is one as JSON. */

@@ -5,9 +5,15 @@ import type {
   RequestPermissionOutcome,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ToolCallConfirmation } from "@devtool/schema";
-import { objectOrEmpty, plainJson } from "@devtool/schema/json";
+import { keepStart, oneLine, type ToolCallConfirmation } from "@devtool/schema";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  plainJson,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
+import { UPDATE } from "./acp-connection.ts";
 import {
   ACTION_OPTIONS,
   ALLOW,
@@ -16,6 +22,7 @@ import {
   type ClientGate,
   nameOf,
 } from "./client-action.ts";
+import { textOfBlock } from "./content.ts";
 import { ItemQueue } from "./item-queue.ts";
 
 /** The code of the error of a request that the agent withdrew. */
@@ -24,10 +31,26 @@ const REQUEST_CANCELLED = -32800;
 /** The maximum number of questions of an agent that are open at a time. */
 const MAX_QUESTIONS = 128;
 
+/** The maximum length of what is kept of a late text, in characters. */
+const MAX_LATE_LENGTH = 4000;
+
+const OPTION_KINDS: readonly PermissionOption["kind"][] = [
+  "allow_once",
+  "allow_always",
+  "reject_once",
+  "reject_always",
+];
+
+function isOptionKind(kind: unknown): kind is PermissionOption["kind"] {
+  return OPTION_KINDS.some((known) => known === kind);
+}
+
 /** One thing that happens in a turn, in the order in which it arrived. */
 export type SessionItem =
   /** An update of the agent: the `update` of a `session/update`. */
   | { readonly case: "update"; readonly value: JsonObject }
+  /** What the user is told about the work. */
+  | { readonly case: "notice"; readonly value: string }
   /** A question of the agent about a call. */
   | {
       readonly case: "permission";
@@ -78,17 +101,42 @@ export interface OpenQuestion<Answer> {
  */
 export class Inbox implements ClientGate {
   readonly #onCommands: (update: JsonObject) => void;
+  readonly #onLate: () => void;
   readonly #open = new Set<() => void>();
   #queue: ItemQueue<SessionItem> | undefined;
+  /** Whether the agent has answered the last prompt. */
+  #isAnswered = false;
+  /** What the agent said since then, for the next turn. */
+  #late = "";
 
-  /** @param onCommands called when the agent lists its slash commands */
-  constructor(onCommands: (update: JsonObject) => void) {
+  /**
+   * @param onCommands called when the agent lists its slash commands
+   * @param onLate called when the agent begins to say something after the end
+   * of a turn
+   */
+  constructor(
+    onCommands: (update: JsonObject) => void,
+    onLate: () => void = () => undefined,
+  ) {
     this.#onCommands = onCommands;
+    this.#onLate = onLate;
   }
 
   open(): ItemQueue<SessionItem> {
     this.#queue = new ItemQueue();
+    this.#isAnswered = false;
+    if (this.#late !== "") {
+      const value = `After its last turn had ended, the agent said: ${this.#late}`;
+      this.#queue.put({ case: "notice", value });
+    }
+    this.#late = "";
     return this.#queue;
+  }
+
+  /** Takes that the agent has answered the prompt: its turn has ended. */
+  endPrompt(item: Extract<SessionItem, { case: "stopped" | "failed" }>): void {
+    this.put(item);
+    this.#isAnswered = true;
   }
 
   close(): void {
@@ -111,25 +159,33 @@ export class Inbox implements ClientGate {
   }
 
   register(app: ClientApp): void {
-    app.onNotification("session/update", objectOrEmpty, ({ params }) => {
+    app.onNotification(UPDATE, objectOrEmpty, ({ params }) => {
       const update = objectOrEmpty(params.update);
       if (update.sessionUpdate === "available_commands_update") {
         this.#onCommands(update);
       }
       // Outside of a turn it is the replay of `session/load`, or a late word
       // about an earlier turn.
-      this.put({ case: "update", value: update });
+      if (this.#isAnswered) {
+        this.#keep(update);
+      } else {
+        this.put({ case: "update", value: update });
+      }
     });
-    app.onRequest("session/request_permission", async ({ params, signal }) => ({
-      outcome: await this.#ask<RequestPermissionOutcome>(
-        signal,
-        { outcome: "cancelled" },
-        (answer) => ({
-          case: "permission",
-          value: { params: plainJson(params), options: params.options, answer },
-        }),
-      ),
-    }));
+    app.onRequest(
+      "session/request_permission",
+      objectOrEmpty,
+      async ({ params, signal }) => ({
+        outcome: await this.#ask<RequestPermissionOutcome>(
+          signal,
+          { outcome: "cancelled" },
+          (answer) => ({
+            case: "permission",
+            value: { params, options: this.#optionsOf(params), answer },
+          }),
+        ),
+      }),
+    );
     app.onRequest("elicitation/create", ({ params, signal }) =>
       this.#ask<CreateElicitationResponse>(
         signal,
@@ -140,6 +196,38 @@ export class Inbox implements ClientGate {
         }),
       ),
     );
+  }
+
+  /**
+   * Keeps the text of an update that came after the end of its turn, and the
+   * title of a call.
+   */
+  #keep({ sessionUpdate, content, title }: JsonObject): void {
+    let said = "";
+    if (sessionUpdate === "agent_message_chunk") {
+      said = textOfBlock(objectOrEmpty(content));
+    } else if (sessionUpdate === "tool_call") {
+      said = `[${stringOrEmpty(title)}]`;
+    }
+    if (said === "") return;
+    if (this.#late === "") this.#onLate();
+    this.#late = keepStart(this.#late + said, MAX_LATE_LENGTH);
+  }
+
+  /**
+   * Returns the options of a question that have an id and a kind of ACP; the
+   * turn is told of the others.
+   */
+  #optionsOf({ options }: JsonObject): PermissionOption[] {
+    return listOrEmpty(options).flatMap((option) => {
+      const { optionId, kind, name } = objectOrEmpty(option);
+      if (typeof optionId === "string" && isOptionKind(kind)) {
+        return [{ optionId, kind, name: stringOrEmpty(name) }];
+      }
+      const value = `The agent offers an answer that cannot be used, which is left out: ${oneLine(JSON.stringify(option), 80)}`;
+      this.put({ case: "notice", value });
+      return [];
+    });
   }
 
   async run<Result>(

@@ -1,7 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { assertJsonBudget } from "@devtool/schema";
-import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
+import { assertJsonBudget, oneLine } from "@devtool/schema";
+import {
+  isObject,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+} from "@devtool/schema/json";
 import { LineReader } from "@devtool/server/agent";
 import type { AcpLimits } from "./acp-agent-options.ts";
 
@@ -11,6 +15,9 @@ const WINDOW_MS = 1000;
  * The number of messages after which the event loop continues with other work.
  */
 const MESSAGES_PER_TURN = 50;
+
+/** JSON-RPC's code for what is no valid message. */
+const INVALID_ANSWER = -32600;
 
 /** The options of `readMessages`. */
 export interface MessageReaderOptions {
@@ -25,8 +32,8 @@ export interface MessageReaderOptions {
 }
 
 /**
- * Reads the messages of JSON-RPC from the bytes of an agent, one per line.
- * Other lines are skipped.
+ * Reads the messages of JSON-RPC from the bytes of an agent, one per line or
+ * several in a list. Other lines are skipped.
  *
  * Throws for a line that is too long, for a message with too much nesting or
  * too many values, and for too many messages within a second.
@@ -46,44 +53,71 @@ export async function* readMessages(
         windowStartMs = now;
         count = 0;
       }
-      if (++count > maxMessagesPerSecond) {
+      const messages = messagesIn(line.trim(), maxMessageBytes);
+      count += Math.max(1, messages.length);
+      if (count > maxMessagesPerSecond) {
         throw new Error(
           `it sent more than ${maxMessagesPerSecond} messages within a second`,
         );
       }
-      const isObjectLine = line.startsWith("{");
-      if (isObjectLine) {
-        assertJsonBudget(line, {
-          maxBytes: maxMessageBytes,
-          maxDepth: 64,
-          maxNodes: 200_000,
-        });
-      }
-      const message = isObjectLine ? parseJsonOrUndefined(line) : undefined;
-      if (isMessage(message)) {
+      if (messages.length === 0 && line.trim() !== "") onForeignLine();
+      for (const [at, message] of messages.entries()) {
         yield message;
-      } else if (line.length > 0) {
-        onForeignLine();
+        if ((at + 1) % MESSAGES_PER_TURN === 0) await nextTurn();
       }
       if (count % MESSAGES_PER_TURN === 0) await nextTurn();
     }
   }
 }
 
+/** Returns the messages of a line; none for a line that is something else. */
+function messagesIn(line: string, maxBytes: number): AnyMessage[] {
+  if (!/^[{[]/.test(line)) return [];
+  assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
+  const value = parseJsonOrUndefined(line);
+  return [value].flat().flatMap((each) => messageFrom(each) ?? []);
+}
+
 /**
- * Returns whether a value is a message of JSON-RPC 2.0: a request, a
- * notification or a response.
+ * Reads a message of JSON-RPC 2.0: a request, a notification or an answer.
+ * Undefined for anything else.
+ *
+ * What answers a request ends it, however badly: an answer that is malformed
+ * becomes one with an error that says so.
  */
-function isMessage(value: unknown): value is AnyMessage {
-  if (!isObject(value)) return false;
-  const { method, id, error } = value;
-  const hasId = typeof id === "string" || typeof id === "number" || id === null;
-  if (method !== undefined) {
-    return typeof method === "string" && (hasId || id === undefined);
+function messageFrom(value: unknown): AnyMessage | undefined {
+  if (!isObject(value)) return undefined;
+  const { jsonrpc, method, id, params, result } = value;
+  const error = value.error ?? undefined;
+  const hasId = typeof id === "string" || typeof id === "number";
+  if (method !== undefined && method !== null) {
+    if (typeof method !== "string") return undefined;
+    const call = { jsonrpc: "2.0" as const, method, params: params ?? {} };
+    if (hasId || id === null) return { ...call, id };
+    return id === undefined ? call : undefined;
   }
-  const isError =
-    isObject(error) &&
-    typeof error.code === "number" &&
-    typeof error.message === "string";
-  return hasId && ("result" in value || isError);
+  const isAnswer =
+    jsonrpc !== undefined || "result" in value || error !== undefined;
+  if (!hasId || !isAnswer) return undefined;
+  if (error === undefined && "result" in value) {
+    return { jsonrpc: "2.0", id, result };
+  }
+  return { jsonrpc: "2.0", id, error: errorFrom(error) };
+}
+
+/** Reads the error of an answer, which may be anything. */
+function errorFrom(error: unknown): {
+  code: number;
+  message: string;
+  data?: unknown;
+} {
+  const { code, message, data } = objectOrEmpty(error);
+  if (typeof code === "number" && typeof message === "string") {
+    return { code, message, data };
+  }
+  const said = error === undefined ? "neither result nor error" : error;
+  return {
+    code: INVALID_ANSWER,
+    message: `invalid answer: ${oneLine(typeof said === "string" ? said : JSON.stringify(said))}`,
+  };
 }

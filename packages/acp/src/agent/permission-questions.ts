@@ -20,7 +20,7 @@ import { type EarlierQuestions, hex } from "./earlier-questions.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { PermissionOptions } from "./permission-options.ts";
-import { calls } from "./update-events.ts";
+import { calls, notice } from "./update-events.ts";
 import type { UserQuestion, UserQuestions } from "./user-questions.ts";
 
 /**
@@ -165,7 +165,12 @@ export class PermissionQuestions {
     }
     const id = action ? this.#book.begin(call) : this.#book.announce(call);
     if (id === undefined) {
-      return { updates: [], answer: () => answered(question, CANCELLED) };
+      const text =
+        "The agent asked about a call without an id: it was told that the question was canceled.";
+      return {
+        updates: [],
+        answer: () => [notice(text), ...answered(question, CANCELLED)],
+      };
     }
     const earlier = this.#earlier.take(id, this.#book.call(id).digest);
     if (earlier !== undefined) this.#book.adopt(id, earlier);

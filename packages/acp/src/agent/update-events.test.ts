@@ -6,16 +6,14 @@ import { CallBook } from "./call-book.ts";
 import { UpdateEvents } from "./update-events.ts";
 
 describe("the updates of an ACP agent as events", () => {
-  let unknown: string[];
   let updates: UpdateEvents;
   beforeEach(() => {
     const log = new RecordedCalls();
-    unknown = [];
     const book = new CallBook({
       task: () => log.task,
       terminalOutput: () => undefined,
     });
-    updates = new UpdateEvents(book, (kind) => unknown.push(kind));
+    updates = new UpdateEvents(book, new Set());
   });
 
   const of = (sessionUpdate: string, fields: JsonObject = {}): AgentEvent[] => [
@@ -92,7 +90,13 @@ describe("the updates of an ACP agent as events", () => {
         },
       },
     ]);
-    expect(of("plan", { entries: "none" })).toHaveLength(1);
+    expect(of("plan", { entries })).toEqual([]);
+    expect(of("plan", { entries: [null, ...entries] })).toMatchObject([
+      { case: "notice", value: { text: expect.stringContaining("a plan") } },
+    ]);
+    expect(of("plan", { entries: "none" })).toMatchObject([
+      { case: "artifact" },
+    ]);
   });
 
   it("count the tokens that each step added to the context", () => {
@@ -154,7 +158,7 @@ describe("the updates of an ACP agent as events", () => {
     ]);
   });
 
-  it("say nothing of what is ours or not shown, and report what is not known", () => {
+  it("say nothing of what is ours or not shown, and tell once of what is not known", () => {
     const silent = [
       "user_message_chunk",
       "available_commands_update",
@@ -162,11 +166,51 @@ describe("the updates of an ACP agent as events", () => {
       "session_info_update",
     ];
     expect(
-      [...silent, "compaction_summary_chunk", "invented", ""].flatMap((kind) =>
-        of(kind),
-      ),
+      [...silent, "compaction_summary_chunk"].flatMap((kind) => of(kind)),
     ).toEqual([]);
-    expect(unknown).toEqual(["invented", ""]);
+    expect(
+      ["invented", "", "invented"].flatMap((kind) => of(kind)),
+    ).toMatchObject(
+      ["invented", ""].map((kind) => ({
+        case: "notice",
+        value: {
+          text: `The agent sent an update of the kind "${kind}", which cannot be shown: it is left out.`,
+        },
+      })),
+    );
+  });
+
+  it.each([
+    [{ type: "hologram" }, "hologram"],
+    [{ type: "text", text: 5 }, "text"],
+    [{ type: "image", mimeType: "image/png" }, "image"],
+    [{ type: "resource", resource: null }, "resource"],
+    [{ type: "resource_link", name: "a" }, "resource_link"],
+    [null, ""],
+  ])("F8: lose only the content %j, which is named", (content, type) => {
+    const after = { type: "text", text: "after" };
+    for (const kind of ["agent_message_chunk", "agent_thought_chunk"]) {
+      const events = [
+        ...of(kind, { content }),
+        ...of(kind, { content: [content, after] }),
+        ...updates.flush(),
+      ];
+      const told = events.flatMap((event) =>
+        event.case === "notice" ? [event.value.text] : [],
+      );
+      expect(told).toEqual(
+        kind === "agent_message_chunk"
+          ? [
+              `The agent sent content of the type "${type}", which cannot be shown: it is left out.`,
+            ]
+          : [],
+      );
+      expect(events.at(-1)).toMatchObject(
+        kind === "agent_message_chunk"
+          ? { case: "text", value: "after" }
+          : { case: "thought", value: { description: "after" } },
+      );
+    }
   });
 
   it("carry calls, but none without an id", () => {
@@ -178,6 +222,11 @@ describe("the updates of an ACP agent as events", () => {
         value: [{ call: { toolCallId: "c1", description: "Read" } }],
       },
     ]);
-    expect(of("tool_call", { title: "Read" })).toEqual([]);
+    expect(of("tool_call", { title: "Read" })).toMatchObject([
+      {
+        case: "notice",
+        value: { text: expect.stringContaining("a call without an id") },
+      },
+    ]);
   });
 });

@@ -10,18 +10,25 @@ import {
   UsageSchema,
 } from "@devtool/schema";
 import {
+  isObject,
   listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
-import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
+import {
+  type AgentEvent,
+  type CallUpdate,
+  quoted,
+} from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
-import { fileOfBlock, textOfBlock } from "./content.ts";
+import { fileOfBlock, isUsableBlock, textOfBlock } from "./content.ts";
 
 /**
  * The maximum length of a thought, in characters; a longer one becomes several.
  */
 const MAX_THOUGHT_LENGTH = 64 * 1024;
+/** The maximum number of things that a user is told to be left out. */
+const MAX_TOLD = 32;
 /** The id of the artifact that holds the agent's plan. */
 const PLAN = "plan";
 
@@ -30,18 +37,20 @@ const PLAN = "plan";
  */
 export class UpdateEvents {
   readonly #book: CallBook;
-  readonly #onUnknown: (name: string) => void;
+  readonly #told: Set<string>;
   #thought = "";
   #files = 0;
   #usedTokens: number | undefined;
+  /** The plan that was shown last, as JSON. */
+  #plan = "";
 
   /**
-   * @param onUnknown called for an update of a kind that is not in version 1 of
-   * ACP
+   * @param told what the user was told in the conversation about what cannot be
+   * shown
    */
-  constructor(book: CallBook, onUnknown: (name: string) => void) {
+  constructor(book: CallBook, told: Set<string>) {
     this.#book = book;
-    this.#onUnknown = onUnknown;
+    this.#told = told;
   }
 
   /**
@@ -51,24 +60,39 @@ export class UpdateEvents {
   *of(update: JsonObject): Generator<AgentEvent> {
     const kind = stringOrEmpty(update.sessionUpdate);
     if (kind === "agent_thought_chunk") {
-      return yield* this.#think(textOfBlock(objectOrEmpty(update.content)));
+      for (const block of yield* this.#usable(update.content)) {
+        yield* this.#think(textOfBlock(block));
+      }
+      return;
     }
     yield* this.flush();
     switch (kind) {
       case "agent_message_chunk":
-        return yield* this.#content(objectOrEmpty(update.content));
+        for (const block of yield* this.#usable(update.content)) {
+          yield* this.#content(block);
+        }
+        return;
       case "tool_call":
       case "tool_call_update": {
         const id = this.#book.update(update);
         if (id !== undefined) {
           const status = stringOrEmpty(update.status);
           yield* calls(this.#book.call(id).withStatus(status));
+        } else if (stringOrEmpty(update.toolCallId) === "") {
+          yield* this.#leaveOut("a call without an id");
         }
         return;
       }
       case "plan": {
-        const value = structFromJson({ entries: listOrEmpty(update.entries) });
+        const sent = listOrEmpty(update.entries);
+        const entries = sent.filter(isObject);
+        if (entries.length < sent.length || !Array.isArray(update.entries)) {
+          yield* this.#leaveOut("a part of a plan");
+        }
+        const value = structFromJson({ entries });
         const part = create(PartSchema, { content: { case: "data", value } });
+        if (JSON.stringify(value) === this.#plan) return;
+        this.#plan = JSON.stringify(value);
         return yield artifact(PLAN, "Plan", part, "replace");
       }
       case "usage_update":
@@ -103,8 +127,31 @@ export class UpdateEvents {
       case "compaction_summary_chunk":
         return;
       default:
-        this.#onUnknown(kind);
+        yield* this.#leaveOut(`an update of the kind ${quoted(kind)}`);
     }
+  }
+
+  /**
+   * Returns the content blocks that can be shown: mostly there is one. Tells
+   * the user of the others.
+   */
+  *#usable(content: unknown): Generator<AgentEvent, JsonObject[]> {
+    const blocks = [content].flat().map(objectOrEmpty);
+    for (const { type } of blocks.filter((block) => !isUsableBlock(block))) {
+      yield* this.#leaveOut(
+        `content of the type ${quoted(stringOrEmpty(type))}`,
+      );
+    }
+    return blocks.filter(isUsableBlock);
+  }
+
+  /** Tells the user once that something is left out. */
+  *#leaveOut(what: string): Generator<AgentEvent> {
+    if (this.#told.has(what) || this.#told.size >= MAX_TOLD) return;
+    this.#told.add(what);
+    yield notice(
+      `The agent sent ${what}, which cannot be shown: it is left out.`,
+    );
   }
 
   /** Adds a piece of a thought. Yields the thought before, if this begins one. */

@@ -27,6 +27,8 @@ import { blocksFromParts, linkBlock } from "./content.ts";
 export class SessionUpdates {
   /** The calls that the client knows, as it last saw them. */
   readonly #calls = new Map<string, CallView>();
+  /** The plan that the client has, as JSON. */
+  #plan = "";
   readonly #capabilities: ClientCapabilities;
   readonly #workspace: string;
 
@@ -124,7 +126,7 @@ export class SessionUpdates {
     const view = callView(call, this.#workspace);
     const before = this.#calls.get(key);
     this.#calls.set(key, view);
-    const plan = planOf(call);
+    const plan = this.#newPlan(call);
     if (!before) return [{ sessionUpdate: "tool_call", ...view }, ...plan];
     const changes = changesOf(before, view);
     if (!changes) return [];
@@ -136,6 +138,15 @@ export class SessionUpdates {
       },
       ...plan,
     ];
+  }
+
+  /** The plan that a call shows, unless the client has it already. */
+  #newPlan(call: ToolCall): SessionUpdate[] {
+    const plan = planOf(call);
+    const json = JSON.stringify(plan);
+    if (plan.length === 0 || json === this.#plan) return [];
+    this.#plan = json;
+    return plan;
   }
 
   /** Returns a call as a question shows it. */

@@ -41,7 +41,7 @@ describe("an app-server that is hostile", () => {
     [
       "has too many values in its answer",
       (id, method) =>
-        `{"id":${id},"result":[${method === "initialize" ? "" : "0,".repeat(300_000)}0]}`,
+        `{"id":${id},"result":${method === "initialize" ? "{}" : `[${"0,".repeat(300_000)}0]`}}`,
       "limit is 200000",
     ],
   ])("is ended when it %s", async (_what, answer, error) => {
@@ -57,7 +57,32 @@ describe("an app-server that is hostile", () => {
     expect(server.failure?.message).toContain(error);
   });
 
-  it("is read as empty where it answers with no object", async () => {
+  it.each([
+    ['"error":"plain"', 'invalid answer: "plain"'],
+    ['"error":{"code":1}', 'invalid answer: {"code":1}'],
+    ['"result":5', "invalid answer: 5"],
+    ['"result":["a"]', 'invalid answer: ["a"]'],
+    ['"jsonrpc":"2.0"', 'invalid answer: "no result"'],
+    ['"error":{"message":"busy"},"result":{}', "busy"],
+  ])("F10: ends a request that it answers with %s", async (members, error) => {
+    const program = `require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      const { id, method } = JSON.parse(line);
+      if (id === undefined) return;
+      const members = method === "initialize" ? '"error":null,"result":{}' : ${JSON.stringify(members)};
+      console.log('{"id":"' + id + '",' + members + "}");
+    });`;
+    const command = { ...commandOf(() => ""), args: ["-e", program] };
+    await using server = await AppServer.start(
+      command,
+      { requestTimeoutMs: 60_000, maxUnread: 100 },
+      signal,
+    );
+    await expect(server.request("account/read", {}, signal)).rejects.toThrow(
+      `Codex refused account/read: ${error}`,
+    );
+  });
+
+  it("is read as empty where it answers with null", async () => {
     const command = commandOf((id) => `{"id":${id},"result":null}`);
     await using server = await AppServer.start(
       command,

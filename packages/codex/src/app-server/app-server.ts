@@ -2,13 +2,12 @@ import {
   setTimeout as delay,
   setImmediate as nextTurn,
 } from "node:timers/promises";
-import type { JsonObject } from "@bufbuild/protobuf";
-import { assertJsonBudget } from "@devtool/schema";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { assertJsonBudget, oneLine } from "@devtool/schema";
 import {
   isObject,
   objectOrEmpty,
   parseJsonOrUndefined,
-  stringOrEmpty,
 } from "@devtool/schema/json";
 import {
   abortable,
@@ -295,10 +294,11 @@ export class AppServer implements AsyncDisposable {
   #deliver({ id, method, params, result, error }: JsonObject): void {
     const isId = typeof id === "number" || typeof id === "string";
     if (typeof method !== "string") {
-      const reply: Reply = isObject(error)
-        ? { case: "refused", message: stringOrEmpty(error.message) }
-        : { case: "result", value: objectOrEmpty(result) };
-      if (isId) this.#pending.get(id)?.resolve(reply);
+      if (isId) {
+        const isNumber = typeof id === "string" && /^\d+$/.test(id);
+        const pending = this.#pending.get(isNumber ? Number(id) : id);
+        pending?.resolve(replyFrom(result, error));
+      }
       return;
     }
     const content = { method, params: objectOrEmpty(params) };
@@ -328,6 +328,25 @@ export class AppServer implements AsyncDisposable {
     for (const { reject } of this.#pending.values()) reject(this.#failure);
     this.#sink?.fail(this.#failure);
   }
+}
+
+/**
+ * Reads the answer to a request, which ends it, however badly. Each result of
+ * the app-server is an object.
+ */
+function replyFrom(
+  result: JsonValue | undefined,
+  error: JsonValue | undefined,
+): Reply {
+  if (isObject(error) && typeof error.message === "string") {
+    return { case: "refused", message: error.message };
+  }
+  const isResult = result === null || isObject(result);
+  if ((error ?? undefined) === undefined && isResult) {
+    return { case: "result", value: objectOrEmpty(result) };
+  }
+  const said = JSON.stringify(error ?? result ?? "no result");
+  return { case: "refused", message: `invalid answer: ${oneLine(said)}` };
 }
 
 function unavailable(why: string): DevtoolError {

@@ -8,6 +8,8 @@ import {
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   type AgentEvent,
+  Code,
+  DevtoolError,
   type PermissionPolicy,
   type Turn,
   toolFailure,
@@ -186,6 +188,12 @@ export class CodexTurn {
       signal,
     );
     this.#turnId = stringOrEmpty(objectOrEmpty(started.turn).id);
+    if (this.#turnId === "") {
+      throw new DevtoolError(
+        "Codex began a turn without an id",
+        Code.Unavailable,
+      );
+    }
     for (;;) {
       const message = await this.#inbox.next(
         this.#items.hasNewOutput ? SHOW_INTERVAL_MS : undefined,
