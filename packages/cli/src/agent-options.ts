@@ -53,7 +53,11 @@ export async function agentOptions(
   return {
     ...(await authenticationSettings(config, directory)),
     ...defined({ model: chooseModel(config.model, env, modelFlag)?.model }),
-    mcp: createMcp({ servers: mcpServers, targets: mcpTargets }),
+    mcp: createMcp({
+      servers: mcpServers,
+      targets: mcpTargets,
+      operatorLoopback: true,
+    }),
     fetchTargets,
     pushTargets,
     policyFiles: policyFiles.map((path) => resolve(directory, path)),

@@ -2,6 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Mcp } from "@devtool/coding-agent/tool";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { assertTarget, checkedFetch, VERSION } from "@devtool/server/agent";
+import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpPool } from "./mcp-pool.ts";
 import type { McpAuthorization } from "./mcp-transport.ts";
 import { runnerNotice } from "./server-place.ts";
@@ -21,6 +22,12 @@ export interface McpOptions {
    * reached although they are not public. Default: none.
    */
   readonly targets?: readonly string[];
+  /**
+   * Whether the operator's own client may bring servers at a loopback address,
+   * such as an editor's, to a server that only this machine reaches
+   * (`AgentServices.isLocal`). Default: false.
+   */
+  readonly operatorLoopback?: boolean;
   /**
    * Returns how to authorize at a server that requires OAuth; undefined for a
    * server that does not. Default: none requires it.
@@ -48,6 +55,7 @@ export interface McpOptions {
 export function createMcp({
   servers = [],
   targets = [],
+  operatorLoopback = false,
   authorize,
 }: McpOptions = {}): Mcp {
   for (const target of targets) assertTarget("mcp_targets", target);
@@ -59,15 +67,19 @@ export function createMcp({
       )) {
         services.onNotice(notice);
       }
-      // Programs that clients bring can reach any address anyway.
-      const clientFetch =
-        services.clientMcpServers === "all"
-          ? globalThis.fetch
-          : checkedFetch({
-              allowedHosts: targets,
-              ownPorts: services.ownPorts,
-              allowing: (target) => `mcp_targets = [${JSON.stringify(target)}]`,
-            });
+      const clientFetch = (server: McpServer, principal: string): FetchLike => {
+        // Programs that clients bring can reach any address anyway.
+        if (services.clientMcpServers === "all") return globalThis.fetch;
+        const isOperator = operatorLoopback && principal === services.operator;
+        return checkedFetch({
+          allowedHosts:
+            isOperator && services.isLocal
+              ? [...targets, ...loopbackTarget(server)]
+              : targets,
+          ownPorts: services.ownPorts,
+          allowing: (target) => `mcp_targets = [${JSON.stringify(target)}]`,
+        });
+      };
       return new McpPool({
         servers: operators,
         environment: services.environment,
@@ -80,4 +92,18 @@ export function createMcp({
       });
     },
   };
+}
+
+/**
+ * Returns the one target that a server at a loopback address has, so that it
+ * leads to no other port; none for any other server, whose host or redirect
+ * could lead to this machine.
+ */
+function loopbackTarget({ transport }: McpServer): string[] {
+  if (transport.case !== "http" && transport.case !== "sse") return [];
+  const url = URL.parse(transport.value.url);
+  if (!url || !/^(localhost|127\.[\d.]+|\[::1\])$/.test(url.hostname))
+    return [];
+  const port = url.port || (url.protocol === "https:" ? "443" : "80");
+  return [`${url.hostname}:${port}`];
 }

@@ -48,7 +48,7 @@ function createPool(servers: readonly McpServer[]): McpPool {
     clientInfo: { name: "test", version: "1" },
     now: () => 0,
     onNotice: () => undefined,
-    clientFetch: fetch,
+    clientFetch: () => fetch,
   });
 }
 

@@ -6,7 +6,8 @@ import type {
   OpenMcp,
   Tool,
 } from "@devtool/coding-agent/tool";
-import { McpServerSchema } from "@devtool/schema";
+import { type McpServer, McpServerSchema } from "@devtool/schema";
+import { quoted } from "@devtool/server/agent";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
 
@@ -20,10 +21,10 @@ const MAX_SETS = 16;
 export interface McpPoolOptions
   extends Omit<McpServersOptions, "workspacePath" | "fetchFor" | "originOf"> {
   /**
-   * The fetch for servers that clients bring, whose addresses cannot be
-   * trusted.
+   * Returns the fetch for a server that a principal brings, whose address
+   * cannot be trusted.
    */
-  readonly clientFetch: FetchLike;
+  readonly clientFetch: (server: McpServer, principal: string) => FetchLike;
 }
 
 /**
@@ -59,9 +60,23 @@ export class McpPool implements OpenMcp {
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly McpServerStatus[]> {
-    const servers = await this.get(session);
-    await servers?.tools(signal);
-    return servers?.status() ?? [];
+    await this.tools(session, signal);
+    return this.currentStatus(session);
+  }
+
+  async currentStatus(
+    session: McpSession,
+  ): Promise<readonly McpServerStatus[]> {
+    const operators = new Set(this.#options.servers.map(({ name }) => name));
+    const unused = session.clientServers
+      .filter(({ name }) => operators.has(name))
+      .map(({ name }) => ({
+        name,
+        state: "failed" as const,
+        reason: `MCP server ${quoted(name)} of the client is not used: the operator has one of that name`,
+        toolCount: 0,
+      }));
+    return [...((await this.get(session))?.status() ?? []), ...unused];
   }
 
   async refresh(session: McpSession, signal: AbortSignal): Promise<void> {
@@ -95,7 +110,9 @@ export class McpPool implements OpenMcp {
         originOf: (server) =>
           clientServers.includes(server) ? "client" : "operator",
         fetchFor: (server) =>
-          clientServers.includes(server) ? clientFetch : globalThis.fetch,
+          clientServers.includes(server)
+            ? clientFetch(server, principal)
+            : globalThis.fetch,
       });
     // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);

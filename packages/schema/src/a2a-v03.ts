@@ -48,7 +48,7 @@ export {
   encodeTask,
 } from "./a2a-v03/task.ts";
 export {
-  decodeQueue,
+  decodeOwnFields,
   decodeSettings,
   settingsMetadata,
 } from "./a2a-v03/task-metadata.ts";

@@ -16,7 +16,8 @@ export const MESSAGE_SETTINGS_URI =
   "https://devtool.dev/a2a/message-settings/v1alpha";
 
 /**
- * Metadata key of what a task has beyond A2A: its queued messages (STREAM-8).
+ * Metadata key of what a task has beyond A2A: its queued messages (STREAM-8), and
+ * what its session can use (SESSION-3).
  */
 export const TASK_URI = "https://devtool.dev/a2a/task/v1alpha";
 

@@ -156,6 +156,8 @@ function reducePayload(
       return withoutQueued(task, payload.value.messageId);
     case "renamed":
       return { ...task, title: payload.value.title };
+    case "sessionTools":
+      return { ...task, sessionTools: payload.value };
     case "usage":
       return { ...task, usage: addUsage(task.usage, payload.value) };
     case "notice":

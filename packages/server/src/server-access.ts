@@ -49,6 +49,24 @@ export function assertMountable({ publicUrl }: HandlerOptions): void {
 }
 
 /**
+ * Whether only programs on this machine reach the server and its tasks, as far
+ * as its options say (`AgentServices.isLocal`).
+ */
+export function isLocal({
+  host = "127.0.0.1",
+  publicUrl,
+  allowedHosts = [],
+  openStore,
+}: ServerOptions): boolean {
+  return (
+    isLoopback(host) &&
+    publicUrl === undefined &&
+    allowedHosts.length === 0 &&
+    openStore === undefined
+  );
+}
+
+/**
  * Whether an address stands for all addresses of the machine. For Node, an
  * empty address does too.
  */

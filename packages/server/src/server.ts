@@ -20,6 +20,7 @@ import type { Clock } from "./push/clock.ts";
 import {
   assertMountable,
   assertSafeExposure,
+  isLocal,
   normalizedPublicUrl,
 } from "./server-access.ts";
 import {
@@ -142,6 +143,7 @@ export async function createServer(
   const running = await start(agents, options, {
     publicUrl,
     ownPorts: () => [portOf(url)],
+    isLocal: isLocal(options),
   }).catch(async (reason) => {
     await listener.close(0);
     throw reason;
@@ -188,6 +190,7 @@ export async function createHandler(
   const running = await start(agents, options, {
     publicUrl,
     ownPorts: () => [...ports],
+    isLocal: false,
   });
   const mount = new Mount({
     publicUrl,

@@ -38,6 +38,7 @@ function isShownOnly({ payload }: TaskEvent): boolean {
     case "messageTaken":
     case "messageWithdrawn":
     case "renamed":
+    case "sessionTools":
     case "reply":
     case "stateChange":
     case "toolCall":

@@ -92,6 +92,7 @@ export class SessionUpdates {
       case "messageTaken":
       case "messageWithdrawn":
       case "renamed":
+      case "sessionTools":
       case undefined:
         return [];
       default:

@@ -92,6 +92,7 @@ export class Transcript {
       case "message":
         return this.#lines(this.#userLines(payload.value));
       case "messageTaken":
+      case "sessionTools":
       case "usage":
       case undefined:
         return "";

@@ -11,7 +11,7 @@ import {
   TextContentSchema,
 } from "@devtool/schema";
 import {
-  decodeQueue,
+  decodeOwnFields,
   decodeStreamFrame,
   decodeTask,
   extensionMetadata,
@@ -125,8 +125,8 @@ export function receivedMessage(
   if (event.payload.case !== "created" || event.taskId !== taskId || !sent) {
     return undefined;
   }
-  const queue = decodeQueue(objectOrEmpty(task.metadata));
-  const queued = queue.find(
+  const { queuedMessages } = decodeOwnFields(objectOrEmpty(task.metadata));
+  const queued = queuedMessages.find(
     ({ message }) => message?.messageId === sent.messageId,
   );
   if (!queued) return { ...event, payload: { case: "message", value: sent } };

@@ -85,6 +85,7 @@ export class ChunkEncoder {
       case "messageTaken":
       case "messageWithdrawn":
       case "renamed":
+      case "sessionTools":
       case undefined:
         return [];
       default:

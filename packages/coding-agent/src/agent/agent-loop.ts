@@ -42,6 +42,14 @@ export interface AgentLoopOptions {
    */
   readonly readBriefing: (toolNames: readonly string[]) => Promise<Briefing>;
   /**
+   * Returns what the client has to know about the tools with the given names,
+   * which the turn has.
+   */
+  readonly describeTools: (
+    toolNames: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<readonly AgentEvent[]>;
+  /**
    * Ends the processes that earlier turns left running. Called when the task is
    * canceled or the server stops.
    */
@@ -85,6 +93,7 @@ async function* runTurn(
 ): AsyncIterable<AgentEvent> {
   const { policy, nextId, onNotice, maxSteps = 200 } = options;
   await using toolSet = await options.openTools(signal);
+  yield* await options.describeTools([...toolSet.tools.keys()], signal);
   await using _processes = {
     [Symbol.asyncDispose]: () =>
       signal.aborted ? options.endProcesses() : Promise.resolve(),

@@ -62,12 +62,14 @@ export function createSlashCommands(
   return new SlashCommands(builtin, sources, onNotice);
 }
 
-/**
- * Commands do not belong to a session, so they see only the operator's MCP
- * servers and none that a client brought.
- */
-function mcpSession({ principal, workspacePath }: CommandPlace): McpSession {
-  return { principal, workspacePath, clientServers: [] };
+/** The MCP servers of a conversation: the operator's and those of its client. */
+function mcpSession({
+  principal,
+  workspacePath,
+  sessionSettings,
+}: CommandPlace): McpSession {
+  const clientServers = sessionSettings?.mcpServers ?? [];
+  return { principal, workspacePath, clientServers };
 }
 
 /**

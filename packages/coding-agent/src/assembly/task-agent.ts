@@ -13,6 +13,7 @@ import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { checkEditedArguments } from "../tool/edited-call.ts";
 import type { AgentHost } from "./host.ts";
+import { sessionToolsEvents } from "./session-tools.ts";
 import { Toolbox } from "./toolbox.ts";
 
 /**
@@ -36,7 +37,8 @@ export function createTaskAgent(
       return host.approvalModeOf(current.task);
     },
   };
-  const context = { workspacePath, contextId, principal };
+  const { sessionSettings } = task;
+  const context = { workspacePath, contextId, principal, sessionSettings };
   const toolbox = createToolbox(host, task, place);
   const policy = createTaskPolicy(host, principal, place);
   const commandTools = command ? commands.tools(command, context) : [];
@@ -50,6 +52,8 @@ export function createTaskAgent(
     onNotice: services.onNotice,
     nextId: services.nextId,
     openTools: (signal) => toolbox.open(task, commandTools, signal),
+    describeTools: async (toolNames, signal) =>
+      command ? [] : sessionToolsEvents(host, current.task, toolNames, signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: (toolNames) =>

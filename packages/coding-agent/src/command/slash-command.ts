@@ -28,6 +28,11 @@ export interface SlashCommand {
    */
   readonly group?: string;
   /**
+   * The tool that the command calls. It cannot start in a session that does not
+   * allow the tool. Default: none.
+   */
+  readonly uses?: string;
+  /**
    * Returns why the command cannot start, or undefined if it can.
    *
    * `args` is the text after the words. Default: the command can start unless

@@ -90,6 +90,15 @@ export class SlashCommands implements AgentCommands {
     if (missing) {
       return `/${name} needs <${missing.name}>: ${missing.description}`;
     }
+    const { allowedTools = [] } = context.sessionSettings ?? {};
+    const { uses = "" } = command;
+    if (
+      uses !== "" &&
+      allowedTools.length > 0 &&
+      !allowedTools.includes(uses)
+    ) {
+      return `/${name} needs the tool ${uses}, which is not among the allowed_tools of this session`;
+    }
     try {
       command.play(args, context);
     } catch (reason) {

@@ -81,7 +81,7 @@ export async function askWithArguments(
     signal.throwIfAborted();
     const proposed =
       before.invocation ??
-      (await findTool(call, context.tools).prepare(
+      (await findTool(call, context).prepare(
         call.inputParameters ?? {},
         signal,
       ));
@@ -103,7 +103,7 @@ async function prepareEdited(
   context: PrepareContext,
   signal: AbortSignal,
 ): Promise<PreparedCall> {
-  const tool = findTool(call, context.tools);
+  const tool = findTool(call, context);
   // The schemas of MCP servers say whether they allow other arguments, and MCP
   // tools check that.
   if (tool.facts?.mcpServer === undefined) {

@@ -13,7 +13,10 @@ export interface Mcp {
 
 /** The services of an agent and its server that MCP servers need. */
 export interface McpServices
-  extends Pick<AgentServices, "clientMcpServers" | "ownPorts" | "onNotice"> {
+  extends Pick<
+    AgentServices,
+    "clientMcpServers" | "isLocal" | "onNotice" | "operator" | "ownPorts"
+  > {
   /**
    * The environment variables of commands. They hold no secret, and no
    * workspace or other user can change the programs on PATH.
@@ -41,6 +44,11 @@ export interface OpenMcp extends AsyncDisposable {
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly McpPrompt[]>;
+  /** Returns the state of each server, without a request to any. */
+  currentStatus(
+    session: McpSession,
+    signal: AbortSignal,
+  ): Promise<readonly McpServerStatus[]>;
   /** Connects to the servers, then returns the state of each. */
   status(
     session: McpSession,

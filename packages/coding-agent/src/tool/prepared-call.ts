@@ -78,7 +78,7 @@ export async function prepareCall(
     if (problem !== undefined) {
       throw new DevtoolError(problem, Code.InvalidArgument);
     }
-    const invocation = await findTool(call, context.tools).prepare(
+    const invocation = await findTool(call, context).prepare(
       call.inputParameters ?? {},
       signal,
     );
@@ -217,21 +217,24 @@ export function callError(
 }
 
 /**
- * Returns the tool of a call. Throws `Code.NotFound` with the names of all
- * tools when it does not exist.
+ * Returns the tool of a call. Throws `Code.PermissionDenied` when the session
+ * does not allow it, and `Code.NotFound` when it does not exist, with the names
+ * of all tools.
  */
 export function findTool(
   call: ToolCall,
-  tools: ReadonlyMap<string, Tool>,
+  { tools, task }: Pick<PrepareContext, "tools" | "task">,
 ): Tool {
   const tool = tools.get(call.toolName);
   if (tool) return tool;
+  const { allowedTools = [] } = task.sessionSettings ?? {};
+  const isForbidden =
+    allowedTools.length > 0 && !allowedTools.includes(call.toolName);
+  const remedy = tools.size > 0 ? `choose ${[...tools.keys()].join(", ")}` : "";
   throw new DevtoolError(
-    `tool ${JSON.stringify(call.toolName)} does not exist`,
-    Code.NotFound,
-    {
-      remedy: `choose ${[...tools.keys()].join(", ")}`,
-    },
+    `tool ${JSON.stringify(call.toolName)} ${isForbidden ? "is not among the allowed_tools of this session" : "does not exist"}`,
+    isForbidden ? Code.PermissionDenied : Code.NotFound,
+    { remedy },
   );
 }
 

@@ -88,7 +88,7 @@ async function resumeCall(
     }
     const settled = settleInterruptedEdit(call, detail, context);
     if (settled) return { call: settled, detail, invocation: undefined };
-    const proposed = await findTool(call, context.tools).prepare(
+    const proposed = await findTool(call, context).prepare(
       call.inputParameters ?? {},
       signal,
     );

@@ -63,6 +63,7 @@ export function kindOfEvent({ payload }: TaskEvent): Kind {
     case "messageTaken":
     case "messageWithdrawn":
     case "renamed":
+    case "sessionTools":
     case undefined:
       return Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
     default:

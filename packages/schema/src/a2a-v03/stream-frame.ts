@@ -191,6 +191,7 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "messageTaken",
   "messageWithdrawn",
   "renamed",
+  "sessionTools",
   "message",
 ]);
 

@@ -13,11 +13,7 @@ import {
   type TaskCreated,
   TaskEventSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import {
-  type QueuedMessage,
-  type Task,
-  TaskSchema,
-} from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Task, TaskSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { decodeEventMetadata } from "./message.ts";
@@ -29,11 +25,11 @@ import {
 
 /**
  * Encodes the metadata of a task: the RFC's settings under its URI, and under
- * ours the model, the error, the queued messages and the sequence of the last
- * event, for which a Task has no fields.
+ * ours the model, the error, the queued messages, what the session can use and
+ * the sequence of the last event, for which a Task has no fields.
  */
 export function taskMetadata(task: Task): JsonObject {
-  const { model, error, queuedMessages, sequence } = task;
+  const { model, error, queuedMessages, sessionTools, sequence } = task;
   const metadata = settingsMetadata(task);
   if (model !== "" || error !== "") {
     const failure = {
@@ -46,10 +42,10 @@ export function taskMetadata(task: Task): JsonObject {
     });
     metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, event);
   }
-  if (queuedMessages.length > 0) {
+  if (queuedMessages.length > 0 || sessionTools) {
     metadata[TASK_URI] = toJson(
       TaskSchema,
-      create(TaskSchema, { queuedMessages }),
+      create(TaskSchema, defined({ queuedMessages, sessionTools })),
     );
   }
   if (sequence > 0n) metadata[SEQUENCE_URI] = String(sequence);
@@ -89,10 +85,17 @@ export function decodeSequence(metadata: JsonObject | undefined): bigint {
     : 0n;
 }
 
-/** Decodes the queued messages in the `metadata` of a task (STREAM-8). */
-export function decodeQueue(metadata: JsonObject | undefined): QueuedMessage[] {
+/**
+ * Decodes what the `metadata` of a task has beyond A2A: its queued messages
+ * (STREAM-8), and what its session can use (SESSION-3).
+ */
+export function decodeOwnFields(
+  metadata: JsonObject | undefined,
+): Pick<Task, "queuedMessages" | "sessionTools"> {
   const json = metadata?.[TASK_URI];
-  return isObject(json) ? decodeRfcJson(TaskSchema, json).queuedMessages : [];
+  if (!isObject(json)) return { queuedMessages: [] };
+  const { queuedMessages, sessionTools } = decodeRfcJson(TaskSchema, json);
+  return defined({ queuedMessages, sessionTools });
 }
 
 /** Encodes the settings of a session as a `metadata` field (META-1). */

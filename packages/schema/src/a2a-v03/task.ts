@@ -46,7 +46,7 @@ import { stateInWords } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
 import {
   decodeAnswering,
-  decodeQueue,
+  decodeOwnFields,
   decodeSequence,
   decodeSettings,
   metadataField,
@@ -192,7 +192,7 @@ export function decodeTask(json: JsonValue): Task {
       decodeArtifact(artifact, `artifacts[${index}]`),
     ),
     sequence: decodeSequence(task.metadata),
-    queuedMessages: decodeQueue(task.metadata),
+    ...decodeOwnFields(task.metadata),
     ...decodeSettings(task.metadata),
     updateTime: decodeTime(task.status?.timestamp),
   });

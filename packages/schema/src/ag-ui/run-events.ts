@@ -143,6 +143,7 @@ export class RunEvents {
         return [];
       case "messageWithdrawn":
       case "renamed":
+      case "sessionTools":
       case undefined:
         return [];
       default:

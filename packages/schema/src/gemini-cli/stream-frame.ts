@@ -81,6 +81,7 @@ function encodeFrame(event: TaskEvent): JsonObject | undefined {
     case "messageTaken":
     case "messageWithdrawn":
     case "renamed":
+    case "sessionTools":
     case undefined:
       return undefined;
     default:

@@ -6,6 +6,7 @@ import type {
   Message,
   Notice,
   Part,
+  SessionTools,
   Summary,
   Task,
   TaskState,
@@ -39,6 +40,11 @@ export type AgentEvent =
    * repeated.
    */
   | { readonly case: "notice"; readonly value: Notice }
+  /**
+   * What the agent can use from now on, for a client that limits its tools or
+   * brings MCP servers (`Task.sessionTools`).
+   */
+  | { readonly case: "sessionTools"; readonly value: SessionTools }
   /** Creates an artifact, or appends parts to an existing one. */
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
   /** Replaces the conversation before it for later requests to the model. */

@@ -246,6 +246,12 @@ export interface CommandPlace {
 
   /** The authenticated caller. */
   readonly principal: string;
+
+  /**
+   * The settings of the conversation; undefined outside of one. They have the
+   * secrets of its MCP servers.
+   */
+  readonly sessionSettings?: SessionSettings | undefined;
 }
 
 /** The context in which a command runs. */
@@ -299,6 +305,13 @@ export interface AgentServices {
    * to them.
    */
   readonly ownPorts: () => readonly number[];
+
+  /**
+   * Whether only programs on this machine reach the server: it listens on
+   * loopback, has no public URL and no further host names, and shares its tasks
+   * with no other server.
+   */
+  readonly isLocal: boolean;
 
   /** Returns the current time, on the clock that the server's tasks have. */
   readonly now: () => Date;

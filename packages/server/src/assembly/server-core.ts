@@ -45,6 +45,8 @@ export interface Place {
    * notifications must not reach them.
    */
   readonly ownPorts: () => readonly number[];
+  /** Whether only this machine reaches the server; see `AgentServices`. */
+  readonly isLocal: boolean;
 }
 
 /** Everything that a server takes from its environment. */
@@ -311,7 +313,7 @@ function agentServices(
     dataDirectory,
     clientMcpServers = "http",
   }: ServerSettings,
-  { clock, nextId, ownPorts, onNotice }: Surroundings,
+  { clock, nextId, ownPorts, isLocal, onNotice }: Surroundings,
   kept: Pick<AgentServices, "conversations" | "approvals">,
 ): AgentServices {
   return {
@@ -322,6 +324,7 @@ function agentServices(
     operator: OPERATOR.principal,
     ...kept,
     ownPorts,
+    isLocal,
     now: () => new Date(clock.now()),
     nextId,
     onNotice,

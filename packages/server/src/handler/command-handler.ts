@@ -50,7 +50,11 @@ export function createCommandHandler(
       return {
         commands: [
           ...(await commandsOf(agent).list(
-            { workspacePath, principal },
+            {
+              workspacePath,
+              principal,
+              sessionSettings: found?.sessionSettings,
+            },
             context.signal,
           )),
         ],
@@ -80,6 +84,7 @@ export function createCommandHandler(
         contextId,
         principal,
         workspacePath: session.settings?.workspacePath ?? "",
+        sessionSettings: session.sessionSettings,
       };
       const refusal = await commandsOf(
         session.sessionSettings?.agent ?? "",

@@ -74,6 +74,7 @@ const shellCommand: SlashCommand = {
   path: ["shell"],
   description: "Runs a shell command in the workspace",
   arguments: [required("command", "the command line to run")],
+  uses: "run_shell_command",
   play: (args) =>
     callTool({ name: "run_shell_command", args: { command: args } }),
 };

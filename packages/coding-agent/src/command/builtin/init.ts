@@ -24,6 +24,7 @@ export function initCommand(
     description:
       "Explores the workspace and writes AGENTS.md, a file that instructs agents",
     arguments: [],
+    uses: "write_file",
     play: (_args, place) => {
       if (prose) {
         return promptModel(prose, async () => [

@@ -85,6 +85,7 @@ function addCommand({
     path: ["memory", "add"],
     description: "Adds a fact to the memory file of the workspace",
     arguments: [required("fact", "what the agent should know from now on")],
+    uses: "save_memory",
     play: (args, place) => {
       const call = { name: "save_memory", args: { fact: args.trim() } };
       if (!trust) return callTool(call);

@@ -42,6 +42,7 @@ export function restoreCommands(checkpoints: Checkpoints): SlashCommand[] {
           : "see /restore list";
       return `checkpoint ${quoted(id)} does not exist: ${remedy}`;
     },
+    uses: TOOL_NAME,
     play: (args) =>
       callTool({ name: TOOL_NAME, args: { checkpoint: args.trim() } }),
     tools: (context) => [restoreTool(checkpoints, context)],

@@ -109,6 +109,7 @@ export class SessionEvents {
       case "messageQueued":
       case "messageWithdrawn":
       case "renamed":
+      case "sessionTools":
       case undefined:
         return [];
       default:

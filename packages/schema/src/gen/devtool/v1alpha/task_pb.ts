@@ -29,7 +29,7 @@ import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task.proto.
  */
 export const file_devtool_v1alpha_task: GenFile = /*@__PURE__*/
-  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIoUGCgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIEhgKEGV4dGVuc2lvbl9hY3RpdmUYEiABKAgSNwoPcXVldWVkX21lc3NhZ2VzGBMgAygLMh4uZGV2dG9vbC52MWFscGhhLlF1ZXVlZE1lc3NhZ2USGAoQYWdlbnRfc2Vzc2lvbl9pZBgUIAEoCRINCgV0aXRsZRgVIAEoCRI1Cg5hcHByb3ZhbF9saW1pdBgWIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUipAEKDVF1ZXVlZE1lc3NhZ2USKQoHbWVzc2FnZRgBIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEjIKCGRlbGl2ZXJ5GAIgASgOMiAuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VEZWxpdmVyeRI0Cg1hcHByb3ZhbF9tb2RlGAMgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZSKfAwoHTWVzc2FnZRISCgptZXNzYWdlX2lkGAEgASgJEiMKBHJvbGUYAiABKA4yFS5kZXZ0b29sLnYxYWxwaGEuUm9sZRIkCgVwYXJ0cxgDIAMoCzIVLmRldnRvb2wudjFhbHBoYS5QYXJ0Eg0KBW1vZGVsGAQgASgJEhoKEnJlZmVyZW5jZV90YXNrX2lkcxgFIAMoCRIdChVhY2NlcHRlZF9vdXRwdXRfbW9kZXMYBiADKAkSKQoIbWV0YWRhdGEYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCmV4dGVuc2lvbnMYCCADKAkSQQoNYWdlbnRfb3B0aW9ucxgJIAMoCzIqLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlLkFnZW50T3B0aW9uc0VudHJ5EjQKDXR1cm5fc2V0dGluZ3MYCiABKAsyHS5kZXZ0b29sLnYxYWxwaGEuVHVyblNldHRpbmdzGjMKEUFnZW50T3B0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEipwEKCEFydGlmYWN0EhMKC2FydGlmYWN0X2lkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSJAoFcGFydHMYBCADKAsyFS5kZXZ0b29sLnYxYWxwaGEuUGFydBIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgGIAMoCSKABQoEUGFydBIOCgR0ZXh0GAEgASgJSAASJQoEZmlsZRgCIAEoCzIVLmRldnRvb2wudjFhbHBoYS5GaWxlSAASJwoEZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABI0Cgd0aG91Z2h0GAQgASgLMiEuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFRob3VnaHRIABIyCgl0b29sX2NhbGwYBSABKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsSAASQQoMY29uZmlybWF0aW9uGAYgASgLMikuZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbENvbmZpcm1hdGlvbkgAEisKB3N1bW1hcnkYByABKAsyGC5kZXZ0b29sLnYxYWxwaGEuU3VtbWFyeUgAEi0KCGNpdGF0aW9uGAkgASgLMhkuZGV2dG9vbC52MWFscGhhLkNpdGF0aW9uSAASLAoKZGF0YV92YWx1ZRgKIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUgAEjkKEHRvb2xfY2FsbF9kZXRhaWwYCCABKAsyHy5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxEZXRhaWwSKQoIbWV0YWRhdGEYCyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCm1lZGlhX3R5cGUYDCABKAkSEQoJZmlsZV9uYW1lGA0gASgJEhQKDHNob3duX2RpZ2VzdBgOIAEoDBIzChJtb2RpZmllZF9hcmd1bWVudHMYDyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgkKB2NvbnRlbnQiLgoHU3VtbWFyeRIMCgR0ZXh0GAEgASgJEhUKDWtlcHRfbWVzc2FnZXMYAiABKAUiNwoIQ2l0YXRpb24SCwoDdXJpGAEgASgJEg0KBXRpdGxlGAIgASgJEg8KB2xpY2Vuc2UYAyABKAki5AMKDlRvb2xDYWxsRGV0YWlsEi0KBXN0YWdlGAEgASgOMh4uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsU3RhZ2USDgoGZGlnZXN0GAIgASgMEgwKBHJ1bGUYAyABKAkSDgoGcmVhc29uGAQgASgJEg8KB3NhbmRib3gYBSABKAkSCwoDcGlkGAYgASgFEjMKCHByb2dyZXNzGAcgASgLMiEuZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsUHJvZ3Jlc3MSFwoPbW9kZWxfc2lnbmF0dXJlGAggASgMEhsKE3BhcmVudF90b29sX2NhbGxfaWQYCSABKAkSKQoEZWRpdBgKIAEoCzIbLmRldnRvb2wudjFhbHBoYS5FZGl0UmVjb3JkEhoKEnNlbGVjdGVkX29wdGlvbl9pZBgLIAEoCRIXCg93aXRob3V0X3NhbmRib3gYDCABKAgSMwoIYW5zd2VyZXIYDSABKAsyIS5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxBbnN3ZXJlchIaChJhcmd1bWVudHNfZWRpdGFibGUYDiABKAgSOwoQYXJndW1lbnRzX2VkaXRvchgPIAEoCzIhLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbEFuc3dlcmVyIjsKEFRvb2xDYWxsQW5zd2VyZXISEQoJcHJpbmNpcGFsGAEgASgJEhQKDGNsaWVudF9sYWJlbBgCIAEoCSJCCgpFZGl0UmVjb3JkEgwKBHBhdGgYASABKAkSEgoKb2xkX2RpZ2VzdBgCIAEoDBISCgpuZXdfZGlnZXN0GAMgASgMIj0KEFRvb2xDYWxsUHJvZ3Jlc3MSDAoEZG9uZRgBIAEoARINCgV0b3RhbBgCIAEoARIMCgR0ZXh0GAMgASgJIpoBCgVVc2FnZRIUCgxpbnB1dF90b2tlbnMYASABKAMSFQoNY2FjaGVkX3Rva2VucxgCIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAMgASgDEhYKDnRob3VnaHRfdG9rZW5zGAQgASgDEhYKDmNvbnRleHRfdG9rZW5zGAUgASgDEh0KFWNvbnRleHRfd2luZG93X3Rva2VucxgGIAEoAyJSCgRGaWxlEgwKBG5hbWUYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIPCgVieXRlcxgDIAEoDEgAEg0KA3VyaRgEIAEoCUgAQggKBnNvdXJjZSprCg9NZXNzYWdlRGVsaXZlcnkSIAocTUVTU0FHRV9ERUxJVkVSWV9VTlNQRUNJRklFRBAAEhoKFk1FU1NBR0VfREVMSVZFUllfUVVFVUUQARIaChZNRVNTQUdFX0RFTElWRVJZX1NURUVSEAIqjwIKDVRvb2xDYWxsU3RhZ2USHwobVE9PTF9DQUxMX1NUQUdFX1VOU1BFQ0lGSUVEEAASHgoaVE9PTF9DQUxMX1NUQUdFX1ZBTElEQVRJTkcQARIlCiFUT09MX0NBTExfU1RBR0VfQVdBSVRJTkdfQVBQUk9WQUwQAhIdChlUT09MX0NBTExfU1RBR0VfU0NIRURVTEVEEAMSHQoZVE9PTF9DQUxMX1NUQUdFX0VYRUNVVElORxAEEh0KGVRPT0xfQ0FMTF9TVEFHRV9TVUNDRUVERUQQBRIaChZUT09MX0NBTExfU1RBR0VfRkFJTEVEEAYSHQoZVE9PTF9DQUxMX1NUQUdFX0NBTkNFTExFRBAHKjsKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEg4KClJPTEVfQUdFTlQQAir5AQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRUQVNLX1NUQVRFX1NVQk1JVFRFRBABEhYKElRBU0tfU1RBVEVfV09SS0lORxACEhgKFFRBU0tfU1RBVEVfQ09NUExFVEVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIXChNUQVNLX1NUQVRFX0NBTkNFTEVEEAUSHQoZVEFTS19TVEFURV9JTlBVVF9SRVFVSVJFRBAGEhcKE1RBU0tfU1RBVEVfUkVKRUNURUQQBxIcChhUQVNLX1NUQVRFX0FVVEhfUkVRVUlSRUQQCGIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_turn_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIrsGCgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIEhgKEGV4dGVuc2lvbl9hY3RpdmUYEiABKAgSNwoPcXVldWVkX21lc3NhZ2VzGBMgAygLMh4uZGV2dG9vbC52MWFscGhhLlF1ZXVlZE1lc3NhZ2USGAoQYWdlbnRfc2Vzc2lvbl9pZBgUIAEoCRINCgV0aXRsZRgVIAEoCRI1Cg5hcHByb3ZhbF9saW1pdBgWIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUSNAoNc2Vzc2lvbl90b29scxgXIAEoCzIdLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uVG9vbHMiVQoMU2Vzc2lvblRvb2xzEg0KBXRvb2xzGAEgAygJEjYKC21jcF9zZXJ2ZXJzGAIgAygLMiEuZGV2dG9vbC52MWFscGhhLlNlc3Npb25NY3BTZXJ2ZXIieAoQU2Vzc2lvbk1jcFNlcnZlchIMCgRuYW1lGAEgASgJEjIKBXN0YXRlGAIgASgOMiMuZGV2dG9vbC52MWFscGhhLk1jcENvbm5lY3Rpb25TdGF0ZRIOCgZyZWFzb24YAyABKAkSEgoKdG9vbF9jb3VudBgEIAEoBSKkAQoNUXVldWVkTWVzc2FnZRIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EjQKDWFwcHJvdmFsX21vZGUYAyABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlIp8DCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJEh0KFWFjY2VwdGVkX291dHB1dF9tb2RlcxgGIAMoCRIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgIIAMoCRJBCg1hZ2VudF9vcHRpb25zGAkgAygLMiouZGV2dG9vbC52MWFscGhhLk1lc3NhZ2UuQWdlbnRPcHRpb25zRW50cnkSNAoNdHVybl9zZXR0aW5ncxgKIAEoCzIdLmRldnRvb2wudjFhbHBoYS5UdXJuU2V0dGluZ3MaMwoRQWdlbnRPcHRpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKnAQoIQXJ0aWZhY3QSEwoLYXJ0aWZhY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIkCgVwYXJ0cxgEIAMoCzIVLmRldnRvb2wudjFhbHBoYS5QYXJ0EikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpleHRlbnNpb25zGAYgAygJIoAFCgRQYXJ0Eg4KBHRleHQYASABKAlIABIlCgRmaWxlGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLkZpbGVIABInCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEjQKB3Rob3VnaHQYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgFIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABJBCgxjb25maXJtYXRpb24YBiABKAsyKS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsQ29uZmlybWF0aW9uSAASKwoHc3VtbWFyeRgHIAEoCzIYLmRldnRvb2wudjFhbHBoYS5TdW1tYXJ5SAASLQoIY2l0YXRpb24YCSABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQ2l0YXRpb25IABIsCgpkYXRhX3ZhbHVlGAogASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASOQoQdG9vbF9jYWxsX2RldGFpbBgIIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbERldGFpbBIpCghtZXRhZGF0YRgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKbWVkaWFfdHlwZRgMIAEoCRIRCglmaWxlX25hbWUYDSABKAkSFAoMc2hvd25fZGlnZXN0GA4gASgMEjMKEm1vZGlmaWVkX2FyZ3VtZW50cxgPIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCQoHY29udGVudCIuCgdTdW1tYXJ5EgwKBHRleHQYASABKAkSFQoNa2VwdF9tZXNzYWdlcxgCIAEoBSI3CghDaXRhdGlvbhILCgN1cmkYASABKAkSDQoFdGl0bGUYAiABKAkSDwoHbGljZW5zZRgDIAEoCSLkAwoOVG9vbENhbGxEZXRhaWwSLQoFc3RhZ2UYASABKA4yHi5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxTdGFnZRIOCgZkaWdlc3QYAiABKAwSDAoEcnVsZRgDIAEoCRIOCgZyZWFzb24YBCABKAkSDwoHc2FuZGJveBgFIAEoCRILCgNwaWQYBiABKAUSMwoIcHJvZ3Jlc3MYByABKAsyIS5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxQcm9ncmVzcxIXCg9tb2RlbF9zaWduYXR1cmUYCCABKAwSGwoTcGFyZW50X3Rvb2xfY2FsbF9pZBgJIAEoCRIpCgRlZGl0GAogASgLMhsuZGV2dG9vbC52MWFscGhhLkVkaXRSZWNvcmQSGgoSc2VsZWN0ZWRfb3B0aW9uX2lkGAsgASgJEhcKD3dpdGhvdXRfc2FuZGJveBgMIAEoCBIzCghhbnN3ZXJlchgNIAEoCzIhLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbEFuc3dlcmVyEhoKEmFyZ3VtZW50c19lZGl0YWJsZRgOIAEoCBI7ChBhcmd1bWVudHNfZWRpdG9yGA8gASgLMiEuZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsQW5zd2VyZXIiOwoQVG9vbENhbGxBbnN3ZXJlchIRCglwcmluY2lwYWwYASABKAkSFAoMY2xpZW50X2xhYmVsGAIgASgJIkIKCkVkaXRSZWNvcmQSDAoEcGF0aBgBIAEoCRISCgpvbGRfZGlnZXN0GAIgASgMEhIKCm5ld19kaWdlc3QYAyABKAwiPQoQVG9vbENhbGxQcm9ncmVzcxIMCgRkb25lGAEgASgBEg0KBXRvdGFsGAIgASgBEgwKBHRleHQYAyABKAkimgEKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAIgASgDEhUKDW91dHB1dF90b2tlbnMYAyABKAMSFgoOdGhvdWdodF90b2tlbnMYBCABKAMSFgoOY29udGV4dF90b2tlbnMYBSABKAMSHQoVY29udGV4dF93aW5kb3dfdG9rZW5zGAYgASgDIlIKBEZpbGUSDAoEbmFtZRgBIAEoCRISCgptZWRpYV90eXBlGAIgASgJEg8KBWJ5dGVzGAMgASgMSAASDQoDdXJpGAQgASgJSABCCAoGc291cmNlKqABChJNY3BDb25uZWN0aW9uU3RhdGUSJAogTUNQX0NPTk5FQ1RJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIeChpNQ1BfQ09OTkVDVElPTl9TVEFURV9SRUFEWRABEiMKH01DUF9DT05ORUNUSU9OX1NUQVRFX0NPTk5FQ1RJTkcQAhIfChtNQ1BfQ09OTkVDVElPTl9TVEFURV9GQUlMRUQQAyprCg9NZXNzYWdlRGVsaXZlcnkSIAocTUVTU0FHRV9ERUxJVkVSWV9VTlNQRUNJRklFRBAAEhoKFk1FU1NBR0VfREVMSVZFUllfUVVFVUUQARIaChZNRVNTQUdFX0RFTElWRVJZX1NURUVSEAIqjwIKDVRvb2xDYWxsU3RhZ2USHwobVE9PTF9DQUxMX1NUQUdFX1VOU1BFQ0lGSUVEEAASHgoaVE9PTF9DQUxMX1NUQUdFX1ZBTElEQVRJTkcQARIlCiFUT09MX0NBTExfU1RBR0VfQVdBSVRJTkdfQVBQUk9WQUwQAhIdChlUT09MX0NBTExfU1RBR0VfU0NIRURVTEVEEAMSHQoZVE9PTF9DQUxMX1NUQUdFX0VYRUNVVElORxAEEh0KGVRPT0xfQ0FMTF9TVEFHRV9TVUNDRUVERUQQBRIaChZUT09MX0NBTExfU1RBR0VfRkFJTEVEEAYSHQoZVE9PTF9DQUxMX1NUQUdFX0NBTkNFTExFRBAHKjsKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEg4KClJPTEVfQUdFTlQQAir5AQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRUQVNLX1NUQVRFX1NVQk1JVFRFRBABEhYKElRBU0tfU1RBVEVfV09SS0lORxACEhgKFFRBU0tfU1RBVEVfQ09NUExFVEVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIXChNUQVNLX1NUQVRFX0NBTkNFTEVEEAUSHQoZVEFTS19TVEFURV9JTlBVVF9SRVFVSVJFRBAGEhcKE1RBU0tfU1RBVEVfUkVKRUNURUQQBxIcChhUQVNLX1NUQVRFX0FVVEhfUkVRVUlSRUQQCGIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_turn_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * The full state of a task at one moment.
@@ -213,6 +213,15 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
    * @generated from field: devtool.v1alpha.ApprovalMode approval_limit = 22;
    */
   approvalLimit: ApprovalMode;
+
+  /**
+   * What the agent could use when it last began a turn. Set only in sessions
+   * that limit the tools or bring MCP servers, so that their client sees what
+   * holds, and only by agents that know it.
+   *
+   * @generated from field: devtool.v1alpha.SessionTools session_tools = 23;
+   */
+  sessionTools?: SessionTools | undefined;
 };
 
 /**
@@ -397,6 +406,15 @@ export type TaskJson = {
    * @generated from field: devtool.v1alpha.ApprovalMode approval_limit = 22;
    */
   approvalLimit?: ApprovalModeJson;
+
+  /**
+   * What the agent could use when it last began a turn. Set only in sessions
+   * that limit the tools or bring MCP servers, so that their client sees what
+   * holds, and only by agents that know it.
+   *
+   * @generated from field: devtool.v1alpha.SessionTools session_tools = 23;
+   */
+  sessionTools?: SessionToolsJson;
 };
 
 /**
@@ -405,6 +423,132 @@ export type TaskJson = {
  */
 export const TaskSchema: GenMessage<Task, {jsonType: TaskJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 0);
+
+/**
+ * What the agent of a session can use.
+ *
+ * @generated from message devtool.v1alpha.SessionTools
+ */
+export type SessionTools = Message$1<"devtool.v1alpha.SessionTools"> & {
+  /**
+   * Names of the tools that the agent has now, at most 1000.
+   *
+   * @generated from field: repeated string tools = 1;
+   */
+  tools: string[];
+
+  /**
+   * The MCP servers of the operator and of the client.
+   *
+   * @generated from field: repeated devtool.v1alpha.SessionMcpServer mcp_servers = 2;
+   */
+  mcpServers: SessionMcpServer[];
+};
+
+/**
+ * What the agent of a session can use.
+ *
+ * @generated from message devtool.v1alpha.SessionTools
+ */
+export type SessionToolsJson = {
+  /**
+   * Names of the tools that the agent has now, at most 1000.
+   *
+   * @generated from field: repeated string tools = 1;
+   */
+  tools?: string[];
+
+  /**
+   * The MCP servers of the operator and of the client.
+   *
+   * @generated from field: repeated devtool.v1alpha.SessionMcpServer mcp_servers = 2;
+   */
+  mcpServers?: SessionMcpServerJson[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.SessionTools.
+ * Use `create(SessionToolsSchema)` to create a new message.
+ */
+export const SessionToolsSchema: GenMessage<SessionTools, {jsonType: SessionToolsJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 1);
+
+/**
+ * The state of an MCP server of a session.
+ *
+ * @generated from message devtool.v1alpha.SessionMcpServer
+ */
+export type SessionMcpServer = Message$1<"devtool.v1alpha.SessionMcpServer"> & {
+  /**
+   * The value of `McpServer.name`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The state of the connection.
+   *
+   * @generated from field: devtool.v1alpha.McpConnectionState state = 2;
+   */
+  state: McpConnectionState;
+
+  /**
+   * Why the server cannot be used, as text for people. Empty if it can.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * Number of its tools.
+   *
+   * @generated from field: int32 tool_count = 4;
+   */
+  toolCount: number;
+};
+
+/**
+ * The state of an MCP server of a session.
+ *
+ * @generated from message devtool.v1alpha.SessionMcpServer
+ */
+export type SessionMcpServerJson = {
+  /**
+   * The value of `McpServer.name`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * The state of the connection.
+   *
+   * @generated from field: devtool.v1alpha.McpConnectionState state = 2;
+   */
+  state?: McpConnectionStateJson;
+
+  /**
+   * Why the server cannot be used, as text for people. Empty if it can.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason?: string;
+
+  /**
+   * Number of its tools.
+   *
+   * @generated from field: int32 tool_count = 4;
+   */
+  toolCount?: number;
+};
+
+/**
+ * Describes the message devtool.v1alpha.SessionMcpServer.
+ * Use `create(SessionMcpServerSchema)` to create a new message.
+ */
+export const SessionMcpServerSchema: GenMessage<SessionMcpServer, {jsonType: SessionMcpServerJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 2);
 
 /**
  * A client's message that waits until the agent takes it.
@@ -469,7 +613,7 @@ export type QueuedMessageJson = {
  * Use `create(QueuedMessageSchema)` to create a new message.
  */
 export const QueuedMessageSchema: GenMessage<QueuedMessage, {jsonType: QueuedMessageJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 1);
+  messageDesc(file_devtool_v1alpha_task, 3);
 
 /**
  * One message of a conversation.
@@ -654,7 +798,7 @@ export type MessageJson = {
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 2);
+  messageDesc(file_devtool_v1alpha_task, 4);
 
 /**
  * A result of a task, such as a document, a file or data.
@@ -761,7 +905,7 @@ export type ArtifactJson = {
  * Use `create(ArtifactSchema)` to create a new message.
  */
 export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 3);
+  messageDesc(file_devtool_v1alpha_task, 5);
 
 /**
  * One piece of a message or an artifact.
@@ -1046,7 +1190,7 @@ export type PartJson = {
  * Use `create(PartSchema)` to create a new message.
  */
 export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 4);
+  messageDesc(file_devtool_v1alpha_task, 6);
 
 /**
  * A summary that models receive in place of the messages before it. The history
@@ -1099,7 +1243,7 @@ export type SummaryJson = {
  * Use `create(SummarySchema)` to create a new message.
  */
 export const SummarySchema: GenMessage<Summary, {jsonType: SummaryJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 5);
+  messageDesc(file_devtool_v1alpha_task, 7);
 
 /**
  * A source of the agent's response.
@@ -1162,7 +1306,7 @@ export type CitationJson = {
  * Use `create(CitationSchema)` to create a new message.
  */
 export const CitationSchema: GenMessage<Citation, {jsonType: CitationJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 6);
+  messageDesc(file_devtool_v1alpha_task, 8);
 
 /**
  * What the server knows about a tool call beyond the RFC's ToolCall.
@@ -1419,7 +1563,7 @@ export type ToolCallDetailJson = {
  * Use `create(ToolCallDetailSchema)` to create a new message.
  */
 export const ToolCallDetailSchema: GenMessage<ToolCallDetail, {jsonType: ToolCallDetailJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 7);
+  messageDesc(file_devtool_v1alpha_task, 9);
 
 /**
  * Who answered a tool call.
@@ -1470,7 +1614,7 @@ export type ToolCallAnswererJson = {
  * Use `create(ToolCallAnswererSchema)` to create a new message.
  */
 export const ToolCallAnswererSchema: GenMessage<ToolCallAnswerer, {jsonType: ToolCallAnswererJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 8);
+  messageDesc(file_devtool_v1alpha_task, 10);
 
 /**
  * How a tool call changes a file.
@@ -1533,7 +1677,7 @@ export type EditRecordJson = {
  * Use `create(EditRecordSchema)` to create a new message.
  */
 export const EditRecordSchema: GenMessage<EditRecord, {jsonType: EditRecordJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 9);
+  messageDesc(file_devtool_v1alpha_task, 11);
 
 /**
  * Progress of a tool call, in units of its own.
@@ -1596,7 +1740,7 @@ export type ToolCallProgressJson = {
  * Use `create(ToolCallProgressSchema)` to create a new message.
  */
 export const ToolCallProgressSchema: GenMessage<ToolCallProgress, {jsonType: ToolCallProgressJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 10);
+  messageDesc(file_devtool_v1alpha_task, 12);
 
 /**
  * Number of tokens that models used.
@@ -1707,7 +1851,7 @@ export type UsageJson = {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage, {jsonType: UsageJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 11);
+  messageDesc(file_devtool_v1alpha_task, 13);
 
 /**
  * A file in a message or an artifact.
@@ -1793,7 +1937,55 @@ export type FileJson = {
  * Use `create(FileSchema)` to create a new message.
  */
 export const FileSchema: GenMessage<File, {jsonType: FileJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 12);
+  messageDesc(file_devtool_v1alpha_task, 14);
+
+/**
+ * The state of the connection to an MCP server.
+ *
+ * @generated from enum devtool.v1alpha.McpConnectionState
+ */
+export enum McpConnectionState {
+  /**
+   * Not used.
+   *
+   * @generated from enum value: MCP_CONNECTION_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The server is connected, and its tools can be used.
+   *
+   * @generated from enum value: MCP_CONNECTION_STATE_READY = 1;
+   */
+  READY = 1,
+
+  /**
+   * The server has not answered yet. The turn goes on without it.
+   *
+   * @generated from enum value: MCP_CONNECTION_STATE_CONNECTING = 2;
+   */
+  CONNECTING = 2,
+
+  /**
+   * The server cannot be used; `reason` says why.
+   *
+   * @generated from enum value: MCP_CONNECTION_STATE_FAILED = 3;
+   */
+  FAILED = 3,
+}
+
+/**
+ * The state of the connection to an MCP server.
+ *
+ * @generated from enum devtool.v1alpha.McpConnectionState
+ */
+export type McpConnectionStateJson = "MCP_CONNECTION_STATE_UNSPECIFIED" | "MCP_CONNECTION_STATE_READY" | "MCP_CONNECTION_STATE_CONNECTING" | "MCP_CONNECTION_STATE_FAILED";
+
+/**
+ * Describes the enum devtool.v1alpha.McpConnectionState.
+ */
+export const McpConnectionStateSchema: GenEnum<McpConnectionState, McpConnectionStateJson> = /*@__PURE__*/
+  enumDesc(file_devtool_v1alpha_task, 0);
 
 /**
  * When the agent takes a message that arrives while the task is working.
@@ -1837,7 +2029,7 @@ export type MessageDeliveryJson = "MESSAGE_DELIVERY_UNSPECIFIED" | "MESSAGE_DELI
  * Describes the enum devtool.v1alpha.MessageDelivery.
  */
 export const MessageDeliverySchema: GenEnum<MessageDelivery, MessageDeliveryJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 0);
+  enumDesc(file_devtool_v1alpha_task, 1);
 
 /**
  * The stage of a tool call in the scheduler.
@@ -1919,7 +2111,7 @@ export type ToolCallStageJson = "TOOL_CALL_STAGE_UNSPECIFIED" | "TOOL_CALL_STAGE
  * Describes the enum devtool.v1alpha.ToolCallStage.
  */
 export const ToolCallStageSchema: GenEnum<ToolCallStage, ToolCallStageJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 1);
+  enumDesc(file_devtool_v1alpha_task, 2);
 
 /**
  * The sender of a message.
@@ -1960,7 +2152,7 @@ export type RoleJson = "ROLE_UNSPECIFIED" | "ROLE_USER" | "ROLE_AGENT";
  * Describes the enum devtool.v1alpha.Role.
  */
 export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 2);
+  enumDesc(file_devtool_v1alpha_task, 3);
 
 /**
  * The state of a task. These are the states of A2A.
@@ -2043,5 +2235,5 @@ export type TaskStateJson = "TASK_STATE_UNSPECIFIED" | "TASK_STATE_SUBMITTED" | 
  * Describes the enum devtool.v1alpha.TaskState.
  */
 export const TaskStateSchema: GenEnum<TaskState, TaskStateJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 3);
+  enumDesc(file_devtool_v1alpha_task, 4);
 
