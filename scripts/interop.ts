@@ -13,8 +13,9 @@ import { fileURLToPath } from "node:url";
 
 const directory = fileURLToPath(new URL("../test/interop/", import.meta.url));
 const PYTHON_SDKS = {
-  "0.3": "a2a-sdk[http-server]==0.3.26",
-  "1.0": "a2a-sdk[http-server,signing,grpc]==1.3.0",
+  "0.3": ["a2a-sdk[http-server]==0.3.26", "uvicorn==0.54.0"],
+  "1.0": ["a2a-sdk[http-server,signing,grpc]==1.3.0", "uvicorn==0.54.0"],
+  adk: ["google-adk[a2a]==2.13.0", "a2a-sdk==1.3.0"],
 };
 const GO_MODULES = ["go", "go-v2"];
 const GO_PROGRAMS = GO_MODULES.flatMap((module) =>
@@ -33,16 +34,15 @@ function run(
 }
 
 function installPython(): boolean {
-  return Object.entries(PYTHON_SDKS).every(([version, sdk]) => {
-    const venv = `.venv-${version}`;
+  return Object.entries(PYTHON_SDKS).every(([name, packages]) => {
+    const venv = `.venv-${name}`;
     const pip = [
       "-m",
       "pip",
       "install",
       "--quiet",
       "--disable-pip-version-check",
-      sdk,
-      "uvicorn==0.54.0",
+      ...packages,
     ];
     return (
       run("python3", ["-m", "venv", venv]) &&

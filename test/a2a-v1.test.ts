@@ -59,7 +59,7 @@ describe("the agent card", () => {
       v1.supportedInterfaces.map(
         (item: { protocolBinding: string }) => item.protocolBinding,
       ),
-    ).toEqual(expect.arrayContaining(["JSONRPC", "HTTP+JSON", "GRPC"]));
+    ).toEqual(["JSONRPC", "HTTP+JSON", "JSONRPC", "HTTP+JSON"]);
     const hybrid = await card();
     expect(hybrid).toMatchObject({
       protocolVersion: "0.3.0",
@@ -72,6 +72,24 @@ describe("the agent card", () => {
       httpAuthSecurityScheme: scheme,
     });
     expect(await card({}, "?A2A-Version=1.0")).toEqual(v1);
+  });
+
+  it("I1: lists only URLs of its own origin to everybody, and gRPC to who has credentials", async () => {
+    const addresses = (read: { supportedInterfaces: { url: string }[] }) =>
+      read.supportedInterfaces.map(({ url }) => url);
+    for (const version of ["", "0.3", "1.0"]) {
+      const read = await card({ "a2a-version": version });
+      for (const url of addresses(read)) {
+        expect(URL.parse(url)?.origin).toBe(server.url);
+      }
+    }
+    const extended = await fetch(`${server.url}/extendedAgentCard`, {
+      headers: {
+        authorization: `Bearer ${server.token}`,
+        "a2a-version": "1.0",
+      },
+    });
+    expect(addresses(await json(extended))).toContain(new URL(server.url).host);
   });
 
   it("has an ETag for each form and a Vary header", async () => {

@@ -25,7 +25,8 @@ describe("docs/interop.md", () => {
     ];
     const java = "Java a2a-java-sdk 0.3.3";
     expect(new Set(peers("client"))).toEqual(
-      new Set([...all, java, "Rust a2a-client-lf 0.2.9"]),
+      // The ADK is played as a caller of agents only.
+      new Set([...all, java, "Google ADK 2.13.0", "Rust a2a-client-lf 0.2.9"]),
     );
     expect(new Set(peers("server"))).toEqual(
       new Set([...all, java, "Rust a2a-server-lf 0.5.3"]),

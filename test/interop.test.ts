@@ -33,6 +33,8 @@ const RECORDS = process.env.DEVTOOL_INTEROP_RECORD !== undefined;
 
 describe("official SDKs as clients of devtool's server", () => {
   let server: DevtoolServer;
+  /** Its card lists gRPC, which the ADK refuses. */
+  let grpcServer: DevtoolServer;
   let workspace: string;
   let hook: string;
   const rows: MatrixRow[] = [];
@@ -40,10 +42,15 @@ describe("official SDKs as clients of devtool's server", () => {
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-interop-"));
     hook = await freeAddress();
-    server = await serveCodingAgent({ workspace, pushTargets: [hook] });
+    const options = { workspace, pushTargets: [hook] };
+    server = await serveCodingAgent(options);
+    grpcServer = await serveCodingAgent({
+      ...options,
+      a2a: { grpcInCard: true },
+    });
   });
   afterAll(async () => {
-    await server.close();
+    await Promise.all([server.close(), grpcServer.close()]);
     await rm(workspace, { recursive: true, force: true });
     if (RECORDS) recordRows(rows);
   });
@@ -57,7 +64,10 @@ describe("official SDKs as clients of devtool's server", () => {
         "-",
       );
       const results = await play(
-        { ...server, binding, protocol, file, hook },
+        {
+          ...(binding === "GRPC" ? grpcServer : server),
+          ...{ binding, protocol, file, hook },
+        },
         SCENARIOS,
       );
       const outcome = outcomeOf(results, known);

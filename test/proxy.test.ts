@@ -342,6 +342,7 @@ describe.skipIf(why !== "")(
         await createServer({
           agents: { devtool: codingAgent() },
           workspace: directory,
+          a2a: { grpcInCard: true },
           ...(publicUrl ?? { publicUrl: url }),
           ...options,
         }),

@@ -41,6 +41,7 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
       await using server = await serveCodingAgent({
         workspace: process.cwd(),
         pushTargets: [receiver],
+        a2a: { grpcInCard: true },
       });
       const target = {
         url: `${server.url}/`,

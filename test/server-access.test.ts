@@ -148,7 +148,10 @@ describe("a server with a public URL", () => {
     "https://agent.example/",
     "https://agent.example:8443/a/b/",
   ])("says %s wherever it says where it is", async (publicUrl) => {
-    await using server = await serveCodingAgent({ publicUrl });
+    await using server = await serveCodingAgent({
+      publicUrl,
+      a2a: { grpcInCard: true },
+    });
     const base = publicUrl.replace(/\/$/, "");
     const headers = { authorization: `Bearer ${server.token}` };
     const texts = await Promise.all(

@@ -127,6 +127,7 @@ export async function startOurs(): Promise<RunningPeer> {
     workspace,
     dataDirectory: `${workspace}-data`,
     mcp: createMcp({ servers: [] }),
+    a2a: { grpcInCard: true },
   });
   return {
     url: server.url,

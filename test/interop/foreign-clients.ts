@@ -75,6 +75,11 @@ export function foreignClients(): readonly ForeignClient[] {
       asProgram("Python a2a-sdk 1.3.0", python10),
     ),
     ...each(["1.0"], BINDINGS, asProgram("Python a2a-sdk 1.3.0", python10)),
+    ...each(
+      ["0.3", "1.0"],
+      HTTP_BINDINGS,
+      asProgram("Google ADK 2.13.0", pythonProgram("adk")),
+    ),
     ...each(["0.3"], ["JSONRPC"], asProgram("Go a2a-go 0.3.3", go)),
     ...each(["1.0"], HTTP_BINDINGS, asProgram("Go a2a-go 2.4.0", goV2), {
       card: GO_430,
@@ -136,9 +141,9 @@ function asProgram(peer: string, program: Program): Peer {
   };
 }
 
-function pythonProgram(version: string): Program {
+function pythonProgram(name: string): Program {
   return {
-    command: `${HERE}.venv-${version}/bin/python`,
-    args: [`${HERE}clients/client_${version.replace(".", "")}.py`],
+    command: `${HERE}.venv-${name}/bin/python`,
+    args: [`${HERE}clients/client_${name.replace(".", "")}.py`],
   };
 }

@@ -43,6 +43,9 @@ the SDK itself fails; the reason is below the table.
 
 ## SDKs as clients of devtool's server
 
+Google's ADK calls with a \`RemoteA2aAgent\`, streaming and not, alone and as the \`AgentTool\` of an orchestrating agent. Clients
+over gRPC call a server with \`--grpc-in-card\`.
+
 ${table(clients)}
 ${failures(clients)}
 ## SDKs as servers of devtool's client

@@ -17,7 +17,10 @@ describe("the command with --protocol a2a", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-connection-"));
-    server = await serveCodingAgent({ workspace, sandbox: "none" });
+    server = await serveCodingAgent({
+      ...{ workspace, sandbox: "none" },
+      a2a: { grpcInCard: true },
+    });
   });
   afterAll(async () => {
     await server.close();

@@ -24,6 +24,7 @@ describe("where a server listens", () => {
       pushTargets: [],
       tlsEndedByProxy: false,
       extensionRequired: false,
+      a2a: { grpcInCard: false },
     });
   });
 
@@ -38,6 +39,7 @@ describe("where a server listens", () => {
       allowed_origins = ["https://a.example"]
       push_targets = ["a:2"]
       require_extension = true
+      grpc_in_card = true
     `;
     const said = {
       host: "0.0.0.0",
@@ -46,6 +48,7 @@ describe("where a server listens", () => {
       tlsEndedByProxy: true,
       token: TOKEN,
       extensionRequired: true,
+      a2a: { grpcInCard: true },
     };
     const lists = {
       allowedHosts: ["a:1"],
@@ -74,6 +77,7 @@ describe("where a server listens", () => {
       pushTarget: ["b:2"],
       tlsEndedByProxy: true,
       requireExtension: true,
+      grpcInCard: true,
     };
     expect(await options(flags, config)).toEqual({
       host: "127.0.0.2",
@@ -85,6 +89,7 @@ describe("where a server listens", () => {
       pushTargets: ["a:2", "b:2"],
       tlsEndedByProxy: true,
       extensionRequired: true,
+      a2a: { grpcInCard: true },
     });
   });
 

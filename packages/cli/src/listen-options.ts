@@ -17,6 +17,7 @@ export interface ListenFlags {
   readonly tokenFile?: string;
   readonly tlsEndedByProxy?: true;
   readonly requireExtension?: true;
+  readonly grpcInCard?: true;
   readonly pushTarget?: readonly string[];
 }
 
@@ -44,6 +45,7 @@ export async function listenOptions(
     token: tokenFile === "" ? undefined : await readTokenFile(tokenFile),
     tlsEndedByProxy: flags.tlsEndedByProxy ?? config.tlsEndedByProxy,
     extensionRequired: flags.requireExtension ?? config.requireExtension,
+    a2a: { grpcInCard: flags.grpcInCard ?? config.grpcInCard },
   };
 }
 

@@ -53,6 +53,7 @@ interface Rules {
 
 const STRICT = {
   unversionedCard: "v1",
+  grpcInCard: true,
   endedTask: "refuse",
   missingMessageId: "generate",
 } as const;

@@ -110,6 +110,10 @@ function addListenOptions(command: Command): void {
       "reject clients that do not support the development-tool extension",
     )
     .option(
+      "--grpc-in-card",
+      "list A2A over gRPC in the public agent card, which Google's ADK refuses",
+    )
+    .option(
       "--push-target <host:port...>",
       "allow webhooks at this address although it is not public or not HTTPS",
     )

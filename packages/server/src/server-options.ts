@@ -55,6 +55,13 @@ export interface A2aOptions {
   readonly unversionedCard?: "hybrid" | "v1" | undefined;
 
   /**
+   * Whether the public card lists A2A 1.0 over gRPC, which the extended card
+   * always does. Its address is `host:port`, as clients of gRPC want it, and
+   * agents on Google's ADK refuse a card with such an address. Default false.
+   */
+  readonly grpcInCard?: boolean | undefined;
+
+  /**
    * The revision that defines error codes and HTTP status codes. Default
    * `1.0.1`.
    */

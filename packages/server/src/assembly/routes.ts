@@ -76,6 +76,7 @@ export function serverRoutes(options: ServerRoutesOptions): Route[] {
     baseUrl,
     modified: startedAt,
     unversioned: options.a2a.unversionedCard ?? "hybrid",
+    grpc: options.a2a.grpcInCard ?? false,
     key: async () => ({
       ...(await keys.current()),
       jwksUrl: `${baseUrl}${JWKS_PATH}`,

@@ -29,6 +29,9 @@ export interface CardRoutesOptions {
    */
   readonly key?: () => Promise<CardKey>;
 
+  /** Whether the card lists gRPC. */
+  readonly grpc: boolean;
+
   /** The time of the last change to the card. */
   readonly modified: Date;
 
@@ -85,7 +88,7 @@ class CardVariants {
     this.#options = options;
     this.#v1 = encodeA2aJson(
       AgentCardSchema,
-      agentCardV1(options.card, options.baseUrl, options.tenant),
+      agentCardV1(options.card, options),
     );
   }
 

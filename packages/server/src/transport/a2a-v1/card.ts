@@ -15,16 +15,25 @@ const ROLES: Readonly<Record<string, string>> = {
   mutualTLS: "client",
 };
 
+/** Where an agent of A2A 1.0 is reached. */
+interface Reach {
+  /** The URL at which clients reach it, without a trailing slash. */
+  readonly baseUrl: string;
+  /** The tenant that calls must name. Default: none. */
+  readonly tenant?: string | undefined;
+  /** Whether the card lists gRPC. */
+  readonly grpc: boolean;
+}
+
 /**
  * Returns a card in the form of A2A 1.0, from its form of 0.3.
  *
  * It lists the bindings of both versions; those of 1.0 come first, as the
- * preferred ones. Calls of 1.0 must name the tenant, if any.
+ * preferred ones.
  */
 export function agentCardV1(
   card: CardV03,
-  baseUrl: string,
-  tenant = "",
+  { baseUrl, tenant = "", grpc }: Reach,
 ): AgentCard {
   const converted = agentCardFromV03(card);
   const bindings: Record<string, string> = {
@@ -34,7 +43,7 @@ export function agentCardV1(
   const { hostname, port, protocol, pathname } = new URL(baseUrl);
   // Clients of gRPC get a host and a port, which leaves no place for a path
   // prefix: with one, gRPC cannot be reached.
-  if (pathname === "/") {
+  if (grpc && pathname === "/") {
     bindings.GRPC = `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
   }
   const interfaces = Object.entries(bindings).map(([protocolBinding, url]) =>

@@ -47,6 +47,6 @@ export function extendedCardOf(
       ...card.skills,
       ...listed.flatMap((command) => commandSkills(command, [])),
     ];
-    return agentCardV1({ ...card, skills }, baseUrl, tenant);
+    return agentCardV1({ ...card, skills }, { baseUrl, tenant, grpc: true });
   };
 }
