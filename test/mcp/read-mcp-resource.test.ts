@@ -76,6 +76,7 @@ describe("read_mcp_resource", () => {
     };
     return prepareCall(
       { call },
+      new Map(),
       { ...context, onNotice: () => undefined },
       signal,
     );

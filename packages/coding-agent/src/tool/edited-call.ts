@@ -1,5 +1,10 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { findToolCallDetail, oneLine, type ToolCall } from "@devtool/schema";
+import {
+  findToolCallDetail,
+  oneLine,
+  openToolCalls,
+  type ToolCall,
+} from "@devtool/schema";
 import { defined, isObject, listOrEmpty } from "@devtool/schema/json";
 import {
   type ArgumentsEdit,
@@ -8,14 +13,18 @@ import {
   DevtoolError,
   invalid,
 } from "@devtool/server/agent";
+import { NO_EDITS, withPending } from "./pending-edits.ts";
 import {
   askForApproval,
   callError,
   findTool,
+  hasSameEffect,
   type PrepareContext,
   type PreparedCall,
   policyRequest,
+  prepareVersions,
 } from "./prepared-call.ts";
+import type { PendingEdits } from "./tool.ts";
 
 /**
  * Why a call asks although the policy would let it run: nobody has been shown
@@ -84,6 +93,7 @@ export async function askWithArguments(
       (await findTool(call, context).prepare(
         call.inputParameters ?? {},
         signal,
+        await pendingBefore(call.toolCallId, context, signal),
       ));
     const { message } = callError(reason, call, context);
     const detail = changedDetail(before.detail, {
@@ -109,7 +119,8 @@ async function prepareEdited(
   if (tool.facts?.mcpServer === undefined) {
     assertKnownFields(tool.declaration.parameters, args, "");
   }
-  const invocation = await tool.prepare(args, signal);
+  const pending = await pendingBefore(call.toolCallId, context, signal);
+  const invocation = await tool.prepare(args, signal, pending);
   const edited = {
     ...call,
     inputParameters: args,
@@ -137,6 +148,31 @@ async function prepareEdited(
     { call: edited, detail: changed, invocation, saves },
     invocation,
   );
+}
+
+/**
+ * Returns the edits that the open calls before a call would make, as the user
+ * was shown them. A call that cannot be made any more makes none.
+ */
+async function pendingBefore(
+  toolCallId: string,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<PendingEdits> {
+  let pending = NO_EDITS;
+  for (const call of openToolCalls(context.task)) {
+    if (call.toolCallId === toolCallId) break;
+    const detail = findToolCallDetail(context.task, call.toolCallId);
+    const published = { call, detail: changedDetail(detail, {}) };
+    try {
+      const versions = await prepareVersions(call, pending, context, signal);
+      const shown = versions.findLast((one) => hasSameEffect(published, one));
+      pending = withPending(pending, shown);
+    } catch {
+      signal.throwIfAborted();
+    }
+  }
+  return pending;
 }
 
 /**

@@ -5,6 +5,7 @@ import type {
   PolicyRequest,
 } from "@devtool/policy";
 import {
+  answersTo,
   ConfirmationRequestSchema,
   type EditRecord,
   type ErrorDetails,
@@ -27,7 +28,7 @@ import {
 import { clientError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
 import { confirmationOptions } from "./confirmation-options.ts";
-import type { EditState, Tool, ToolInvocation } from "./tool.ts";
+import type { EditState, PendingEdits, Tool, ToolInvocation } from "./tool.ts";
 
 /** A validated call. It can run, needs approval, or has failed. */
 export interface PreparedCall {
@@ -66,10 +67,12 @@ export interface PrepareContext {
 
 /**
  * Validates a call that a model requested, and applies the policy: the call may
- * run, needs approval, or fails.
+ * run, needs approval, or fails. It builds on `pending`, the edits of the calls
+ * before it.
  */
 export async function prepareCall(
   { call, problem, ...update }: NewCall,
+  pending: PendingEdits,
   context: PrepareContext,
   signal: AbortSignal,
 ): Promise<PreparedCall> {
@@ -81,6 +84,7 @@ export async function prepareCall(
     const invocation = await findTool(call, context).prepare(
       call.inputParameters ?? {},
       signal,
+      pending,
     );
     const described = { ...call, description: oneLine(invocation.description) };
     const decision = await context.policy.decide(
@@ -99,11 +103,34 @@ export async function prepareCall(
 }
 
 /**
+ * Validates a published call again. Returns what it would do now: as the model
+ * proposed it, then with each content that the user sent in an answer.
+ *
+ * Throws a `DevtoolError` when it cannot be made any more.
+ */
+export async function prepareVersions(
+  call: ToolCall,
+  pending: PendingEdits,
+  context: Pick<PrepareContext, "tools" | "task">,
+  signal: AbortSignal,
+): Promise<readonly [ToolInvocation, ...ToolInvocation[]]> {
+  const proposed = await findTool(call, context).prepare(
+    call.inputParameters ?? {},
+    signal,
+    pending,
+  );
+  const edited = answersTo(context.task, call.toolCallId).map((answer) =>
+    withAnswer(proposed, answer),
+  );
+  return [proposed, ...edited];
+}
+
+/**
  * Returns whether an invocation has the effect that was decided on. No other
  * invocation may run (S13).
  */
 export function hasSameEffect(
-  { call, detail }: PreparedCall,
+  { call, detail }: Pick<PreparedCall, "call" | "detail">,
   invocation: ToolInvocation,
 ): boolean {
   return Buffer.compare(callDigest(call, invocation), detail.digest) === 0;
@@ -290,7 +317,7 @@ function withEffect(
  */
 const PREPARE_FAILURES: ReadonlyMap<Code, FailureType> = new Map([
   [Code.InvalidArgument, "invalid_tool_params"],
-  [Code.NotFound, "tool_not_registered"],
+  [Code.NotFound, "invalid_tool_params"],
   [Code.PermissionDenied, "policy_violation"],
 ]);
 
@@ -301,8 +328,9 @@ export function prepareFailure(
   context: PrepareContext,
 ): ToolCall {
   const { code, message } = callError(reason, call, context);
-  return failedCall(
-    call,
-    toolFailure(PREPARE_FAILURES.get(code) ?? "execution_failed", message),
-  );
+  const isUnknown = code === Code.NotFound && !context.tools.has(call.toolName);
+  const type = isUnknown
+    ? "tool_not_registered"
+    : (PREPARE_FAILURES.get(code) ?? "execution_failed");
+  return failedCall(call, toolFailure(type, message));
 }

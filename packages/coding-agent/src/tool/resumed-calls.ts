@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  answersTo,
   findConfirmation,
   findModifiedArguments,
   findToolCall,
@@ -19,20 +18,21 @@ import {
 } from "@devtool/schema";
 import { changedDetail, toolFailure } from "@devtool/server/agent";
 import { askWithArguments } from "./edited-call.ts";
+import { NO_EDITS, withPending } from "./pending-edits.ts";
 import {
   applyDecision,
   askForApproval,
   cancelledCall,
   failedCall,
-  findTool,
   hasSameEffect,
   outdatedCall,
   type PrepareContext,
   type PreparedCall,
   policyRequest,
   prepareFailure,
-  withAnswer,
+  prepareVersions,
 } from "./prepared-call.ts";
+import type { PendingEdits } from "./tool.ts";
 
 /**
  * Validates calls again that were published before a restart: those that wait
@@ -43,12 +43,14 @@ export async function resumeCalls(
   context: PrepareContext,
   signal: AbortSignal,
 ): Promise<PreparedCall[]> {
-  const resumed = await Promise.all(
-    calls.map(async (call) => ({
-      call,
-      item: await resumeCall(call, context, signal),
-    })),
-  );
+  const resumed: { readonly call: ToolCall; readonly item: PreparedCall }[] =
+    [];
+  let pending = NO_EDITS;
+  for (const call of calls) {
+    const item = await resumeCall(call, pending, context, signal);
+    pending = withPending(pending, item.invocation);
+    resumed.push({ call, item });
+  }
   // The task is read after all calls were validated: answers may have come
   // meanwhile.
   const { task } = context;
@@ -60,8 +62,9 @@ export async function resumeCalls(
 }
 
 /**
- * Validates a call again that was published before a restart. One whose
- * arguments the user changed asks again, with these arguments.
+ * Validates a call again that was published before a restart. It builds on
+ * `pending`, the edits of the open calls before it. One whose arguments the user
+ * changed asks again, with these arguments.
  *
  * The call may run only with the effect that the user saw. If its effect would
  * be different now, a call that waits for approval asks again, and an approved
@@ -69,6 +72,7 @@ export async function resumeCalls(
  */
 async function resumeCall(
   call: ToolCall,
+  pending: PendingEdits,
   context: PrepareContext,
   signal: AbortSignal,
 ): Promise<PreparedCall> {
@@ -88,15 +92,10 @@ async function resumeCall(
     }
     const settled = settleInterruptedEdit(call, detail, context);
     if (settled) return { call: settled, detail, invocation: undefined };
-    const proposed = await findTool(call, context).prepare(
-      call.inputParameters ?? {},
-      signal,
-    );
+    const versions = await prepareVersions(call, pending, context, signal);
+    const [proposed] = versions;
     const prepared = { call, detail, invocation: proposed };
-    const modifiedProposals = answersTo(context.task, call.toolCallId).map(
-      (answer) => withAnswer(proposed, answer),
-    );
-    const shown = [proposed, ...modifiedProposals].findLast((invocation) =>
+    const shown = versions.findLast((invocation) =>
       hasSameEffect(prepared, invocation),
     );
     if (shown) {

@@ -32,6 +32,7 @@ import {
   type CallUpdate,
   Code,
   Confirmations,
+  DevtoolError,
   invalid,
 } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
@@ -205,9 +206,15 @@ describe("the tool scheduler", () => {
       prepare: () => Promise.reject(invalid("path", "", "is missing")),
     };
     const broken = look(() => failing("the disk is full"));
-    const tools = context({ picky, broken });
+    // B22: a tool that looks for a file in vain is a tool all the same.
+    const unlucky: Tool = {
+      ...look(),
+      prepare: () =>
+        Promise.reject(new DevtoolError("no such file", Code.NotFound)),
+    };
+    const tools = context({ picky, unlucky, broken });
     const failures: string[] = [];
-    for (const name of ["none", "picky", "broken"]) {
+    for (const name of ["none", "picky", "unlucky", "broken"]) {
       const seen: ToolCall[] = [];
       for await (const batch of runNewCalls([call("a", name)], tools, signal)) {
         seen.push(...batch.map(({ call }) => call));
@@ -222,6 +229,7 @@ describe("the tool scheduler", () => {
     }
     expect(failures).toEqual([
       "tool_not_registered",
+      "invalid_tool_params",
       "invalid_tool_params",
       "execution_failed",
     ]);

@@ -21,7 +21,9 @@ import {
 import { translateError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
 import { askWithArguments } from "./edited-call.ts";
+import { NO_EDITS, withPending } from "./pending-edits.ts";
 import {
+  applyDecision,
   askForApproval,
   cancelledCall,
   failedCall,
@@ -32,10 +34,13 @@ import {
   type PreparedCall,
   policyRequest,
   prepareCall,
+  prepareFailure,
+  prepareVersions,
   withAnswer,
 } from "./prepared-call.ts";
 import { resumeCalls } from "./resumed-calls.ts";
 import { type RunContext, runCall } from "./running-call.ts";
+import type { ToolInvocation } from "./tool.ts";
 
 /** Dependencies of the scheduler. */
 export interface SchedulerContext extends PrepareContext, RunContext {}
@@ -47,7 +52,8 @@ const MAX_CALLS = 128;
  * Runs the calls that a model requested in one step.
  *
  * Opens the approval questions and publishes all calls in one batch, then runs
- * them in order. Adjacent calls that change nothing run in parallel.
+ * them in order. Adjacent calls that change nothing run in parallel. An edit is
+ * shown on top of the edits of the same file before it.
  *
  * Yields calls when they change. The caller must record them before it asks for
  * more, and a call in state EXECUTING must be durable by then.
@@ -58,20 +64,20 @@ export async function* runNewCalls(
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
   const message = `the step made ${calls.length} calls: only ${MAX_CALLS} of them run; make this one again in another step`;
-  const prepared = await Promise.all(
-    calls.map(async (update, index): Promise<PreparedCall> => {
-      if (index < MAX_CALLS) return prepareCall(update, context, signal);
-      const call = failedCall(
-        update.call,
-        toolFailure("execution_failed", message),
-      );
-      return {
-        call,
-        detail: changedDetail(update.detail, {}),
-        invocation: undefined,
-      };
-    }),
-  );
+  const prepared: PreparedCall[] = [];
+  let pending = NO_EDITS;
+  for (const update of calls.slice(0, MAX_CALLS)) {
+    const item = await prepareCall(update, pending, context, signal);
+    pending = withPending(pending, item.invocation);
+    prepared.push(item);
+  }
+  for (const { call, detail } of calls.slice(MAX_CALLS)) {
+    prepared.push({
+      call: failedCall(call, toolFailure("execution_failed", message)),
+      detail: changedDetail(detail, {}),
+      invocation: undefined,
+    });
+  }
   openQuestions(prepared, context);
   yield prepared.flatMap((item, index) => {
     const requested = calls[index];
@@ -124,14 +130,24 @@ async function* runPrepared(
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
   const runs: AsyncIterable<CallUpdate>[] = [];
-  const step: StepState = { declined: false };
+  const step: StepState = {
+    declined: false,
+    contents: new Set(
+      prepared.flatMap(({ invocation }) =>
+        invocation ? contentsOf(invocation) : [],
+      ),
+    ),
+  };
   let previous: Promise<unknown> = Promise.resolve();
+  let followsChange = false;
   for (const group of parallelGroups(prepared)) {
     const slots = group.map((item) => ({
       item,
+      followsChange,
       start: previous,
       end: Promise.withResolvers<void>(),
     }));
+    followsChange ||= group.some(changesSomething);
     runs.push(...slots.map((slot) => runSlot(slot, step, context, signal)));
     previous = Promise.all([previous, ...slots.map(({ end }) => end.promise)]);
   }
@@ -146,27 +162,35 @@ function parallelGroups(prepared: readonly PreparedCall[]): PreparedCall[][] {
   const groups: PreparedCall[][] = [];
   let readOnlyGroup: PreparedCall[] | undefined;
   for (const item of prepared) {
-    const changesSomething = item.invocation?.confirmation !== undefined;
-    if (readOnlyGroup && !changesSomething) {
+    const isChange = changesSomething(item);
+    if (readOnlyGroup && !isChange) {
       readOnlyGroup.push(item);
       continue;
     }
     const group = [item];
     groups.push(group);
-    readOnlyGroup = changesSomething ? undefined : group;
+    readOnlyGroup = isChange ? undefined : group;
   }
   return groups;
+}
+
+function changesSomething({ invocation }: PreparedCall): boolean {
+  return invocation?.confirmation !== undefined;
 }
 
 /** The state that the calls of one step share. */
 interface StepState {
   /** Whether the user has declined a call of the step. */
   declined: boolean;
+  /** The contents that its edits expect and make, as `contentsOf` names them. */
+  readonly contents: Set<string>;
 }
 
 /** The place of a call in the order of its step. */
 interface Slot {
   readonly item: PreparedCall;
+  /** Whether a call before it in the step changes something. */
+  readonly followsChange: boolean;
   /** Resolves when the calls before have ended. */
   readonly start: Promise<unknown>;
   /** To be resolved when the call has ended. */
@@ -175,24 +199,34 @@ interface Slot {
 
 /** Waits for the approval of a call and for its turn, then runs it. */
 async function* runSlot(
-  { item, start, end }: Slot,
+  { item, followsChange, start, end }: Slot,
   step: StepState,
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
   try {
     if (!item.invocation) return;
-    const { approved, answer } = yield* awaitApproval(item, context, signal);
+    let approval = yield* awaitApproval(item, context, signal);
     await start;
-    if (answer?.selectedOptionId === OPTION_CANCEL) {
+    if (followsChange && mayRun(approval, step)) {
+      approval = yield* renewApproval(approval, step, context, signal);
+    }
+    const { approved, answer } = approval;
+    if (isDeclined(approval)) {
       step.declined = true;
       return;
     }
     signal.throwIfAborted();
-    if (step.declined && !answer) {
+    if (!mayRun(approval, step)) {
       yield cancelledCall(item);
       return;
     }
+    if (!approved.invocation) {
+      yield approved;
+      return;
+    }
+    const ran = withAnswer(approved.invocation, answer);
+    for (const content of contentsOf(ran)) step.contents.add(content);
     yield* runApproved(approved, answer, context, signal);
   } finally {
     end.resolve();
@@ -208,6 +242,87 @@ interface Approval {
    * needed no approval.
    */
   readonly answer: ToolCallConfirmation | undefined;
+}
+
+function isDeclined({ answer }: Approval): boolean {
+  return answer?.selectedOptionId === OPTION_CANCEL;
+}
+
+/**
+ * Whether a call may still run: calls that the user was not asked about do not
+ * follow one that they declined.
+ */
+function mayRun(approval: Approval, { declined }: StepState): boolean {
+  return !isDeclined(approval) && (!declined || approval.answer !== undefined);
+}
+
+/**
+ * Names the contents of a file before and after the edit of an invocation.
+ * Empty when it edits no file.
+ */
+function contentsOf({ edit }: ToolInvocation): string[] {
+  if (!edit) return [];
+  return [edit.oldDigest, edit.newDigest].map(
+    (digest) => `${Buffer.from(digest).toString("hex")} ${edit.path}`,
+  );
+}
+
+/**
+ * Holds an approval of an edit against the file as the calls before it in the
+ * step left it. If it would do something else now than the user saw, asks
+ * again.
+ */
+async function* renewApproval(
+  approval: Approval,
+  step: StepState,
+  context: SchedulerContext,
+  signal: AbortSignal,
+): AsyncGenerator<CallUpdate, Approval> {
+  const current = await onCurrentFile(approval, step, context, signal);
+  if (current === approval.approved) return approval;
+  if (!isAwaitingApproval(current.call)) {
+    return { ...approval, approved: current };
+  }
+  context.confirmations.open(current.call.toolCallId);
+  yield current;
+  return yield* awaitApproval(current, context, signal);
+}
+
+/**
+ * Returns the call as it was approved, unless it edits a file that is not as it
+ * was shown. That edit is validated and decided anew, on the file as it is.
+ *
+ * One that was not asked about is only decided anew if the file has a content
+ * of this step; otherwise somebody else changed it, and the call fails.
+ */
+async function onCurrentFile(
+  { approved, answer }: Approval,
+  step: StepState,
+  context: SchedulerContext,
+  signal: AbortSignal,
+): Promise<PreparedCall> {
+  const { call, detail, invocation } = approved;
+  if (!invocation?.edit) return approved;
+  try {
+    const versions = await prepareVersions(call, NO_EDITS, context, signal);
+    const [proposed] = versions;
+    const isSame = versions.some((one) => hasSameEffect(approved, one));
+    const [before = ""] = contentsOf(proposed);
+    if (isSame || (!answer && !step.contents.has(before))) return approved;
+    const current = versions.findLast((one) => one !== proposed) ?? proposed;
+    const request = policyRequest(call, current, context);
+    const decision = await context.policy.decide(request, signal);
+    if (!answer || decision.decision === "deny") {
+      return applyDecision(call, detail, current, decision);
+    }
+    const reason = "the file is not as the question before showed it";
+    const changed = { ...approved, detail: changedDetail(detail, { reason }) };
+    return askForApproval(changed, current);
+  } catch (reason) {
+    signal.throwIfAborted();
+    const failed = prepareFailure(call, reason, context);
+    return { call: failed, detail, invocation: undefined };
+  }
 }
 
 /**

@@ -14,6 +14,12 @@ import type {
  */
 export type EditState = "done" | "not begun" | "unknown";
 
+/**
+ * The contents that files get from calls that have not run yet, by the path
+ * relative to the workspace.
+ */
+export type PendingEdits = ReadonlyMap<string, string>;
+
 /** The description of a tool for a model. */
 export interface ToolDeclaration {
   /**
@@ -42,8 +48,15 @@ export interface Tool {
    * Throws a `DevtoolError` with `Code.InvalidArgument` for invalid arguments,
    * and with `Code.PermissionDenied` for a path outside the workspace. The call
    * then becomes FAILED with `invalid_tool_params` or `policy_violation`.
+   *
+   * `pending` are the edits of earlier calls of the same step: a tool that edits
+   * files builds on them. Default: none.
    */
-  prepare(args: JsonObject, signal: AbortSignal): Promise<ToolInvocation>;
+  prepare(
+    args: JsonObject,
+    signal: AbortSignal,
+    pending?: PendingEdits,
+  ): Promise<ToolInvocation>;
 }
 
 /**

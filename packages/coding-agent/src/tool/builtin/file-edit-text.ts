@@ -1,18 +1,32 @@
 import { isUtf8 } from "node:buffer";
-import { Code, DevtoolError } from "@devtool/server/agent";
+import { Code, DevtoolError, invalid } from "@devtool/server/agent";
+import { NO_EDITS } from "../pending-edits.ts";
+import type { PendingEdits } from "../tool.ts";
 import type { Workspace } from "../workspace.ts";
 import { describeContent } from "./read-file-kind.ts";
 
 const BYTE_ORDER_MARK = "\u{feff}";
 
 /**
- * Reads a text file to edit. Returns undefined when it does not exist. Throws a
- * `DevtoolError` for a binary file.
+ * Returns the path of a file to edit, relative to the workspace. Throws
+ * `Code.InvalidArgument` for a path that names a directory, such as `src/`.
+ */
+export function locateFile(workspace: Workspace, filePath: string): string {
+  if (!/(^|\/)\.{0,2}$/.test(filePath)) return workspace.locate(filePath);
+  throw invalid("file_path", filePath, "names a directory", "name a file");
+}
+
+/**
+ * Reads a text file to edit, as pending edits leave it. Returns undefined when
+ * it does not exist. Throws a `DevtoolError` for a binary file.
  */
 export function readEditable(
   workspace: Workspace,
   path: string,
+  pending: PendingEdits = NO_EDITS,
 ): string | undefined {
+  const edited = pending.get(path);
+  if (edited !== undefined) return edited;
   const content = workspace.readFile(path);
   if (content === undefined) return undefined;
   if (isUtf8(content) && !content.includes(0)) return content.toString("utf8");
@@ -23,11 +37,15 @@ export function readEditable(
 }
 
 /**
- * Reads a text file to edit. Throws a `DevtoolError` when it does not exist or
- * is binary.
+ * Reads a text file to edit, as pending edits leave it. Throws a `DevtoolError`
+ * when it does not exist or is binary.
  */
-export function readExisting(workspace: Workspace, path: string): string {
-  const text = readEditable(workspace, path);
+export function readExisting(
+  workspace: Workspace,
+  path: string,
+  pending: PendingEdits = NO_EDITS,
+): string {
+  const text = readEditable(workspace, path, pending);
   if (text !== undefined) return text;
   throw new DevtoolError(
     `file ${JSON.stringify(path)} does not exist`,
@@ -66,23 +84,41 @@ export interface Replaced {
 /**
  * Replaces every occurrence of a text.
  *
- * In a file whose line endings are all CRLF, also finds a text with plain line
- * endings, and replaces it by one with CRLF.
+ * In a file whose line endings are all CRLF, both texts have CRLF too. In one
+ * with both kinds, a text that does not occur as it is is found with other line
+ * endings, and the new text has those of the place.
  */
 export function replaceAll(
   content: string,
   oldText: string,
   newText: string,
 ): Replaced {
-  const pieces = content.split(oldText);
-  if (pieces.length > 1 || !hasCrlf(content)) {
-    return { content: pieces.join(newText), count: pieces.length - 1 };
+  if (hasCrlf(content)) {
+    return replaceExact(content, withCrlf(oldText), withCrlf(newText));
   }
-  const crlfPieces = content.split(withCrlf(oldText));
-  return {
-    content: crlfPieces.join(withCrlf(newText)),
-    count: crlfPieces.length - 1,
-  };
+  const exact = replaceExact(content, oldText, newText);
+  if (exact.count > 0 || !content.includes("\r\n")) return exact;
+  const lines = oldText
+    .split(/\r?\n/)
+    .map((line) => line.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  let count = 0;
+  const replaced = content.replaceAll(
+    new RegExp(lines.join("\\r?\\n"), "g"),
+    (place) => {
+      count++;
+      return place.includes("\r\n") ? withCrlf(newText) : newText;
+    },
+  );
+  return { content: replaced, count };
+}
+
+function replaceExact(
+  content: string,
+  oldText: string,
+  newText: string,
+): Replaced {
+  const pieces = content.split(oldText);
+  return { content: pieces.join(newText), count: pieces.length - 1 };
 }
 
 /** Whether a text has line endings and all of them are CRLF. */

@@ -33,8 +33,8 @@ export interface FileEdit {
  * (TOOL-6).
  *
  * The call fails if the file no longer has the content that the user saw, and
- * succeeds if the edit was already made. Throws when the new content is larger
- * than `MAX_FILE_BYTES`.
+ * succeeds if the edit was already made. Throws when the new content is not
+ * text, or larger than `MAX_FILE_BYTES`.
  */
 export function fileEditInvocation(edit: FileEdit): ToolInvocation {
   const verb = edit.oldContent === undefined ? "Create" : "Change";
@@ -59,6 +59,14 @@ function createInvocation(edit: FileEdit, description: string): ToolInvocation {
       path,
       `would have ${bytes} bytes, limit is ${MAX_FILE_BYTES}`,
       "split it",
+    );
+  }
+  if (newContent.includes("\0") || !newContent.isWellFormed()) {
+    throw invalid(
+      "file_path",
+      path,
+      "would have a NUL or half a character (a lone surrogate)",
+      "leave it out: files of text have none",
     );
   }
   const diff = fileDiff(edit);

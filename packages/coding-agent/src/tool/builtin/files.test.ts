@@ -337,6 +337,84 @@ describe("the tools for files", () => {
     );
   });
 
+  it("B24: replace finds a text in a file with both kinds of line ends, and writes those of the place", async () => {
+    const edit = async (
+      content: string,
+      old_string: string,
+      new_string: string,
+    ): Promise<string> => {
+      writeFileSync(join(root, "f"), content);
+      const args = { file_path: "f", old_string, new_string };
+      await collect(await prepare("replace", args), signal);
+      return readFileSync(join(root, "f"), "utf8");
+    };
+    const mixed = "one\r\ntwo\nthree\r\n";
+    expect(await edit(mixed, "one\ntwo", "1\n2")).toBe("1\r\n2\nthree\r\n");
+    expect(await edit(mixed, "two\r\nthree", "$&\n3")).toBe("one\r\n$&\n3\r\n");
+    expect(await edit(mixed, "e\ntwo\nthree\n", "(a)\n")).toBe("on(a)\r\n");
+    // One line becomes two, and two become one, in a file of CRLF alone.
+    expect(await edit("a\r\nb\r\n", "b", "b\nc")).toBe("a\r\nb\r\nc\r\n");
+    expect(await edit("a\r\nb\r\n", "a\n", "a")).toBe("ab\r\n");
+  });
+
+  it.each([
+    [
+      "replace",
+      { file_path: "src/a.ts", old_string: "one", new_string: "one" },
+      "is the same as old_string",
+    ],
+    [
+      "multi_edit",
+      {
+        file_path: "src/a.ts",
+        edits: [
+          { old_string: "one", new_string: "1" },
+          { old_string: "1", new_string: "one" },
+        ],
+      },
+      "leave the file as it is",
+    ],
+    ["write_file", { file_path: "n", content: "a\0b" }, "would have a NUL"],
+    ["write_file", { file_path: "n", content: "\ud83d" }, "half a character"],
+    [
+      "replace",
+      { file_path: "src/a.ts", old_string: "one", new_string: "\0" },
+      "would have a NUL",
+    ],
+    [
+      "replace",
+      { file_path: "emoji", old_string: "\ud83d", new_string: "x" },
+      "half a character",
+    ],
+    [
+      "write_file",
+      { file_path: "d/", content: "x" },
+      'file_path "d/" names a directory',
+    ],
+    ["write_file", { file_path: "d/.", content: "x" }, "names a directory"],
+    ["write_file", { file_path: "d/x/..", content: "x" }, "names a directory"],
+    [
+      "replace",
+      { file_path: "src/a.ts/", old_string: "one", new_string: "1" },
+      "names a directory",
+    ],
+  ])(
+    "B28: %s of %j is refused and writes nothing",
+    async (name, args, problem) => {
+      writeFileSync(join(root, "emoji"), "😀");
+      await expect(prepare(name, args)).rejects.toMatchObject({
+        code: Code.InvalidArgument,
+        message: expect.stringContaining(problem),
+      });
+      expect(readdirSync(root).toSorted()).toEqual([
+        "emoji",
+        "image.png",
+        "link",
+        "src",
+      ]);
+    },
+  );
+
   const PAGE = "src/app/[locale]/(auth)/page.tsx";
 
   it.each([

@@ -4,7 +4,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { readExisting, replaceAll } from "./file-edit-text.ts";
+import { locateFile, readExisting, replaceAll } from "./file-edit-text.ts";
 
 const EDIT = z.object({
   old_string: z
@@ -38,13 +38,13 @@ export function multiEditTool(workspace: Workspace): Tool {
         "Makes several replacements in one text file at once. When one of them does not fit, none is made.",
       parameters: PARAMETERS.jsonSchema,
     },
-    prepare: async (args) => {
+    prepare: async (args, _signal, pending) => {
       const { file_path, edits } = PARAMETERS.read(args);
-      const path = workspace.locate(file_path);
+      const path = locateFile(workspace, file_path);
       if (edits.length === 0) {
         throw invalid("edits", "", "is empty", "name at least one edit");
       }
-      const oldContent = readExisting(workspace, path);
+      const oldContent = readExisting(workspace, path, pending);
       let newContent = oldContent;
       for (const [
         index,
@@ -73,6 +73,9 @@ export function multiEditTool(workspace: Workspace): Tool {
           );
         }
         newContent = content;
+      }
+      if (newContent === oldContent) {
+        throw invalid("edits", "", "leave the file as it is");
       }
       return fileEditInvocation({
         workspace,

@@ -17,12 +17,13 @@ export function withReadRules(
 ): Tool {
   return {
     ...tool,
-    prepare: async (args, signal) => {
+    prepare: async (args, signal, pending) => {
       // The tool itself rejects arguments without a path.
-      if (typeof args.file_path !== "string") return tool.prepare(args, signal);
+      if (typeof args.file_path !== "string")
+        return tool.prepare(args, signal, pending);
       const path = workspace.locate(args.file_path);
       const decision = decide(path);
-      if (decision === "allow") return tool.prepare(args, signal);
+      if (decision === "allow") return tool.prepare(args, signal, pending);
       if (decision === "deny") {
         // A new file has no content to reveal.
         using file = workspace.openFile(path);
@@ -36,7 +37,7 @@ export function withReadRules(
         }
       }
       try {
-        return await tool.prepare(args, signal);
+        return await tool.prepare(args, signal, pending);
       } catch (reason) {
         const remedy = "read_file asks whether you may see what is in it";
         const problem = `path ${JSON.stringify(path)} cannot be edited like this`;

@@ -4,7 +4,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { readExisting, replaceAll } from "./file-edit-text.ts";
+import { locateFile, readExisting, replaceAll } from "./file-edit-text.ts";
 
 const PARAMETERS = toolArgs({
   file_path: z
@@ -37,15 +37,15 @@ export function replaceTool(workspace: Workspace): Tool {
         "Replaces text in a file. The text must occur exactly as often as expected.",
       parameters: PARAMETERS.jsonSchema,
     },
-    prepare: async (args) => {
+    prepare: async (args, _signal, pending) => {
       const {
         file_path,
         old_string: oldText,
         new_string: newText,
         expected_replacements = 1,
       } = PARAMETERS.read(args);
-      const path = workspace.locate(file_path);
-      const oldContent = readExisting(workspace, path);
+      const path = locateFile(workspace, file_path);
+      const oldContent = readExisting(workspace, path, pending);
       if (oldText === "") {
         throw invalid(
           "old_string",
@@ -63,6 +63,9 @@ export function replaceTool(workspace: Workspace): Tool {
           problem,
           "read the file and be more exact",
         );
+      }
+      if (content === oldContent) {
+        throw invalid("new_string", "", "is the same as old_string");
       }
       return fileEditInvocation({
         workspace,

@@ -37,7 +37,7 @@ export function saveMemoryTool(workspace: Workspace): Tool {
         "Remembers a fact about the workspace or its user for later conversations. Not for temporary facts.",
       parameters: PARAMETERS.jsonSchema,
     },
-    prepare: async (args) => {
+    prepare: async (args, _signal, pending) => {
       // A fact is put on one line, so that it cannot be anything but an item of
       // the list.
       const line = PARAMETERS.read(args).fact.replaceAll(/\s+/g, " ").trim();
@@ -54,9 +54,10 @@ export function saveMemoryTool(workspace: Workspace): Tool {
       }
       const path =
         MEMORY_FILE_NAMES.find(
-          (name) => workspace.readFile(name) !== undefined,
+          (name) =>
+            pending?.has(name) || workspace.readFile(name) !== undefined,
         ) ?? DEFAULT_MEMORY_FILE;
-      const oldContent = readEditable(workspace, path);
+      const oldContent = readEditable(workspace, path, pending);
       return fileEditInvocation({
         workspace,
         path,

@@ -3,7 +3,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { matchFileFormat, readEditable } from "./file-edit-text.ts";
+import { locateFile, matchFileFormat, readEditable } from "./file-edit-text.ts";
 
 const PARAMETERS = toolArgs({
   file_path: z
@@ -26,10 +26,10 @@ export function writeFileTool(workspace: Workspace): Tool {
         "Writes a whole text file, creating it and its directories when they are missing.",
       parameters: PARAMETERS.jsonSchema,
     },
-    prepare: async (args) => {
+    prepare: async (args, _signal, pending) => {
       const { file_path, content: proposed } = PARAMETERS.read(args);
-      const path = workspace.locate(file_path);
-      const oldContent = readEditable(workspace, path);
+      const path = locateFile(workspace, file_path);
+      const oldContent = readEditable(workspace, path, pending);
       return fileEditInvocation({
         workspace,
         path,

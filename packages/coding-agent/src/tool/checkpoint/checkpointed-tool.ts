@@ -30,7 +30,7 @@ export function withCheckpoints(
   };
   return {
     ...tool,
-    prepare: async (args, signal) =>
-      addCheckpoint(await tool.prepare(args, signal)),
+    prepare: async (args, signal, pending) =>
+      addCheckpoint(await tool.prepare(args, signal, pending)),
   };
 }
