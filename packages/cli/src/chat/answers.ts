@@ -3,7 +3,7 @@ import { isQuestionOfCall, type Part } from "@devtool/schema";
 import type { Approver } from "../approval.ts";
 import type { Choice } from "../choice.ts";
 import { type LineStyle, visible } from "../render/style.ts";
-import type { ChatTasks } from "./chat-tasks.ts";
+import { AbandonedTurn, type ChatTasks } from "./chat-tasks.ts";
 import { wrapLine } from "./entry.ts";
 import { menuLines } from "./question.ts";
 
@@ -128,6 +128,7 @@ export class Answers {
     try {
       await send();
     } catch (reason) {
+      if (reason instanceof AbandonedTurn) return;
       this.#options.onProblem(reason);
     }
   }

@@ -25,10 +25,54 @@ import { ChatChoices, type ChatChoicesOptions } from "./chat-choices.ts";
 import { Scrollback } from "./scrollback.ts";
 
 /** A task that the chat shows, and how much of it was printed. */
-export interface ShownTask {
+export class ShownTask {
   readonly view: TaskView;
-  readonly scrollback: Scrollback;
+  readonly scrollback: Scrollback = new Scrollback();
+  /** The number of calls that have not returned. */
+  calls = 0;
+  /** Aborts when the turn is abandoned. */
+  #turn = new AbortController();
+
+  constructor(view: TaskView) {
+    this.view = view;
+  }
+
+  /** Runs a call. Throws `AbandonedTurn` when the turn is abandoned. */
+  async during(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal } = this.#turn;
+    this.calls++;
+    try {
+      await work(signal);
+    } catch (reason) {
+      throw signal.aborted ? new AbandonedTurn() : reason;
+    } finally {
+      this.calls--;
+    }
+  }
+
+  /** Stops waiting for the turn, which goes on at the server. */
+  abandon(): void {
+    this.#turn.abort();
+    this.#turn = new AbortController();
+  }
+
+  /** Returns whether a message waits in the queue of the task. */
+  isQueued(messageId: string): boolean {
+    const { queuedMessages } = this.view.snapshot().task;
+    return queuedMessages.some(
+      ({ message }) => message?.messageId === messageId,
+    );
+  }
+
+  /** Returns whether the log has a message that the agent has taken. */
+  hasTaken(messageId: string): boolean {
+    const { history } = this.view.snapshot().task;
+    return history.some((message) => message.messageId === messageId);
+  }
 }
+
+/** The user does not wait for a turn any more. */
+export class AbandonedTurn extends Error {}
 
 /** Dependencies of `ChatTasks`. */
 export interface ChatTasksOptions extends ChatChoicesOptions {
@@ -56,15 +100,11 @@ export class ChatTasks {
   conversation: ShownTask;
   /** The task of the last slash command, while it runs. */
   command: ShownTask | undefined;
-  /** The number of calls that have not returned. */
-  #calls = 0;
   /** The model and the approval mode of the next messages. */
   readonly choices: ChatChoices;
   readonly #options: ChatTasksOptions;
   #contextId = "";
   #reading = new AbortController();
-  /** Aborts when the turn is abandoned. */
-  #turn = new AbortController();
 
   constructor(options: ChatTasksOptions) {
     this.#options = options;
@@ -93,7 +133,7 @@ export class ChatTasks {
    * runs.
    */
   get isWorking(): boolean {
-    if (this.#calls > 0 || this.command !== undefined) return true;
+    if (this.conversation.calls > 0 || this.command !== undefined) return true;
     const { task, questions } = this.current;
     const isRunning = task.sequence > 0n && !isAtRest(task.state);
     return isRunning && questions.length === 0;
@@ -104,7 +144,19 @@ export class ChatTasks {
     return this.conversation.view.snapshot().task.queuedMessages;
   }
 
-  /** Continues another task, or begins a new conversation. */
+  /** The texts that were sent, and that the task does not have yet. */
+  get unsent(): readonly string[] {
+    return this.conversation.view
+      .snapshot()
+      .unsent.flatMap(({ parts: [first] }) =>
+        first?.content.case === "text" ? [first.content.value] : [],
+      );
+  }
+
+  /**
+   * Continues another task, or begins a new conversation. What was sent to the
+   * task before goes on.
+   */
   open(taskId: string | undefined): void {
     this.#reading.abort();
     this.#reading = new AbortController();
@@ -116,15 +168,21 @@ export class ChatTasks {
   /** Stops reading the tasks, which go on at the server. */
   close(): void {
     this.#reading.abort();
-    this.#turn.abort();
+    this.abandon();
   }
 
   /**
-   * Sends a message. Resolves at the end of its exchange. While the agent
-   * works, the message is queued.
+   * Sends a message under a new id. Resolves at the end of its exchange. While
+   * the agent works, the message is queued. Rejects with `AbandonedTurn` if the
+   * turn is abandoned first.
    */
-  async say(parts: readonly Part[], delivery: MessageDelivery): Promise<void> {
-    const { view } = this.conversation;
+  async say(
+    parts: readonly Part[],
+    delivery: MessageDelivery,
+    messageId: string = crypto.randomUUID(),
+  ): Promise<void> {
+    const { conversation } = this;
+    const { view } = conversation;
     const messageSettings = create(MessageSettingsSchema, {
       delivery,
       clientLabel: CLIENT_LABEL,
@@ -134,10 +192,10 @@ export class ChatTasks {
       ? this.choices.forNewSession()
       : this.choices.changes();
     const contextId = isNew ? this.#contextId : "";
-    await this.#during((signal) =>
+    await this.#during(conversation, (signal) =>
       view.send(
         {
-          message: { parts: [...parts] },
+          message: { messageId, parts: [...parts] },
           messageSettings,
           contextId,
           ...settings,
@@ -145,7 +203,9 @@ export class ChatTasks {
         signal,
       ),
     );
-    this.#contextId ||= view.snapshot().task.contextId;
+    if (conversation === this.conversation) {
+      this.#contextId ||= view.snapshot().task.contextId;
+    }
   }
 
   /**
@@ -153,7 +213,7 @@ export class ChatTasks {
    * reason if it does not start.
    */
   async run(line: string): Promise<void> {
-    await this.#during(async (signal) => {
+    await this.#during(this.conversation, async (signal) => {
       await this.listCommands(signal);
       const command = readSlashLine(line, this.commands);
       const contextId = this.#currentContextId;
@@ -173,7 +233,7 @@ export class ChatTasks {
       }
       this.command = this.#show(result.executionId);
       const { view } = this.command;
-      await waitForEnd(view, signal);
+      await waitFor(view, ({ task }) => isTerminal(task.state), signal);
       this.#contextId ||= view.snapshot().task.contextId;
     });
   }
@@ -221,60 +281,72 @@ export class ChatTasks {
     optionId: string,
     changes: AnswerChanges,
   ): Promise<void> {
-    const { view, scrollback } = this.command ?? this.conversation;
-    scrollback.noteAnswer(toolCallId);
-    await this.#during((signal) =>
-      view.answer(toolCallId, optionId, signal, changes),
+    const shown = this.command ?? this.conversation;
+    shown.scrollback.noteAnswer(toolCallId);
+    await this.#during(shown, (signal) =>
+      shown.view.answer(toolCallId, optionId, signal, changes),
     );
   }
 
   /** Sends parts that answer open questions of the current task. */
   async answerWith(parts: readonly Part[]): Promise<void> {
-    const { view } = this.command ?? this.conversation;
-    await this.#during((signal) =>
-      view.send({ message: { parts: [...parts] } }, signal),
+    const shown = this.command ?? this.conversation;
+    await this.#during(shown, (signal) =>
+      shown.view.send({ message: { parts: [...parts] } }, signal),
     );
   }
 
   /**
-   * Cancels the current task. Resolves when it has ended. Returns false if
-   * there is none yet.
+   * Cancels the current task, as soon as it has the messages that are on their
+   * way. Resolves when it has ended. Returns false if no message has started
+   * it. Throws why the server did not cancel it.
    */
   async cancel(): Promise<boolean> {
     const { view } = this.command ?? this.conversation;
-    const hasBegun = view.snapshot().task.id !== "";
-    if (hasBegun) {
-      await view.cancel(AbortSignal.timeout(CANCEL_MS)).catch(() => undefined);
+    const limit = AbortSignal.timeout(CANCEL_MS);
+    try {
+      await waitFor(view, ({ unsent }) => unsent.length === 0, limit);
+      const { task } = view.snapshot();
+      if (task.id === "") return false;
+      if (!isTerminal(task.state)) await view.cancel(limit);
+      return true;
+    } catch (reason) {
+      if (isTerminal(view.snapshot().task.state)) return true;
+      throw limit.aborted
+        ? new Error(`the server has not answered for ${CANCEL_MS / 1000} s`)
+        : reason;
+    } finally {
+      this.abandon();
     }
-    this.abandon();
-    return hasBegun;
   }
 
   /** Stops waiting for the current turn, which goes on at the server. */
   abandon(): void {
-    this.#turn.abort();
-    this.#turn = new AbortController();
+    this.conversation.abandon();
+    this.command?.abandon();
   }
 
   /** Takes a queued message back from the server. */
   async withdraw(messageId: string): Promise<void> {
-    const { id: taskId } = this.conversation.view.snapshot().task;
-    await this.#options.client.tasks.withdrawMessage(
-      { taskId, messageId },
-      { signal: this.#turn.signal },
-    );
+    const { conversation } = this;
+    const { id: taskId } = conversation.view.snapshot().task;
+    await conversation.during(async (signal) => {
+      await this.#options.client.tasks.withdrawMessage(
+        { taskId, messageId },
+        { signal },
+      );
+    });
   }
 
-  async #during(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    const { signal } = this.#turn;
-    this.#calls++;
+  async #during(
+    shown: ShownTask,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const running = shown.during(work);
     this.#options.onChange();
     try {
-      await work(signal);
-    } catch (reason) {
-      if (!signal.aborted) throw reason;
+      await running;
     } finally {
-      this.#calls--;
       this.#options.onChange();
     }
   }
@@ -294,7 +366,7 @@ export class ChatTasks {
     );
     view.subscribe(this.#options.onChange);
     view.follow(this.#reading.signal).catch(this.#options.onProblem);
-    return { view, scrollback: new Scrollback() };
+    return new ShownTask(view);
   }
 }
 
@@ -318,15 +390,21 @@ export const DELIVERY = {
   steer: MessageDelivery.STEER,
 } as const;
 
-/** Waits until a task has ended. Throws its error, and when the signal aborts. */
-async function waitForEnd(view: TaskView, signal: AbortSignal): Promise<void> {
+/**
+ * Waits until a task is as asked. Throws its error, and when the signal aborts.
+ */
+async function waitFor(
+  view: TaskView,
+  isMet: (snapshot: TaskSnapshot) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const check = (): void => {
-    const { task, error } = view.snapshot();
-    if (error) {
-      reject(error);
-    } else if (isTerminal(task.state)) {
+    const snapshot = view.snapshot();
+    if (isMet(snapshot)) {
       resolve();
+    } else if (snapshot.error) {
+      reject(snapshot.error);
     }
   };
   const abort = (): void => reject(signal.reason);

@@ -1,8 +1,9 @@
 import type { MessageDelivery } from "@devtool/schema";
+import { shortTaskId } from "../task-id.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
 import { type AnswerMeans, Answers } from "./answers.ts";
 import { Asking } from "./asking.ts";
-import { type ChatTasks, DELIVERY } from "./chat-tasks.ts";
+import { type ChatTasks, DELIVERY, queuedText } from "./chat-tasks.ts";
 import { Composer } from "./composer.ts";
 import { draftOf, insertText } from "./draft.ts";
 import type { InputHistory } from "./input-history.ts";
@@ -114,6 +115,28 @@ export class Chat {
     this.outbox.advance();
   }
 
+  /**
+   * Continues another task, or begins a new conversation. Says what goes on in
+   * the one before.
+   */
+  open(taskId: string | undefined): void {
+    const { tasks, printout } = this;
+    this.outbox.returnWaiting();
+    const { id } = tasks.conversation.view.snapshot().task;
+    const name = id === "" ? "a conversation of its own" : shortTaskId(id);
+    for (const text of tasks.queued.map(queuedText)) {
+      printout.tellText(`waits in ${name}`, text);
+    }
+    for (const text of tasks.unsent) {
+      printout.tellText(`on its way to ${name}`, text);
+    }
+    if (tasks.isWorking) {
+      const how = id === "" ? "/sessions" : `/resume ${shortTaskId(id)}`;
+      printout.tell(`the turn goes on: ${how} goes back to it`);
+    }
+    tasks.open(taskId);
+  }
+
   /** Handles input of the terminal. */
   take(input: TerminalInput): void {
     const intent =
@@ -151,20 +174,18 @@ export class Chat {
   }
 
   /**
-   * Cancels the turn, and takes queued messages back. Returns whether there was
-   * a turn.
+   * Cancels the turn. Messages that the agent has not taken come back into the
+   * input. Returns whether there was a turn.
    */
   cancelTurn(): boolean {
     const isBusy = this.tasks.isWorking || this.asking.call !== undefined;
     if (!isBusy || this.turn.isCanceling) return false;
     this.asking.keys.forget();
-    const queued = this.outbox.texts;
-    this.outbox.clear();
+    this.outbox.returnWaiting();
     const canceled = this.#options.isServerGone()
       ? Promise.resolve(this.turn.abandon())
       : this.turn.cancel();
     void canceled.then((notice) => {
-      if (queued.length > 0) this.composer.restore(queued.join("\n"));
       if (notice !== "") this.printout.tell(notice);
       this.#options.onChange();
     });
@@ -182,7 +203,10 @@ export class Chat {
     const rest = [...this.outbox.unsent, this.composer.text].filter(
       (text) => text !== "",
     );
-    for (const text of rest) this.printout.tell(`not sent: ${text}`);
+    for (const text of rest) this.printout.tellText("not sent", text);
+    for (const text of this.tasks.unsent) {
+      this.printout.tellText("it is not known whether it arrived", text);
+    }
     this.#options.onChange();
   }
 

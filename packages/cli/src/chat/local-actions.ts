@@ -67,7 +67,7 @@ export async function runLocal(
       return pickSession(chat, actions);
     case "resume":
       if (argument === "") return pickSession(chat, actions);
-      return tasks.open(await findTaskId(actions.client, argument, NEVER));
+      return chat.open(await findTaskId(actions.client, argument, NEVER));
     case "copy":
       return copyAnswer(chat, actions.write);
     case "export":
@@ -129,7 +129,7 @@ async function listModels({ tasks, printout }: Chat): Promise<void> {
 }
 
 function begin(chat: Chat): void {
-  chat.tasks.open(undefined);
+  chat.open(undefined);
   chat.printout.tell("a new conversation");
 }
 
@@ -139,7 +139,7 @@ function pickSession(
 ): void {
   const onChosen = (taskId: string | undefined): void => {
     chat.picker = undefined;
-    if (taskId !== undefined) chat.tasks.open(taskId);
+    if (taskId !== undefined) chat.open(taskId);
     onChange();
   };
   chat.picker = new SessionPicker({

@@ -1,9 +1,11 @@
 import type { MessageDelivery } from "@devtool/schema";
 import { isSlashLine } from "../slash-line.ts";
 import {
+  AbandonedTurn,
   type ChatTasks,
   DELIVERY,
   queuedText,
+  type ShownTask,
   textPart,
 } from "./chat-tasks.ts";
 import type { Composer } from "./composer.ts";
@@ -32,13 +34,28 @@ interface Waiting {
   readonly delivery: MessageDelivery;
 }
 
+/** A message that was sent, and that the agent has not taken yet. */
+interface Sent {
+  readonly text: string;
+  readonly to: ShownTask;
+  /** Its place among all messages of the chat. */
+  readonly number: number;
+}
+
 /**
- * The user's messages and commands on their way to the server, in the order in
- * which they were written.
+ * The user's messages and commands on their way to the agent, in the order in
+ * which they were written. What does not arrive comes back into the input.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
   #waiting: readonly Waiting[] = [];
+  /** The message whose files are being read. */
+  #reading: Waiting | undefined;
+  /** The messages that wait at the server, by their ids. */
+  readonly #queued = new Map<string, Sent>();
+  /** The messages that come back into the input together. */
+  #returned: readonly Sent[] = [];
+  #count = 0;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
@@ -51,7 +68,7 @@ export class Outbox {
 
   /** The texts that wait in the chat, which no server has. */
   get unsent(): readonly string[] {
-    return this.#waiting.map(({ text }) => text);
+    return [...this.#returned, ...this.#waiting].map(({ text }) => text);
   }
 
   /** Adds a message, or a command. `advance` sends it. */
@@ -59,8 +76,11 @@ export class Outbox {
     this.#waiting = [...this.#waiting, { text, delivery }];
   }
 
-  /** Discards the messages that wait in the chat. */
-  clear(): void {
+  /** Puts the messages that wait in the chat back into the input. */
+  returnWaiting(): void {
+    if (this.#waiting.length === 0) return;
+    const texts = this.#waiting.map(({ text }) => text);
+    this.#options.composer.restore(texts.join("\n"));
     this.#waiting = [];
   }
 
@@ -68,17 +88,15 @@ export class Outbox {
    * Sends the next message or command, if it is its turn. A command runs alone.
    */
   advance(): void {
-    const [next, ...rest] = this.#waiting;
-    const { tasks, isHeld } = this.#options;
-    if (
-      !next ||
-      isHeld() ||
-      tasks.command !== undefined ||
-      (isCommand(next.text) && tasks.isWorking)
-    ) {
+    this.#returnUntaken();
+    const [next] = this.#waiting;
+    if (!next || this.#reading || !this.#maySend(next)) return;
+    if (isCommand(next.text)) {
+      this.#waiting = this.#waiting.slice(1);
+      void this.#run(next.text);
       return;
     }
-    this.#waiting = rest;
+    this.#reading = next;
     void this.#send(next);
   }
 
@@ -87,45 +105,127 @@ export class Outbox {
    * was one.
    */
   takeBack(): boolean {
-    const { tasks, composer, printout, onChange } = this.#options;
+    const { tasks, composer } = this.#options;
     const waiting = this.#waiting.at(-1);
     const queued = tasks.queued.at(-1);
     if (waiting) {
       this.#waiting = this.#waiting.slice(0, -1);
       composer.restore(waiting.text);
     } else if (queued?.message) {
-      void tasks
-        .withdraw(queued.message.messageId)
-        .then(() => composer.restore(queuedText(queued)))
-        .catch((reason: unknown) => printout.tellProblem(reason))
-        .finally(onChange);
+      void this.#withdraw(queued.message.messageId, queuedText(queued));
     }
     return waiting !== undefined || queued !== undefined;
   }
 
-  async #send({ text, delivery }: Waiting): Promise<void> {
-    const { tasks, composer, printout, workspace, onChange } = this.#options;
+  /** Returns whether nothing comes before the next message or command. */
+  #maySend({ text }: Waiting): boolean {
+    const { tasks, isHeld } = this.#options;
+    return (
+      !isHeld() &&
+      tasks.command === undefined &&
+      !(isCommand(text) && tasks.isWorking)
+    );
+  }
+
+  /**
+   * Puts messages back into the input that have left the queue without being
+   * taken: the turn was canceled or has failed, or another client withdrew
+   * them.
+   */
+  #returnUntaken(): void {
+    for (const [messageId, sent] of this.#queued) {
+      if (sent.to.isQueued(messageId)) continue;
+      this.#queued.delete(messageId);
+      if (!sent.to.hasTaken(messageId)) this.#return(sent);
+    }
+  }
+
+  /**
+   * Puts a message back into the input, with the others that come back at the
+   * same time, in the order in which they were written.
+   */
+  #return(sent: Sent): void {
+    this.#returned = [...this.#returned, sent].toSorted(
+      (one, other) => one.number - other.number,
+    );
+    if (this.#returned.length > 1) return;
+    setTimeout(() => {
+      const texts = this.#returned.map(({ text }) => text);
+      this.#returned = [];
+      this.#options.composer.restore(texts.join("\n"));
+      this.#options.onChange();
+    }, 0);
+  }
+
+  async #withdraw(messageId: string, text: string): Promise<void> {
+    const { tasks, printout, onChange } = this.#options;
+    // A message of another client is not in the list.
+    const sent = this.#queued.get(messageId) ?? {
+      text,
+      to: tasks.conversation,
+      number: this.#count++,
+    };
+    this.#queued.set(messageId, sent);
     try {
-      if (isCommand(text)) {
-        printout.echo(text);
-        const problem = imageProblem(text);
-        if (problem !== "") throw new UnsendableImages(problem);
-        await tasks.run(
-          text.startsWith("!") ? `/shell ${text.slice(1).trim()}` : text,
-        );
-        return;
-      }
-      const read = await readMentions(text, workspace);
-      for (const problem of read.problems) printout.tell(problem);
-      await tasks.say(
-        [textPart(text.replace(/^\/\//, "/")), ...read.parts],
-        delivery,
+      await tasks.withdraw(messageId);
+      // The log may have returned it before.
+      if (this.#queued.delete(messageId)) this.#return(sent);
+    } catch (reason) {
+      if (!(reason instanceof AbandonedTurn)) printout.tellProblem(reason);
+    }
+    onChange();
+  }
+
+  async #run(line: string): Promise<void> {
+    const { tasks, composer, printout, onChange } = this.#options;
+    printout.echo(line);
+    const problem = imageProblem(line);
+    if (problem !== "") {
+      printout.tell(problem);
+      composer.restore(line);
+      return;
+    }
+    try {
+      await tasks.run(
+        line.startsWith("!") ? `/shell ${line.slice(1).trim()}` : line,
       );
     } catch (reason) {
-      printout.tellProblem(reason);
-      if (!isCommand(text) || reason instanceof UnsendableImages) {
-        composer.restore(text);
+      if (!(reason instanceof AbandonedTurn)) {
+        printout.tellProblem(reason);
+      } else if (tasks.command === undefined) {
+        printout.tell(`it is not known whether it ran: ${line}`);
       }
+    }
+    onChange();
+  }
+
+  async #send(next: Waiting): Promise<void> {
+    const { tasks, printout, workspace, onChange } = this.#options;
+    const read = await readMentions(next.text, workspace);
+    this.#reading = undefined;
+    // The user may have taken it back meanwhile, or a question come up.
+    if (this.#waiting[0] !== next || !this.#maySend(next)) return onChange();
+    this.#waiting = this.#waiting.slice(1);
+    for (const problem of read.problems) printout.tell(problem);
+    const { text, delivery } = next;
+    const to = tasks.conversation;
+    const sent = { text, to, number: this.#count++ };
+    const messageId = crypto.randomUUID();
+    const parts = [textPart(text.replace(/^\/\//, "/")), ...read.parts];
+    const stop = to.view.subscribe(() => {
+      if (to.isQueued(messageId)) this.#queued.set(messageId, sent);
+    });
+    const said = tasks.say(parts, delivery, messageId);
+    onChange();
+    try {
+      await said;
+    } catch (reason) {
+      if (!(reason instanceof AbandonedTurn)) printout.tellProblem(reason);
+      if (!to.hasTaken(messageId) && !this.#queued.has(messageId)) {
+        this.#return(sent);
+      }
+    } finally {
+      stop();
     }
     onChange();
   }
@@ -134,6 +234,3 @@ export class Outbox {
 function isCommand(text: string): boolean {
   return isSlashLine(text) || text.startsWith("!");
 }
-
-/** A slash command mentions images, which it would lose. */
-class UnsendableImages extends Error {}

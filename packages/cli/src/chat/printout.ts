@@ -1,7 +1,7 @@
 import { oneLine } from "@devtool/schema";
 import stringWidth from "string-width";
 import { userMessage } from "../error-text.ts";
-import type { LineStyle } from "../render/style.ts";
+import { type LineStyle, visible } from "../render/style.ts";
 import { type ShownTask, textPart } from "./chat-tasks.ts";
 import { type Entry, userLines, wrapLine } from "./entry.ts";
 
@@ -39,6 +39,15 @@ export class Printout {
     const { paint, columns } = this.#options.style();
     const lines = wrapLine(paint("dim", oneLine(`· ${text}`)), columns);
     this.#print({ key: `notice ${this.#notices++}`, lines });
+  }
+
+  /** Prints what becomes of a text of the user, with the whole text. */
+  tellText(what: string, text: string): void {
+    const { paint } = this.#options.style();
+    const lines = visible(`· ${what}: ${text}`).split("\n");
+    this.tellLines(
+      lines.map((line, at) => paint("dim", at === 0 ? line : `  ${line}`)),
+    );
   }
 
   /** Prints lines, which are broken to the width of the terminal. */

@@ -88,20 +88,13 @@ export function screenOf(
     question.length -
     (activity ? 1 : 0);
   const live = [
-    tasks.conversation,
-    ...(tasks.command ? [tasks.command] : []),
-  ].flatMap(({ view, scrollback }) => [
-    ...scrollback.live(view.snapshot(), style),
-    ...view.snapshot().unsent.flatMap(({ parts: [first] }) => {
-      if (first?.content.case !== "text") return [];
-      return [
-        style.paint(
-          "dim",
-          `> ${keepStart(visibleName(first.content.value), columns - 3)}`,
-        ),
-      ];
-    }),
-  ]);
+    ...[tasks.conversation, ...(tasks.command ? [tasks.command] : [])].flatMap(
+      ({ view, scrollback }) => scrollback.live(view.snapshot(), style),
+    ),
+    ...tasks.unsent.map((text) =>
+      style.paint("dim", `> ${keepStart(visibleName(text), columns - 3)}`),
+    ),
+  ];
   return {
     entries,
     live: free > 0 ? live.slice(-free) : [],

@@ -1,3 +1,4 @@
+import { userMessage } from "../error-text.ts";
 import type { ChatTasks } from "./chat-tasks.ts";
 
 /**
@@ -51,6 +52,8 @@ export class UserTurn {
     this.isCanceling = true;
     try {
       return (await this.#tasks.cancel()) ? "" : "canceled";
+    } catch (reason) {
+      return `not canceled: ${userMessage(reason)}`;
     } finally {
       this.isCanceling = false;
     }

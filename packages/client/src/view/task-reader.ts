@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import {
   endsExchange,
   isAtRest,
@@ -99,18 +99,29 @@ export class TaskReader {
    */
   #position: Position | undefined;
   /**
-   * The task to read next. Undefined if it stays the same.
+   * The tasks to read after this one, in order.
    */
-  #next: { readonly taskId: string; readonly ended: () => void } | undefined;
+  readonly #next: { readonly taskId: string; readonly ended: () => void }[] =
+    [];
   /**
    * Whether the log was read to the end of an ended task.
    */
   #isAtEnd = false;
   /**
+   * Whether the task has taken a message since the present stream was opened,
+   * so that the end which the stream shows may not be the last one.
+   */
+  #isBehind = false;
+  /**
    * The message that was sent last, until the next event.
    */
   #sent: Message | undefined;
   readonly #ends = new ExchangeEnds();
+  /**
+   * The messages whose exchange is awaited, by their ids: called if the agent
+   * will not take one.
+   */
+  readonly #awaited = new Map<string, (reason: ConnectError) => void>();
   #startWith: ReadingStart;
 
   constructor(
@@ -143,9 +154,9 @@ export class TaskReader {
    */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      if (this.#next) {
-        const { taskId, ended } = this.#next;
-        this.#next = undefined;
+      const next = this.#isAtEnd ? this.#next.shift() : undefined;
+      if (next) {
+        const { taskId, ended } = next;
         this.#position = { taskId, sequence: 0n };
         this.#isAtEnd = false;
         this.#ends.restart();
@@ -183,7 +194,7 @@ export class TaskReader {
     const done = Promise.withResolvers<void>();
     this.#outbox.push({ request, onBegin, signal, done });
     this.#wakeUp.wake();
-    await abortable(done.promise, signal);
+    await abortable(this.#untilUntaken(request, done.promise), signal);
   }
 
   /**
@@ -193,6 +204,16 @@ export class TaskReader {
    */
   async queue(request: SendMessageRequest, signal: AbortSignal): Promise<void> {
     assertEncodable(request);
+    await abortable(
+      this.#untilUntaken(request, this.#queue(request, signal)),
+      signal,
+    );
+  }
+
+  async #queue(
+    request: SendMessageRequest,
+    signal: AbortSignal,
+  ): Promise<void> {
     const sequence = this.#position?.sequence ?? 0n;
     const immediate = create(SendMessageRequestSchema, {
       ...request,
@@ -207,17 +228,38 @@ export class TaskReader {
     // which is read on then.
     if (task && task.id !== "" && task.id !== request.taskId) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      this.#next = { taskId: task.id, ended: resolve };
-      this.#wakeUp.wake();
-      return abortable(promise, signal);
+      this.#next.push({ taskId: task.id, ended: resolve });
+      if (this.#isAtEnd) this.#wakeUp.wake();
+      return promise;
     }
+    // The turn may have ended before the message arrived, which then began
+    // another one: the end of the present stream is not that of the log.
+    this.#isBehind = true;
+    if (this.#isAtEnd) this.readAgain();
     // The answer may be newer than what was read here, or older.
     const accepted =
       task && task.sequence > sequence ? task.sequence : sequence;
-    await abortable(
-      this.exchangeEnd(task && isAtRest(task.state) ? accepted - 1n : accepted),
-      signal,
+    await this.exchangeEnd(
+      task && isAtRest(task.state) ? accepted - 1n : accepted,
     );
+  }
+
+  /**
+   * Waits for the end of a message's exchange. Throws `Code.Aborted` if the
+   * task ends before the agent has taken the message.
+   */
+  async #untilUntaken(
+    { message }: SendMessageRequest,
+    ended: Promise<void>,
+  ): Promise<void> {
+    const untaken = Promise.withResolvers<never>();
+    const messageId = message?.messageId ?? "";
+    this.#awaited.set(messageId, untaken.reject);
+    try {
+      await Promise.race([ended, untaken.promise]);
+    } finally {
+      this.#awaited.delete(messageId);
+    }
   }
 
   /**
@@ -235,6 +277,7 @@ export class TaskReader {
     signal: AbortSignal,
   ): Promise<void> {
     const interrupt = AbortSignal.any([signal, this.#wakeUp.signal]);
+    this.#isBehind = false;
     try {
       const after =
         this.#startWith === "task" && sequence === 0n
@@ -244,7 +287,9 @@ export class TaskReader {
       for await (const event of readWithResume(log, this.#options, interrupt)) {
         this.#pass(event);
       }
-      this.#isAtEnd = true;
+      this.#isAtEnd = !this.#isBehind;
+      // An event may follow the one that ended the last exchange.
+      this.#ends.reach(this.#position?.sequence ?? 0n);
     } catch (reason) {
       if (!interrupt.aborted) throw reason;
     }
@@ -274,6 +319,7 @@ export class TaskReader {
     const addressed = { ...request, taskId: request.taskId || this.taskId };
     const log = this.#observe(exchangeLog(this.#client, addressed));
     this.#isAtEnd = false;
+    this.#isBehind = false;
     // The task does not say which of its events ended the exchange.
     this.#startWith = "log";
     this.#sent = request.message;
@@ -291,7 +337,8 @@ export class TaskReader {
           return;
         }
         this.#pass(event);
-        this.#isAtEnd = isTerminal(event.state) && endsExchange(event);
+        this.#isAtEnd =
+          isTerminal(event.state) && endsExchange(event) && !this.#isBehind;
       }
       done.resolve();
     } catch (reason) {
@@ -344,6 +391,16 @@ export class TaskReader {
     }
     this.#sent = undefined;
     this.#handlers.onEvent(event);
+    if (event.payload.case === "stateChange") {
+      for (const messageId of event.payload.value.untakenMessageIds) {
+        this.#awaited.get(messageId)?.(
+          new ConnectError(
+            "the task has ended before the agent took the message: send it again",
+            Code.Aborted,
+          ),
+        );
+      }
+    }
     if (endsExchange(event)) this.#ends.reach(event.sequence);
   }
 }

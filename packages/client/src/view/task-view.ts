@@ -89,9 +89,10 @@ export interface TaskView {
    *
    * Resolves when the exchange has ended: when the agent has finished, or waits
    * for the user. Rejects with `Code.InvalidArgument` for a message that cannot
-   * be encoded, and with other errors that a retry cannot fix. When the signal
-   * aborts, it rejects with the signal's reason; the agent keeps working on
-   * what it has received.
+   * be encoded, with `Code.Aborted` for one that was queued when the task was
+   * canceled or has failed, and with other errors that a retry cannot fix. When
+   * the signal aborts, it rejects with the signal's reason; the agent keeps
+   * working on what it has received.
    */
   send(content: MessageContent, signal: AbortSignal): Promise<void>;
   /**

@@ -3,6 +3,7 @@ import {
   awaitedToolCalls,
   isInterrupted,
   isTerminal,
+  oneLine,
   openToolCalls,
   type QueuedMessage,
   StateChangeSchema,
@@ -71,6 +72,14 @@ function abortedEntry(reason: unknown): LogEntry {
   });
 }
 
+/** Returns the beginning of a message in quotes; its id if it has no text. */
+function wordsOf({ message }: QueuedMessage): string {
+  const text = message?.parts.find(({ content }) => content.case === "text")
+    ?.content.value;
+  const words = typeof text === "string" ? oneLine(text, 60) : "";
+  return JSON.stringify(words || (message?.messageId ?? ""));
+}
+
 /**
  * Returns the entry that ends a task, with the queued messages that it leaves
  * untaken in its text.
@@ -87,8 +96,8 @@ function withUntaken(entry: LogEntry, { queuedMessages }: Task): LogEntry {
   const untakenMessageIds = queuedMessages.map(
     ({ message }) => message?.messageId ?? "",
   );
-  const names = untakenMessageIds.map((id) => JSON.stringify(id)).join(", ");
-  const text = [payload.value.text, `messages that were not taken: ${names}`]
+  const words = queuedMessages.map(wordsOf).join(", ");
+  const text = [payload.value.text, `messages that were not taken: ${words}`]
     .filter((line) => line !== "")
     .join("\n");
   const value = create(StateChangeSchema, {
