@@ -257,7 +257,7 @@ describe("a message to a task at work (STREAM-8)", () => {
         returnImmediately: true,
       });
       const { task } = await client.tasks.cancelTask({ taskId });
-      expect(task?.stateText).toBe('messages that were not taken: "m2"');
+      expect(task?.stateText).toBe('messages that were not taken: "two"');
     });
 
     it("is refused when 16 wait, in words that say what to do", async () => {

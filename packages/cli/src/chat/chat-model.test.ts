@@ -187,6 +187,9 @@ class Played implements Disposable {
     const all = this.#ui.lines.join("\n");
     const lost = this.#sent.filter((text) => !all.includes(text));
     expect(lost, `${this.#log.join(" ")}\n${all}`).toEqual([]);
+    const { text } = this.#ui.chat.composer;
+    const twice = this.#sent.filter((each) => text.split(each).length > 2);
+    expect(twice, `${this.#log.join(" ")}\n${all}`).toEqual([]);
   }
 
   /**
@@ -219,4 +222,4 @@ class Played implements Disposable {
 
 /** What is said of a turn without an answer. */
 const ENDED =
-  /^canceled|^failed: it broke|^· The server stopped|^· the turn goes on/;
+  /^canceled|^failed: it broke|^· The server stopped|^· (the turn goes on|a question waits)/;

@@ -130,9 +130,10 @@ export class Chat {
     for (const text of tasks.unsent) {
       printout.tellText(`on its way to ${name}`, text);
     }
-    if (tasks.isWorking) {
+    const what = this.asking.call ? "a question waits" : "the turn goes on";
+    if (tasks.isWorking || this.asking.call) {
       const how = id === "" ? "/sessions" : `/resume ${shortTaskId(id)}`;
-      printout.tell(`the turn goes on: ${how} goes back to it`);
+      printout.tell(`${what}: ${how} goes back to it`);
     }
     tasks.open(taskId);
   }

@@ -55,6 +55,8 @@ export class Outbox {
   readonly #queued = new Map<string, Sent>();
   /** The messages that come back into the input together. */
   #returned: readonly Sent[] = [];
+  /** All messages that have come back, each once. */
+  readonly #wasReturned = new WeakSet<Sent>();
   #count = 0;
 
   constructor(options: OutboxOptions) {
@@ -145,6 +147,8 @@ export class Outbox {
    * same time, in the order in which they were written.
    */
   #return(sent: Sent): void {
+    if (this.#wasReturned.has(sent)) return;
+    this.#wasReturned.add(sent);
     this.#returned = [...this.#returned, sent].toSorted(
       (one, other) => one.number - other.number,
     );

@@ -84,41 +84,41 @@ describe("a message that a view sends before the one before it has an event", ()
 });
 
 describe("U1: a message that arrives at the end of the turn before it", () => {
-  it.each([
-    "before its answer",
-    "after its answer",
-  ] as const)("is read to its end, if the end of that turn comes %s", async (order) => {
-    const { COMPLETED, WORKING } = TaskState;
-    const [asked, read] = [signalled(), signalled()];
-    const transport = createRouterTransport(({ service }) => {
-      service(TaskService, {
-        async *streamMessage() {
-          yield { event: event(1n, WORKING) };
-          await (order === "before its answer" ? asked : read).promise;
-          yield { event: event(2n, COMPLETED) };
-        },
-        async sendMessage() {
-          asked.resolve();
-          if (order === "before its answer") await read.promise;
-          return { task: { id: "task-1", sequence: 3n, state: WORKING } };
-        },
-        async *subscribeTask({ afterSequence }) {
-          if (afterSequence > 2n) return;
-          yield { event: event(3n, WORKING) };
-          yield { event: event(4n, COMPLETED) };
-        },
+  it.each(["before its answer", "after its answer"] as const)(
+    "is read to its end, if the end of that turn comes %s",
+    async (order) => {
+      const { COMPLETED, WORKING } = TaskState;
+      const [asked, read] = [signalled(), signalled()];
+      const transport = createRouterTransport(({ service }) => {
+        service(TaskService, {
+          async *streamMessage() {
+            yield { event: event(1n, WORKING) };
+            await (order === "before its answer" ? asked : read).promise;
+            yield { event: event(2n, COMPLETED) };
+          },
+          async sendMessage() {
+            asked.resolve();
+            if (order === "before its answer") await read.promise;
+            return { task: { id: "task-1", sequence: 3n, state: WORKING } };
+          },
+          async *subscribeTask({ afterSequence }) {
+            if (afterSequence > 2n) return;
+            yield { event: event(3n, WORKING) };
+            yield { event: event(4n, COMPLETED) };
+          },
+        });
       });
-    });
-    const view = createTaskView(createDevtoolClient(transport));
-    view.subscribe(() => {
-      const { sequence } = view.snapshot().task;
-      if (sequence === (order === "before its answer" ? 2n : 1n)) {
-        read.resolve();
-      }
-    });
-    await Promise.all([view.send("one", signal), view.send("two", signal)]);
-    expect(view.snapshot().task.sequence).toBe(4n);
-  });
+      const view = createTaskView(createDevtoolClient(transport));
+      view.subscribe(() => {
+        const { sequence } = view.snapshot().task;
+        if (sequence === (order === "before its answer" ? 2n : 1n)) {
+          read.resolve();
+        }
+      });
+      await Promise.all([view.send("one", signal), view.send("two", signal)]);
+      expect(view.snapshot().task.sequence).toBe(4n);
+    },
+  );
 
   it("is refused with the reason if that turn leaves it untaken", async () => {
     const { CANCELED, WORKING } = TaskState;
