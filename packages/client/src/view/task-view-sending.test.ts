@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import {
   type SendMessageRequest,
+  StateChangeSchema,
   type TaskEvent,
   TaskEventSchema,
   TaskService,
@@ -129,12 +130,11 @@ describe("U1: a message that arrives at the end of the turn before it", () => {
         async *streamMessage() {
           yield { event: event(1n, WORKING) };
           await asked.promise;
-          const payload = {
-            case: "stateChange",
-            value: { untakenMessageIds: [untaken] },
-          } as const;
-          const state = CANCELED;
-          yield { event: { taskId: "task-1", sequence: 2n, state, payload } };
+          const value = create(StateChangeSchema, {
+            untakenMessageIds: [untaken],
+          });
+          const end = event(2n, CANCELED);
+          yield { event: { ...end, payload: { case: "stateChange", value } } };
         },
         sendMessage({ message }) {
           untaken = message?.messageId ?? "";
