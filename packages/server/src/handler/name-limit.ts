@@ -13,14 +13,19 @@ const MAX_NAMES = 256;
 /** The maximum length of the name of a client, in characters. */
 const MAX_LABEL_LENGTH = 64;
 
-/** Throws `Code.InvalidArgument` for an id or a name that is too long. */
+/**
+ * Throws `Code.InvalidArgument` for an id or a name that is too long, or has
+ * characters that nobody sees: two of them would look alike.
+ */
 export function assertName(field: string, name: string): void {
-  if (name.length <= MAX_NAME_LENGTH) return;
-  throw invalid(
-    field,
-    name,
-    `is too long: it has ${name.length} characters, limit is ${MAX_NAME_LENGTH}`,
-  );
+  if (name.length > MAX_NAME_LENGTH) {
+    throw invalid(
+      field,
+      name,
+      `is too long: it has ${name.length} characters, limit is ${MAX_NAME_LENGTH}`,
+    );
+  }
+  if (!isVisible(name)) throw notVisible(field, name);
 }
 
 /**
@@ -51,16 +56,20 @@ export function assertLabel(field: string, label: string): void {
       `is too long: it has ${length} characters, limit is ${MAX_LABEL_LENGTH}`,
     );
   }
-  if (
-    visibleText(label) === label &&
-    label.trim() === label &&
-    !/[\n\t]/.test(label)
-  ) {
-    return;
+  if (!isVisible(label) || label.trim() !== label) {
+    throw notVisible(field, label);
   }
-  throw invalid(
+}
+
+/** Whether a text is one line of characters that can be seen. */
+export function isVisible(text: string): boolean {
+  return visibleText(text) === text && !/[\n\t]/.test(text);
+}
+
+function notVisible(field: string, text: string): Error {
+  return invalid(
     field,
-    label,
+    text,
     "has characters that cannot be seen",
     "send visible characters on one line",
   );

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { isAllowedHost, parseTarget } from "./outbound-policy.ts";
+import {
+  checkedAddresses,
+  isAllowedHost,
+  parseTarget,
+} from "./outbound-policy.ts";
 
 describe("a host that the operator allows", () => {
   it.each<[string, string, boolean]>([
@@ -24,6 +28,41 @@ describe("a host that the operator allows", () => {
         ownPorts: () => [],
       }),
     ).toBe(isCovered);
+  });
+});
+
+describe("a name of this machine", () => {
+  it.each([
+    "localhost",
+    "localhost.",
+    "LOCALHOST",
+    "x.localhost",
+    "ip6-localhost",
+    "ip6-loopback",
+    "localhost.localdomain",
+  ])("is refused also while nothing resolves it: %s", async (host) => {
+    const url = parseTarget(`http://${host}:3000/hook`);
+    const unresolved = {
+      allowing: String,
+      ownPorts: () => [],
+      resolve: () => Promise.reject(new Error("ENOTFOUND")),
+    };
+    await expect(
+      checkedAddresses(
+        url,
+        { ...unresolved, allowedHosts: [] },
+        AbortSignal.timeout(10_000),
+      ),
+    ).rejects.toThrow(
+      `host "${url.hostname}" may not be reached: an address of it is this machine`,
+    );
+    await expect(
+      checkedAddresses(
+        url,
+        { ...unresolved, allowedHosts: [`${host}:3000`] },
+        AbortSignal.timeout(10_000),
+      ),
+    ).rejects.toThrow("its name was not found");
   });
 });
 

@@ -37,6 +37,13 @@ export interface OutboundPolicy {
 const MAX_URL_LENGTH = 8192;
 
 /**
+ * Names of this machine (RFC 6761, section 6.3, and those of Linux's hosts
+ * file), also while nothing resolves them.
+ */
+const OWN_NAME =
+  /(^|\.)(localhost|ip6-localhost|ip6-loopback|localhost\.localdomain)\.?$/i;
+
+/**
  * Parses the URL of an outbound request. Throws `Code.InvalidArgument` for one
  * that no policy permits: not http or https, with a user name, a password or a
  * control character, or longer than 8192 characters.
@@ -84,14 +91,17 @@ export async function checkedAddresses(
     resolve = async (name) =>
       (await lookup(name, { all: true })).map(({ address }) => address),
   } = policy;
+  const isAllowed = isAllowedHost(url, policy);
+  const remedy = `the operator allows it with ${policy.allowing(hostPort(url))}`;
+  if (!isAllowed && OWN_NAME.test(host)) {
+    throw denied(host, "is this machine", remedy);
+  }
   const resolving = resolve(host).catch((reason: unknown) => {
     throw unreachable(host, "its name was not found", reason);
   });
   const addresses = await abortable(resolving, signal);
   if (addresses.length === 0) throw unreachable(host, "it has no address");
-  const isAllowed = isAllowedHost(url, policy);
   const isOwnPort = policy.ownPorts().includes(Number(portOf(url)));
-  const remedy = `the operator allows it with ${policy.allowing(hostPort(url))}`;
   for (const address of addresses) {
     const isPublic = isPublicAddress(address);
     if (isOwnPort && (isThisMachine(address) || !isPublic)) {

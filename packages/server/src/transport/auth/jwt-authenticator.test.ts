@@ -292,6 +292,14 @@ describe("an authenticator of signed tokens", () => {
       ["no issuer", await signed(key, without("iss"))],
       ["no subject", await signed(key, without("sub"))],
       ["an empty subject", await signed(key, { ...GOOD, sub: "" })],
+      [
+        "a subject that looks like another",
+        await signed(key, { ...GOOD, sub: "bob\u202e" }),
+      ],
+      [
+        "a subject with a joiner",
+        await signed(key, { ...GOOD, sub: "b\u200dob" }),
+      ],
       ["no end", await signed(key, without("exp"))],
       [
         "no JSON",

@@ -7,6 +7,7 @@ import {
 } from "jose";
 import { invalid } from "../../errors.ts";
 import type { Right } from "../../handler/caller.ts";
+import { isVisible } from "../../handler/name-limit.ts";
 import {
   type Authenticator,
   bearerOf,
@@ -187,14 +188,14 @@ function identifyCaller(
   source: string,
 ): Verdict {
   // Two callers could share a subject that is not a text (`["bob"]` becomes
-  // `bob`), or has lone surrogates, which are all stored alike.
+  // `bob`), has lone surrogates, which are all stored alike, or characters that
+  // nobody sees.
   const subject: unknown = payload.sub;
   if (
     typeof subject !== "string" ||
     subject === "" ||
     subject.length > MAX_SUBJECT_LENGTH ||
-    !subject.isWellFormed() ||
-    /\p{Cc}/u.test(subject)
+    !isVisible(subject)
   ) {
     return { case: "wrong", message: "the token has no unambiguous subject" };
   }
