@@ -19,6 +19,7 @@ import {
   Role,
   type Task,
   TaskState,
+  ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
@@ -67,9 +68,9 @@ describe("a model of somebody else in the coding agent", () => {
     expect(wordsIn(task)).toBe("counted 1");
   });
 
-  it("is stopped when it begins again after each answer, at the step that its operator says", async () => {
-    const model = modelThat(async function* ({ history }) {
-      if (history.at(-1)?.role === Role.USER) yield COUNTS;
+  it("is told when it begins again after each answer, and stopped at the step that its operator says", async () => {
+    const model = modelThat(async function* () {
+      yield COUNTS;
     });
     const told =
       "the model calls count in the same way again and again: tell it what to do differently";
@@ -78,16 +79,24 @@ describe("a model of somebody else in the coding agent", () => {
       ask: () => "Count?",
       run: () => "always this",
     });
-    for (const [loopLimits, calls] of [
+    for (const [loopLimits, runs] of [
       [{}, 4],
       [{ maxSameSteps: 3 }, 2],
     ] as const) {
       const task = await approveAll({ model, tools: [same], loopLimits });
+      // It was told twice, each time in place of a call.
+      const ran = (count: number): string[] => Array(count).fill("SUCCEEDED");
       expect([
         task.state,
         task.error,
-        task.history.flatMap(toolCallsOf).length,
-      ]).toEqual([TaskState.FAILED, told, calls]);
+        task.history
+          .flatMap(toolCallsOf)
+          .map(({ status }) => ToolCallStatus[status]),
+      ]).toEqual([
+        TaskState.FAILED,
+        told,
+        [...ran(runs), "FAILED", ...ran(runs), "FAILED", ...ran(runs)],
+      ]);
     }
   });
 

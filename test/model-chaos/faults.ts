@@ -243,7 +243,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "words in circles",
-    script: () => "repeat 600 the same words ",
+    script: () => "repeat 4000 the same words ",
     state: FAILED,
     error: /says the same again and again/,
     effects: 0,
@@ -253,7 +253,9 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "calls in circles",
     script: () =>
-      Array.from({ length: 8 }, () => "read no-such-file.txt").join("\nnext\n"),
+      Array.from({ length: 16 }, () => "read no-such-file.txt").join(
+        "\nnext\n",
+      ),
     state: FAILED,
     error: /calls read_file in the same way again and again/,
     effects: 0,

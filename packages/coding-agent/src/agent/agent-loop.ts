@@ -144,8 +144,8 @@ async function* runTurn(
  * signature that the model wants back with the call.
  */
 function requestedCall(wanted: ModelToolCall, id: string): NewCall {
-  const call = newToolCall(id, wanted);
-  const { signature } = wanted;
+  const { signature, problem } = wanted;
+  const call = { ...newToolCall(id, wanted), ...(problem && { problem }) };
   if (!signature) return call;
   const detail = changedDetail(undefined, { modelSignature: signature });
   return { ...call, detail };

@@ -1,12 +1,19 @@
-import { type Message, Role, toolCallsOf } from "@devtool/schema";
+import {
+  type Message,
+  Role,
+  type ToolCall,
+  toolCallsOf,
+} from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
+import { waitsForProcess } from "../tool/builtin/background-tools.ts";
 import type { Model, ModelToolCall } from "./model.ts";
 
 /** Limits at which a model that repeats itself is stopped. */
 export interface LoopLimits {
   /**
-   * The maximum number of consecutive steps with the same calls and the same
-   * results. Default: 5.
+   * The number of consecutive steps with the same calls and the same results of
+   * which the last one does not run: its calls fail, and their errors ask the
+   * model to do something else. The third time ends the turn. Default: 5.
    */
   readonly maxSameSteps: number;
   /**
@@ -14,7 +21,7 @@ export interface LoopLimits {
    * results.
    *
    * It is higher than `maxSameSteps`, because watching the progress of
-   * something takes the same call several times. Default: 25.
+   * something takes the same call several times. Default: 100.
    */
   readonly maxSameCalls: number;
 }
@@ -22,16 +29,16 @@ export interface LoopLimits {
 /** The default limits. */
 export const DEFAULT_LOOP_LIMITS: LoopLimits = {
   maxSameSteps: 5,
-  maxSameCalls: 25,
+  maxSameCalls: 100,
 };
 
 /**
  * Adds a guard against endless repetition to a model.
  *
  * `generate` then throws `Code.Aborted` for output that repeats the same text
- * over and over, and for a step that requests the same calls as the steps
- * before it. The calls of such a step do not run. Returns a model with
- * `mayRepeat` unchanged.
+ * over and over. Calls that are the same as in the steps before get a `problem`
+ * first; if that does not help, `generate` throws too. To wait for a background
+ * process is no repetition. Returns a model with `mayRepeat` unchanged.
  */
 export function withLoopGuard(model: Model, limits: LoopLimits): Model {
   if (model.mayRepeat) return model;
@@ -48,19 +55,29 @@ export function withLoopGuard(model: Model, limits: LoopLimits): Model {
       for await (const event of model.generate(request, signal)) {
         if (event.case === "text") text.add(event.value);
         if (event.case === "thought") text.add(event.value.description);
-        if (event.case === "toolCall") calls.push(event.value);
+        if (event.case === "toolCall") {
+          calls.push(event.value);
+          continue;
+        }
         yield event;
       }
-      assertNoCallLoop(request.history, calls, limits);
+      const warning = findCallLoop(request.history, calls, limits);
+      for (const call of calls) {
+        const value = warning === "" ? call : { ...call, problem: warning };
+        yield { case: "toolCall", value };
+      }
     },
   };
 }
 
-/** The number of characters that are searched for repetition. */
-const WINDOW = 4096;
+/**
+ * The number of characters that are searched for repetition. Tables and data
+ * often have hundreds of equal rows.
+ */
+const WINDOW = 32_768;
 
 /** The number of new characters after which the window is searched again. */
-const STRIDE = 1024;
+const STRIDE = 4096;
 
 /**
  * The maximum length, in characters, of a text whose repetition fills the
@@ -93,18 +110,56 @@ export class TextLoopGuard {
   }
 }
 
+/** What the calls of a repeated step fail with, up to the name of the first. */
+const REPEATED = "the last steps made the same calls with the same results: ";
+
+/** The number of repeated steps that are answered with `REPEATED`. */
+const MAX_WARNINGS = 2;
+
 /**
- * Checks the calls that a new step requests, before they run.
+ * Checks the calls that a new step requests, before they run. Returns why they
+ * must not run; empty when they may.
  *
- * Throws `Code.Aborted` when they would repeat the calls of the previous steps
- * beyond a limit.
+ * Throws `Code.Aborted` when the model was told so before, or when the calls
+ * repeat those of too many steps, whatever their results.
  */
-export function assertNoCallLoop(
+export function findCallLoop(
   history: readonly Message[],
   calls: readonly ModelToolCall[],
   { maxSameSteps, maxSameCalls }: LoopLimits,
-): void {
-  if (calls.length === 0) return;
+): string {
+  const sameSteps = stepsWithCalls(history, calls);
+  const [newest = []] = sameSteps;
+  if (newest.some(waitsForProcess)) return "";
+  const outcomes = sameSteps
+    .slice(0, maxSameSteps - 1)
+    .map((step) =>
+      JSON.stringify(step.map(({ status, result }) => [status, result.value])),
+    );
+  const hasSameResults =
+    sameSteps.length >= maxSameSteps - 1 && new Set(outcomes).size === 1;
+  const warnings = sameSteps.filter((step) => step.some(isRefused)).length;
+  const name = calls[0]?.name ?? "";
+  if (
+    sameSteps.length >= maxSameCalls - 1 ||
+    (hasSameResults && warnings >= MAX_WARNINGS)
+  ) {
+    throw loopError(`calls ${name} in the same way again and again`);
+  }
+  return hasSameResults
+    ? `${REPEATED}${name} did not run; do something else, or wait with read_background_output or a command that sleeps`
+    : "";
+}
+
+/**
+ * Returns the calls of the consecutive last steps that made the same calls,
+ * newest first. Empty when there are none, and for a step without calls.
+ */
+function stepsWithCalls(
+  history: readonly Message[],
+  calls: readonly ModelToolCall[],
+): ToolCall[][] {
+  if (calls.length === 0) return [];
   const requested = JSON.stringify(calls.map(({ name, args }) => [name, args]));
   const prompt = history.findLastIndex(
     ({ role, parts }) =>
@@ -112,8 +167,9 @@ export function assertNoCallLoop(
       parts.some(({ content }) => content.case !== "confirmation"),
   );
   // The agent's steps since then, newest first.
-  const newest = history.slice(prompt + 1).toReversed();
-  const steps = newest
+  const steps = history
+    .slice(prompt + 1)
+    .toReversed()
     .filter(({ role }) => role === Role.AGENT)
     .map(toolCallsOf);
   const firstOther = steps.findIndex(
@@ -125,17 +181,12 @@ export function assertNoCallLoop(
         ]),
       ) !== requested,
   );
-  const sameSteps = firstOther < 0 ? steps : steps.slice(0, firstOther);
-  const outcomes = sameSteps
-    .slice(0, maxSameSteps - 1)
-    .map((step) =>
-      JSON.stringify(step.map(({ status, result }) => [status, result.value])),
-    );
-  const hasSameResults =
-    sameSteps.length >= maxSameSteps - 1 && new Set(outcomes).size === 1;
-  if (hasSameResults || sameSteps.length >= maxSameCalls - 1) {
-    throw loopError(`calls ${calls[0]?.name} in the same way again and again`);
-  }
+  return firstOther < 0 ? steps : steps.slice(0, firstOther);
+}
+
+/** Whether a call failed because it repeated the calls before it. */
+function isRefused({ result }: ToolCall): boolean {
+  return result.case === "error" && result.value.message.startsWith(REPEATED);
 }
 
 /**

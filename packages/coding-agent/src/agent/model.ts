@@ -80,6 +80,8 @@ export interface ModelToolCall {
    * (`ToolCallDetail.model_signature`).
    */
   readonly signature?: Uint8Array;
+  /** Why the call must not run: it fails with this text. */
+  readonly problem?: string;
 }
 
 /**

@@ -94,6 +94,9 @@ export class BackgroundProcesses implements AsyncDisposable {
   /**
    * Returns the state of a process. If it runs, first waits up to `waitMs`
    * milliseconds for more output or its end.
+   *
+   * If the reads before found nothing new, it waits a second, and twice as long
+   * with each further one, up to a minute.
    */
   async read(
     id: string,
@@ -101,7 +104,7 @@ export class BackgroundProcesses implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<BackgroundState> {
     const process = this.#find(id);
-    await process.waitForChange(waitMs, signal);
+    await process.waitForNews(waitMs, signal);
     return process.state;
   }
 
@@ -147,6 +150,11 @@ class BackgroundProcess {
    * Resolves with the next output or the end of the process, then is replaced.
    */
   #changed: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** The number of changes, and how many of them were read. */
+  #changes = 0;
+  #changesRead = 0;
+  /** The number of reads since that found no change. */
+  #idleReads = 0;
   /** Resolves when the process has ended and all of its output was read. */
   readonly #done: Promise<void>;
 
@@ -182,7 +190,16 @@ class BackgroundProcess {
     };
   }
 
-  async waitForChange(waitMs: number, signal: AbortSignal): Promise<void> {
+  async waitForNews(waitMs: number, signal: AbortSignal): Promise<void> {
+    const hasNews = this.#changes > this.#changesRead;
+    const leastMs = hasNews ? 0 : idleWaitMs(this.#idleReads);
+    await this.#waitForChange(Math.max(waitMs, leastMs), signal);
+    const isIdle = this.#changes === this.#changesRead;
+    this.#idleReads = isIdle ? this.#idleReads + 1 : 0;
+    this.#changesRead = this.#changes;
+  }
+
+  async #waitForChange(waitMs: number, signal: AbortSignal): Promise<void> {
     if (this.#end || waitMs <= 0) return;
     const timer = new AbortController();
     const timeout = delay(waitMs, undefined, { signal: timer.signal }).catch(
@@ -215,7 +232,16 @@ class BackgroundProcess {
   }
 
   #notifyChange(): void {
+    this.#changes++;
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }
+}
+
+/**
+ * Returns how long a read waits at least, in milliseconds, after reads that
+ * found nothing new.
+ */
+function idleWaitMs(idleReads: number): number {
+  return idleReads === 0 ? 0 : Math.min(60_000, 1000 * 2 ** (idleReads - 1));
 }

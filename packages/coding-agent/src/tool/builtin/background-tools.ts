@@ -1,4 +1,4 @@
-import { visibleText } from "@devtool/schema";
+import { type ToolCall, visibleText } from "@devtool/schema";
 import { z } from "zod";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
@@ -16,10 +16,11 @@ const READ = toolArgs({
     .int()
     .optional()
     .describe(
-      "How long to wait for more output or the end, in milliseconds: at most 60000. Default 0.",
+      "How long to wait for more output or the end, in milliseconds: at most 60000. Default 0. A call that finds nothing new again waits longer each time.",
     ),
 });
 const MAX_WAIT_MS = 60_000;
+const READ_NAME = "read_background_output";
 
 /**
  * Creates the tool `read_background_output`, which returns the output of a
@@ -30,7 +31,7 @@ export function readBackgroundOutputTool(
 ): Tool {
   return {
     declaration: {
-      name: "read_background_output",
+      name: READ_NAME,
       description:
         "Gives the output of a background process so far, and its exit code once it has ended.",
       parameters: READ.jsonSchema,
@@ -79,6 +80,16 @@ export function stopBackgroundProcessTool(
   };
 }
 
+/**
+ * Whether a call has read the output of a background process that still ran:
+ * then the next one of the same arguments is no repetition.
+ */
+export function waitsForProcess({ toolName, result }: ToolCall): boolean {
+  if (toolName !== READ_NAME || result.case !== "output") return false;
+  const { case: kind, value } = result.value.result;
+  return kind === "text" && /^background process \S+ runs /.test(value);
+}
+
 function formatState(
   id: string,
   { command, output, end }: BackgroundState,
@@ -92,5 +103,5 @@ function formatState(
         ? `ended with exit code ${end.exitCode}`
         : `was ended by ${end.signalName}`;
   }
-  return `background process ${id} (${command}) ${outcome}\n${output}`;
+  return `background process ${id} ${outcome} (${command})\n${output}`;
 }

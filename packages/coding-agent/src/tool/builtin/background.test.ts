@@ -9,15 +9,25 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { findSandbox, noSandbox, type Sandbox } from "@devtool/sandbox";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DEFAULT_LOOP_LIMITS, findCallLoop } from "../../agent/loop-guard.ts";
 import type { Tool, ToolEvent } from "../tool.ts";
 import { Workspace } from "../workspace.ts";
 import { BackgroundProcesses } from "./background-processes.ts";
 import {
   readBackgroundOutputTool,
   stopBackgroundProcessTool,
+  waitsForProcess,
 } from "./background-tools.ts";
 import { runShellCommandTool } from "./run-shell-command.ts";
 
@@ -77,12 +87,48 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
         "echo one; until test -e go; do sleep 0.01; done; echo two; exit 3",
       );
       expect(await readUntil("bg-1", "one\n")).toContain(
-        "until test -e go; do sleep 0.01; done; echo two; exit 3) runs\none\n",
+        "bg-1 runs (echo one; until test -e go; do sleep 0.01; done; echo two; exit 3)\none\n",
       );
       await call(shell(), { command: "touch go" });
       expect(await readUntil("bg-1", "exit code")).toMatch(
-        /ended with exit code 3\none\ntwo\n$/,
+        /ended with exit code 3 \(echo one; .*\)\none\ntwo\n$/,
       );
+    });
+
+    it("B4: waits itself when reads find nothing new, and waiting is no repetition", async () => {
+      await start("until test -e go; do sleep 0.01; done; echo two");
+      const poll = async (): Promise<ToolCall> => {
+        const tool = readBackgroundOutputTool(background);
+        const invocation = await tool.prepare({ id: "bg-1" }, signal());
+        const [event] = await Array.fromAsync(invocation.execute(signal()));
+        if (event?.case !== "result") throw new Error("no result");
+        return create(ToolCallSchema, {
+          toolName: "read_background_output",
+          status: ToolCallStatus.SUCCEEDED,
+          inputParameters: { id: "bg-1" },
+          result: event.value,
+        });
+      };
+      const polled = await poll();
+      expect(waitsForProcess(polled)).toBe(true);
+      await call(shell(), { command: "touch go" });
+      let reads = 1;
+      for (let last = polled; waitsForProcess(last); reads++) {
+        last = await poll();
+      }
+      // One read for the output and one for the end, and some of a busy machine.
+      expect(reads).toBeLessThan(10);
+      const step = (value: ToolCall): Message =>
+        create(MessageSchema, {
+          role: Role.AGENT,
+          parts: [{ content: { case: "toolCall", value } }],
+        });
+      const wanted = { name: polled.toolName, args: { id: "bg-1" } };
+      const check = (history: readonly Message[]): string =>
+        findCallLoop(history, [wanted], DEFAULT_LOOP_LIMITS);
+      expect(check(Array.from({ length: 150 }, () => step(polled)))).toBe("");
+      const ended = step(await poll());
+      expect(check(Array.from({ length: 4 }, () => ended))).not.toBe("");
     });
 
     it("keeps the end of the output", async () => {
