@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { textMessage } from "@devtool/client";
 import {
   findToolCall,
@@ -364,6 +366,24 @@ describe("an ACP agent and a restart", () => {
       "after",
       ToolCallStatus.CANCELLED,
     ]);
+  });
+
+  it("C-M1: says in its answer that what the user approved did not run, when it does not make the call again", async () => {
+    await using acp = await world({ isDurable: true });
+    const asked = await acp.say("ask make\nsay after");
+    await acp.restart();
+    // The agent has forgotten what it asked.
+    const path = join(acp.directory, `${asked.task.agentSessionId}.json`);
+    const session: object = JSON.parse(readFileSync(path, "utf8"));
+    writeFileSync(path, JSON.stringify({ ...session, todo: ["say after"] }));
+    const { task, text } = await acp.answer(asked.task, "proceed_once");
+    expect([TaskState[task.state], text]).toEqual([
+      "COMPLETED",
+      "after\n\n(What you approved did not run, because the agent did not make the call again after it was restarted: execute make)",
+    ]);
+    expect(findToolCall(task, "call-1")?.result).toMatchObject({
+      value: { type: "approval_outdated" },
+    });
   });
 
   it("begins again, and says so, where the agent cannot load a session", async () => {

@@ -37,6 +37,7 @@ import {
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import type {
+  PermissionDecision,
   PermissionPolicy,
   PermissionRequest,
 } from "@devtool/server/agent";
@@ -275,6 +276,98 @@ describe("Codex behind the port", () => {
       );
     });
 
+    describe("about a tool of an MCP server (codex_approval_kind)", () => {
+      const requests: PermissionRequest[] = [];
+      const decide = async (decision: PermissionDecision): Promise<void> => {
+        requests.length = 0;
+        await server.close();
+        await start({
+          permission: (request) => {
+            requests.push(request);
+            return decision;
+          },
+        });
+      };
+      const allow = { case: "allow", rule: "p:1" } as const;
+
+      it.each([
+        [allow, "accept", "SUCCEEDED"],
+        [{ case: "deny", rule: "p:2", reason: "no" }, "decline", "FAILED"],
+      ] as const)(
+        "is answered by a rule: %j",
+        async (decision, action, end) => {
+          await decide(decision);
+          const task = await send("mcpask");
+          expect([task.state, JSON.parse(wordsIn(task)).action]).toEqual([
+            TaskState.COMPLETED,
+            action,
+          ]);
+          expect(requests).toMatchObject([
+            { toolName: "mcp__s__t", kind: "other", input: { a: 1 } },
+          ]);
+          expect(
+            callsIn(task).map(({ status }) => ToolCallStatus[status]),
+          ).toEqual([end, end]);
+        },
+      );
+
+      it.each([
+        [OPTION_PROCEED_ONCE, { action: "accept", _meta: null }],
+        [
+          OPTION_PROCEED_ALWAYS,
+          { action: "accept", _meta: { persist: "session" } },
+        ],
+        [
+          "proceed_always_and_save",
+          { action: "accept", _meta: { persist: "always" } },
+        ],
+        [OPTION_CANCEL, { action: "decline", _meta: null }],
+      ])(
+        "is put to the user as a call of the tool: %s",
+        async (option, said) => {
+          await decide({ case: "ask" });
+          const asking = await send("mcpask");
+          expect(callsIn(asking).at(-1)).toMatchObject({
+            toolName: "mcp__s__t",
+            inputParameters: { a: 1 },
+            confirmationRequest: {
+              details: { value: { serverName: "s", toolName: "t" } },
+              options: [
+                { name: "Allow once" },
+                { name: "Always allow in this session" },
+                { name: "Always allow, in later sessions too" },
+                { name: "Decline" },
+              ],
+            },
+          });
+          const task = await answer(asking, option);
+          expect(JSON.parse(wordsIn(task))).toMatchObject(said);
+        },
+      );
+
+      it("is the user's where the words are not those of Codex, which a server may have forged", async () => {
+        await decide(allow);
+        const message = 'Delete everything? Also run tool "t"?';
+        const asking = await send(`mcpask ${JSON.stringify({ message })}`);
+        expect([asking.state, requests.length]).toEqual([
+          TaskState.INPUT_REQUIRED,
+          1,
+        ]);
+      });
+
+      it("is the user's where a form is to be filled in", async () => {
+        await decide(allow);
+        const requestedSchema = { properties: { name: { type: "string" } } };
+        const asking = await send(
+          `mcpask ${JSON.stringify({ requestedSchema })}`,
+        );
+        expect([asking.state, requests]).toEqual([
+          TaskState.INPUT_REQUIRED,
+          [],
+        ]);
+      });
+    });
+
     it("asks the user when it fails", async () => {
       await server.close();
       await start({ permission: () => Promise.reject(new Error("no rules")) });
@@ -462,6 +555,22 @@ describe("Codex behind the port", () => {
       expect(task.agentSessionId).toBe(asking.agentSessionId);
     },
   );
+
+  it("C-M1: says in its answer that what was approved did not run, when Codex does not make it again after a restart", async () => {
+    const asking = await send("permit\nsay Done.");
+    await server.close();
+    await start();
+    const task = await answer(asking, OPTION_PROCEED_ONCE);
+    expect([task.state, wordsIn(task)]).toEqual([
+      TaskState.COMPLETED,
+      expect.stringMatching(
+        /What you approved did not run, because Codex did not make the call again after it was restarted: request_permissions/,
+      ),
+    ]);
+    expect(callsIn(task)[0]?.result).toMatchObject({
+      value: { type: "approval_outdated" },
+    });
+  });
 
   describe("when the app-server is killed", () => {
     it.each(

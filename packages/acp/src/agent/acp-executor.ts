@@ -111,6 +111,7 @@ export class AcpExecutor implements AgentExecutor {
       });
       const end = yield* this.#run(prompt, blocks, session, signal);
       if (!session.connection.ended.aborted || end.case === "stopped") {
+        yield* prompt.endOutdated();
         return yield* finish(end, this.#host.options.name);
       }
       // Nobody knows how far such a call got, so the agent must not make it
@@ -125,6 +126,7 @@ export class AcpExecutor implements AgentExecutor {
         );
       restarts = prompt.wasAnswered ? 0 : restarts + 1;
       if (hasLostCall === true || restarts > 1 || session.connection.isFaulty) {
+        yield* prompt.endOutdated();
         return yield* finish(end, this.#host.options.name);
       }
       yield notice(

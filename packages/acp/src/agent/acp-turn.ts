@@ -3,8 +3,10 @@ import type {
   CreateElicitationResponse,
 } from "@agentclientprotocol/sdk";
 import {
+  findToolCallDetail,
   oneLine,
   openToolCalls,
+  type ToolCall,
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
@@ -55,6 +57,8 @@ export class AcpTurn {
   readonly #earlier: EarlierQuestions;
   readonly #questions: UserQuestions;
   readonly #permissions: PermissionQuestions;
+  /** The calls that an earlier run of the agent left. */
+  readonly #before: readonly ToolCall[];
   /** The call that the agent says it runs, and that may still ask. */
   #held: string | undefined;
 
@@ -67,7 +71,8 @@ export class AcpTurn {
     });
     this.#updates = new UpdateEvents(this.#book, session.told);
     this.#questions = new UserQuestions(turn.confirmations, this.#book);
-    const ids = [...openToolCalls(turn.task), ...declined].map(
+    this.#before = openToolCalls(turn.task);
+    const ids = [...this.#before, ...declined].map(
       ({ toolCallId }) => toolCallId,
     );
     this.#earlier = new EarlierQuestions(turn.task, ids);
@@ -126,6 +131,25 @@ export class AcpTurn {
         return { case: "failed", reason: item.value };
       }
       yield* this.#handle(item, queue, signal);
+    }
+  }
+
+  /**
+   * Ends the calls that the user approved before the agent was started again,
+   * and that it did not make again.
+   */
+  *endOutdated(): Generator<AgentEvent> {
+    const { task } = this.#options.turn;
+    for (const { toolCallId, toolName, description = "" } of this.#before) {
+      const { selectedOptionId = "" } =
+        findToolCallDetail(task, toolCallId) ?? {};
+      const updates = this.#book.call(toolCallId).outdated();
+      if (selectedOptionId === "" || updates.length === 0) continue;
+      yield* calls(updates);
+      const name = oneLine(`${toolName} ${description}`.trim());
+      // Said in the answer, which clients without the extension see, too.
+      const value = `\n\n(What you approved did not run, because the agent did not make the call again after it was restarted: ${name})`;
+      yield { case: "text", value };
     }
   }
 

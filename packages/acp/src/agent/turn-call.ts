@@ -182,6 +182,22 @@ export class TurnCall {
   }
 
   /**
+   * The version of a call that the user approved, and that the agent, which was
+   * started again since, did not make again.
+   */
+  outdated(): CallUpdate[] {
+    const recorded = findToolCall(this.#task(), this.id);
+    if (!recorded || this.stage !== ToolCallStage.SCHEDULED) return [];
+    const { confirmationRequest: _answered, ...call } = recorded;
+    const value = toolFailure(
+      "approval_outdated",
+      "the agent did not make the call again: it did not run",
+    );
+    const result = { case: "error" as const, value };
+    return [{ call: { ...call, status: ToolCallStatus.FAILED, result } }];
+  }
+
+  /**
    * The version of a call that asks the user; none for a call that can no
    * longer ask.
    */

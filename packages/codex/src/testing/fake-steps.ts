@@ -14,6 +14,7 @@ import {
   memoryOf,
   nextNumber,
   notify,
+  objectOf,
   remember,
 } from "./fake-wire.ts";
 
@@ -194,6 +195,47 @@ export const STEPS: Readonly<
         await current.request("mcpServer/elicitation/request", asked),
       ),
     );
+  },
+  /**
+   * Asks whether a tool of an MCP server may be called, as an elicitation, with
+   * changes to the request as JSON.
+   */
+  mcpask: async (current, rest) => {
+    const args = { a: 1 };
+    const item = {
+      type: "mcpToolCall",
+      id: `call_${nextNumber()}`,
+      server: "s",
+      tool: "t",
+      arguments: args,
+    };
+    current.start({ ...item, status: "inProgress", result: null, error: null });
+    const asked = {
+      serverName: "s",
+      mode: "form",
+      message: 'Allow the s MCP server to run tool "t"?',
+      requestedSchema: { type: "object", properties: {} },
+      _meta: {
+        codex_approval_kind: "mcp_tool_call",
+        persist: ["session", "always"],
+        tool_params: args,
+      },
+      ...JSON.parse(rest || "{}"),
+    };
+    const answer = await current.request(
+      "mcpServer/elicitation/request",
+      asked,
+    );
+    const isAccepted = objectOf(answer).action === "accept";
+    current.complete({
+      ...item,
+      status: isAccepted ? "completed" : "failed",
+      result: isAccepted
+        ? { content: [{ type: "text", text: "hello" }] }
+        : null,
+      error: isAccepted ? null : { message: "user rejected MCP tool call" },
+    });
+    say(current, JSON.stringify(answer));
   },
   tool: async (current) =>
     say(

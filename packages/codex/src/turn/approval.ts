@@ -282,8 +282,11 @@ function withReason(
   });
 }
 
-const IN_SESSION = "Always allow in this session";
-const SAVED = "Codex keeps it in its configuration, for later sessions too";
+/** The name of the answer that also allows such calls later in the session. */
+export const IN_SESSION = "Always allow in this session";
+/** What Codex does with an answer for good. */
+export const SAVED =
+  "Codex keeps it in its configuration, for later sessions too";
 
 /**
  * Reads a decision that Codex offers. Empty for a decision that is unknown: it

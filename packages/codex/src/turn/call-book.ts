@@ -80,6 +80,20 @@ export class CallBook {
   }
 
   /**
+   * Finds the key of the call that runs a tool of an MCP server; of any call
+   * that runs, if none does.
+   */
+  findRunning(serverName: string): string | undefined {
+    const running = [...this.#calls].filter(
+      ([, { status }]) => status === ToolCallStatus.EXECUTING,
+    );
+    const own = running.find(([, { toolName }]) =>
+      toolName.startsWith(`mcp__${serverName}__`),
+    );
+    return (own ?? running[0])?.[0];
+  }
+
+  /**
    * The keys of the calls that have not ended, in the order in which they were
    * made.
    */

@@ -2,7 +2,9 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import {
   type ApprovalMode,
   findToolCall,
+  oneLine,
   structFromJson,
+  type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
@@ -206,6 +208,8 @@ export class CodexTurn {
         for (const call of this.#answered.takeRest()) {
           this.#calls.adopt(call.toolCallId, call);
           outdated.add(call.toolCallId);
+          // Said in the answer, which clients without the extension see, too.
+          yield { case: "text", value: notMadeAgain(call) };
         }
         for (const key of this.#calls.open) {
           yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
@@ -327,6 +331,12 @@ export class CodexTurn {
       await server[Symbol.asyncDispose]();
     }
   }
+}
+
+/** Says in words that a call which the user approved has not run. */
+function notMadeAgain({ toolName, description = "" }: ToolCall): string {
+  const name = oneLine(`${toolName} ${description}`.trim());
+  return `\n\n(What you approved did not run, because Codex did not make the call again after it was restarted: ${name})`;
 }
 
 const LEFT_OPEN = failedWith(

@@ -2,10 +2,11 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import {
   answerText,
   OPTION_CANCEL,
+  structFromJson,
   type ToolCallConfirmation,
   ToolCallStatus,
 } from "@devtool/schema";
-import { stringOrEmpty } from "@devtool/schema/json";
+import { defined, stringOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent, Turn } from "@devtool/server/agent";
 import type { Approval } from "./approval.ts";
 import type { CallBook, CallEnd } from "./call-book.ts";
@@ -48,19 +49,23 @@ export class QuestionCalls {
   /**
    * Adds a call that only asks. Returns its key.
    *
-   * @param itemId the item that the question is about; default: that of the
-   * parameters, if they name one
+   * @param about the arguments of what it asks about, and the item; default:
+   * none, and the item of the parameters, if they name one
    */
   async add(
     name: string,
     toolName: string,
     params: JsonObject,
-    itemId?: string,
+    about: {
+      readonly itemId?: string | undefined;
+      readonly args?: JsonObject;
+    } = {},
   ): Promise<string> {
     const { calls, publish, turn } = this.#options;
     const key = `${stringOrEmpty(params.turnId) || turn.task.sequence}-${name}`;
     this.#own.add(key);
-    const parent = calls.find(itemId ?? stringOrEmpty(params.itemId));
+    const { itemId = stringOrEmpty(params.itemId), args } = about;
+    const parent = calls.find(itemId);
     const isRunning = parent?.status === ToolCallStatus.EXECUTING;
     const description =
       stringOrEmpty(params.reason) ||
@@ -69,7 +74,12 @@ export class QuestionCalls {
     await publish(() =>
       calls.add(
         key,
-        { toolCallId: key, toolName, description },
+        defined({
+          toolCallId: key,
+          toolName,
+          description,
+          inputParameters: args && structFromJson(args),
+        }),
         isRunning ? parent.toolCallId : undefined,
       ),
     );

@@ -23,9 +23,11 @@ import {
   QuestionCalls,
   type QuestionCallsOptions,
 } from "./question-calls.ts";
+import { type ToolApproval, toolApproval } from "./tool-approval.ts";
 import {
   elicitationAnswer,
   elicitationQuestion,
+  elicitationResult,
   inputAnswer,
   inputQuestions,
 } from "./user-question.ts";
@@ -178,19 +180,20 @@ export class Questions {
     { id, params }: ServerRequest,
     signal: AbortSignal,
   ): Promise<void> {
-    const { server } = this.#options;
+    const { server, calls } = this.#options;
+    const asked = toolApproval(params);
+    if (asked) return this.#approveTool({ id, params }, asked, signal);
     const approval = elicitationQuestion(params);
     if (!approval) {
-      return server.reply(id, {
-        action: "decline",
-        content: null,
-        _meta: null,
-      });
+      return server.reply(id, elicitationResult("decline", null));
     }
+    // Codex does not say which call the question belongs to.
+    const itemId = calls.findRunning(stringOrEmpty(params.serverName));
     const key = await this.#asked.add(
       `elicitation-${id}`,
       "mcp_elicitation",
       params,
+      { itemId },
     );
     const answer = await this.#asked.ask(key, approval, signal);
     await this.#asked.end(key, answer.selectedOptionId);
@@ -201,6 +204,47 @@ export class Questions {
         answer.selectedOptionId,
         this.#asked.textOf(answer),
       ),
+    );
+  }
+
+  /** Asks whether an MCP tool may be called, unless a rule decides. */
+  async #approveTool(
+    { id, params }: Pick<ServerRequest, "id" | "params">,
+    { approval, toolName, args }: ToolApproval,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { server, calls, publish } = this.#options;
+    const key = await this.#asked.add(`elicitation-${id}`, toolName, params, {
+      args,
+      itemId: calls.findRunning(stringOrEmpty(params.serverName)),
+    });
+    const decision = await this.#decision.about(key, approval, signal);
+    let optionId = OPTION_PROCEED_ONCE;
+    switch (decision.case) {
+      case "allow":
+        await publish(() => [
+          ...calls.allow(key, decision),
+          ...calls.end(key, ANSWERED),
+        ]);
+        break;
+      case "deny":
+        await publish(() => calls.deny(key, decision));
+        optionId = OPTION_CANCEL;
+        break;
+      case "ask":
+        ({ selectedOptionId: optionId } = await this.#asked.ask(
+          key,
+          approval,
+          signal,
+        ));
+        await this.#asked.end(key, optionId);
+        break;
+      default:
+        decision satisfies never;
+    }
+    server.reply(
+      id,
+      approval.results.get(optionId) ?? elicitationResult("cancel", null),
     );
   }
 
@@ -226,7 +270,7 @@ export class Questions {
       known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
     const key = isOfItem
       ? itemId
-      : await this.#asked.add(`approval-${id}`, "approval", params, itemId);
+      : await this.#asked.add(`approval-${id}`, "approval", params, { itemId });
     if (known) return this.#answer({ id, itemId, key }, approval, known);
     const decision = await this.#decision.about(key, approval, signal);
     switch (decision.case) {

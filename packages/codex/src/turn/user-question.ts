@@ -88,14 +88,18 @@ export function elicitationQuestion(params: JsonObject): Approval | undefined {
   const { mode, message, url, serverName, requestedSchema } = params;
   const server = `MCP server ${JSON.stringify(stringOrEmpty(serverName))}`;
   const asks = `${server} asks: ${stringOrEmpty(message)}`;
-  const decline = choice(OPTION_CANCEL, "Decline", answer("decline", null));
+  const decline = choice(
+    OPTION_CANCEL,
+    "Decline",
+    elicitationResult("decline", null),
+  );
   if (mode === "url") {
     const address = pageAddress(stringOrEmpty(url));
     if (address === undefined) return undefined;
     const opened = choice(
       OPTION_PROCEED_ONCE,
       "I opened it",
-      answer("accept", null),
+      elicitationResult("accept", null),
     );
     return approvalOf(
       generic(`${server} asks to open ${address}\n${stringOrEmpty(message)}`),
@@ -109,7 +113,7 @@ export function elicitationQuestion(params: JsonObject): Approval | undefined {
   const send = choice(
     OPTION_PROCEED_ONCE,
     fields.length === 0 ? "Yes" : "Send the answer",
-    answer("accept", {}),
+    elicitationResult("accept", {}),
   );
   if (fields.length === 0) return approvalOf(generic(asks), [send, decline]);
   const lines = fields.map(
@@ -128,12 +132,16 @@ export function elicitationAnswer(
   optionId: string,
   text: string,
 ): JsonObject {
-  const chosen = results.get(optionId) ?? answer("cancel", null);
+  const chosen = results.get(optionId) ?? elicitationResult("cancel", null);
   if (chosen.action !== "accept" || !isObject(chosen.content)) return chosen;
   const content = parseJsonOrUndefined(text);
-  return answer("accept", isObject(content) ? content : {});
+  return elicitationResult("accept", isObject(content) ? content : {});
 }
 
-function answer(action: string, content: JsonValue): JsonObject {
+/** Creates the result of an elicitation. */
+export function elicitationResult(
+  action: string,
+  content: JsonValue,
+): JsonObject {
   return { action, content, _meta: null };
 }
