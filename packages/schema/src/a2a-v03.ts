@@ -1,6 +1,9 @@
 // A2A 0.3: its messages, and the conversion of tasks and events.
 
-export { decodeCommandPlace } from "./a2a-v03/command-params.ts";
+export {
+  decodeCommandPlace,
+  decodeCommandRun,
+} from "./a2a-v03/command-params.ts";
 export {
   type ExtensionSigns,
   extensionSignsV03,

@@ -1,8 +1,10 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { MESSAGE_SETTINGS_URI } from "../extension.ts";
+import { ExecuteSlashCommandRequestSchema } from "../gen/devtool/a2a/v1alpha/command_pb.ts";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import type { RunSlashCommandRequest } from "../gen/devtool/v1alpha/slash_command_service_pb.ts";
-import { defined, isObject } from "../json.ts";
+import { defined, isObject, objectOrEmpty } from "../json.ts";
+import { decodeStrictJson } from "../strict-json.ts";
 import { mistyped, WireError } from "../wire-error.ts";
 import { assertNoSettings, decodeRequestSettings } from "./settings.ts";
 
@@ -62,6 +64,37 @@ export function decodeCommandPlace(
   }
   return defined({ contextId, ...beside, ...within });
 }
+
+/**
+ * Decodes what `command/execute` runs, and where (CMD-1).
+ *
+ * It is read strictly, since it decides what runs. `null` is an absent field.
+ * Throws a `WireError` that names the field.
+ */
+export function decodeCommandRun(
+  params: JsonValue | undefined,
+): CommandPlace & Pick<RunSlashCommandRequest, "command"> {
+  const place = decodeCommandPlace(params);
+  const command = Object.entries(objectOrEmpty(params)).filter(
+    ([name, value]) => value !== null && !PLACE_FIELDS.has(name),
+  );
+  return {
+    ...place,
+    command: decodeStrictJson(
+      ExecuteSlashCommandRequestSchema,
+      Object.fromEntries(command),
+      "",
+      { hints: { get: () => FIELDS } },
+    ),
+  };
+}
+
+const PLACE_FIELDS: ReadonlySet<string> = new Set([
+  ...["context_id", "contextId", "workspace_path", "workspacePath"],
+  "metadata",
+]);
+const FIELDS =
+  "the fields here are command_path, args, context_id, workspace_path and metadata";
 
 /**
  * Reads a string field that may be in snake_case or lowerCamelCase. Throws a

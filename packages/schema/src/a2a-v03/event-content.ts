@@ -9,6 +9,7 @@ import {
   PartSchema,
   Role,
 } from "../gen/devtool/v1alpha/task_pb.ts";
+import { endsExchange } from "../task-state.ts";
 
 /**
  * Returns whether A2A clients with the extension receive an update for an event
@@ -39,9 +40,12 @@ export function isFramed({ payload, toolCallDetail }: TaskEvent): boolean {
 
 /**
  * Returns the RFC's kind of an event. Only a change of the task's state is a
- * STATE_CHANGE.
+ * STATE_CHANGE, and the end of the exchange of a message that waits behind a
+ * question.
  */
-export function kindOfEvent({ payload }: TaskEvent): Kind {
+export function kindOfEvent(event: TaskEvent): Kind {
+  if (endsExchange(event)) return Kind.STATE_CHANGE;
+  const { payload } = event;
   switch (payload.case) {
     case "text":
     case "citation":

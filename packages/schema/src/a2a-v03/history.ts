@@ -9,6 +9,7 @@ import {
 import { isInterrupted } from "../task-state.ts";
 import {
   awaitedToolCalls,
+  confirmationsOf,
   hasToolCall,
   isEnded,
   toolCallsOf,
@@ -53,6 +54,28 @@ export function splitQuestion(task: Task): SplitHistory {
   return {
     rest,
     question: create(MessageSchema, { messageId, role: Role.AGENT, parts }),
+  };
+}
+
+/**
+ * Returns a task whose agent's messages name the model that answered: the one
+ * that the message before asked for, or else that of the session.
+ */
+export function withModels(task: Task): Task {
+  const { history, model, sessionSettings } = task;
+  const asks = (message: Message): boolean =>
+    message.role === Role.USER && confirmationsOf(message).length === 0;
+  const isLastAsked = (history.findLast(asks)?.model ?? "") !== "";
+  const ofSession = (isLastAsked && sessionSettings?.model) || model;
+  let asked = "";
+  return {
+    ...task,
+    history: history.map((message) => {
+      if (asks(message)) asked = message.model;
+      return message.role === Role.USER
+        ? message
+        : { ...message, model: asked || ofSession };
+    }),
   };
 }
 

@@ -48,7 +48,9 @@ export function encodeMessage(
     kind !== Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED &&
     !extensionMetadata(message.metadata)
   ) {
-    const event = create(DevelopmentToolEventSchema, { kind });
+    // The model of a user's message is the one that it asks for.
+    const model = message.role === Role.USER ? "" : message.model;
+    const event = create(DevelopmentToolEventSchema, { kind, model });
     metadata[EXTENSION_URI] = encodeRfcJson(DevelopmentToolEventSchema, event);
   }
   return create(A2aMessageSchema, {

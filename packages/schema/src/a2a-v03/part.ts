@@ -20,7 +20,12 @@ import {
   AgentThoughtSchema,
   DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
-import { ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  ErrorDetailsSchema,
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   type Citation,
   FileSchema,
@@ -120,7 +125,7 @@ function encodeContent(content: Part["content"]): A2aPart | undefined {
     case "toolCall":
       return create(A2aPartSchema, {
         kind: "data",
-        data: encodeRfcJson(ToolCallSchema, content.value),
+        data: encodeRfcJson(ToolCallSchema, withResult(content.value)),
       });
     case "confirmation":
       return create(A2aPartSchema, {
@@ -139,6 +144,35 @@ function encodeContent(content: Part["content"]): A2aPart | undefined {
     default:
       return content satisfies never;
   }
+}
+
+/** The `type` of the error of a call that was cancelled (TOOL-8). */
+const CANCELLED = "cancelled";
+
+/**
+ * Returns a call with a result if it has ended: the RFC demands one also of a
+ * call that was cancelled.
+ */
+function withResult(call: ToolCall): ToolCall {
+  const isBare =
+    call.status === ToolCallStatus.CANCELLED && call.result.case === undefined;
+  if (!isBare) return call;
+  const value = create(ErrorDetailsSchema, {
+    message: "the call was cancelled",
+    type: CANCELLED,
+  });
+  return { ...call, result: { case: "error", value } };
+}
+
+/** Decodes a tool call, without the result that `withResult` added. */
+function decodeToolCall(data: JsonObject, path: string): ToolCall {
+  const call = decodeRfcJson(ToolCallSchema, data, path);
+  const { case: result, value } = call.result;
+  const isAdded =
+    call.status === ToolCallStatus.CANCELLED &&
+    result === "error" &&
+    value.type === CANCELLED;
+  return isAdded ? { ...call, result: { case: undefined } } : call;
 }
 
 /**
@@ -264,14 +298,14 @@ export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
       case Kind.TOOL_CALL_UPDATE:
         return {
           case: "toolCall",
-          value: decodeRfcJson(ToolCallSchema, data, at),
+          value: decodeToolCall(data, at),
         };
       case Kind.STATE_CHANGE: {
         // It holds the tool calls that the task waits for (STREAM-2). Other
         // data is plain.
         const isCall = "tool_call_id" in data || "toolCallId" in data;
         return isCall
-          ? { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, at) }
+          ? { case: "toolCall", value: decodeToolCall(data, at) }
           : { case: "data", value: data };
       }
       default:
@@ -285,7 +319,7 @@ export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
         }
         return {
           case: "toolCall",
-          value: decodeRfcJson(ToolCallSchema, data, at),
+          value: decodeToolCall(data, at),
         };
     }
   });

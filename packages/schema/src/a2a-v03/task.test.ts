@@ -151,11 +151,11 @@ describe("a task in A2A 0.3", () => {
       ]),
     ).toEqual([
       ["u1", undefined],
-      ["t:3", { kind: "THOUGHT", model: "" }],
-      ["t:3#1", { kind: "TEXT_CONTENT", model: "" }],
-      ["t:3#2", { kind: "TOOL_CALL_UPDATE", model: "" }],
+      ["t:3", { kind: "THOUGHT", model: "m" }],
+      ["t:3#1", { kind: "TEXT_CONTENT", model: "m" }],
+      ["t:3#2", { kind: "TOOL_CALL_UPDATE", model: "m" }],
       ["u2", { kind: "TOOL_CALL_CONFIRMATION", model: "" }],
-      ["t:9", { kind: "TEXT_CONTENT", model: "" }],
+      ["t:9", { kind: "TEXT_CONTENT", model: "m" }],
     ]);
   });
 

@@ -35,7 +35,12 @@ import { awaitedToolCalls } from "../tool-call.ts";
 import { answerArtifact } from "../turn-answer.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { artifactEnvelope, decodeArtifact } from "./artifact.ts";
-import { mergeSteps, splitQuestion, withQuestion } from "./history.ts";
+import {
+  mergeSteps,
+  splitQuestion,
+  withModels,
+  withQuestion,
+} from "./history.ts";
 import {
   decodeMessage,
   encodeHistoryMessage,
@@ -132,7 +137,9 @@ export function taskEnvelope(
 ): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
   const { rest, question } =
-    view === "extension" ? splitQuestion(task) : { rest: task.history };
+    view === "extension"
+      ? splitQuestion(withModels(task))
+      : { rest: task.history };
   const messages = rest
     .map((message) => inView(message, view))
     .filter(({ parts }) => parts.length > 0);
@@ -234,7 +241,7 @@ function statusMessage(
   view: StreamView,
   question: Message | undefined,
 ): A2aMessage | undefined {
-  const { id, contextId, sequence, stateText, error } = task;
+  const { id, contextId, sequence, stateText, error, model } = task;
   const asked =
     view === "plain" && isInterrupted(task.state) ? awaitedToolCalls(task) : [];
   const text =
@@ -249,7 +256,8 @@ function statusMessage(
   if (parts.length === 0) return undefined;
   const messageId = question?.messageId ?? `${id}:${sequence}`;
   const kind = question ? Kind.TOOL_CALL_UPDATE : Kind.STATE_CHANGE;
-  const message = create(MessageSchema, { messageId, role: Role.AGENT, parts });
+  const role = Role.AGENT;
+  const message = create(MessageSchema, { messageId, role, model, parts });
   return encodeMessage(message, view === "plain" ? NO_KIND : kind, {
     taskId: id,
     contextId,

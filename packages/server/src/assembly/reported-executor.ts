@@ -1,17 +1,19 @@
 import type { Task } from "@devtool/schema";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { devtoolErrorOf } from "../errors.ts";
+import type { ServedAgents } from "./served-agents.ts";
 
 /**
- * Wraps a factory of executors so that their unexpected errors reach the
- * operator's log. Clients see "internal error" for them.
+ * Wraps the executors of agents so that their unexpected errors reach the
+ * operator's log, for which clients see "internal error", and that each event
+ * names what answers.
  */
 export function reportedExecutors(
-  create: (task: Task) => AgentExecutor,
+  agents: Pick<ServedAgents, "createExecutor" | "modelNameOf">,
   onError: (reason: unknown) => void,
 ): (task: Task) => AgentExecutor {
   return (task) => {
-    const executor = create(task);
+    const executor = agents.createExecutor(task);
     const report = (reason: unknown, signal: AbortSignal): void => {
       if (!devtoolErrorOf(reason) && !signal.aborted) onError(reason);
     };
@@ -20,7 +22,8 @@ export function reportedExecutors(
       continuesFromLog: executor.continuesFromLog,
       keepsSession: executor.keepsSession,
       answersWith: (current) => executor.answersWith?.(current) ?? "task",
-      modelFor: (current) => executor.modelFor?.(current) ?? "",
+      modelFor: async (current) =>
+        (await executor.modelFor?.(current)) || agents.modelNameOf(current),
       checkArguments:
         executor.checkArguments &&
         (async (edit, signal) => {

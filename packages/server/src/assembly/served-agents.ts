@@ -112,6 +112,16 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   /**
+   * Returns what the events of a task have as their model where its agent names
+   * none: the agent's own default, or else the agent's display name.
+   */
+  modelNameOf(task: Task): string {
+    const name = task.sessionSettings?.agent || this.#defaultName;
+    const { model, about } = this.#agents.get(name) ?? {};
+    return model || about?.name || "";
+  }
+
+  /**
    * Lists the tools and MCP servers of a task; none when its agent lists none
    * or is no longer served.
    *

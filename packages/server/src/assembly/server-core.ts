@@ -176,10 +176,7 @@ function createParts(
   const roots = rootsOf(options);
   const registry = new SessionRegistry({
     store,
-    createExecutor: reportedExecutors(
-      (task) => agents.createExecutor(task),
-      onError,
-    ),
+    createExecutor: reportedExecutors(agents, onError),
     now,
     messages: shared && messages,
     shared,

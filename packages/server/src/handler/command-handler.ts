@@ -10,7 +10,7 @@ import {
   type SlashCommandService,
 } from "@devtool/schema";
 import type { AgentCommands } from "../agent/agent.ts";
-import { invalid } from "../errors.ts";
+import { invalid, quoted } from "../errors.ts";
 import type { TaskHandle } from "../task/task-handle.ts";
 import { addressedAgent, withAddressedAgent } from "./addressed-agent.ts";
 import { principalOf } from "./caller.ts";
@@ -86,9 +86,13 @@ export function createCommandHandler(
         workspacePath: session.settings?.workspacePath ?? "",
         sessionSettings: session.sessionSettings,
       };
-      const refusal = await commandsOf(
-        session.sessionSettings?.agent ?? "",
-      ).check(command, place, context.signal);
+      const refusal =
+        joinedWords(command.commandPath) ??
+        (await commandsOf(session.sessionSettings?.agent ?? "").check(
+          command,
+          place,
+          context.signal,
+        ));
       if (refusal !== undefined) {
         const status = CommandExecutionStatus.FAILED_TO_START;
         return {
@@ -105,6 +109,17 @@ export function createCommandHandler(
       };
     },
   };
+}
+
+/**
+ * Returns why a path cannot be a command's: an element of it has several words.
+ * Undefined for other paths.
+ */
+function joinedWords(path: readonly string[]): string | undefined {
+  const joined = path.find((word) => /\s/.test(word));
+  if (joined === undefined) return undefined;
+  const words = joined.split(/\s+/).filter((word) => word !== "");
+  return `command ${quoted(joined)} is not one word: send each word of command_path as an element, such as ${JSON.stringify(words)}`;
 }
 
 /**

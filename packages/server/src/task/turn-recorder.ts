@@ -30,8 +30,11 @@ const MAX_WAITING = 1024;
  * together.
  */
 export class TurnRecorder {
-  /** The name of the model that answers, as it was when the run began. */
-  model = "";
+  /**
+   * The name of the model that answers, as it was when the run began; before
+   * the first run, the one that answered last.
+   */
+  model: string;
   readonly #log: EventLog;
   /** The events that are appended at the end of this turn of the event loop. */
   #waiting: LogEntry[] = [];
@@ -45,6 +48,7 @@ export class TurnRecorder {
    */
   constructor(log: EventLog, args: "editable" | "fixed") {
     this.#log = log;
+    this.model = log.task.model;
     this.#arguments = args;
   }
 

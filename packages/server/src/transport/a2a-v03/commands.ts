@@ -1,7 +1,5 @@
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import {
-  decodeRfcJson,
-  ExecuteSlashCommandRequestSchema,
   type ExecuteSlashCommandResponse,
   ExecuteSlashCommandResponseSchema,
   encodeRfcJson,
@@ -12,7 +10,11 @@ import {
   TaskSchema,
   TaskService,
 } from "@devtool/schema";
-import { decodeCommandPlace, decodeWithdrawal } from "@devtool/schema/a2a-v03";
+import {
+  decodeCommandPlace,
+  decodeCommandRun,
+  decodeWithdrawal,
+} from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Method, MethodCall } from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
@@ -108,8 +110,7 @@ async function startCommand(
   call: MethodCall,
 ): Promise<ExecuteSlashCommandResponse> {
   const request = create(RunSlashCommandRequestSchema, {
-    command: decodeRfcJson(ExecuteSlashCommandRequestSchema, call.params ?? {}),
-    ...decodeCommandPlace(call.params),
+    ...decodeCommandRun(call.params),
     activateExtension: call.activates,
   });
   const response = await handler.commands.runSlashCommand(

@@ -97,7 +97,7 @@ export async function streamMessage(
  * Subscribes to a task until it rests.
  *
  * With `Last-Event-ID`, the stream begins with the event after it. Without, it
- * begins with a snapshot of the task.
+ * begins with a snapshot of the task, or with a command's first event.
  */
 export async function resubscribe(
   handler: RequestHandler,
@@ -112,12 +112,10 @@ export async function resubscribe(
     handler,
     isExtended ? { ...call, view: "extension" } : call,
   );
-  return subscriptionFrames(
-    handler,
-    call,
-    { task, after: call.lastEventId },
-    encoder,
-  );
+  // The answer to `command/execute` shows nothing of the command's task, so
+  // that its stream begins with the first event (CMD-1).
+  const after = call.lastEventId ?? (task.command ? 0n : undefined);
+  return subscriptionFrames(handler, call, { task, after }, encoder);
 }
 
 /**

@@ -1,8 +1,6 @@
 import { create, type DescMethod, type JsonValue } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
-  decodeRfcJson,
-  ExecuteSlashCommandRequestSchema,
   type ExecuteSlashCommandResponse,
   ExecuteSlashCommandResponseSchema,
   encodeRfcJson,
@@ -15,7 +13,7 @@ import {
   TaskEventSchema,
 } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
-import { decodeCommandPlace } from "@devtool/schema/a2a-v03";
+import { decodeCommandPlace, decodeCommandRun } from "@devtool/schema/a2a-v03";
 import type { Answer, Frame } from "../http/answer.ts";
 import { type Call, enterView, openCall } from "./call.ts";
 import { frameFrom, streamResponseFor } from "./frames.ts";
@@ -117,8 +115,7 @@ async function startCommand(
   { activates, context }: Call,
 ): Promise<ExecuteSlashCommandResponse> {
   const request = create(RunSlashCommandRequestSchema, {
-    command: decodeRfcJson(ExecuteSlashCommandRequestSchema, params ?? {}),
-    ...decodeCommandPlace(params),
+    ...decodeCommandRun(params),
     activateExtension: activates,
   });
   const response = await handler.commands.runSlashCommand(request, context);

@@ -126,7 +126,8 @@ export async function* streamMessage(
 /**
  * Yields a task as it is, then its updates until it ends.
  *
- * With `Last-Event-ID`, yields what came after that event instead.
+ * With `Last-Event-ID`, yields what came after that event instead; for the task
+ * of a command all of it.
  */
 export async function* subscribe(
   handler: RequestHandler,
@@ -134,7 +135,9 @@ export async function* subscribe(
   call: Call,
 ): AsyncIterable<StreamResponse> {
   const task = await findTask(handler, call, taskId);
-  const { lastEventId } = call;
+  // The answer to `command/execute` shows nothing of the command's task, so
+  // that its stream begins with the first event (CMD-1).
+  const lastEventId = call.lastEventId ?? (task.command ? 0n : undefined);
   if (lastEventId === undefined && isTerminal(task.state)) {
     throw endedError(task, "get it instead of subscribing");
   }

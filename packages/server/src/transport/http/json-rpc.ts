@@ -72,7 +72,7 @@ export function readRequest(json: JsonValue): RpcRequest {
   try {
     const { method } = decodeJsonRpcRequest(json);
     const { id, params } = isObject(json) ? json : {};
-    return { method, params, hasId: id !== undefined };
+    return { method, params: params ?? undefined, hasId: id !== undefined };
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
     throw new JsonRpcFailure(reason.message, JsonRpcCode.INVALID_REQUEST);

@@ -86,7 +86,8 @@ export type ToolCall = Message<"devtool.a2a.v1alpha.ToolCall"> & {
     case: "output";
   } | {
     /**
-     * Cause of the failure, if the call is FAILED.
+     * Cause of the failure, if the call is FAILED. A CANCELLED call has one of
+     * the type `cancelled`.
      *
      * @generated from field: devtool.a2a.v1alpha.ErrorDetails error = 8;
      */
@@ -168,7 +169,8 @@ export type ToolCallJson = {
   output?: ToolOutputJson;
 
   /**
-   * Cause of the failure, if the call is FAILED.
+   * Cause of the failure, if the call is FAILED. A CANCELLED call has one of
+   * the type `cancelled`.
    *
    * @generated from field: devtool.a2a.v1alpha.ErrorDetails error = 8;
    */
