@@ -8,9 +8,12 @@ import { abortable } from "./abortable.ts";
  * An error about the request or the task itself is thrown at once, because a
  * retry would fail in the same way: `Code.InvalidArgument`, `NotFound`,
  * `AlreadyExists`, `PermissionDenied`, `Unauthenticated`,
- * `FailedPrecondition`, `OutOfRange`, `Unimplemented` and `DataLoss`. After
- * any other error, such as `Code.Unavailable`, the stream is opened again, and
- * the last error is thrown when all attempts have failed. When the signal
+ * `FailedPrecondition`, `OutOfRange`, `Unimplemented` and `DataLoss`. So is one
+ * of a certificate that is not trusted, and one with the metadata
+ * `grpc-retry-pushback-ms: -1`, which the A2A transports set where repeating a
+ * message would start it twice. After any other error, such as
+ * `Code.Unavailable`, the stream is opened again, and the last error is thrown
+ * when all attempts have failed. When the signal
  * aborts, its reason is thrown.
  */
 export interface ResumeOptions {
@@ -138,7 +141,7 @@ async function* readStreams(
     }
     signal.throwIfAborted();
     if (!error && log.isComplete(last)) return;
-    if (error && FINAL_CODES.has(error.code)) throw error;
+    if (error && isFinal(error)) throw error;
     fruitless = last === before ? fruitless + 1 : 0;
     if (fruitless === 0) retry = 0;
     const lost =
@@ -176,7 +179,7 @@ export async function callWithRetry<T>(
     } catch (reason) {
       signal.throwIfAborted();
       const error = ConnectError.from(reason);
-      if (FINAL_CODES.has(error.code) || retry + 1 >= maxAttempts) throw error;
+      if (isFinal(error) || retry + 1 >= maxAttempts) throw error;
       onLost?.(error);
       await backOff(retry, options, signal);
     }
@@ -210,7 +213,7 @@ export async function* repeatStream<T>(
       lost = ConnectError.from(reason);
     }
     signal.throwIfAborted();
-    if (FINAL_CODES.has(lost.code) || retry + 1 >= maxAttempts) throw lost;
+    if (isFinal(lost) || retry + 1 >= maxAttempts) throw lost;
     onLost?.(lost);
     await backOff(retry, options, signal);
   }
@@ -219,7 +222,7 @@ export async function* repeatStream<T>(
 /**
  * Waits before the next attempt, after `retry` earlier ones.
  */
-async function backOff(
+export async function backOff(
   retry: number,
   options: ResumeOptions,
   signal: AbortSignal,
@@ -230,6 +233,43 @@ async function backOff(
     delay = abortableDelay,
   } = options;
   await delay(random() * Math.min(baseDelayMs * 2 ** retry, 10_000), signal);
+}
+
+/**
+ * Returns whether a retry would fail in the same way, or must not be made.
+ */
+function isFinal(error: ConnectError): boolean {
+  return (
+    FINAL_CODES.has(error.code) ||
+    error.metadata.get(RETRY_PUSHBACK) === "-1" ||
+    causesOf(error).some(({ code }) => UNTRUSTED.test(String(code)))
+  );
+}
+
+/**
+ * The metadata with which gRPC says that a call must not be repeated, if its
+ * value is -1 (gRFC A6).
+ */
+export const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
+
+/** The codes of Node and OpenSSL for a certificate that is not trusted. */
+const UNTRUSTED = /CERT|SELF_SIGNED|^UNABLE_TO_/;
+
+/**
+ * Returns the causes of an error, the outermost first, with their codes.
+ */
+export function causesOf(
+  reason: unknown,
+): readonly (Error & { readonly code?: unknown })[] {
+  const causes: Error[] = [];
+  for (
+    let each = reason;
+    each instanceof Error && causes.length < 8;
+    each = each.cause
+  ) {
+    causes.push(each);
+  }
+  return causes;
 }
 
 /**

@@ -17,7 +17,7 @@ import {
   sse,
   startRecordedAgent,
 } from "./recorded-agent.ts";
-import { deadline, joinText, QUICK } from "./streams.ts";
+import { deadline, joinText, madeText, QUICK } from "./streams.ts";
 
 const TASK = {
   kind: "task",
@@ -237,7 +237,7 @@ describe("an agent without the extension", () => {
     const events = await Array.fromAsync(
       streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK),
     );
-    expect([joinText(events), events.at(-1)?.state]).toEqual([
+    expect([madeText(events), events.at(-1)?.state]).toEqual([
       "one two",
       TaskState.COMPLETED,
     ]);
@@ -261,7 +261,7 @@ describe("an agent without the extension", () => {
         streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK),
       );
       expect([
-        joinText(events),
+        joinText(events) + madeText(events),
         isTerminal(events.at(-1)?.state ?? TaskState.UNSPECIFIED),
       ]).toEqual([text, true]);
       await using unary = await startRecordedAgent(result(frame));
@@ -269,7 +269,8 @@ describe("an agent without the extension", () => {
         message: MESSAGE,
       });
       expect(task?.state).toBe(TaskState.COMPLETED);
-      expect(task?.history.at(-1)?.parts[0]?.content.value).toBe(text);
+      const [made = task?.history.at(-1)] = task?.artifacts ?? [];
+      expect(made?.parts[0]?.content.value).toBe(text);
     }
   });
 

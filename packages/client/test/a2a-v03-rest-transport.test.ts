@@ -203,14 +203,6 @@ describe("a call over A2A 0.3 with HTTP+JSON", () => {
     { answer: json("[]"), code: Code.DataLoss },
     { answer: json(""), code: Code.DataLoss },
     { answer: json({ id: "t1", status: 7 }), code: Code.DataLoss },
-    {
-      answer: json({
-        id: "t1",
-        status: { state: "TASK_STATE_WORKING" },
-        history: [7],
-      }),
-      code: Code.DataLoss,
-    },
   ])("fails with the code of the answer ($code)", async ({ answer, code }) => {
     await using agent = await startRecordedAgent(answer);
     await expect(
@@ -373,16 +365,10 @@ describe("a stream over A2A 0.3 with HTTP+JSON", () => {
     expect(other.requests).toHaveLength(2);
   });
 
-  it("that is answered with one JSON document, or with an error, fails", async () => {
-    await using agent = await startRecordedAgent(
-      json(opened),
-      json({ message: "no" }, 404),
-    );
+  it("that is answered with an error fails", async () => {
+    await using agent = await startRecordedAgent(json({ message: "no" }, 404));
     const log = (): AsyncIterable<TaskEvent> =>
       subscribeTask(connect(agent), { taskId: "t1" }, deadline(), QUICK);
-    await expect(Array.fromAsync(log())).rejects.toMatchObject({
-      code: Code.DataLoss,
-    });
     await expect(Array.fromAsync(log())).rejects.toMatchObject({
       code: Code.NotFound,
     });

@@ -17,7 +17,7 @@ import {
   sse,
   startRecordedAgent,
 } from "./recorded-agent.ts";
-import { deadline, joinText, QUICK } from "./streams.ts";
+import { deadline, joinText, madeText, QUICK } from "./streams.ts";
 
 const TASK = {
   id: "t1",
@@ -357,16 +357,20 @@ describe("a stream over A2A 1.0", () => {
       code: Code.InvalidArgument,
       rawMessage: "no stream here",
     });
-    await using agent = await startRecordedAgent(json({ task: TASK }));
-    const events = streamMessage(
-      connect(agent, "HTTP+JSON"),
-      { message: MESSAGE },
-      deadline(),
-      QUICK,
+  });
+
+  it("may be answered without a stream, with the whole task", async () => {
+    const task = { ...TASK, status: { state: "TASK_STATE_COMPLETED" } };
+    await using agent = await startRecordedAgent(json({ task }));
+    const events = await Array.fromAsync(
+      streamMessage(
+        connect(agent, "HTTP+JSON"),
+        { message: MESSAGE },
+        deadline(),
+        QUICK,
+      ),
     );
-    await expect(Array.fromAsync(events)).rejects.toMatchObject({
-      code: Code.DataLoss,
-    });
+    expect(events.at(-1)?.state).toBe(TaskState.COMPLETED);
   });
 });
 
@@ -402,7 +406,7 @@ describe("an agent of A2A 1.0 without the extension", () => {
       const events = await Array.fromAsync(
         streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK),
       );
-      expect(joinText(events)).toBe(text);
+      expect(joinText(events) + madeText(events)).toBe(text);
       expect(events.at(-1)?.state).toBe(
         text === "which one?" ? TaskState.INPUT_REQUIRED : TaskState.COMPLETED,
       );

@@ -1,4 +1,4 @@
-import type { TaskEvent } from "@devtool/schema";
+import { emptyTask, reduceTask, type TaskEvent } from "@devtool/schema";
 import type { ResumeOptions } from "../src/index.ts";
 
 /**
@@ -19,5 +19,14 @@ export function deadline(): AbortSignal {
 export function joinText(events: readonly TaskEvent[]): string {
   return events
     .map(({ payload }) => (payload.case === "text" ? payload.value.text : ""))
+    .join("");
+}
+
+/** Joins the text of the artifacts that an agent made. */
+export function madeText(events: readonly TaskEvent[]): string {
+  return events
+    .reduce(reduceTask, emptyTask())
+    .artifacts.flatMap(({ parts }) => parts)
+    .map(({ content }) => (content.case === "text" ? content.value : ""))
     .join("");
 }

@@ -1,4 +1,5 @@
 import {
+  type ArtifactUpdate,
   dataText,
   type Message,
   type Part,
@@ -26,6 +27,10 @@ export class Transcript {
   /** The running calls whose first line has been printed. */
   readonly #begun = new Set<string>();
   #inText = false;
+  /** The artifacts that were printed. */
+  readonly #artifacts = new Set<string>();
+  /** The artifact whose text the last line holds. Empty if it holds none. */
+  #openArtifact = "";
 
   constructor(paint: Paint, speakers: Speakers = "agent") {
     this.#paint = paint;
@@ -36,8 +41,7 @@ export class Transcript {
   add({ payload, state }: TaskEvent): string {
     switch (payload.case) {
       case "text":
-        this.#inText = true;
-        return visible(payload.value.text);
+        return this.#text(payload.value.text);
       case "thought": {
         const { subject, description } = payload.value;
         return this.#lines([
@@ -66,14 +70,8 @@ export class Transcript {
           .join(" ");
         return this.#lines([this.#note(`source: ${indented(source)}`)]);
       }
-      case "artifact": {
-        const { artifact } = payload.value;
-        const name = artifact?.name || (artifact?.artifactId ?? "");
-        return this.#lines([
-          this.#note(`artifact: ${indented(name)}`),
-          ...partLines(artifact?.parts ?? []),
-        ]);
-      }
+      case "artifact":
+        return this.#artifact(payload.value);
       case "reply":
         return this.#lines(partLines(payload.value.parts));
       case "messageQueued":
@@ -104,6 +102,43 @@ export class Transcript {
   /** Returns a line of the program itself, for printing between events. */
   line(text: string): string {
     return this.#lines([text]);
+  }
+
+  #text(text: string): string {
+    const isContinued = this.#inText && this.#openArtifact === "";
+    // A paragraph of its own begins a line in any case.
+    const words = isContinued
+      ? text
+      : this.#closeText() + text.replace(/^\n+/, "");
+    this.#inText = true;
+    return visible(words);
+  }
+
+  /**
+   * Returns an update of an artifact: a further piece goes on where the last
+   * one ended, and one that replaces what was printed says so.
+   */
+  #artifact({ artifact, append }: ArtifactUpdate): string {
+    const { artifactId = "", name = "", parts = [] } = artifact ?? {};
+    const isPiece = append && this.#inText && this.#openArtifact === artifactId;
+    const isKnown = this.#artifacts.has(artifactId);
+    this.#artifacts.add(artifactId);
+    const title = indented(name || artifactId);
+    const change = append ? "continued" : "replaced, it is now";
+    const hasText = parts.some(({ content }) => content.case !== "file");
+    const heading = isKnown
+      ? [this.#note(`artifact ${title} ${change}:`)]
+      : name !== "" && hasText
+        ? [this.#note(`artifact: ${title}`)]
+        : [];
+    const written = isPiece ? "" : this.#lines(heading) || this.#closeText();
+    const pieces = parts.map((part) => {
+      if (part.content.case !== "text") return this.#lines(partLines([part]));
+      this.#inText = true;
+      return visible(part.content.value);
+    });
+    this.#openArtifact = this.#inText ? artifactId : "";
+    return written + pieces.join("");
   }
 
   /** Returns a line about the task, which nobody said. */
@@ -185,6 +220,7 @@ export class Transcript {
   #closeText(): string {
     const open = this.#inText;
     this.#inText = false;
+    this.#openArtifact = "";
     return open ? "\n" : "";
   }
 }

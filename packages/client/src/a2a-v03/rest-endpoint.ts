@@ -42,12 +42,12 @@ export function createRestEndpoint(
       const { operation, call, otherCall } = encodeRestCall(method, params);
       const open = (one: RestCall): AsyncIterable<Frame> =>
         endpoint.stream({ call: one, lastEventId }, signal);
-      for await (const { result, id } of otherCall
+      for await (const { result, ...frame } of otherCall
         ? openEither(open, call, otherCall)
         : open(call)) {
         yield {
-          result: decodeAnswer(() => operation.decodeResult(result)),
-          id,
+          ...frame,
+          result: result && decodeAnswer(() => operation.decodeResult(result)),
         };
       }
     },

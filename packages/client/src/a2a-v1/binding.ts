@@ -2,17 +2,21 @@ import type {
   DescMessage,
   DescMethodServerStreaming,
   DescMethodUnary,
+  JsonValue,
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import type {
-  StreamResponse,
-  StreamResponseSchema,
+import {
+  decodeA2aJson,
+  type StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
+import type { Frame } from "../a2a/rpc-endpoint.ts";
+import { decodeAnswer } from "../a2a/wire.ts";
 
 /**
  * A binding of A2A 1.0: it carries the methods of `A2AService` over one
- * protocol. Both methods throw `ConnectError`s.
+ * protocol, and returns what the agent answers as the JSON of its message, which
+ * need not be valid. Both methods throw `ConnectError`s.
  */
 export interface A2aBinding {
   /**
@@ -22,15 +26,15 @@ export interface A2aBinding {
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
     signal: AbortSignal,
-  ): Promise<MessageShape<O>>;
+  ): Promise<JsonValue>;
   /**
-   * Calls a method that streams.
+   * Calls a method that streams. The result of a frame is a `StreamResponse`.
    */
   stream<I extends DescMessage>(
     method: DescMethodServerStreaming<I, typeof StreamResponseSchema>,
     call: A2aStreamCall<I>,
     signal: AbortSignal,
-  ): AsyncIterable<StreamElement>;
+  ): AsyncIterable<Frame>;
 }
 
 /**
@@ -42,17 +46,22 @@ export interface A2aStreamCall<I extends DescMessage> {
    * Sent as `Last-Event-ID`: the stream continues after this event. Undefined
    * starts a new stream.
    */
-  readonly lastEventId?: bigint;
+  readonly lastEventId?: string | undefined;
 }
 
 /**
- * One element of a stream.
+ * Calls a method whose answer must be valid as a whole. Throws `Code.DataLoss`
+ * if it is not.
  */
-export interface StreamElement {
-  readonly response: StreamResponse;
-  /**
-   * The event id beside the element. Undefined if the agent or the binding has
-   * none.
-   */
-  readonly id: string | undefined;
+export async function callStrictly<
+  I extends DescMessage,
+  O extends DescMessage,
+>(
+  binding: A2aBinding,
+  method: DescMethodUnary<I, O>,
+  request: MessageInitShape<I>,
+  signal: AbortSignal,
+): Promise<MessageShape<O>> {
+  const json = await binding.call(method, request, signal);
+  return decodeAnswer(() => decodeA2aJson(method.output, json ?? {}));
 }

@@ -1,3 +1,4 @@
+import { toJson } from "@bufbuild/protobuf";
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { SEQUENCE_URI } from "@devtool/schema";
@@ -27,9 +28,14 @@ export function createGrpcBinding(
       try {
         return await callWithToken(token, async (value) => {
           const all = { ...headers, ...bearerHeader(value) };
-          return (
-            await transport.unary(method, signal, undefined, all, request)
-          ).message;
+          const { message } = await transport.unary(
+            method,
+            signal,
+            undefined,
+            all,
+            request,
+          );
+          return toJson(method.output, message);
         });
       } catch (reason) {
         throw errorFromGrpc(reason);
@@ -38,7 +44,7 @@ export function createGrpcBinding(
     async *stream(method, { request, lastEventId }, signal) {
       try {
         yield* streamWithToken(token, async function* (value) {
-          const resume = defined({ "last-event-id": lastEventId?.toString() });
+          const resume = defined({ "last-event-id": lastEventId });
           const all = { ...headers, ...resume, ...bearerHeader(value) };
           const { message } = await transport.stream(
             method,
@@ -50,7 +56,7 @@ export function createGrpcBinding(
           for await (const response of message) {
             const sequence = response.payload.value?.metadata?.[SEQUENCE_URI];
             yield {
-              response,
+              result: toJson(method.output, response),
               id: typeof sequence === "string" ? sequence : undefined,
             };
           }

@@ -5,11 +5,9 @@ import {
   type MessageInitShape,
 } from "@bufbuild/protobuf";
 import {
-  decodeA2aJson,
   encodeA2aJson,
   type HttpCall,
   httpCallOf,
-  StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
 import { restOperation } from "@devtool/schema/a2a-v03";
 import type { HttpJsonEndpoint } from "../a2a/http-json-endpoint.ts";
@@ -25,22 +23,11 @@ import type { A2aBinding } from "./binding.ts";
 export function createHttpJsonBinding(endpoint: HttpJsonEndpoint): A2aBinding {
   return {
     async call(method, request, signal) {
-      const json = await endpoint.call(encodeHttpCall(method, request), signal);
-      return decodeAnswer(() => decodeA2aJson(method.output, json ?? {}));
+      return endpoint.call(encodeHttpCall(method, request), signal);
     },
-    async *stream(method, { request, lastEventId }, signal) {
+    stream(method, { request, lastEventId }, signal) {
       const call = encodeHttpCall(method, request);
-      for await (const { result, id } of endpoint.stream(
-        { call, lastEventId },
-        signal,
-      )) {
-        yield {
-          response: decodeAnswer(() =>
-            decodeA2aJson(StreamResponseSchema, result),
-          ),
-          id,
-        };
-      }
+      return endpoint.stream({ call, lastEventId }, signal);
     },
   };
 }

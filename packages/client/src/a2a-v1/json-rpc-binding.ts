@@ -1,11 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  decodeA2aJson,
-  encodeA2aJson,
-  StreamResponseSchema,
-} from "@devtool/schema/a2a-v1";
+import { encodeA2aJson } from "@devtool/schema/a2a-v1";
 import type { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
-import { decodeAnswer } from "../a2a/wire.ts";
 import type { A2aBinding } from "./binding.ts";
 
 /**
@@ -16,22 +11,14 @@ export function createJsonRpcBinding(endpoint: JsonRpcEndpoint): A2aBinding {
   return {
     async call(method, request, signal) {
       const params = encodeA2aJson(method.input, create(method.input, request));
-      const result = await endpoint.call(method.name, params, signal);
-      return decodeAnswer(() => decodeA2aJson(method.output, result ?? {}));
+      return endpoint.call(method.name, params, signal);
     },
-    async *stream(method, { request, lastEventId }, signal) {
+    stream(method, { request, lastEventId }, signal) {
       const params = encodeA2aJson(method.input, create(method.input, request));
-      for await (const { result, id } of endpoint.stream(
+      return endpoint.stream(
         { method: method.name, params, lastEventId },
         signal,
-      )) {
-        yield {
-          response: decodeAnswer(() =>
-            decodeA2aJson(StreamResponseSchema, result),
-          ),
-          id,
-        };
-      }
+      );
     },
   };
 }

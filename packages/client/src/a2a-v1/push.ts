@@ -6,7 +6,7 @@ import {
   pushConfigFromA2a,
   pushConfigToA2a,
 } from "@devtool/schema/a2a-v1";
-import type { A2aBinding } from "./binding.ts";
+import { type A2aBinding, callStrictly } from "./binding.ts";
 
 /**
  * Creates the service of push notification configs on top of A2A 1.0. An empty
@@ -20,7 +20,8 @@ export function createPushServiceV1(
   return {
     async setPushConfig({ config = create(PushConfigSchema) }, { signal }) {
       const request = { ...pushConfigToA2a(config), tenant };
-      const stored = await binding.call(
+      const stored = await callStrictly(
+        binding,
         method.createTaskPushNotificationConfig,
         request,
         signal,
@@ -29,7 +30,8 @@ export function createPushServiceV1(
     },
     async getPushConfig({ taskId, configId }, { signal }) {
       const request = { taskId, id: configId, tenant };
-      const stored = await binding.call(
+      const stored = await callStrictly(
+        binding,
         method.getTaskPushNotificationConfig,
         request,
         signal,
@@ -37,7 +39,8 @@ export function createPushServiceV1(
       return { config: pushConfigFromA2a(stored) };
     },
     async listPushConfigs({ taskId }, { signal }) {
-      const { configs } = await binding.call(
+      const { configs } = await callStrictly(
+        binding,
         method.listTaskPushNotificationConfigs,
         { taskId, tenant },
         signal,
@@ -45,7 +48,8 @@ export function createPushServiceV1(
       return { configs: configs.map(pushConfigFromA2a) };
     },
     async deletePushConfig({ taskId, configId }, { signal }) {
-      await binding.call(
+      await callStrictly(
+        binding,
         method.deleteTaskPushNotificationConfig,
         { taskId, id: configId, tenant },
         signal,

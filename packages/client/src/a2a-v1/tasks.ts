@@ -1,4 +1,4 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
   type ListTasksRequest,
   type ListTasksResponse,
@@ -6,19 +6,22 @@ import {
 } from "@devtool/schema";
 import {
   A2AService,
+  A2aTaskSchema,
   A2aTaskState,
+  decodeA2aJson,
   frameFromA2a,
   MessageQueueService,
-  type StreamResponse,
+  StreamResponseSchema,
   sendRequestToA2a,
   stateFromA2a,
   stateToA2a,
 } from "@devtool/schema/a2a-v1";
-import { defined } from "@devtool/schema/json";
-import type { Frame } from "../a2a/rpc-endpoint.ts";
+import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { decodeReadable } from "../a2a/decode-readable.ts";
+import type { Answer, Frame } from "../a2a/rpc-endpoint.ts";
 import { continueInNewTask, type TaskCalls } from "../a2a/task-calls.ts";
-import { decodeAnswer } from "../a2a/wire.ts";
-import type { A2aBinding, StreamElement } from "./binding.ts";
+import { unreadableAnswer } from "../a2a/wire.ts";
+import type { A2aBinding } from "./binding.ts";
 
 /**
  * The task methods of A2A 1.0. An empty tenant is none.
@@ -28,12 +31,11 @@ export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
   return {
     redirect: continueInNewTask,
     async send(request, signal) {
-      const { payload } = await binding.call(
-        method.sendMessage,
-        { ...sendRequestToA2a(request), tenant },
-        signal,
+      const sent = { ...sendRequestToA2a(request), tenant };
+      const json = await binding.call(method.sendMessage, sent, signal);
+      return readAnswer(json, (answer) =>
+        frameFromA2a(decodeA2aJson(method.sendMessage.output, answer).payload),
       );
-      return frameFromPayload(payload);
     },
     stream(message, signal) {
       const request = { ...sendRequestToA2a(message), tenant };
@@ -42,27 +44,21 @@ export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
       );
     },
     async get(id, signal) {
-      return frameFromPayload({
-        case: "task",
-        value: await binding.call(method.getTask, { id, tenant }, signal),
-      });
+      const json = await binding.call(method.getTask, { id, tenant }, signal);
+      return readAnswer(json, frameFromTask);
     },
     list: (request, signal) => listTasks(binding, tenant, request, signal),
     async cancel(id, signal) {
-      return frameFromPayload({
-        case: "task",
-        value: await binding.call(method.cancelTask, { id, tenant }, signal),
-      });
+      const request = { id, tenant };
+      const json = await binding.call(method.cancelTask, request, signal);
+      return readAnswer(json, frameFromTask);
     },
     async withdraw({ taskId, messageId }, signal) {
       const { withdrawMessage } = MessageQueueService.method;
-      const { task } = await binding.call(
-        withdrawMessage,
-        { taskId, messageId, tenant },
-        signal,
-      );
-      return frameFromPayload(
-        task ? { case: "task", value: task } : { case: undefined },
+      const request = { taskId, messageId, tenant };
+      const json = await binding.call(withdrawMessage, request, signal);
+      return readAnswer(json, (answer) =>
+        frameFromTask(objectOrEmpty(answer).task ?? null),
       );
     },
     subscribe(id, lastEventId, signal) {
@@ -77,19 +73,41 @@ export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
   };
 }
 
+/**
+ * Converts the elements of a stream of A2A 1.0 to the JSON of 0.3.
+ */
 async function* readElements(
-  elements: AsyncIterable<StreamElement>,
+  elements: AsyncIterable<Frame>,
 ): AsyncIterable<Frame> {
-  for await (const { response, id } of elements) {
-    yield { result: frameFromPayload(response.payload), id };
+  for await (const { result, leftOut = [], id } of elements) {
+    const read: Answer =
+      result === undefined ? { result } : readAnswer(result, frameFromElement);
+    const { leftOut: more = [] } = read;
+    yield { result: read.result, leftOut: [...leftOut, ...more], id };
   }
 }
 
 /**
- * Converts a payload of A2A 1.0 to the JSON of 0.3.
+ * Converts an answer of A2A 1.0 to the JSON of 0.3, without what cannot be
+ * read. `convert` throws a `WireError` with the path of that.
  */
-function frameFromPayload(payload: StreamResponse["payload"]): JsonValue {
-  return decodeAnswer(() => frameFromA2a(payload));
+function readAnswer(
+  json: JsonValue,
+  convert: (json: JsonValue) => JsonObject,
+): Answer {
+  const { value: result, leftOut } = decodeReadable(json, convert);
+  return { result, leftOut };
+}
+
+function frameFromElement(json: JsonValue): JsonObject {
+  return frameFromA2a(decodeA2aJson(StreamResponseSchema, json).payload);
+}
+
+function frameFromTask(json: JsonValue): JsonObject {
+  return frameFromA2a({
+    case: "task",
+    value: decodeA2aJson(A2aTaskSchema, json),
+  });
 }
 
 async function listTasks(
@@ -106,12 +124,13 @@ async function listTasks(
     pageToken,
     historyLength: 0,
   });
-  const { tasks, nextPageToken } = await binding.call(
-    A2AService.method.listTasks,
-    request,
-    signal,
+  const { output } = A2AService.method.listTasks;
+  const json = await binding.call(A2AService.method.listTasks, request, signal);
+  const { value, leftOut } = decodeReadable(json ?? {}, (page) =>
+    decodeA2aJson(output, page),
   );
-  const summaries = tasks.map(({ id, contextId, status }) => {
+  if (!value) throw unreadableAnswer(leftOut);
+  const summaries = value.tasks.map(({ id, contextId, status }) => {
     const state = stateFromA2a(status?.state ?? A2aTaskState.UNSPECIFIED);
     // Of the last event, only state and time are known.
     const lastEvent = defined({
@@ -120,7 +139,13 @@ async function listTasks(
       state,
       time: status?.timestamp,
     });
-    return { id, contextId, lastEvent };
+    return { id, contextId, title: "", lastEvent };
   });
-  return create(ListTasksResponseSchema, { tasks: summaries, nextPageToken });
+  // A list has no other place for what is missing in it.
+  const missing = leftOut.map((why) => ({ title: `left out: ${why}` }));
+  const { nextPageToken } = value;
+  return create(ListTasksResponseSchema, {
+    tasks: [...summaries, ...missing],
+    nextPageToken,
+  });
 }

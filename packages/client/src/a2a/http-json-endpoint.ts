@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import type { ConnectError } from "@connectrpc/connect";
 import type { HttpCall } from "@devtool/schema/a2a-v1";
 import { defined, parseJsonOrUndefined } from "@devtool/schema/json";
 import {
@@ -11,7 +11,7 @@ import { errorFromHttpStatus } from "./errors.ts";
 import { readText } from "./response-text.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import { isEventStream, readServerSentEvents } from "./server-sent-events.ts";
-import { parseAnswer, waitFor } from "./wire.ts";
+import { noStream, parseAnswer, waitFor } from "./wire.ts";
 
 /**
  * Options of an `HttpJsonEndpoint`.
@@ -40,7 +40,7 @@ export interface HttpJsonStream {
    * Sent as `Last-Event-ID`: the stream continues after this event. Undefined
    * starts a new stream.
    */
-  readonly lastEventId?: bigint | undefined;
+  readonly lastEventId?: string | undefined;
 }
 
 /**
@@ -76,22 +76,21 @@ export class HttpJsonEndpoint {
   ): AsyncIterable<Frame> {
     const headers = defined({
       accept: "text/event-stream",
-      "last-event-id": lastEventId?.toString(),
+      "last-event-id": lastEventId,
     });
     const response = await this.#send(call, headers, signal);
     if (!isEventStream(response)) {
-      await this.#readText(response, signal);
-      const subject = `${call.httpMethod} ${call.path}`;
-      throw new ConnectError(
-        `${subject}: the agent did not answer with a stream`,
-        Code.DataLoss,
-      );
+      // An agent that does not stream may answer all the same.
+      const text = await this.#readText(response, signal);
+      if (text === "") throw noStream(`${call.httpMethod} ${call.path}`);
+      yield { result: parseAnswer(text), id: undefined };
+      return;
     }
-    for await (const { data, id } of readServerSentEvents(response, signal)) {
-      const result = parseAnswer(data);
+    for await (const frame of readServerSentEvents(response, signal)) {
+      const { result = null } = frame;
       const error = this.#options.errorFrom(result, response.status);
       if (error) throw error;
-      yield { result, id };
+      yield frame;
     }
   }
 

@@ -3,7 +3,8 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson } from "@devtool/schema";
 import { JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
-import { defined } from "@devtool/schema/json";
+import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { decodeReadable } from "./decode-readable.ts";
 import {
   type CallHeaders,
   type EndpointOptions,
@@ -13,7 +14,7 @@ import { errorFromHttpStatus, errorFromJsonRpc } from "./errors.ts";
 import { readText } from "./response-text.ts";
 import type { Frame, RpcEndpoint, StreamCall } from "./rpc-endpoint.ts";
 import { isEventStream, readServerSentEvents } from "./server-sent-events.ts";
-import { decodeAnswer, parseAnswer, waitFor } from "./wire.ts";
+import { noStream, parseAnswer, unreadableAnswer, waitFor } from "./wire.ts";
 
 /**
  * An agent's JSON-RPC interface. Throws `ConnectError`s.
@@ -51,18 +52,18 @@ export class JsonRpcEndpoint implements RpcEndpoint {
   ): AsyncIterable<Frame> {
     const headers = defined({
       accept: "text/event-stream",
-      "last-event-id": lastEventId?.toString(),
+      "last-event-id": lastEventId,
     });
     const response = await this.#post(method, params, headers, signal);
     if (!isEventStream(response)) {
-      resultFrom(await readResponse(response, signal));
-      throw new ConnectError(
-        `${method}: the agent did not answer with a stream`,
-        Code.DataLoss,
-      );
+      // An agent that does not stream may answer all the same.
+      const result = resultFrom(await readResponse(response, signal));
+      if (result === null) throw noStream(method);
+      yield { result, id: undefined };
+      return;
     }
-    for await (const { data, id } of readServerSentEvents(response, signal)) {
-      yield { result: resultFrom(parseAnswer(data)), id };
+    for await (const frame of readServerSentEvents(response, signal)) {
+      yield frame.result === undefined ? frame : openFrame(frame, frame.result);
     }
   }
 
@@ -120,9 +121,23 @@ async function readResponse(
  * error it carries.
  */
 function resultFrom(json: JsonValue): JsonValue {
-  const { outcome } = decodeAnswer(() =>
-    decodeRfcJson(JsonRpcResponseSchema, json),
-  );
+  const { value, leftOut } = decodeReadable(json, readResult);
+  if (value !== undefined) return value;
+  throw unreadableAnswer(leftOut);
+}
+
+/**
+ * Returns the result of the response in a frame. Throws the error it carries.
+ */
+function openFrame({ id }: Frame, json: JsonValue): Frame {
+  const { value, leftOut } = decodeReadable(json, readResult);
+  return { result: value, leftOut, id };
+}
+
+function readResult(json: JsonValue): JsonValue {
+  const { outcome } = decodeRfcJson(JsonRpcResponseSchema, json);
   if (outcome.case === "error") throw errorFromJsonRpc(outcome.value);
+  const bare = outcome.case === undefined && objectOrEmpty(json).message;
+  if (typeof bare === "string") throw new ConnectError(bare, Code.Internal);
   return outcome.case === "result" ? toJson(ValueSchema, outcome.value) : null;
 }

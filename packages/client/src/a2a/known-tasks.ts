@@ -1,4 +1,5 @@
 import type { TaskState } from "@devtool/schema";
+import { TaskContent } from "./task-content.ts";
 
 /**
  * The last state of a task that the client knows.
@@ -12,6 +13,11 @@ export interface KnownTask {
    * events if the agent does not number them.
    */
   readonly sequence: bigint;
+  /**
+   * The id that its agent gave the last frame of a stream, to resume after it.
+   * Undefined if the agent gives none.
+   */
+  readonly lastEventId?: string | undefined;
 }
 
 /**
@@ -26,6 +32,7 @@ const MAX_ENTRIES = 1000;
 export class KnownTasks {
   readonly #tasks = new Map<string, KnownTask>();
   readonly #recipients = new Map<string, KnownTask | undefined>();
+  readonly #contents = new Map<string, TaskContent>();
 
   find(taskId: string): KnownTask | undefined {
     return this.#tasks.get(taskId);
@@ -36,11 +43,20 @@ export class KnownTasks {
    */
   update(task: KnownTask): void {
     if (task.id === "") return;
-    const before = this.#tasks.get(task.id)?.sequence ?? 0n;
-    store(this.#tasks, task.id, {
-      ...task,
-      sequence: task.sequence > before ? task.sequence : before,
-    });
+    const before = this.#tasks.get(task.id);
+    const isOlder = before && task.sequence < before.sequence;
+    const { sequence, lastEventId } = isOlder ? before : task;
+    store(this.#tasks, task.id, { ...task, sequence, lastEventId });
+  }
+
+  /**
+   * Returns what was shown of a task. Without an id, of one that nothing was
+   * shown of.
+   */
+  contentOf(taskId: string): TaskContent {
+    const content = this.#contents.get(taskId) ?? new TaskContent();
+    if (taskId !== "") store(this.#contents, taskId, content);
+    return content;
   }
 
   /**

@@ -1,14 +1,15 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
+  type Artifact,
   isAtRest,
   type Message,
   MessageQueuedSchema,
+  Role,
   StateChangeSchema,
   type Task,
   type TaskEvent,
   TaskEventSchema,
   TaskState,
-  TextContentSchema,
 } from "@devtool/schema";
 import {
   decodeOwnFields,
@@ -23,6 +24,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
+import type { ContentPayload, TaskContent } from "./task-content.ts";
 
 /**
  * What is known of a stream when its next frame is read: the last event, or
@@ -50,27 +52,28 @@ export interface FrameEvents {
   /**
    * Ends the exchange, unless another frame follows.
    */
-  readonly end?: TaskEvent;
+  readonly end?: TaskEvent | undefined;
+  /**
+   * Ends the exchange. Only content that comes too late may follow.
+   */
+  readonly last?: TaskEvent | undefined;
 }
 
 /**
- * Reads the answer of `message/send`, `tasks/get` or `tasks/cancel`.
- *
- * Artifacts become messages of the agent after the history. An answer that is
- * only a message becomes a completed task.
+ * Reads the answer of `message/send`, `tasks/get` or `tasks/cancel`. An answer
+ * that is only a message becomes a completed task. Throws a `WireError` with the
+ * path of what cannot be read.
  */
 export function taskFromAnswer(json: JsonValue): Task {
   const answer = objectOrEmpty(json);
-  if (answer.kind !== "message") {
-    return decodeTask(withArtifactsInHistory(answer));
-  }
-  const { taskId, contextId } = readIds(answer);
+  if (answer.kind !== "message") return decodeTask(withKnownRoles(answer));
+  const { taskId, contextId } = answer;
   return decodeTask({
     kind: "task",
-    id: taskId,
-    contextId,
+    id: stringOrEmpty(taskId),
+    contextId: stringOrEmpty(contextId),
     status: { state: "completed" },
-    history: [answer],
+    history: [withKnownRole(answer)],
   });
 }
 
@@ -79,37 +82,39 @@ export function taskFromAnswer(json: JsonValue): Task {
  * several events.
  *
  * Text in a status that ends the exchange becomes an event before the change of
- * state, and artifacts become text. A whole task is a snapshot from before or
- * after the exchange, so its state ends the exchange only if no frame follows,
- * and what is already known of it is not repeated.
+ * state. A whole task is a snapshot from before or after the exchange, so its
+ * state ends the exchange only if no frame follows, and what was shown of it is
+ * not repeated.
  */
 export function eventsFromFrame(
-  frame: JsonValue,
+  frame: JsonObject,
+  event: TaskEvent,
   position: StreamPosition,
+  content: TaskContent,
 ): FrameEvents {
-  const json = objectOrEmpty(frame);
-  switch (json.kind) {
-    case "task":
-      return eventsFromTask(json, position);
-    case "artifact-update": {
-      const text = plainText(objectOrEmpty(json.artifact));
-      return { events: textEvents(text, { ...position, ...readIds(json) }) };
-    }
-    case "message": {
-      // An answer that is only a message completes its task.
-      const ids = readIds(json);
-      const end = create(TaskEventSchema, {
-        ...ids,
-        state: TaskState.COMPLETED,
-        payload: { case: "stateChange", value: create(StateChangeSchema) },
-      });
-      return {
-        events: [...textEvents(plainText(json), { ...position, ...ids }), end],
-      };
-    }
-    default:
-      return eventsFromUpdate(json, decodeStreamFrame(frame, 0n));
+  const { payload } = event;
+  const place = {
+    taskId: event.taskId || position.taskId,
+    contextId: event.contextId || position.contextId,
+    state: TaskState.WORKING,
+  };
+  if (payload.case === "created") {
+    const created = { ...event, ...place, state: event.state };
+    return eventsFromTask(frame, created, position, content);
   }
+  if (payload.case === "artifact") {
+    return { events: eventsOf(content.ofUpdate(payload.value), place) };
+  }
+  if (frame.kind === "message" && payload.case === "reply") {
+    // An answer that is only a message completes its task.
+    const said = eventsOf(content.ofMessage(payload.value), place);
+    return { events: said, last: endOf({ ...event, ...place }, event.state) };
+  }
+  return eventsFromUpdate(
+    frame,
+    { ...event, ...place, state: event.state },
+    content,
+  );
 }
 
 /**
@@ -139,53 +144,87 @@ export function receivedMessage(
 
 function eventsFromTask(
   json: JsonObject,
+  created: TaskEvent,
   position: StreamPosition,
+  content: TaskContent,
 ): FrameEvents {
-  const created = decodeStreamFrame(json, 0n);
-  const received = receivedMessage(created, position, json);
   const isKnown = position.taskId === created.taskId;
-  const events = isKnown
-    ? received
-      ? [received]
-      : []
-    : openingEvents(json, created);
-  if (!isAtRest(created.state)) return { events };
-  const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));
-  const end = create(TaskEventSchema, {
-    taskId: stringOrEmpty(json.id),
-    contextId: stringOrEmpty(json.contextId),
-    state: created.state,
-    payload: {
-      case: "stateChange",
-      value: create(StateChangeSchema, { text }),
-    },
-  });
-  return { events, end };
+  const { state } = created;
+  const open = isAtRest(state)
+    ? { ...created, state: TaskState.WORKING }
+    : created;
+  const shown = isKnown
+    ? newInKnownTask(json, position, content)
+    : content.ofTask(
+        messagesOf(json).slice(hasPrompt(json) ? 1 : 0),
+        artifactsOf(json),
+      );
+  const received = receivedMessage(created, position, json);
+  const starts = isKnown ? (received ? [received] : []) : [opened(open, json)];
+  const events = [...starts, ...eventsOf(shown, open)];
+  return isAtRest(state) ? { events, end: endOf(created, state) } : { events };
 }
 
 /**
- * The start of a task, and what the agent has said and made so far. Messages of
- * the extension are left out, because they are not text.
+ * Returns what a whole task has that was not shown. If nothing was, because
+ * this client has not followed the task, only what the agent has said after the
+ * message that was just sent to it is new.
  */
-function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
-  const isEnded = isAtRest(created.state);
-  const open = isEnded ? { ...created, state: TaskState.WORKING } : created;
-  const said = listOrEmpty(withArtifactsInHistory(json).history)
-    .map(objectOrEmpty)
-    .filter(
-      ({ role, metadata }) =>
-        role === "agent" &&
-        extensionMetadata(objectOrEmpty(metadata)) === undefined,
-    );
-  const saidNow = isEnded
+function newInKnownTask(
+  json: JsonObject,
+  { sent }: StreamPosition,
+  content: TaskContent,
+): ContentPayload[] {
+  const messages = messagesOf(json);
+  const prompt = messages.findIndex(
+    ({ messageId }) => messageId === sent?.messageId,
+  );
+  const said = messages.filter(({ role }) => role !== Role.USER);
+  if (!content.isEmpty) return content.ofTask(said, artifactsOf(json));
+  const fresh = prompt < 0 ? [] : messages.slice(prompt + 1);
+  content.ofTask(
+    said.filter((message) => !fresh.includes(message)),
+    prompt < 0 ? artifactsOf(json) : [],
+  );
+  content.startExchange();
+  return prompt < 0
     ? []
-    : [objectOrEmpty(objectOrEmpty(json.status).message)];
-  return [
-    open,
-    ...[...said, ...saidNow].flatMap((message) =>
-      textEvents(plainText(message), open),
-    ),
-  ];
+    : content.ofTask(
+        fresh.filter(({ role }) => role !== Role.USER),
+        artifactsOf(json),
+      );
+}
+
+function hasPrompt(json: JsonObject): boolean {
+  return messagesOf(json)[0]?.role === Role.USER;
+}
+
+/**
+ * Returns the event that starts a task, with the user's first message.
+ */
+function opened(event: TaskEvent, json: JsonObject): TaskEvent {
+  if (event.payload.case !== "created" || hasPrompt(json)) return event;
+  const { message: _agents, ...value } = event.payload.value;
+  return { ...event, payload: { case: "created", value } };
+}
+
+/**
+ * Returns the messages of a whole task, that of its status last. Those of the
+ * extension are left out, because they are not text.
+ */
+function messagesOf({ history, status }: JsonObject): Message[] {
+  const { message } = objectOrEmpty(status);
+  return [...listOrEmpty(history), ...(isObject(message) ? [message] : [])]
+    .map(objectOrEmpty)
+    .filter(({ metadata }) => !extensionMetadata(objectOrEmpty(metadata)))
+    .flatMap((json) => {
+      const { payload } = decodeStreamFrame({ ...json, kind: "message" }, 0n);
+      return payload.case === "reply" ? [payload.value] : [];
+    });
+}
+
+function artifactsOf(json: JsonObject): readonly Artifact[] {
+  return decodeTask(json).artifacts;
 }
 
 /**
@@ -193,80 +232,80 @@ function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
  * marks those that no other agent sends. For other agents, the state alone ends
  * the exchange, whatever the update says beside it.
  */
-function eventsFromUpdate(json: JsonObject, event: TaskEvent): FrameEvents {
-  const { payload } = event;
+function eventsFromUpdate(
+  json: JsonObject,
+  event: TaskEvent,
+  content: TaskContent,
+): FrameEvents {
+  const { payload, state } = event;
   const metadata = objectOrEmpty(json.metadata);
-  if (!isAtRest(event.state) || taskEventMetadata(metadata)) {
-    return { events: [event] };
-  }
-  const end = {
-    ...event,
-    payload: { case: "stateChange" as const, value: create(StateChangeSchema) },
-  };
+  if (taskEventMetadata(metadata)) return { events: [event] };
+  const isEnd = isAtRest(state);
   if (!extensionMetadata(metadata)) {
-    const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));
-    return {
-      events: [
-        ...textEvents(text, { ...event, state: TaskState.WORKING }),
-        end,
-      ],
-    };
+    const { message } = objectOrEmpty(json.status);
+    const [said] = isObject(message) ? messagesOf({ history: [message] }) : [];
+    const open = isEnd ? { ...event, state: TaskState.WORKING } : event;
+    const events = said ? eventsOf(content.ofMessage(said), open) : [];
+    if (isEnd) return { events, last: endOf(event, state) };
+    return { events: events.length > 0 ? events : [endOf(event, state)] };
   }
+  if (!isEnd) return { events: [event] };
   if (payload.case === "text") {
-    return { events: [{ ...event, state: TaskState.WORKING }, end] };
+    const said = { ...event, state: TaskState.WORKING };
+    return { events: [said], last: endOf(event, state) };
   }
   // A question may be one of several, so it ends the exchange only if no frame
   // follows.
   if (payload.case === "toolCall" || payload.case === "thought") {
-    return { events: [event], end };
+    return { events: [event], end: endOf(event, state) };
   }
-  return { events: [event] };
+  return { events: [], last: event };
 }
 
-function textEvents(
-  text: string,
-  { taskId, contextId, state }: Omit<StreamPosition, "sequence">,
+function eventsOf(
+  payloads: readonly ContentPayload[],
+  place: Pick<TaskEvent, "taskId" | "contextId" | "state">,
 ): TaskEvent[] {
-  if (text === "") return [];
-  const payload = {
-    case: "text",
-    value: create(TextContentSchema, { text }),
-  } as const;
-  return [create(TaskEventSchema, { taskId, contextId, state, payload })];
-}
-
-function withArtifactsInHistory(task: JsonObject): JsonObject {
-  const messages = listOrEmpty(task.artifacts).map((artifact): JsonObject => {
-    const { artifactId, parts } = objectOrEmpty(artifact);
-    return {
-      kind: "message",
-      messageId: stringOrEmpty(artifactId),
-      role: "agent",
-      parts: listOrEmpty(parts),
-    };
-  });
-  return { ...task, history: [...listOrEmpty(task.history), ...messages] };
-}
-
-function readIds({ taskId, contextId }: JsonObject): {
-  readonly taskId: string;
-  readonly contextId: string;
-} {
-  return { taskId: stringOrEmpty(taskId), contextId: stringOrEmpty(contextId) };
+  const { taskId, contextId, state } = place;
+  return payloads.map((payload) =>
+    create(TaskEventSchema, { taskId, contextId, state, payload }),
+  );
 }
 
 /**
- * Returns the parts of a message or an artifact as text. Data is shown as JSON.
+ * Returns the change to the state of an event, with nothing said.
  */
-function plainText({ parts }: JsonObject): string {
-  const texts = listOrEmpty(parts).map((part) => {
-    const { kind, text, data, metadata } = objectOrEmpty(part);
-    if (kind === "text") return stringOrEmpty(text);
-    if (kind !== "data" || !isObject(data)) return "";
-    // Official SDKs wrap data that is not an object in one, and mark that in
-    // the metadata.
-    const isWrapped = objectOrEmpty(metadata).data_part_compat === true;
-    return JSON.stringify(isWrapped ? (data.value ?? null) : data);
-  });
-  return texts.join("");
+function endOf(event: TaskEvent, state: TaskState): TaskEvent {
+  const { taskId, contextId, time } = event;
+  const payload = {
+    case: "stateChange",
+    value: create(StateChangeSchema),
+  } as const;
+  return create(TaskEventSchema, { taskId, contextId, time, state, payload });
+}
+
+/**
+ * Returns a frame in which every message is the user's or the agent's. Agents
+ * call their own role by other names.
+ */
+export function withKnownRoles(frame: JsonObject): JsonObject {
+  if (frame.kind === "message") return withKnownRole(frame);
+  const { status, history } = frame;
+  const message = isObject(status) ? status.message : undefined;
+  return {
+    ...frame,
+    ...(isObject(status) &&
+      isObject(message) && {
+        status: { ...status, message: withKnownRole(message) },
+      }),
+    ...(Array.isArray(history) && {
+      history: history.map((item) =>
+        isObject(item) ? withKnownRole(item) : item,
+      ),
+    }),
+  };
+}
+
+function withKnownRole(message: JsonObject): JsonObject {
+  return message.role === "user" ? message : { ...message, role: "agent" };
 }

@@ -1,19 +1,30 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import {
+  isAtRest,
+  isTerminal,
+  quote,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
 import {
   decodeStreamFrame,
   extensionMetadata,
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { abortable } from "../abortable.ts";
+import { decodeReadable } from "./decode-readable.ts";
 import {
   eventsFromFrame,
   type FrameEvents,
   receivedMessage,
   type StreamPosition,
+  withKnownRoles,
 } from "./plain-agent.ts";
 import type { Frame } from "./rpc-endpoint.ts";
-import { decodeAnswer } from "./wire.ts";
+import type { TaskContent } from "./task-content.ts";
+import { unreadableAnswer } from "./wire.ts";
 
 /**
  * Maximum distance between the ids of two frames of one log. Ids further apart
@@ -22,128 +33,321 @@ import { decodeAnswer } from "./wire.ts";
 const MAX_HIDDEN = 1000n;
 
 /**
+ * First ids from here on are times, if nothing else shows that they are
+ * sequences.
+ */
+const MAX_FIRST = 1_000_000_000n;
+
+/**
+ * Time in milliseconds to wait for content that an agent sends after the end of
+ * a task, if it leaves the stream open; and after a question, where leaving it
+ * open is the rule in A2A 1.0.
+ */
+const LATE_MS = 5_000;
+const LATE_AFTER_QUESTION_MS = 500;
+
+/**
+ * What the reader of a stream has beside the frames.
+ */
+export interface FrameSource {
+  /**
+   * Opens the stream. It must end when the signal aborts.
+   */
+  open(signal: AbortSignal): AsyncIterable<Frame>;
+  readonly start: StreamPosition;
+  /**
+   * Whether the stream may be the log of a server like devtool's: the extension
+   * is used.
+   */
+  readonly mayBeLog: boolean;
+  /**
+   * Returns what was shown of a task.
+   */
+  readonly contentOf: (taskId: string) => TaskContent;
+}
+
+/**
  * Reads the frames of a stream as events, numbered on from `start`.
  *
  * A frame's id is the sequence of its event only in a log like devtool's
- * (STREAM-3). Other agents send no ids, or restart their count with each
- * response; their events are counted here. Events of a log that A2A has no form
- * for, such as an answer (STREAM-2), are filled in without a payload so that
- * the sequence has no gap.
+ * (STREAM-3). Other agents send no ids, or times, or restart their count with
+ * each response; their events are counted here. Events of a log that A2A has no
+ * form for, such as an answer (STREAM-2), are filled in without a payload so
+ * that the sequence has no gap.
+ *
+ * What cannot be read is left out, and a notice in its place says so. The end
+ * of the exchange comes last, after content that the agent sends too late.
  */
 export async function* readFrames(
-  frames: AsyncIterable<Frame>,
-  start: StreamPosition,
+  source: FrameSource,
+  signal: AbortSignal,
 ): AsyncIterable<TaskEvent> {
-  const reader = new FrameReader(start);
-  for await (const frame of frames) {
-    yield* decodeAnswer(() => reader.read(frame));
+  const reader = new FrameReader(source);
+  const enough = new AbortController();
+  const frames = source
+    .open(AbortSignal.any([signal, enough.signal]))
+    [Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { lateMs } = reader;
+      const limit = lateMs === undefined ? signal : AbortSignal.timeout(lateMs);
+      const pending = frames.next();
+      const next = await abortable(pending, limit).catch((reason: unknown) => {
+        pending.catch(() => undefined);
+        if (lateMs === undefined) throw reason;
+        return undefined;
+      });
+      if (!next || next.done) break;
+      yield* reader.read(next.value);
+    }
+    yield* reader.close();
+  } finally {
+    enough.abort();
   }
-  yield* reader.end();
 }
 
 class FrameReader {
-  /**
-   * The sequence that the stream starts after.
-   */
-  readonly #start: bigint;
+  readonly #source: FrameSource;
   #position: StreamPosition;
+  #lastFrame: Frame | undefined;
+  #ending: Ending = {};
   /**
-   * The event that ends the exchange if no frame follows.
+   * Why elements were left out since the last event.
    */
-  #end: TaskEvent | undefined;
+  #leftOut: readonly string[] = [];
   /**
-   * Whether ids may be sequences: each frame so far was one event, and no id
-   * was lower than an event already read.
+   * Whether this stream has shown anything.
    */
-  #hasSequences = true;
+  #hasShown = false;
+  /**
+   * Whether ids may be sequences: each frame so far was one event, with an id
+   * above that of the event before it.
+   */
+  #hasSequences: boolean;
   /**
    * Whether the stream is the log of a server like devtool's: a frame used the
    * extension, or the first id followed directly on the last event read.
    */
   #isLog = false;
+  /**
+   * What was shown of a message without a task.
+   */
+  readonly #taskless: TaskContent;
 
-  constructor(start: StreamPosition) {
-    this.#start = start.sequence;
+  constructor(source: FrameSource) {
+    const { start, mayBeLog, contentOf } = source;
+    this.#source = source;
     this.#position = start;
-  }
-
-  read({ result, id }: Frame): TaskEvent[] {
-    const number =
-      id !== undefined && /^\d{1,18}$/.test(id) ? BigInt(id) : undefined;
-    this.#hasSequences &&= number === undefined || number > this.#start;
-    const sequence = this.#hasSequences ? number : undefined;
-    const { events, end } = this.#eventsFrom(result, sequence);
-    this.#end = end;
-    this.#hasSequences &&= events.length === 1;
-    // A whole task stands for all events before it, so nothing is filled in.
-    const hidden =
-      objectOrEmpty(result).kind === "task" ? [] : this.#hiddenBefore(sequence);
-    return [
-      ...hidden,
-      ...events.map((event, index) =>
-        this.#number(event, index === 0 ? sequence : undefined),
-      ),
-    ];
+    this.#hasSequences = mayBeLog;
+    this.#taskless = contentOf("");
+    if (start.sent) contentOf(start.taskId).startExchange();
   }
 
   /**
-   * Returns the last event of a stream that has ended.
+   * How long to wait for another frame, in milliseconds. Undefined while the
+   * exchange has not ended.
    */
-  end(): TaskEvent[] {
-    return this.#end ? [this.#number(this.#end, undefined)] : [];
+  get lateMs(): number | undefined {
+    const { last } = this.#ending;
+    if (!last) return undefined;
+    return isTerminal(last.state) ? LATE_MS : LATE_AFTER_QUESTION_MS;
   }
 
-  #eventsFrom(result: JsonValue, sequence: bigint | undefined): FrameEvents {
-    const frame = objectOrEmpty(result);
+  /**
+   * Reads a frame as events. An element that cannot be read costs only itself.
+   */
+  read(frame: Frame): TaskEvent[] {
+    const { result, leftOut = [], id } = frame;
+    const before = this.#lastFrame;
+    this.#lastFrame = frame;
+    if (id !== undefined && id === before?.id) {
+      // A log may send an event twice. Other agents use an id twice.
+      const isTwice = JSON.stringify(result) === JSON.stringify(before.result);
+      if (this.#isLog && isTwice) return [];
+      this.#hasSequences = false;
+    }
+    const stranger = before && this.#otherTask(result);
+    if (result === undefined || stranger !== undefined) {
+      const why = `an event of another task, ${quote(stranger)}`;
+      const reasons = stranger === undefined ? leftOut : [why];
+      this.#leftOut = [...this.#leftOut, ...reasons];
+      return [];
+    }
+    const { value, leftOut: unread } = decodeReadable(result, (json) =>
+      this.#decode(json, id),
+    );
+    this.#leftOut = [...this.#leftOut, ...leftOut, ...unread];
+    return value ? this.#emit(value) : [];
+  }
+
+  /**
+   * Returns the last events of a stream that has ended.
+   *
+   * Throws if what was left out may have been its end, unless the task can be
+   * asked for, and if the stream had nothing else.
+   */
+  close(): TaskEvent[] {
+    const { last, end = last } = this.#ending;
+    const isBroken = !end && this.#leftOut.length > 0;
+    if (isBroken && (this.#source.mayBeLog || !this.#hasShown)) {
+      throw unreadableAnswer(this.#leftOut);
+    }
+    return [...this.#notices(), ...this.#end()];
+  }
+
+  #end(): TaskEvent[] {
+    const { last, end = last } = this.#ending;
+    this.#ending = {};
+    if (!end) return [];
+    return [this.#number(end, end.sequence)];
+  }
+
+  /**
+   * Decodes a frame. Nothing has changed if it throws.
+   */
+  #decode(json: JsonValue, id: string | undefined): Decoded {
+    const { start, mayBeLog, contentOf } = this.#source;
+    const frame = withKnownRoles(objectOrEmpty(json));
     const metadata = objectOrEmpty(frame.metadata);
+    const number = id !== undefined && SEQUENCE.test(id) ? BigInt(id) : 0n;
     const hasExtension = [extensionMetadata, taskEventMetadata].some((find) =>
       find(metadata),
     );
-    const continues = this.#start > 0n && sequence === this.#start + 1n;
-    this.#isLog ||= hasExtension || continues;
-    const isEvent =
-      frame.kind === "task"
-        ? hasExtension
-        : frame.kind === "artifact-update" && this.#isLog;
-    if (sequence === undefined || !isEvent) {
-      return eventsFromFrame(result, this.#position);
-    }
-    const event = decodeStreamFrame(result, sequence);
-    return { events: [receivedMessage(event, this.#position, frame) ?? event] };
+    const continues = start.sequence > 0n && number === start.sequence + 1n;
+    const isLog = this.#isLog || (mayBeLog && (hasExtension || continues));
+    const mayBegin = mayBeLog && this.#position === start && number < MAX_FIRST;
+    const isSequence = (isLog || mayBegin) && this.#isNext(number);
+    const sequence = isSequence ? number : 0n;
+    const event = decodeStreamFrame(isObject(json) ? frame : json, sequence);
+    const taskId = event.taskId || this.#position.taskId;
+    const content = taskId === "" ? this.#taskless : contentOf(taskId);
+    const isReceipt = frame.kind === "task" && hasExtension && sequence > 0n;
+    const read = isReceipt
+      ? { events: [receivedMessage(event, this.#position, frame) ?? event] }
+      : eventsFromFrame(frame, event, this.#position, content);
+    this.#isLog = isLog;
+    this.#hasSequences &&= number === 0n || sequence > 0n || !isLog;
+    return { ...read, sequence, kind: frame.kind };
+  }
+
+  #isNext(number: bigint): boolean {
+    const { sequence: last, sent } = this.#position;
+    // Before the first event of an answer to a message, there may be events of
+    // other exchanges.
+    const isNear =
+      last === 0n || sent !== undefined || number - last <= MAX_HIDDEN;
+    return this.#hasSequences && number > last && isNear;
+  }
+
+  #emit({ events, end, last, sequence, kind }: Decoded): TaskEvent[] {
+    const held = this.#ending.last;
+    const isLate = held && this.#isLate(held, { end, last, kind });
+    const before = held && !isLate ? this.#end() : [];
+    // A whole task stands for all events before it, so nothing is filled in.
+    const hidden = kind === "task" ? [] : this.#hiddenBefore(sequence);
+    const isShown = events.length > 0 || last !== undefined;
+    const notices = isShown ? this.#notices() : [];
+    this.#hasShown ||= isShown;
+    const numbered = events.map((event, index) =>
+      this.#number(event, index === 0 ? sequence : 0n),
+    );
+    const ending = last && {
+      ...last,
+      sequence: events.length === 0 ? sequence : 0n,
+    };
+    this.#ending = { end, last: ending ?? (isLate ? held : undefined) };
+    this.#hasSequences &&= events.length + (last ? 1 : 0) === 1;
+    return [...before, ...hidden, ...notices, ...numbered];
+  }
+
+  /**
+   * Whether a frame after the end of an exchange still belongs before it: it is
+   * not the beginning of another exchange.
+   */
+  #isLate(
+    held: TaskEvent,
+    { end, last, kind }: Pick<Decoded, "end" | "last" | "kind">,
+  ): boolean {
+    if (this.#isLog) return false;
+    const isContent = kind === "artifact-update" || kind === "message";
+    return isTerminal(held.state) || isContent || (last ?? end) !== undefined;
+  }
+
+  /**
+   * Returns the id of a frame's task if the stream is not about it.
+   */
+  #otherTask(json: JsonValue | undefined): string | undefined {
+    const { kind, id, taskId } = objectOrEmpty(json);
+    const named = stringOrEmpty(kind === "task" ? id : taskId);
+    const own = this.#position.taskId;
+    return named === "" || own === "" || named === own ? undefined : named;
   }
 
   /**
    * Fills in the events between the last one of a log and the next one that A2A
    * shows.
    */
-  #hiddenBefore(sequence: bigint | undefined): TaskEvent[] {
+  #hiddenBefore(sequence: bigint): TaskEvent[] {
     const { sequence: last, taskId, contextId, sent } = this.#position;
-    // Before the first event of an answer to a message, there may be events of
-    // other exchanges.
-    if (
-      !this.#isLog ||
-      sequence === undefined ||
-      sent ||
-      last === 0n ||
-      sequence - last > MAX_HIDDEN
-    ) {
-      return [];
-    }
-    const count = Math.max(0, Number(sequence - last) - 1);
+    if (sequence === 0n || sent || last === 0n) return [];
     const hidden = create(TaskEventSchema, {
       taskId,
       contextId,
       state: TaskState.WORKING,
     });
-    return Array.from({ length: count }, () => this.#number(hidden, undefined));
+    const count = Math.max(0, Number(sequence - last) - 1);
+    return Array.from({ length: count }, () => this.#number(hidden, 0n));
   }
 
-  #number(event: TaskEvent, sequence: bigint | undefined): TaskEvent {
+  /**
+   * Returns what was left out as notices.
+   */
+  #notices(): TaskEvent[] {
+    const { taskId, contextId, state } = this.#position;
+    const reasons = this.#leftOut;
+    this.#leftOut = [];
+    return reasons.map((why) => {
+      const text = `the agent sent something that is left out here: ${why}`;
+      const notice = create(TaskEventSchema, {
+        taskId,
+        contextId,
+        state: isAtRest(state) ? TaskState.WORKING : state,
+        payload: { case: "notice", value: { text } },
+      });
+      return this.#number(notice, 0n);
+    });
+  }
+
+  /**
+   * Gives an event its sequence, or the next one if that is taken or 0.
+   */
+  #number(event: TaskEvent, sequence: bigint): TaskEvent {
+    const { sequence: last } = this.#position;
     const numbered = {
       ...event,
-      sequence: sequence ?? this.#position.sequence + 1n,
+      sequence: sequence > last ? sequence : last + 1n,
     };
     this.#position = numbered;
     return numbered;
   }
+}
+
+/** The form of ids that may be sequences. */
+const SEQUENCE = /^\d{1,18}$/;
+
+/**
+ * The event that ends the exchange: `end` if no frame follows, `last` whatever
+ * follows.
+ */
+interface Ending {
+  readonly end?: TaskEvent | undefined;
+  readonly last?: TaskEvent | undefined;
+}
+
+interface Decoded extends FrameEvents {
+  /**
+   * The sequence of the first event. 0 if the frame has none.
+   */
+  readonly sequence: bigint;
+  readonly kind: JsonValue | undefined;
 }

@@ -29,14 +29,28 @@ export interface StreamCall {
    * Sent as `Last-Event-ID`: the stream continues after this event. Undefined
    * starts a new stream.
    */
-  readonly lastEventId?: bigint | undefined;
+  readonly lastEventId?: string | undefined;
+}
+
+/**
+ * The content of an answer, in the JSON of 0.3.
+ */
+export interface Answer {
+  /**
+   * Undefined if nothing of it can be read.
+   */
+  readonly result: JsonValue | undefined;
+  /**
+   * What cannot be read and was left out, a sentence for each element. Absent
+   * if nothing was.
+   */
+  readonly leftOut?: readonly string[] | undefined;
 }
 
 /**
  * One frame of a stream.
  */
-export interface Frame {
-  readonly result: JsonValue;
+export interface Frame extends Answer {
   /**
    * The event id beside the frame. Undefined if the agent sends none.
    */

@@ -1,4 +1,3 @@
-import type { JsonValue } from "@bufbuild/protobuf";
 import {
   isTerminal,
   type ListTasksRequest,
@@ -7,7 +6,7 @@ import {
   type WithdrawMessageRequest,
 } from "@devtool/schema";
 import type { KnownTask } from "./known-tasks.ts";
-import type { Frame } from "./rpc-endpoint.ts";
+import type { Answer, Frame } from "./rpc-endpoint.ts";
 
 /**
  * The task methods of one version of A2A. Tasks, messages and frames are
@@ -27,7 +26,7 @@ export interface TaskCalls {
    * Sends a message and returns the task, or the agent's message if it answers
    * with one alone.
    */
-  send(request: SendMessageRequest, signal: AbortSignal): Promise<JsonValue>;
+  send(request: SendMessageRequest, signal: AbortSignal): Promise<Answer>;
   /**
    * Sends a message and streams what follows.
    */
@@ -35,7 +34,7 @@ export interface TaskCalls {
     request: SendMessageRequest,
     signal: AbortSignal,
   ): AsyncIterable<Frame>;
-  get(taskId: string, signal: AbortSignal): Promise<JsonValue>;
+  get(taskId: string, signal: AbortSignal): Promise<Answer>;
   list(
     request: ListTasksRequest,
     signal: AbortSignal,
@@ -43,7 +42,7 @@ export interface TaskCalls {
   /**
    * Cancels a task and returns it.
    */
-  cancel(taskId: string, signal: AbortSignal): Promise<JsonValue>;
+  cancel(taskId: string, signal: AbortSignal): Promise<Answer>;
   /**
    * Removes a queued message and returns its task. Only agents with the
    * extension have this method.
@@ -51,14 +50,14 @@ export interface TaskCalls {
   withdraw(
     request: WithdrawMessageRequest,
     signal: AbortSignal,
-  ): Promise<JsonValue>;
+  ): Promise<Answer>;
   /**
-   * Streams the events after `after` if the agent numbers its events, otherwise
-   * the task as it is and what follows.
+   * Streams what follows after the frame with an id if the agent numbers its
+   * frames, otherwise the task as it is and what follows.
    */
   subscribe(
     taskId: string,
-    after: bigint,
+    lastEventId: string | undefined,
     signal: AbortSignal,
   ): AsyncIterable<Frame>;
 }

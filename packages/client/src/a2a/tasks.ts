@@ -1,8 +1,12 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   ApprovalMode,
+  isAtRest,
+  type Message,
+  MessageSchema,
   type Replay,
+  Role,
   type SendMessageRequest,
   SendMessageRequestSchema,
   SessionSettingsSchema,
@@ -11,25 +15,46 @@ import {
   type TaskService,
   TaskState,
 } from "@devtool/schema";
-import { findReplay } from "@devtool/schema/a2a-v03";
-import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { decodeState, findReplay } from "@devtool/schema/a2a-v03";
+import {
+  defined,
+  isObject,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
+import { backOff } from "../resume.ts";
+import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
 import { type KnownTask, KnownTasks } from "./known-tasks.ts";
 import { type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
 import { assertPlainList } from "./plain-list.ts";
-import { readFrames } from "./read-frames.ts";
-import type { Frame } from "./rpc-endpoint.ts";
+import { type FrameSource, readFrames } from "./read-frames.ts";
+import type { Answer, Frame } from "./rpc-endpoint.ts";
 import type { TaskCalls } from "./task-calls.ts";
-import { decodeAnswer } from "./wire.ts";
+import type { TaskContent } from "./task-content.ts";
+import { isAnswered, withoutRetry } from "./unrepeatable.ts";
+import { unreadableAnswer } from "./wire.ts";
 
 /**
  * Creates the task service on top of one version of A2A.
+ *
+ * Only an agent with the extension starts nothing twice when a message is sent
+ * again. An error of another agent after a message may have reached it is marked
+ * so that nobody repeats the call.
  */
 export function createA2aTaskService(
   calls: TaskCalls,
   extension: ExtensionUse,
 ): ServiceImpl<typeof TaskService> {
   const known = new KnownTasks();
+  const mayBeLog = extension === "active";
+  const once = async <T>(call: Promise<T>): Promise<T> => {
+    try {
+      return await call;
+    } catch (reason) {
+      throw mayBeLog ? reason : withoutRetry(reason);
+    }
+  };
   const recipientOf = ({
     taskId,
     message,
@@ -38,9 +63,8 @@ export function createA2aTaskService(
   return {
     async sendMessage(request, { signal }) {
       assertFollowed(request, extension);
-      const answer = await calls.send(
-        calls.redirect(request, recipientOf(request)),
-        signal,
+      const answer = await once(
+        calls.send(calls.redirect(request, recipientOf(request)), signal),
       );
       return defined({
         task: readTask(answer, known),
@@ -59,7 +83,11 @@ export function createA2aTaskService(
         ...startPosition(request.taskId, sequence),
         sent: request.message,
       };
-      yield* readExchange(calls.stream(request, signal), start, known);
+      const open = (limit: AbortSignal): AsyncIterable<Frame> => {
+        const frames = calls.stream(request, limit);
+        return mayBeLog ? frames : sentOnce(frames);
+      };
+      yield* readExchange({ open, start, mayBeLog }, known, signal);
     },
     async getTask({ taskId }, { signal }) {
       return { task: readTask(await calls.get(taskId, signal), known) };
@@ -79,11 +107,16 @@ export function createA2aTaskService(
         afterSequence === 0n ? "" : taskId,
         afterSequence,
       );
-      for await (const event of readEvents(
-        calls.subscribe(taskId, afterSequence, signal),
-        start,
-        known,
-      )) {
+      const at = known.find(taskId);
+      const own = mayBeLog ? afterSequence.toString() : undefined;
+      const lastEventId =
+        at?.sequence === afterSequence ? (at.lastEventId ?? own) : own;
+      const open = (limit: AbortSignal): AsyncIterable<Frame> => {
+        const frames = calls.subscribe(taskId, lastEventId, limit);
+        return mayBeLog ? frames : orPolled(frames, calls, taskId, limit);
+      };
+      const source = { open, start, mayBeLog };
+      for await (const event of readEvents(source, known, signal)) {
         yield { event };
       }
     },
@@ -141,21 +174,87 @@ function startPosition(taskId: string, sequence: bigint): StreamPosition {
   return { sequence, taskId, contextId: "", state: TaskState.WORKING };
 }
 
-function readTask(answer: JsonValue, known: KnownTasks): Task {
-  const task = decodeAnswer(() => taskFromAnswer(answer));
+/**
+ * Yields the frames that answer a message to an agent that would start a message
+ * that comes again a second time. Its errors are not to be repeated; after the
+ * first frame, a lost connection can be resumed.
+ */
+async function* sentOnce(frames: AsyncIterable<Frame>): AsyncIterable<Frame> {
+  let hasBegun = false;
+  try {
+    for await (const frame of frames) {
+      hasBegun = true;
+      yield frame;
+    }
+  } catch (reason) {
+    throw hasBegun && !isAnswered(reason) ? reason : withoutRetry(reason);
+  }
+}
+
+/**
+ * Yields the frames of a subscription. If the agent refuses it, because it
+ * cannot resume a stream or the task has ended, yields the task as it is until
+ * it rests.
+ */
+async function* orPolled(
+  frames: AsyncIterable<Frame>,
+  calls: TaskCalls,
+  taskId: string,
+  signal: AbortSignal,
+): AsyncIterable<Frame> {
+  let refusal: unknown;
+  try {
+    yield* frames;
+    return;
+  } catch (reason) {
+    if (!isAnswered(reason)) throw reason;
+    refusal = reason;
+  }
+  for (let retry = 0; ; retry++) {
+    const { result, leftOut = [] } = await calls.get(taskId, signal);
+    const { state } = objectOrEmpty(objectOrEmpty(result).status);
+    const isRest = isAtRest(decodeState(stringOrEmpty(state)));
+    const why = ConnectError.from(refusal).rawMessage;
+    const polls = `a stream, which the agent does not resume (${why}): the task is asked for again and again`;
+    const notices = retry === 0 && !isRest ? [polls] : [];
+    yield { result, leftOut: [...notices, ...leftOut], id: undefined };
+    if (isRest) return;
+    await backOff(retry, { baseDelayMs: 1000 }, signal);
+  }
+}
+
+/**
+ * Reads the task of an answer. What cannot be read of it is left out, and a
+ * message at the end of the history says so.
+ */
+function readTask({ result, leftOut = [] }: Answer, known: KnownTasks): Task {
+  const hasStatus = objectOrEmpty(result).status !== undefined;
+  const { value, leftOut: unread } = decodeReadable(result ?? null, (json) => {
+    const isWhole = !hasStatus || isObject(objectOrEmpty(json).status);
+    return isWhole ? taskFromAnswer(json) : undefined;
+  });
+  const missing = [...leftOut, ...unread];
+  if (!value) throw unreadableAnswer(missing);
   // A known task has the sequence that a stream has shown, from which the
   // events of agents without ids are counted on.
-  known.update({ ...task, sequence: 0n });
-  return task;
+  known.update({ ...value, sequence: 0n });
+  if (missing.length === 0) return value;
+  const lines = missing.map((why) => `left out: ${why}`);
+  return { ...value, history: [...value.history, noteOf(lines)] };
+}
+
+function noteOf(lines: readonly string[]): Message {
+  const content = { case: "text", value: lines.join("\n") } as const;
+  return create(MessageSchema, { role: Role.AGENT, parts: [{ content }] });
 }
 
 /**
  * Reads whether an answer or a frame replays an earlier exchange (STREAM-7).
  */
-function readReplay(answer: JsonValue): Replay | undefined {
-  return decodeAnswer(() =>
-    findReplay(objectOrEmpty(objectOrEmpty(answer).metadata)),
-  );
+function readReplay({ result }: Answer): Replay | undefined {
+  return decodeReadable(objectOrEmpty(result).metadata ?? null, (metadata) =>
+    findReplay(objectOrEmpty(metadata)),
+  ).value;
 }
 
 /**
@@ -163,19 +262,23 @@ function readReplay(answer: JsonValue): Replay | undefined {
  * frame with the frame's replay.
  */
 async function* readExchange(
-  answer: AsyncIterable<Frame>,
-  start: StreamPosition,
+  { open, ...source }: Omit<FrameSource, "contentOf">,
   known: KnownTasks,
+  signal: AbortSignal,
 ): AsyncIterable<{ event: TaskEvent; replay?: Replay }> {
   let replay: Replay | undefined;
-  const frames = (async function* () {
-    for await (const frame of answer) {
+  const noting = async function* (limit: AbortSignal): AsyncIterable<Frame> {
+    for await (const frame of open(limit)) {
       // A frame may show no event, and its replay goes with the next one.
-      replay = readReplay(frame.result) ?? replay;
+      replay = readReplay(frame) ?? replay;
       yield frame;
     }
-  })();
-  for await (const event of readEvents(frames, start, known)) {
+  };
+  for await (const event of readEvents(
+    { ...source, open: noting },
+    known,
+    signal,
+  )) {
     yield defined({ event, replay });
     replay = undefined;
   }
@@ -185,12 +288,23 @@ async function* readExchange(
  * Reads the events of a stream and remembers where their task stands.
  */
 async function* readEvents(
-  frames: AsyncIterable<Frame>,
-  start: StreamPosition,
+  { open, ...source }: Omit<FrameSource, "contentOf">,
   known: KnownTasks,
+  signal: AbortSignal,
 ): AsyncIterable<TaskEvent> {
-  for await (const event of readFrames(frames, start)) {
-    known.update({ ...event, id: event.taskId });
+  let lastEventId: string | undefined;
+  const noting = async function* (limit: AbortSignal): AsyncIterable<Frame> {
+    for await (const frame of open(limit)) {
+      lastEventId = frame.id ?? lastEventId;
+      yield frame;
+    }
+  };
+  const contentOf = (taskId: string): TaskContent => known.contentOf(taskId);
+  for await (const event of readFrames(
+    { ...source, open: noting, contentOf },
+    signal,
+  )) {
+    known.update({ ...event, id: event.taskId, lastEventId });
     yield event;
   }
 }

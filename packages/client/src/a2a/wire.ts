@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { keepStart, WireError } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
 import { ParseError } from "eventsource-parser/stream";
 
 /**
@@ -46,10 +47,17 @@ export async function waitFor<T>(
 /**
  * Parses the text of an answer. Throws `Code.DataLoss` for invalid JSON, which
  * a retry cannot fix.
+ *
+ * An integer that a double cannot represent becomes a string of its digits
+ * (JSON-3). Half a surrogate pair, which no message can hold, becomes the
+ * replacement character.
  */
 export function parseAnswer(text: string): JsonValue {
   try {
-    return JSON.parse(text);
+    const json: JsonValue = JSON.parse(
+      LARGE_NUMBER.test(text) ? text.replaceAll(TOKEN, exactToken) : text,
+    );
+    return SURROGATE.test(text) ? wellFormed(json) : json;
   } catch (reason) {
     const message = `the agent's answer is not valid JSON: got ${JSON.stringify(keepStart(text, 80))}`;
     throw new ConnectError(
@@ -60,6 +68,37 @@ export function parseAnswer(text: string): JsonValue {
       reason,
     );
   }
+}
+
+/** What a large number has, wherever it stands in a text. */
+const LARGE_NUMBER = /\d{16}|[eE]\+?\d{3}/;
+
+/** The escape of half a surrogate pair. */
+const SURROGATE = /\\u[dD][89a-fA-F]/;
+
+/** A string or a number in JSON. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+function exactToken(token: string): string {
+  const number = Number(token);
+  if (token.startsWith('"') || Number.isSafeInteger(number)) return token;
+  const isExact =
+    Number.isFinite(number) &&
+    (!/^-?\d+$/.test(token) || BigInt(number) === BigInt(token));
+  return isExact ? token : JSON.stringify(token);
+}
+
+function wellFormed(json: JsonValue): JsonValue {
+  if (typeof json === "string") return json.toWellFormed();
+  if (Array.isArray(json)) return json.map(wellFormed);
+  if (!isObject(json)) return json;
+  const entries = Object.entries(json).map(
+    ([key, value]): [string, JsonValue] => [
+      key.toWellFormed(),
+      wellFormed(value),
+    ],
+  );
+  return Object.fromEntries(entries);
 }
 
 /**
@@ -90,13 +129,28 @@ export function decodeAnswer<T>(decode: () => T): T {
     return decode();
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
-    const message = `the agent's answer cannot be read: ${reason.message}`;
-    throw new ConnectError(
-      message,
-      Code.DataLoss,
-      undefined,
-      undefined,
-      reason,
-    );
+    throw unreadableAnswer([reason.message], reason);
   }
+}
+
+/**
+ * Returns the error for an answer of which nothing can be used, with the
+ * reasons.
+ */
+export function unreadableAnswer(
+  [reason = "it is empty"]: readonly string[],
+  cause?: unknown,
+): ConnectError {
+  const message = `the agent's answer cannot be read: ${reason}`;
+  return new ConnectError(message, Code.DataLoss, undefined, undefined, cause);
+}
+
+/**
+ * Returns the error for a method that streams, and was answered with nothing.
+ */
+export function noStream(method: string): ConnectError {
+  return new ConnectError(
+    `${method}: the agent did not answer with a stream`,
+    Code.DataLoss,
+  );
 }

@@ -29,6 +29,7 @@ import {
 } from "@devtool/schema/json";
 import { assertPlainList } from "../a2a/plain-list.ts";
 import type { Frame } from "../a2a/rpc-endpoint.ts";
+import { unreadableAnswer } from "../a2a/wire.ts";
 import { assertSendable } from "./assert-sendable.ts";
 import { type GeminiCliEndpoint, lostTurnError } from "./endpoint.ts";
 import type { RecordedTasks } from "./recorded-task.ts";
@@ -153,9 +154,10 @@ async function* exchange(
   };
   // The server repeats the message only in a task that it creates.
   let isMessageRecorded = request.taskId === "";
-  for await (const { result } of withTurnErrors(
+  for await (const { result, leftOut } of withTurnErrors(
     endpoint.rpc.stream(call, signal),
   )) {
+    if (result === undefined) throw unreadableAnswer(leftOut ?? []);
     known ??= recorded.open(taskIdFrom(result));
     const events: TaskEvent[] = [];
     if (!isMessageRecorded) {

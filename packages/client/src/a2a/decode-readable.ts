@@ -1,0 +1,112 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { WireError } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
+
+/**
+ * What could be decoded of an answer.
+ */
+export interface Readable<T> {
+  /**
+   * Undefined if nothing could be decoded.
+   */
+  readonly value: T | undefined;
+  /**
+   * What was left out, and why: one sentence for each element.
+   */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * Maximum number of elements that are left out of one document, because each
+ * is found by decoding the document again.
+ */
+const MAX_LEFT_OUT = 100;
+
+/**
+ * Decodes JSON of another agent. An element that cannot be decoded is left out,
+ * and costs only itself: the smallest element that the error of `decode` names,
+ * or the one around it if the rest then still cannot be decoded.
+ *
+ * `decode` throws a `WireError` with the path of the element. Other errors are
+ * thrown.
+ */
+export function decodeReadable<T>(
+  json: JsonValue,
+  decode: (json: JsonValue) => T,
+): Readable<T> {
+  const leftOut: string[] = [];
+  let rest = json;
+  let removed: Path = [];
+  for (let tries = 0; tries < 2 * MAX_LEFT_OUT; tries++) {
+    try {
+      return { value: decode(rest), leftOut };
+    } catch (reason) {
+      if (!(reason instanceof WireError)) throw reason;
+      const path = resolve(rest, reason.field);
+      // After an element, the one around it: both are one loss.
+      if (!isAround(path, removed)) leftOut.push(reason.message);
+      if (path.length === 0 || leftOut.length > MAX_LEFT_OUT) break;
+      rest = without(rest, path);
+      removed = path;
+    }
+  }
+  return { value: undefined, leftOut };
+}
+
+type Path = readonly (string | number)[];
+
+/**
+ * Returns the path of the element that a field of an error names, as far as the
+ * element exists. Errors may name it from the frame in a JSON-RPC result, or
+ * from the task in a frame.
+ */
+function resolve(json: JsonValue, field: string): Path {
+  const names = Array.from(
+    field.matchAll(/\["([^"]*)"\]|\[(\d+)\]|([^.[\]]+)/g),
+    ([, quoted, index, name]) =>
+      index === undefined ? (quoted ?? name ?? "") : Number(index),
+  );
+  const starts: Path[] = [names, names.slice(1), ["task", ...names]];
+  const found = starts.map((path) => existing(json, path));
+  return found.find((path) => path.length > 0) ?? [];
+}
+
+function existing(json: JsonValue, [name, ...rest]: Path): Path {
+  if (Array.isArray(json)) {
+    const item = typeof name === "number" ? json[name] : undefined;
+    return name === undefined || item === undefined
+      ? []
+      : [name, ...existing(item, rest)];
+  }
+  if (!isObject(json) || typeof name !== "string") return [];
+  const key = [name, snakeCase(name)].find((each) => Object.hasOwn(json, each));
+  const value = key === undefined ? undefined : json[key];
+  return key === undefined || value === undefined
+    ? []
+    : [key, ...existing(value, rest)];
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function isAround(path: Path, inner: Path): boolean {
+  return (
+    path.length < inner.length &&
+    path.every((name, index) => name === inner[index])
+  );
+}
+
+function without(json: JsonValue, [name, ...rest]: Path): JsonValue {
+  if (Array.isArray(json) && typeof name === "number") {
+    const item = json[name];
+    return rest.length === 0 || item === undefined
+      ? json.toSpliced(name, 1)
+      : json.with(name, without(item, rest));
+  }
+  if (!isObject(json) || typeof name !== "string") return json;
+  const { [name]: value, ...others } = json;
+  if (rest.length === 0 || value === undefined) return others;
+  const kept: JsonObject = { ...others, [name]: without(value, rest) };
+  return kept;
+}
