@@ -2,7 +2,7 @@ import { constants, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import { readGitSettings } from "./git-settings.ts";
-import { GitlinkParser } from "./gitlink-parser.ts";
+import { type IndexEntryKind, IndexParser } from "./index-parser.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { type WorkTree, workTreeAt, workTreesAround } from "./work-trees.ts";
 
@@ -56,41 +56,20 @@ export async function findGitlinks(workspace: string): Promise<string[]> {
 }
 
 /**
- * Lists the gitlinks in the index of one repository.
- *
- * Most entries of a split index are in `sharedindex.*`. All of these files are
- * read, even if git no longer uses some.
+ * Lists the files in the index of a work tree, relative to it. Rejects with a
+ * `SandboxError` for an index that this function cannot read.
  */
+export function trackedFiles(tree: WorkTree): Promise<ReadonlySet<string>> {
+  return entriesIn(tree, tree.gitDirectory, "files");
+}
+
+/** Lists the gitlinks in the index of one repository. */
 async function gitlinksIn(
   workspace: string,
-  { gitDirectory: repository, commonDirectory }: WorkTree,
+  tree: WorkTree,
 ): Promise<string[]> {
-  const shown = relativePath(workspace, repository);
-  let names: string[];
-  try {
-    names = readdirSync(repository).toSorted();
-  } catch {
-    throw cannotConfine(shown, "cannot be read");
-  }
-  const indexes = names.filter((name) =>
-    /^(index|sharedindex\.[0-9a-f]+)$/.test(name),
-  );
-  if (indexes.length === 0) return [];
-  const settings = readGitSettings(`${commonDirectory}/config`);
-  const isSha256 = settings.some(
-    ({ key, value }) => key === "extensions.objectformat" && value === "sha256",
-  );
-  const hashBytes = isSha256 ? 32 : 20;
-  const paths = new Set<string>();
-  for (const name of indexes) {
-    for (const path of await readGitlinks(
-      `${repository}/${name}`,
-      `${shown}/${name}`,
-      hashBytes,
-    )) {
-      paths.add(path);
-    }
-  }
+  const shown = relativePath(workspace, tree.gitDirectory);
+  const paths = await entriesIn(tree, shown, "gitlinks");
   // An entry without a name replaces one of the shared index, and which one is
   // only in the bitmaps of an extension.
   if (paths.has("")) {
@@ -118,13 +97,52 @@ async function gitlinksIn(
 }
 
 /**
- * Reads the gitlinks in one index file, given by its real path; `shown` names
- * it in errors.
+ * Lists entries in the index of one repository, which errors name as `shown`.
+ *
+ * Most entries of a split index are in `sharedindex.*`. All of these files are
+ * read, even if git no longer uses some.
  */
-async function readGitlinks(
+async function entriesIn(
+  { gitDirectory: repository, commonDirectory }: WorkTree,
+  shown: string,
+  kind: IndexEntryKind,
+): Promise<ReadonlySet<string>> {
+  let names: string[];
+  try {
+    names = readdirSync(repository).toSorted();
+  } catch {
+    throw cannotConfine(shown, "cannot be read");
+  }
+  const indexes = names.filter((name) =>
+    /^(index|sharedindex\.[0-9a-f]+)$/.test(name),
+  );
+  if (indexes.length === 0) return new Set();
+  const settings = readGitSettings(`${commonDirectory}/config`);
+  const isSha256 = settings.some(
+    ({ key, value }) => key === "extensions.objectformat" && value === "sha256",
+  );
+  const hashBytes = isSha256 ? 32 : 20;
+  const paths = new Set<string>();
+  for (const name of indexes) {
+    for (const path of await readEntries(
+      `${repository}/${name}`,
+      `${shown}/${name}`,
+      new IndexParser(kind, hashBytes),
+    )) {
+      paths.add(path);
+    }
+  }
+  return paths;
+}
+
+/**
+ * Reads the entries in one index file, given by its real path; `shown` names it
+ * in errors.
+ */
+async function readEntries(
   path: string,
   shown: string,
-  hashBytes: number,
+  parser: IndexParser,
 ): Promise<readonly string[]> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   // Git cannot read anything else either. Git follows a link, and this function
@@ -133,7 +151,6 @@ async function readGitlinks(
   if (stats.size > MAX_INDEX_BYTES) {
     throw cannotConfine(shown, `has more than ${MAX_INDEX_BYTES} bytes`);
   }
-  const parser = new GitlinkParser(hashBytes);
   try {
     await using file = await open(
       path,
@@ -153,11 +170,11 @@ async function readGitlinks(
       total += bytesRead;
     }
   } catch {
-    // The gitlinks are unknown: git may be able to read the index a moment
+    // The entries are unknown: git may be able to read the index a moment
     // later.
     throw cannotConfine(shown, "cannot be read");
   }
-  return parser.gitlinks;
+  return parser.found;
 }
 
 /**

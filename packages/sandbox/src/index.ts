@@ -12,6 +12,7 @@ export {
   lazySandbox,
   type SandboxKind,
 } from "./find-sandbox.ts";
+export { trackedFiles } from "./git-index.ts";
 export { HostPrograms } from "./host-programs.ts";
 export { noSandbox } from "./no-sandbox.ts";
 export { isPlaceholder } from "./placeholder.ts";
@@ -35,3 +36,4 @@ export {
   type RunningProcess,
   startProcess,
 } from "./start-process.ts";
+export { type WorkTree, workTreesAround } from "./work-trees.ts";

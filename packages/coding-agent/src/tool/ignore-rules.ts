@@ -1,7 +1,8 @@
 import { posix } from "node:path";
+import { trackedFiles, type WorkTree, workTreesAround } from "@devtool/sandbox";
 import ignore, { type Ignore } from "ignore";
 import type { Pace } from "./pace.ts";
-import type { Workspace } from "./workspace.ts";
+import { Workspace } from "./workspace.ts";
 
 /** The names of rule files, in ascending order of precedence. */
 const RULE_FILES = [".gitignore", ".devtoolignore"] as const;
@@ -26,12 +27,16 @@ const MIN_COST = 20_000;
  * The rules of a workspace for paths to leave out of listings and searches.
  *
  * Reads `.gitignore` and `.devtoolignore` of each directory when they are first
- * needed. Does not read the user's git configuration. The rules only hide
- * files; they do not grant access to any.
+ * needed, those above the workspace from the root of its repository down, and
+ * `.git/info/exclude`. Does not read the user's git configuration. The rules
+ * only hide files; they do not grant access to any.
  */
 export class IgnoreRules {
   readonly #workspace: Workspace;
   readonly #rules = new Map<string, DirectoryRules>();
+  #outer: OuterRules | undefined;
+  /** The tracked files and the directories above them. */
+  #tracked: Promise<ReadonlySet<string>> | undefined;
 
   constructor(workspace: Workspace) {
     this.#workspace = workspace;
@@ -41,26 +46,14 @@ export class IgnoreRules {
    * Returns whether a file or directory is ignored, provided that the
    * directories above it are not.
    *
-   * `path` is relative to the workspace.
+   * As for git, a tracked file is not ignored, nor is a directory with one, but
+   * `.devtoolignore` hides these too. `path` is relative to the workspace.
    */
-  ignores(path: string, kind: "file" | "directory"): boolean {
-    const directories = directoriesAbove(path);
-    if (directories.length > MAX_DEPTH) return false;
-    let ignored = false;
-    for (const directory of directories) {
-      const relativePath =
-        directory === "" ? path : path.slice(directory.length + 1);
-      const rules = this.#rulesOf(directory).rules;
-      const result = rules?.test(
-        kind === "directory" ? `${relativePath}/` : relativePath,
-      );
-      if (result?.ignored) {
-        ignored = true;
-      } else if (result?.unignored) {
-        ignored = false;
-      }
-    }
-    return ignored;
+  async ignores(path: string, kind: "file" | "directory"): Promise<boolean> {
+    if (!this.#matches(path, kind, "all")) return false;
+    if (this.#matches(path, kind, "own")) return true;
+    this.#tracked ??= this.#readTracked();
+    return !(await this.#tracked).has(this.#outerRules.prefix + path);
   }
 
   /**
@@ -74,41 +67,177 @@ export class IgnoreRules {
       MAX_DEPTH,
     )) {
       await pace.rest();
-      if (this.ignores(directory, "directory")) return true;
+      if (await this.ignores(directory, "directory")) return true;
     }
     return false;
+  }
+
+  /** Whether the rules of all files, or of our own ones, match a path. */
+  #matches(
+    path: string,
+    kind: "file" | "directory",
+    which: "all" | "own",
+  ): boolean {
+    const directories = directoriesAbove(path);
+    if (directories.length > MAX_DEPTH) return false;
+    const end = kind === "directory" ? "/" : "";
+    let ignored = this.#outerRules.levels.reduce(
+      (before, { prefix, rules }) =>
+        isIgnored(rules[which], `${prefix}${path}${end}`, before),
+      false,
+    );
+    for (const directory of directories) {
+      const relativePath =
+        directory === "" ? path : path.slice(directory.length + 1);
+      const rules = this.#rulesOf(directory)[which];
+      ignored = isIgnored(rules, relativePath + end, ignored);
+    }
+    return ignored;
+  }
+
+  get #outerRules(): OuterRules {
+    this.#outer ??= readOuterRules(this.#workspace.root);
+    return this.#outer;
+  }
+
+  async #readTracked(): Promise<ReadonlySet<string>> {
+    const { tree } = this.#outerRules;
+    const known = new Set<string>();
+    try {
+      for (const file of tree ? await trackedFiles(tree) : []) {
+        known.add(file);
+        for (
+          let directory = posix.dirname(file);
+          directory !== "." && !known.has(directory);
+          directory = posix.dirname(directory)
+        ) {
+          known.add(directory);
+        }
+      }
+    } catch {
+      // Without a readable index, the rules apply to every file.
+    }
+    return known;
   }
 
   #rulesOf(directory: string): DirectoryRules {
     const known = this.#rules.get(directory);
     if (known) return known;
     const parent = directory.includes("/") ? posix.dirname(directory) : "";
-    let remainingCost =
-      directory === "" ? MAX_COST : this.#rulesOf(parent).remainingCost;
-    const files = remainingCost < MIN_COST ? [] : RULE_FILES;
-    const lines = files.flatMap((name) =>
-      readRuleLines(this.#workspace, posix.join(directory, name)),
-    );
-    const affordable = lines.filter((line) => {
-      const cost = estimateCost(line);
-      if (cost > remainingCost) return false;
-      remainingCost -= cost;
-      return true;
-    });
-    const rules =
-      affordable.length === 0
-        ? undefined
-        : ignore({ ignorecase: false }).add(affordable);
-    this.#rules.set(directory, { rules, remainingCost });
-    return { rules, remainingCost };
+    const remainingCost =
+      directory === ""
+        ? this.#outerRules.remainingCost
+        : this.#rulesOf(parent).remainingCost;
+    const rules = readRules(this.#workspace, directory, remainingCost);
+    this.#rules.set(directory, rules);
+    return rules;
   }
 }
 
+/** The rules in the files of one directory. */
 interface DirectoryRules {
   /** Undefined when there are none. */
-  readonly rules: Ignore | undefined;
+  readonly all: Ignore | undefined;
+  /** Those of `.devtoolignore` alone. */
+  readonly own: Ignore | undefined;
   /** The maximum cost of the rules of a subdirectory. */
   readonly remainingCost: number;
+}
+
+/** The rules from outside the files of a workspace, outermost first. */
+interface OuterRules {
+  readonly tree: WorkTree | undefined;
+  /** The path of the workspace in its repository, with `/` at its end. */
+  readonly prefix: string;
+  readonly levels: readonly {
+    /** The path of the workspace relative to these rules, likewise. */
+    readonly prefix: string;
+    readonly rules: DirectoryRules;
+  }[];
+  readonly remainingCost: number;
+}
+
+/**
+ * Reads the rules of the repository that a workspace is or lies in. None apply
+ * if they ignore the workspace itself, because its user named it.
+ */
+function readOuterRules(workspace: string): OuterRules {
+  let tree: WorkTree | undefined;
+  try {
+    [tree] = workTreesAround(workspace);
+  } catch {
+    // A repository that git cannot read either has no rules.
+  }
+  const root = tree?.roots[0] ?? workspace;
+  const path = posix.relative(root, workspace);
+  const prefix = path === "" ? "" : `${path}/`;
+  const none = { tree, prefix, levels: [], remainingCost: MAX_COST };
+  if (!tree) return none;
+  using common = new Workspace(tree.commonDirectory);
+  using repository = new Workspace(root);
+  const excluded = readRuleLines(common, "info/exclude");
+  let rules = compileRules(excluded, [], MAX_COST);
+  const levels = [{ prefix, rules }];
+  for (const directory of prefix === "" ? [] : directoriesAbove(path)) {
+    rules = readRules(repository, directory, rules.remainingCost);
+    const below = directory === "" ? 0 : directory.length + 1;
+    levels.push({ prefix: prefix.slice(below), rules });
+  }
+  const ignoresWorkspace = levels.reduce(
+    (before, level) => isIgnored(level.rules.all, level.prefix, before),
+    false,
+  );
+  return ignoresWorkspace
+    ? none
+    : { ...none, levels, remainingCost: rules.remainingCost };
+}
+
+/** Returns whether a path is ignored, with rules that come after others. */
+function isIgnored(
+  rules: Ignore | undefined,
+  path: string,
+  before: boolean,
+): boolean {
+  const result = path === "" ? undefined : rules?.test(path);
+  return result?.ignored || (before && !result?.unignored);
+}
+
+/** Reads the rule files of a directory, up to a cost. */
+function readRules(
+  workspace: Workspace,
+  directory: string,
+  maxCost: number,
+): DirectoryRules {
+  if (maxCost < MIN_COST) {
+    return { all: undefined, own: undefined, remainingCost: maxCost };
+  }
+  const [git, own] = RULE_FILES.map((name) =>
+    readRuleLines(workspace, posix.join(directory, name)),
+  );
+  return compileRules(git ?? [], own ?? [], maxCost);
+}
+
+function compileRules(
+  git: readonly string[],
+  own: readonly string[],
+  maxCost: number,
+): DirectoryRules {
+  let remainingCost = maxCost;
+  const isAffordable = (line: string): boolean => {
+    const cost = estimateCost(line);
+    if (cost > remainingCost) return false;
+    remainingCost -= cost;
+    return true;
+  };
+  const affordableGit = git.filter(isAffordable);
+  const affordableOwn = own.filter(isAffordable);
+  const compile = (lines: readonly string[]): Ignore | undefined =>
+    lines.length === 0 ? undefined : ignore({ ignorecase: false }).add(lines);
+  return {
+    all: compile([...affordableGit, ...affordableOwn]),
+    own: compile(affordableOwn),
+    remainingCost,
+  };
 }
 
 /** Lists the directories above a path, from the workspace down. */

@@ -94,7 +94,7 @@ export class IgnoreWalk {
           kind === "directory" && entry.name === "node_modules";
         if (
           !includesIgnored &&
-          (isDependencies || this.#rules.ignores(entryPath, kind))
+          (isDependencies || (await this.#rules.ignores(entryPath, kind)))
         ) {
           this.#ignoredCount++;
         } else {

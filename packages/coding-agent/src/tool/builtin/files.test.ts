@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
@@ -478,6 +479,67 @@ describe("the tools for files", () => {
     writeFileSync(join(root, "crlf.txt"), "ab\r\nb a\r\n");
     const args = { pattern: "b$", include: "crlf.txt" };
     expect(await text("search_file_content", args)).toBe("crlf.txt:1:ab");
+  });
+
+  it.each(["", "pkg", "pkg/app"])(
+    "B21: leaves out what git does in %j below the root of a repository",
+    async (below) => {
+      const git = (args: readonly string[], cwd = root): string =>
+        execFileSync("git", ["-c", "core.excludesFile=", ...args], {
+          cwd,
+          encoding: "utf8",
+        });
+      const put = (path: string, content = "x\n"): void => {
+        mkdirSync(dirname(join(root, path)), { recursive: true });
+        writeFileSync(join(root, path), content);
+      };
+      git(["init", "-q"]);
+      put("pkg/app/build/tracked.js");
+      put("pkg/app/kept.log");
+      git(["add", "."]);
+      put(
+        ".gitignore",
+        "*.secret\n*.log\nbuild/\n/pkg/app/out/\n/out2/\n!keep.secret\n",
+      );
+      put("pkg/.gitignore", "/app/local.txt\n!app/shown.log\n");
+      put("pkg/app/.gitignore", "mine/\n");
+      put(".git/info/exclude", "excluded.*\n/pkg/app/x.md\n!y.secret\n");
+      for (const path of [
+        ...[
+          "a.secret",
+          "keep.secret",
+          "y.secret",
+          "b.log",
+          "shown.log",
+          "x.md",
+        ],
+        ...["build/new.js", "deep/build/new.js", "out/o.js", "out2/o.js"],
+        ...["local.txt", "mine/m.txt", "excluded.txt", "plain.ts"],
+      ]) {
+        for (const directory of ["", "pkg/", "pkg/app/"]) put(directory + path);
+      }
+      const place = join(root, below);
+      using inside = new Workspace(place);
+      const glob = await globTool(inside).prepare({ pattern: "**" }, signal);
+      const shown = (await outcome(glob)).split("\n");
+      const listed = git(["ls-files", "-co", "--exclude-standard"], place);
+      const regular = listed
+        .split("\n")
+        .filter((path) => path !== "" && path !== "link");
+      expect(shown).toEqual(regular.toSorted());
+      // What is tracked stays hidden where .devtoolignore says so.
+      put("pkg/app/.devtoolignore", "build/\n*.log\n");
+      const again = await globTool(inside).prepare({ pattern: "**" }, signal);
+      expect(await outcome(again)).not.toMatch(/app\/build|kept\.log|^build/m);
+    },
+  );
+
+  it("B21: a workspace that its repository ignores shows its files", async () => {
+    execFileSync("git", ["init", "-q"], { cwd: root });
+    writeFileSync(join(root, ".gitignore"), "*\n");
+    using inside = new Workspace(join(root, "src"));
+    const glob = await globTool(inside).prepare({ pattern: "**" }, signal);
+    expect(await outcome(glob)).toBe("a.ts\nb.md");
   });
 
   it("B9, B23: read_file counts lines and goes on behind a line of any length", async () => {

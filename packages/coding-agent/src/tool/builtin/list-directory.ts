@@ -129,9 +129,9 @@ async function listDirectory(
     await pace.rest();
     const { name } = entry;
     const kind = entry.isDirectory() ? "directory" : "file";
-    if (!includesIgnored && rules.ignores(posix.join(path, name), kind)) {
-      continue;
-    }
+    const isIgnored =
+      !includesIgnored && (await rules.ignores(posix.join(path, name), kind));
+    if (isIgnored) continue;
     if (kind === "directory") {
       lines.push(`${name}/`);
     } else {

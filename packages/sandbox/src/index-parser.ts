@@ -23,16 +23,20 @@ const MAX_PATH_BYTES = 4096;
 /** An entry that is not complete within this many bytes is truncated. */
 const MAX_ENTRY_BYTES: number = 2 * MAX_PATH_BYTES;
 
+/** What to look for in an index. */
+export type IndexEntryKind = "gitlinks" | "files";
+
 /**
- * Finds the gitlinks in a git index of version 2 to 4, which is pushed in
- * pieces.
+ * Finds the gitlinks or the files in a git index of version 2 to 4, which is
+ * pushed in pieces.
  *
  * A truncated index is read as far as it goes, and data that is not an index
- * has no gitlinks.
+ * has none.
  */
-export class GitlinkParser {
+export class IndexParser {
+  readonly #kind: IndexEntryKind;
   readonly #hashBytes: number;
-  readonly #gitlinks: string[] = [];
+  readonly #found: string[] = [];
   /** The incomplete entry at the end of the pieces so far. */
   #rest: Buffer = Buffer.alloc(0);
   #version = 0;
@@ -42,14 +46,15 @@ export class GitlinkParser {
   readonly #path: Buffer = Buffer.alloc(MAX_PATH_BYTES);
   #length = 0;
 
-  /** Takes the size of a hash in this repository, in bytes. */
-  constructor(hashBytes: number) {
+  /** `hashBytes` is the size of a hash in this repository, in bytes. */
+  constructor(kind: IndexEntryKind, hashBytes: number) {
+    this.#kind = kind;
     this.#hashBytes = hashBytes;
   }
 
   /** The paths found so far. */
-  get gitlinks(): readonly string[] {
-    return this.#gitlinks;
+  get found(): readonly string[] {
+    return this.#found;
   }
 
   /** Reads a piece; returns whether a further one can change the result. */
@@ -100,8 +105,9 @@ export class GitlinkParser {
     }
     window.copy(this.#path, kept, dropped.end, end);
     this.#length = length;
-    if (window.readUInt32BE(at + MODE_AT) === GITLINK) {
-      this.#gitlinks.push(this.#path.toString("utf8", 0, length));
+    const isGitlink = window.readUInt32BE(at + MODE_AT) === GITLINK;
+    if (isGitlink === (this.#kind === "gitlinks")) {
+      this.#found.push(this.#path.toString("utf8", 0, length));
     }
     return next;
   }
