@@ -97,7 +97,9 @@ describe("Codex behind the port", () => {
   });
 
   it("reports a failed command with its exit code, an MCP call and a sub-agent as calls, a plan as an artifact", async () => {
-    const task = await send("fail make\nmcp\ncollab\nplan\nunknown\nsay Done.");
+    const task = await send(
+      "fail make\nmcp\ncollab\nplan\nunknown\nunknown\nsay Done.",
+    );
     const [shell, mcp, agent] = callsIn(task);
     expect(shell?.result).toMatchObject({
       case: "error",

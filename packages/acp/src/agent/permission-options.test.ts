@@ -84,7 +84,10 @@ describe("the options of a permission request", () => {
     expect(new PermissionOptions([ONCE]).rejected).toEqual(CANCELLED);
   });
 
-  it("may be none", () => {
+  it("F20: may be none, which the answer that declines says", () => {
+    expect(new PermissionOptions([]).shown("")).toMatchObject([
+      { name: "Decline", description: "the agent offers no way to approve it" },
+    ]);
     expect([shown([]), chosen([], "proceed_once")]).toEqual([
       ["cancel Decline"],
       CANCELLED,

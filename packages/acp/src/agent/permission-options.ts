@@ -112,6 +112,7 @@ export class PermissionOptions {
       ),
     );
     const isLasting = this.#reject?.kind === "reject_always";
+    const lasting = isLasting ? AGENT_DECIDES : undefined;
     const decline = create(
       ConfirmationOptionSchema,
       defined({
@@ -120,7 +121,7 @@ export class PermissionOptions {
           isLasting ? "Always decline" : "Decline",
           this.#reject?.name ?? "",
         ),
-        description: isLasting ? AGENT_DECIDES : undefined,
+        description: this.#choices.length === 0 ? NO_WAY : lasting,
       }),
     );
     return [...allowing, decline];
@@ -166,6 +167,9 @@ const WIDER =
 
 /** What an answer for later calls means to the agent, which only it knows. */
 const AGENT_DECIDES = "the agent decides which later calls it covers";
+
+/** What the answer that declines says where it is the only one. */
+const NO_WAY = "the agent offers no way to approve it";
 
 /** Returns the label of an option that goes further than its id says. */
 function labelOf(label: string, kind: PermissionOption["kind"]): string {

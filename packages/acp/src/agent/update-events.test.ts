@@ -1,4 +1,5 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject, objectOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent } from "@devtool/server/agent";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RecordedCalls } from "../testing/recorded-calls.ts";
@@ -229,4 +230,96 @@ describe("the updates of an ACP agent as events", () => {
       },
     ]);
   });
+
+  it("F8: lose no other update than the one with an odd value, wherever that is", () => {
+    for (const [at, valid] of UPDATES.entries()) {
+      for (const mutant of mutantsOf(valid)) {
+        const log = new RecordedCalls();
+        const book = new CallBook({
+          task: () => log.task,
+          terminalOutput: () => undefined,
+        });
+        const mutated = new UpdateEvents(book, new Set());
+        const before = UPDATES.slice(0, at);
+        const after = UPDATES.slice(at + 1);
+        const said = [...before, objectOrEmpty(mutant), ...after, LAST]
+          .flatMap((update) => [...mutated.of(update)])
+          .map(({ case: kind }) => kind);
+        const kinds = [...before, ...after, LAST].flatMap(
+          ({ sessionUpdate }) => KINDS.get(String(sessionUpdate)) ?? [],
+        );
+        for (const kind of new Set(kinds)) {
+          const wanted = kinds.filter((each) => each === kind).length;
+          expect(
+            said.filter((each) => each === kind).length,
+            `${kind} of ${JSON.stringify(mutant)}`,
+          ).toBeGreaterThanOrEqual(wanted);
+        }
+      }
+    }
+  });
 });
+
+const LAST: JsonObject = {
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text: "the end" },
+};
+const UPDATES: readonly JsonObject[] = [
+  LAST,
+  {
+    sessionUpdate: "agent_message_chunk",
+    content: { type: "image", mimeType: "image/png", data: "AAAA" },
+  },
+  {
+    sessionUpdate: "agent_thought_chunk",
+    content: { type: "text", text: "think" },
+  },
+  {
+    sessionUpdate: "tool_call",
+    toolCallId: "c",
+    title: "T",
+    kind: "edit",
+    status: "pending",
+    rawInput: { command: ["a", "b"], cwd: "/" },
+    locations: [{ path: "/a", line: 1 }],
+    content: [
+      { type: "diff", path: "/a", oldText: "x", newText: "y" },
+      { type: "content", content: { type: "text", text: "o" } },
+    ],
+  },
+  {
+    sessionUpdate: "plan",
+    entries: [{ content: "a", priority: "high", status: "pending" }],
+  },
+  { sessionUpdate: "usage_update", used: 5, size: 10 },
+  { sessionUpdate: "current_mode_update", currentModeId: "x" },
+];
+/** What each update becomes. */
+const KINDS: ReadonlyMap<string, string> = new Map([
+  ["agent_thought_chunk", "thought"],
+  ["tool_call", "toolCalls"],
+  ["usage_update", "usage"],
+  ["current_mode_update", "notice"],
+]);
+
+/** Returns a value with each of its parts replaced by odd ones, or left out. */
+function mutantsOf(value: JsonValue): JsonValue[] {
+  const odd: JsonValue[] = [null, 5, "", "x", true, [], {}, [null], { a: 1 }];
+  if (Array.isArray(value)) {
+    return [
+      ...odd,
+      ...value.flatMap((each, at) =>
+        mutantsOf(each).map((mutant) => value.with(at, mutant)),
+      ),
+    ];
+  }
+  if (!isObject(value)) return odd;
+  return [
+    ...odd,
+    ...Object.entries(value).flatMap(([name, each]) => {
+      const { [name]: _left, ...others } = value;
+      const changed = mutantsOf(each).map((one) => ({ ...value, [name]: one }));
+      return [others, ...changed];
+    }),
+  ];
+}

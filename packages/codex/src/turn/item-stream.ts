@@ -12,7 +12,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
-import type { AgentEvent } from "@devtool/server/agent";
+import { type AgentEvent, quoted } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import { type FileChange, fileDiffOf, readChanges } from "./file-change.ts";
 import { callOfItem, endOfItem } from "./item-call.ts";
@@ -72,6 +72,8 @@ export class ItemStream {
    */
   #speaker = "";
   #lastDiff = "";
+  /** The types of items of which the user was told that they are left out. */
+  readonly #told = new Set<string>();
 
   constructor(options: ItemStreamOptions) {
     this.#options = options;
@@ -152,7 +154,7 @@ export class ItemStream {
         );
     }
     const call = callOfItem(item);
-    if (!call) return [];
+    if (!call) return this.#leaveOut(stringOrEmpty(item.type));
     this.#speaker = "";
     this.#outputs.delete(itemId);
     const known = this.#options.calls.find(itemId);
@@ -172,6 +174,15 @@ export class ItemStream {
         result: { case: "output", value },
       }),
     ];
+  }
+
+  /** Tells the user once of items of a type that is new. */
+  #leaveOut(type: string): AgentEvent[] {
+    if (UNSHOWN.has(type) || this.#told.has(type)) return [];
+    this.#told.add(type);
+    return notice(
+      `Codex did something of the type ${quoted(type)}, which cannot be shown: it is left out.`,
+    );
   }
 
   messageDelta(params: JsonObject): AgentEvent[] {
@@ -270,6 +281,14 @@ export class ItemStream {
     this.#changes.set(itemId, { changes, diff });
   }
 }
+
+/** The types of items that are shown by their beginning, or not at all. */
+const UNSHOWN: ReadonlySet<string> = new Set([
+  "enteredReviewMode",
+  "functionCallOutput",
+  "hookPrompt",
+  "userMessage",
+]);
 
 const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["item/started", (stream, params) => stream.itemStarted(params)],
