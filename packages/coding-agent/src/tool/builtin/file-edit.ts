@@ -10,6 +10,7 @@ import {
 import { defined } from "@devtool/schema/json";
 import { invalid } from "@devtool/server/agent";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import { listedPath } from "../listed-path.ts";
 import type { EditState, ToolEvent, ToolInvocation } from "../tool.ts";
 import { failureResult, outputResult } from "../tool-result.ts";
 import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
@@ -129,7 +130,7 @@ function fileDiff({
     // Above the limit, all old lines are removed and all new ones added.
     const before = splitLines(oldContent ?? "");
     const after = splitLines(newContent);
-    const header = `--- ${from}\n+++ b/${path}\n@@ -1,${before.length} +1,${after.length} @@\n`;
+    const header = `--- ${listedPath(from)}\n+++ ${listedPath(`b/${path}`)}\n@@ -1,${before.length} +1,${after.length} @@\n`;
     formattedDiff =
       header +
       before.map((line) => `-${line}\n`).join("") +

@@ -542,6 +542,37 @@ describe("the tools for files", () => {
     expect(await outcome(glob)).toBe("a.ts\nb.md");
   });
 
+  it("B28: a name with a line break stays on its line, and its file can be read", async () => {
+    const name = 'src/two\n+++ b x\u2028"';
+    const quoted = '"src/two\\n+++ b x\\u2028\\""';
+    writeFileSync(join(root, name), "two\n");
+    writeFileSync(join(root, 'src/"quoted'), "2\n");
+    expect(await text("list_directory", { path: "src" })).toBe(
+      ['"\\"quoted"', "a.ts", "b.md", quoted.replace("src/", "")].join("\n"),
+    );
+    expect(await text("glob", { pattern: "src/t*" })).toBe(quoted);
+    expect(await text("search_file_content", { pattern: "^two$" })).toBe(
+      `src/a.ts:2:two\n${quoted}:1:two`,
+    );
+    expect(await text("read_many_files", { paths: [JSON.parse(quoted)] })).toBe(
+      `--- ${quoted} ---\ntwo\n`,
+    );
+    // Nor do the headers of a diff break, also where it is not minimal.
+    for (const lines of [1, 5000]) {
+      writeFileSync(join(root, name), "two\n".repeat(lines));
+      const args = { file_path: name, content: "2\n".repeat(lines) };
+      const { confirmation } = await prepare("write_file", args);
+      if (confirmation?.case !== "fileEditDetails") throw new Error("no diff");
+      const { formattedDiff = "" } = confirmation.value;
+      const [from, to, hunk] = formattedDiff.split("\n");
+      expect([from, to]).toEqual([
+        expect.stringMatching(/^--- "a\/src\/two\\n\+{3} b x.*"$/),
+        expect.stringMatching(/^\+{3} "b\/src\/two\\n\+{3} b x.*"$/),
+      ]);
+      expect(hunk).toBe(`@@ -1,${lines} +1,${lines} @@`);
+    }
+  });
+
   it("B9, B23: read_file counts lines and goes on behind a line of any length", async () => {
     const read = (offset: number, limit = 2000) =>
       text("read_file", { file_path: "f", offset, limit });

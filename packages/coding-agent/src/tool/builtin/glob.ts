@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { z } from "zod";
 import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
+import { listedPath } from "../listed-path.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
@@ -87,7 +88,9 @@ export function globTool(
           const text =
             paths.length === 0
               ? `No file matches.${ignoredNote(walk.ignoredCount)}`
-              : [...paths.slice(0, MAX_PATHS), ...more].join("\n");
+              : [...paths.slice(0, MAX_PATHS).map(listedPath), ...more].join(
+                  "\n",
+                );
           yield textResult(text + filter.note);
         },
       };

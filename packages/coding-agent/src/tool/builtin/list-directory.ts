@@ -4,6 +4,7 @@ import { Code, DevtoolError } from "@devtool/server/agent";
 import { z } from "zod";
 import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreRules } from "../ignore-rules.ts";
+import { listedPath } from "../listed-path.ts";
 import { Pace } from "../pace.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
@@ -133,9 +134,9 @@ async function listDirectory(
       !includesIgnored && (await rules.ignores(posix.join(path, name), kind));
     if (isIgnored) continue;
     if (kind === "directory") {
-      lines.push(`${name}/`);
+      lines.push(`${listedPath(name)}/`);
     } else {
-      lines.push(entry.isSymbolicLink() ? `${name}@` : name);
+      lines.push(`${listedPath(name)}${entry.isSymbolicLink() ? "@" : ""}`);
     }
   }
   const note = ignoredNote(entries.length - lines.length);

@@ -1,5 +1,6 @@
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import { z } from "zod";
+import { listedPath } from "../listed-path.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
@@ -92,7 +93,7 @@ export async function readText(
   if (content.case === "text") return content.text;
   const kind = describeContent(content.head, content.bytes);
   if (isImage(content.head)) {
-    return `[${path} is a ${kind}: its pixels cannot be given as text]`;
+    return `[${listedPath(path)} is a ${kind}: its pixels cannot be given as text]`;
   }
   throw new DevtoolError(
     `file ${JSON.stringify(path)} is binary (${kind})`,

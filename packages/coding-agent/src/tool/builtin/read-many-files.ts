@@ -4,6 +4,7 @@ import { z } from "zod";
 import { clientError } from "../../client-error.ts";
 import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
+import { listedPath } from "../listed-path.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
@@ -194,7 +195,7 @@ async function readFiles(
       text = `[not read: ${clientError(reason, "reading a file", { tool: "read_many_files" }, notifyOnce).message}]`;
     }
     remainingBytes -= Buffer.byteLength(text);
-    texts.push(`--- ${path} ---\n${text}`);
+    texts.push(`--- ${listedPath(path)} ---\n${text}`);
   }
   if (texts.length === 0) return "No file matches.";
   const rest = files.length - texts.length;

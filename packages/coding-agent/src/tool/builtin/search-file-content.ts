@@ -6,6 +6,7 @@ import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { z } from "zod";
 import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
+import { listedPath } from "../listed-path.ts";
 import { Pace } from "../pace.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
@@ -177,7 +178,7 @@ async function searchLines(
         const isMatch = expression.test(keepStart(line, MAX_SEARCHED_CHARS));
         if (isMatch) {
           found.push(
-            `${file}:${index + 1}:${keepStart(line, MAX_SHOWN_CHARS)}`,
+            `${listedPath(file)}:${index + 1}:${keepStart(line, MAX_SHOWN_CHARS)}`,
           );
         }
       }

@@ -57,9 +57,9 @@ describe("Checkpoints", () => {
     const lines = await restore(open(), own(root), id ?? "");
     expect(state()).toEqual(before);
     expect(lines.toSorted()).toEqual([
+      '"src/new \\"quoted\\"\\n.txt" (removed)',
       "run.sh",
       "src/a.txt",
-      'src/new "quoted"\n.txt (removed)',
     ]);
     expect(statSync(join(root, "run.sh")).mode & 0o777).toBe(0o755);
   });

@@ -9,6 +9,7 @@ import type { HostPrograms } from "@devtool/sandbox";
 import { type Checkpoint, CheckpointSchema, keepStart } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { clientError } from "../../client-error.ts";
+import { listedPath } from "../listed-path.ts";
 import { Workspace } from "../workspace.ts";
 import {
   CheckpointRepository,
@@ -233,7 +234,8 @@ export class Checkpoints {
       return [
         ...lines,
         ...plan.keep.map(
-          (path) => `${path} (left as it is: it is older than the checkpoint)`,
+          (path) =>
+            `${listedPath(path)} (left as it is: it is older than the checkpoint)`,
         ),
       ];
     });

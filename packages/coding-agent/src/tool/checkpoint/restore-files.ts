@@ -1,4 +1,5 @@
 import { Code, DevtoolError } from "@devtool/server/agent";
+import { listedPath } from "../listed-path.ts";
 import type { Workspace } from "../workspace.ts";
 import type { TrackedFile, TrackedFiles } from "./tracked-files.ts";
 
@@ -82,7 +83,7 @@ export function assertPreviewed(
 export function removeFile(workspace: Workspace, path: string): string {
   try {
     workspace.removeFile(path);
-    return `${path} (removed)`;
+    return `${listedPath(path)} (removed)`;
   } catch (reason) {
     return keptLine(path, reason);
   }
@@ -105,7 +106,7 @@ export function writeFile(
     if (!current) {
       using existing = workspace.openFile(path);
       if (existing) {
-        return `${path} (left as it is: it is ignored or too large now: move it away)`;
+        return `${listedPath(path)} (left as it is: it is ignored or too large now: move it away)`;
       }
     }
     const changedMode = mode === "100755" ? 0o755 : 0o644;
@@ -114,12 +115,12 @@ export function writeFile(
       content,
       current?.mode === mode ? undefined : changedMode,
     );
-    return path;
+    return listedPath(path);
   } catch (reason) {
     return keptLine(path, reason);
   }
 }
 
 function keptLine(path: string, reason: unknown): string {
-  return `${path} (left as it is: ${reason instanceof Error ? reason.message : "it cannot be written"})`;
+  return `${listedPath(path)} (left as it is: ${reason instanceof Error ? reason.message : "it cannot be written"})`;
 }
