@@ -75,6 +75,13 @@ export interface A2aOptions {
   readonly endedTask?: "continue" | "refuse" | undefined;
 
   /**
+   * How to handle a message of A2A 1.0 that names a context and no task, while exactly one
+   * task of the context waits for its user: `continue` gives it to that task,
+   * as in A2A 0.3, `create` creates a task. Default `create`.
+   */
+  readonly contextAlone?: "continue" | "create" | undefined;
+
+  /**
    * How to handle a message of A2A 1.0 without an id: `refuse` returns an
    * error, `generate` gives it a random id. A retry of such a message is a new
    * message. Default `refuse`.

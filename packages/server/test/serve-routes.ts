@@ -89,6 +89,7 @@ export function silentHandler(onGone: () => void): RequestHandler {
       getWorkspaceSettings: () => none,
     },
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
+    recipientOf: () => Promise.resolve(""),
     assertKept: () => Promise.resolve(),
     streams: new StreamLimit(10),
   };

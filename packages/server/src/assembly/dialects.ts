@@ -147,6 +147,7 @@ function createA2aV1Of(options: DialectOptions, shared: Shared): A2aV1 {
     // Those of the operator. The input modes of an agent only inform clients.
     inputModes: a2a.inputModes,
     endedTask: a2a.endedTask,
+    contextAlone: a2a.contextAlone,
     errorTable: a2a.revision === "1.0.0" ? ERROR_TABLE_1_0_0 : undefined,
     nextMessageId: a2a.missingMessageId === "generate" ? nextId : undefined,
   });

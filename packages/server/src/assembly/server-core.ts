@@ -297,6 +297,8 @@ function createHandlers(
       using held = await exchanges.find(taskId, principalOf(context));
       return await agents.offersOf(held.session.task, context.signal);
     },
+    recipientOf: (message, context) =>
+      exchanges.recipientOf(message, principalOf(context)),
     assertKept: (taskId, requested, context) =>
       exchanges.assertKept(taskId, requested, principalOf(context)),
   });

@@ -11,6 +11,7 @@ import {
   type Task,
   type TaskCreated,
   TaskCreatedSchema,
+  TaskState,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
@@ -198,6 +199,33 @@ export class Exchanges {
         remedy: "see the list of tasks",
       },
     );
+  }
+
+  /**
+   * Returns the task to which a message goes that names a context and no task:
+   * the one that has recorded it, or else the only task of the context that
+   * waits for its user. Empty for a new task.
+   */
+  async recipientOf(
+    { messageId, contextId }: { messageId: string; contextId: string },
+    principal: string,
+  ): Promise<string> {
+    const { store, messages } = this.#options;
+    const recorded = await messages.find(principal, messageId);
+    if (recorded) {
+      return recorded.payload.case === "created" ? "" : recorded.taskId;
+    }
+    const pages = await Promise.all(
+      [TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED].map((state) =>
+        store.list({ principal, contextId, state, limit: 2 }),
+      ),
+    );
+    const [only, ...others] = pages.flatMap(({ tasks }) => tasks);
+    if (!only || others.length > 0) return "";
+    const { taskId } = only.last;
+    // The task of a slash command takes no messages.
+    const { command } = await this.taskOf(taskId, principal);
+    return command ? "" : taskId;
   }
 
   /**

@@ -55,6 +55,15 @@ export interface RequestHandler {
   ) => Promise<AgentOffers>;
 
   /**
+   * Returns the task to which a message of the caller goes that names a context
+   * and no task. Empty for a new task.
+   */
+  readonly recipientOf: (
+    message: { readonly messageId: string; readonly contextId: string },
+    context: HandlerContext,
+  ) => Promise<string>;
+
+  /**
    * Throws for settings that a request without a message asks for and a task of
    * the caller does not have: only a message changes settings.
    */

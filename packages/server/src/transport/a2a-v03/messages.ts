@@ -28,7 +28,8 @@ import {
 } from "../../handler/request-handler.ts";
 import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
-import { subscriptionFrames } from "../a2a/subscription.ts";
+import { withRecipient } from "../a2a/recipient.ts";
+import { firstEventOf, subscriptionFrames } from "../a2a/subscription.ts";
 import { exchangeTask } from "../a2a/turn-answer.ts";
 import type { Frame } from "../http/answer.ts";
 import { encoderFor, encodeTaskFor, endFrames, eventFrame } from "./frames.ts";
@@ -112,9 +113,7 @@ export async function resubscribe(
     handler,
     isExtended ? { ...call, view: "extension" } : call,
   );
-  // The answer to `command/execute` shows nothing of the command's task, so
-  // that its stream begins with the first event (CMD-1).
-  const after = call.lastEventId ?? (task.command ? 0n : undefined);
+  const after = call.lastEventId ?? firstEventOf(task);
   return subscriptionFrames(handler, call, { task, after }, encoder);
 }
 
@@ -145,7 +144,7 @@ async function sendRequestFor(
 ): Promise<SendMessageRequest> {
   assertTakesOutput(decoded.message?.acceptedOutputModes ?? [], outputModes);
   const request: SendMessageRequest = {
-    ...decoded,
+    ...(await withRecipient(handler, decoded, call.context)),
     activateExtension: call.activates,
   };
   if (pushConfig) request.pushConfig = withFormat(call, pushConfig);

@@ -33,6 +33,7 @@ import {
   findTask,
   type RequestHandler,
 } from "../../handler/request-handler.ts";
+import { firstEventOf } from "../a2a/subscription.ts";
 import { answeredEnd, exchangeTask } from "../a2a/turn-answer.ts";
 import { type Call, enterView } from "./call.ts";
 import type { SequencedResponse } from "./frames.ts";
@@ -135,9 +136,7 @@ export async function* subscribe(
   call: Call,
 ): AsyncIterable<StreamResponse> {
   const task = await findTask(handler, call, taskId);
-  // The answer to `command/execute` shows nothing of the command's task, so
-  // that its stream begins with the first event (CMD-1).
-  const lastEventId = call.lastEventId ?? (task.command ? 0n : undefined);
+  const lastEventId = call.lastEventId ?? firstEventOf(task);
   if (lastEventId === undefined && isTerminal(task.state)) {
     throw endedError(task, "get it instead of subscribing");
   }

@@ -28,6 +28,13 @@ export interface A2aServiceOptions {
   readonly endedTask?: "continue" | "refuse" | undefined;
 
   /**
+   * The effect of a message that names a context and no task, while exactly one
+   * task of the context waits for its user: `continue` gives it to that task,
+   * as in A2A 0.3, `create` creates a task. Default `create`.
+   */
+  readonly contextAlone?: "continue" | "create" | undefined;
+
+  /**
    * The media types of message parts that the operator allows, for parts that
    * name one. It applies to all agents: what an agent's card lists as its own
    * input modes only informs clients.

@@ -17,6 +17,7 @@ import { addressedAgent } from "../../handler/addressed-agent.ts";
 import { findTask } from "../../handler/request-handler.ts";
 import { outputRefusal } from "../a2a/output-modes.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
+import { withRecipient } from "../a2a/recipient.ts";
 import type { Call } from "./call.ts";
 import { A2aFailure } from "./errors.ts";
 import type { A2aServiceOptions } from "./options.ts";
@@ -68,8 +69,11 @@ export async function readSending(
     });
   }
   assertInputModes(asked.message?.parts ?? [], options.inputModes ?? []);
+  const sent = sendRequestFromA2a(asked);
   const request: SendMessageRequest = {
-    ...sendRequestFromA2a(asked),
+    ...(options.contextAlone === "continue"
+      ? await withRecipient(options.handler, sent, call.context)
+      : sent),
     activateExtension: call.activates,
   };
   if (taskPushNotificationConfig) {
@@ -79,17 +83,12 @@ export async function readSending(
     return { request, before: emptyTask(), historyLength };
   }
   const before = await findTask(options.handler, call, request.taskId);
-  if (isTerminal(before.state)) {
-    return continueEnded(request, before, historyLength, options);
+  if (call.view !== "extension" && request.message) {
+    request.message = withPlainAnswer(request.message, before);
   }
-  if (call.view === "extension" || !request.message) {
-    return { request, before, historyLength };
-  }
-  return {
-    request: { ...request, message: withPlainAnswer(request.message, before) },
-    before,
-    historyLength,
-  };
+  return isTerminal(before.state)
+    ? continueEnded(request, before, historyLength, options)
+    : { request, before, historyLength };
 }
 
 /**
@@ -141,15 +140,15 @@ function continueEnded(
       "send its own, or none",
     );
   }
-  if (endedTask === "refuse") {
+  const isRetry =
+    !message ||
+    before.history.some(({ messageId }) => messageId === message.messageId);
+  if (endedTask === "refuse" && !isRetry) {
     throw endedError(
       before,
       "send the message with its contextId, with its id in referenceTaskIds and without taskId",
     );
   }
-  const isRetry =
-    !message ||
-    before.history.some(({ messageId }) => messageId === message.messageId);
   // An answer to an approval belongs to the ended task, whose handler reports
   // what became of the approval (TOOL-5).
   if (isRetry || confirmationsOf(message).length > 0) {

@@ -210,6 +210,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     }),
     workspaces: createWorkspaceHandler(exchanges, () => undefined),
     offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
+    recipientOf: () => Promise.resolve(""),
     assertKept: () => Promise.resolve(),
   };
 }

@@ -2,6 +2,7 @@ import { create, type JsonValue } from "@bufbuild/protobuf";
 import {
   endsExchange,
   isAtRest,
+  isInterrupted,
   SubscribeTaskRequestSchema,
   type Task,
   type TaskEvent,
@@ -39,6 +40,16 @@ export interface SubscriptionStart {
    * Undefined to begin with a snapshot of the task.
    */
   readonly after: bigint | undefined;
+}
+
+/**
+ * Returns where a subscription to a task begins whose client has seen none of
+ * its events: with all of them for a slash command, of which the answer to
+ * `command/execute` shows nothing (CMD-1). Undefined for a snapshot, which has
+ * the question of a command that waits.
+ */
+export function firstEventOf({ command, state }: Task): bigint | undefined {
+  return command && !isInterrupted(state) ? 0n : undefined;
 }
 
 /**
