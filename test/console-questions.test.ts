@@ -108,6 +108,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page } = opened;
       await page.goto(`${server.url}/console/#/session/${task.id}`);
       await page.getByText("harmless").last().waitFor();
+      await page.getByRole("button", { name: "Reason" }).click();
       await page
         .getByLabel("Reason (sent to the agent)")
         .fill("about the harmless one");
@@ -127,9 +128,9 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.locator(".approval", { hasText: "harmful" }).waitFor();
       await changed;
       expect(await page.evaluate("globalThis.clicked")).toBeGreaterThan(0);
-      expect(
-        await page.getByLabel("Reason (sent to the agent)").inputValue(),
-      ).toBe("");
+      expect(await page.getByLabel("Reason (sent to the agent)").count()).toBe(
+        0,
+      );
       await page.getByRole("button", { name: "Decline" }).click();
       await expect.poll(() => page.locator(".approval").count()).toBe(0);
       expect(await read("changed.txt")).toBe("");
@@ -164,6 +165,30 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(() => read("long.txt")).toBe("line\n".repeat(200));
     });
 
+    it("C4: keeps its answers in view, which allow nothing before all of it was in view", async () => {
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await send(page, `write wide.txt ${"line\\n".repeat(200)}`);
+      const answer = page.getByRole("button", { name: "Allow once" });
+      const decline = page.getByRole("button", { name: "Decline" });
+      const isRefused = (button: Locator) =>
+        button.getAttribute("aria-disabled");
+      await expect.poll(() => isRefused(decline)).toBe("false");
+      await page.getByText("Scroll to the end of the question").waitFor();
+      for (const button of [answer, decline]) {
+        const { y = -1 } = (await button.boundingBox()) ?? {};
+        expect(y > 0 && y < 800).toBe(true);
+      }
+      expect(await isRefused(answer)).toBe("true");
+      await answer.click({ force: true });
+      await page.locator(".approval-kind").hover();
+      await page.mouse.wheel(0, 20_000);
+      await expect.poll(() => isRefused(answer)).toBe("false");
+      expect(await read("wide.txt")).toBe("");
+      await answer.click();
+      await expect.poll(() => read("wide.txt")).toBe("line\n".repeat(200));
+    });
+
     it.each(variantsOf("languages", ["en-US", "de-DE"], 1))(
       "says in %s what each answer covers, in the words of the server, and hides no character",
       async (locale) => {
@@ -178,7 +203,7 @@ describe.skipIf(CHROMIUM === undefined)(
         await send(page, "run npm run test");
         await card.locator(".command", { hasText: "npm run test" }).waitFor();
         expect(await card.textContent()).toMatch(
-          /Always allow, in later sessions too(: | · )npm run test also without a sandbox$/,
+          /Always allow, in later sessions too(: | · )npm run test also without a sandbox/,
         );
       },
     );

@@ -7,6 +7,9 @@ import { BrowserAccessService } from "@devtool/schema";
  */
 const KEY = "devtool.token";
 
+/** Where this tab keeps the id of its session, which is no secret. */
+const SESSION_KEY = "devtool.session";
+
 /** The access of this tab to the server. */
 export type Access =
   | { readonly case: "token"; readonly token: string }
@@ -24,11 +27,12 @@ export async function enter(transport: Transport): Promise<Access> {
   if (code === null) return kept();
   history.replaceState(null, "", location.pathname);
   try {
-    const { token } = await createClient(
+    const { token, session } = await createClient(
       BrowserAccessService,
       transport,
-    ).redeemAccessCode({ code });
+    ).redeemAccessCode({ code, browser: browserName() });
     sessionStorage.setItem(KEY, token);
+    sessionStorage.setItem(SESSION_KEY, session?.id ?? "");
     return { case: "token", token };
   } catch {
     const access = kept();
@@ -48,6 +52,32 @@ export function enterAgainByCode(): void {
 
 function codeInAddress(): string | null {
   return new URLSearchParams(location.hash.slice(1)).get("code");
+}
+
+/** Whether a session is that of this tab. */
+export function isOwnSession(id: string): boolean {
+  return sessionStorage.getItem(SESSION_KEY) === id;
+}
+
+/**
+ * Returns what this browser is, from what it tells each server; empty when that
+ * has no name that people know.
+ */
+function browserName(): string {
+  const { userAgent } = navigator;
+  const find = (names: readonly string[]): string =>
+    names.find((name) => userAgent.includes(name)) ?? "";
+  // Browsers name their forerunners, too.
+  const browser = find(["Firefox", "Edg", "Chrome", "Safari"]);
+  const system = find([
+    "Android",
+    "iPhone",
+    "iPad",
+    "Windows",
+    "Mac OS",
+    "Linux",
+  ]);
+  return [browser.replace("Edg", "Edge"), system].filter(Boolean).join(", ");
 }
 
 /** Forgets the token of this tab. */

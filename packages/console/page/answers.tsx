@@ -5,67 +5,85 @@ import {
   reachOfAnswer,
   visibleText,
 } from "@devtool/schema";
-import { type ReactNode, useId } from "react";
+import type { ReactNode } from "react";
 import { words } from "./words.ts";
 
 export interface AnswersProps {
+  /** The id of the notes about the options (`AnswerNotes`). */
+  readonly notes: string;
   readonly options: readonly ConfirmationOption[];
-  /** Whether an answer counts now. */
-  readonly isReady: boolean;
+  /** Whether an answer that declines counts now. */
+  readonly mayDecline: boolean;
+  /** Whether an answer that allows something counts now. */
+  readonly mayAllow: boolean;
   /** Whether the user has changed what the call writes. */
   readonly isEdited: boolean;
   readonly onChoose: (optionId: string) => void;
+  /** Further buttons, between those that allow and those that decline. */
+  readonly children: ReactNode;
+}
+
+/** The answers to a question, in one row. */
+export function Answers({
+  notes,
+  options,
+  mayDecline,
+  mayAllow,
+  isEdited,
+  onChoose,
+  children,
+}: AnswersProps): ReactNode {
+  const button = (option: ConfirmationOption): ReactNode => {
+    const declines = isDecline(option);
+    const isReady = declines ? mayDecline : mayAllow;
+    const index = options.indexOf(option);
+    const look = index === 0 ? "primary" : undefined;
+    return (
+      <button
+        key={option.id}
+        type="button"
+        className={declines ? "decline" : look}
+        // Not `disabled`, which would take the focus from a button that is to be
+        // used in a moment.
+        aria-disabled={!isReady}
+        aria-describedby={
+          aboutOf(option) === "" ? undefined : `${notes}-${index}`
+        }
+        onClick={() => isReady && onChoose(option.id)}
+      >
+        {labelOf(option)}
+        {isEdited && !declines && ` (${words.edited})`}
+      </button>
+    );
+  };
+  return (
+    <div className="options">
+      {options.filter((option) => !isDecline(option)).map(button)}
+      {children}
+      {options.filter(isDecline).map(button)}
+    </div>
+  );
+}
+
+export interface AnswerNotesProps {
+  readonly id: string;
+  readonly options: readonly ConfirmationOption[];
 }
 
 /**
- * The answers to a question. Where the server says more about one than its
- * button does, such as what it covers, the words stand below.
+ * What the server says about the answers beyond what their buttons do, such as
+ * what one covers.
  */
-export function Answers({
-  options,
-  isReady,
-  isEdited,
-  onChoose,
-}: AnswersProps): ReactNode {
-  const list = useId();
-  return (
-    <>
-      <div className="options">
-        {options.map((option, index) => (
-          <button
-            key={option.id}
-            type="button"
-            className={
-              isDecline(option)
-                ? "decline"
-                : index === 0
-                  ? "primary"
-                  : undefined
-            }
-            // Not `disabled`, which would take the focus from a button that is
-            // to be used in a moment.
-            aria-disabled={!isReady}
-            aria-describedby={
-              aboutOf(option) === "" ? undefined : `${list}-${index}`
-            }
-            onClick={() => isReady && onChoose(option.id)}
-          >
-            {labelOf(option)}
-            {isEdited && !isDecline(option) && ` (${words.edited})`}
-          </button>
-        ))}
-      </div>
-      {options.map((option, index) => {
-        const about = aboutOf(option);
-        if (about === "") return null;
-        return (
-          <p key={option.id} id={`${list}-${index}`} className="facts">
-            {labelOf(option)}: {about}
-          </p>
-        );
-      })}
-    </>
-  );
+export function AnswerNotes({ id, options }: AnswerNotesProps): ReactNode {
+  return options.map((option, index) => {
+    const about = aboutOf(option);
+    if (about === "") return null;
+    return (
+      <p key={option.id} id={`${id}-${index}`} className="facts">
+        {labelOf(option)}: {about}
+      </p>
+    );
+  });
 }
 
 function isDecline({ id }: ConfirmationOption): boolean {

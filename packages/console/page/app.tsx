@@ -41,9 +41,12 @@ export function App({ token }: { readonly token: string }): ReactNode {
         {place.case === "server" && <ServerPage client={client} />}
         {/* Narrow screens show the list in place of the hint to choose from it. */}
         {place.case === "list" && sessions.isLoaded && (
-          <p className={isEmpty ? "hint" : "hint choose"}>
-            {isEmpty ? words.noSessions : words.chooseSession}
-          </p>
+          <div className={isEmpty ? "hint" : "hint choose"}>
+            <p>{isEmpty ? words.noSessions : words.chooseSession}</p>
+            {isEmpty && (
+              <pre>{`devtool chat\ndevtool run "…"\ndevtool acp`}</pre>
+            )}
+          </div>
         )}
         {session && (
           <Session

@@ -2,11 +2,12 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { AskedToolCall } from "@devtool/client";
 import { type TaskActions, useApproval } from "@devtool/react";
 import { OPTION_MODIFY_WITH_EDITOR, visibleText } from "@devtool/schema";
-import { type ReactNode, useState } from "react";
-import { Answers } from "./answers.tsx";
+import { type ReactNode, useId, useRef, useState } from "react";
+import { AnswerNotes, Answers } from "./answers.tsx";
 import { ArgumentsEditor } from "./arguments-editor.tsx";
 import { DiffView } from "./diff-view.tsx";
 import { scrollingAround, useFocusHeir } from "./focus.ts";
+import { useSeen } from "./use-seen.ts";
 import { words } from "./words.ts";
 
 export interface ApprovalProps {
@@ -22,6 +23,9 @@ export interface ApprovalProps {
 /**
  * A question of the agent, with all that it is about, and its answers. What
  * would be written to a file can be changed here.
+ *
+ * The answers stay in view, except on small screens. Those that allow something
+ * count once the end of all that they are for has been in view, too.
  */
 export function Approval({
   question,
@@ -40,7 +44,11 @@ export function Approval({
     choose,
   } = approval;
   const [isEditing, setEditing] = useState(false);
-  const [reason, setReason] = useState("");
+  const [reason, setReason] = useState<string>();
+  const end = useRef<HTMLSpanElement>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  const isSeen = useSeen(end, bar);
+  const notes = useId();
   const section = useFocusHeir(scrollingAround);
   // The content is edited here, so there is no need to be shown it again.
   const offered = canEdit
@@ -73,28 +81,47 @@ export function Approval({
           }
         />
       )}
-      {(canEdit || canChangeArguments) && (
-        <button
-          type="button"
-          aria-pressed={isEditing}
-          onClick={() => setEditing(!isEditing)}
+      <AnswerNotes id={notes} options={offered} />
+      <span ref={end} />
+      <div ref={bar} className="answer-bar">
+        <p className="facts" hidden={isSeen !== false}>
+          {words.seeAll}
+        </p>
+        {reason !== undefined && (
+          <label className="reason">
+            {words.reason}
+            <input
+              value={reason}
+              onChange={({ currentTarget }) => setReason(currentTarget.value)}
+            />
+          </label>
+        )}
+        <Answers
+          notes={notes}
+          options={offered}
+          mayDecline={isSettled && !isAnswering}
+          mayAllow={isSettled && !isAnswering && isSeen === true}
+          isEdited={isEdited}
+          onChoose={(id) => void choose(id, reason)}
         >
-          {words.edit}
-        </button>
-      )}
-      <label className="reason">
-        {words.reason}
-        <input
-          value={reason}
-          onChange={({ currentTarget }) => setReason(currentTarget.value)}
-        />
-      </label>
-      <Answers
-        options={offered}
-        isReady={isSettled && !isAnswering}
-        isEdited={isEdited}
-        onChoose={(id) => void choose(id, reason)}
-      />
+          {(canEdit || canChangeArguments) && (
+            <button
+              type="button"
+              aria-pressed={isEditing}
+              onClick={() => setEditing(!isEditing)}
+            >
+              {words.edit}
+            </button>
+          )}
+          <button
+            type="button"
+            aria-expanded={reason !== undefined}
+            onClick={() => setReason(reason === undefined ? "" : undefined)}
+          >
+            {words.addReason}
+          </button>
+        </Answers>
+      </div>
     </section>
   );
 }

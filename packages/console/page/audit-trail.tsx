@@ -1,12 +1,13 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
-import { AuditAction, type AuditRecord } from "@devtool/schema";
+import { AuditAction, type AuditRecord, visibleText } from "@devtool/schema";
 import { type ReactNode, useCallback } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { sessionAddress } from "./place.ts";
 import { problemText } from "./problem-text.ts";
 import { Scrolling } from "./scrolling.tsx";
 import { type Asked, useAnswer } from "./use-answer.ts";
-import { language, words } from "./words.ts";
+import { fillText, language, words } from "./words.ts";
 
 export interface AuditTrailProps {
   readonly client: ConsoleClient;
@@ -58,12 +59,36 @@ export function AuditTrail({
                   timestampDate(record.time).toLocaleTimeString(language)}
               </td>
               <td>{actionText(record.action)}</td>
-              <td>{record.toolName}</td>
-              <td>{record.rule}</td>
+              <td>{visibleText(record.toolName)}</td>
               <td>
-                {[record.principal, record.clientLabel]
-                  .filter(Boolean)
-                  .join(" · ")}
+                {record.rule && (
+                  <p>{fillText(words.byRule, visibleText(record.rule))}</p>
+                )}
+                {record.optionId && (
+                  <p>
+                    {fillText(words.byAnswer, visibleText(record.optionId))}
+                  </p>
+                )}
+                {record.shown && (
+                  <details>
+                    <summary>{words.input}</summary>
+                    <pre className="output">{visibleText(record.shown)}</pre>
+                  </details>
+                )}
+              </td>
+              <td>
+                {visibleText(
+                  [record.principal, record.clientLabel, record.sandbox]
+                    .filter(Boolean)
+                    .join(" · "),
+                )}
+              </td>
+              <td>
+                {record.sequence > 0n && (
+                  <a href={sessionAddress(taskId, "timeline")}>
+                    {fillText(words.event, String(record.sequence))}
+                  </a>
+                )}
               </td>
             </tr>
           ))}

@@ -2,6 +2,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { visibleText } from "@devtool/schema";
 import { type ReactNode, useCallback, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { NO_CHOICE } from "./new-session-fields.tsx";
 import { sessionAddress } from "./place.ts";
 import { problemText } from "./problem-text.ts";
 import { runCommand } from "./sending.ts";
@@ -36,10 +37,12 @@ export function CheckpointList({
   const [refusal, setRefusal] = useState("");
   const isShown = useIsShown();
   const restore = async (id: string): Promise<void> => {
-    const ran = await runCommand(client, `/restore ${id}`, contextId, {
-      agent: "",
-      workspace: "",
-    });
+    const ran = await runCommand(
+      client,
+      `/restore ${id}`,
+      contextId,
+      NO_CHOICE,
+    );
     if (ran.taskId === "") {
       setRefusal(ran.message);
     } else if (isShown.current) {

@@ -6,28 +6,31 @@ import { words } from "./words.ts";
 
 /**
  * A change to a file, before and after side by side; on narrow screens one
- * below the other.
+ * below the other. A new file has no side before.
  */
 export function DiffView({ diff }: { readonly diff: FileDiff }): ReactNode {
+  const isNew = diff.oldContent === undefined;
   return (
     <figure className="diff">
       <figcaption>
         {visibleText(diff.filePath)}
-        {diff.oldContent === undefined && ` (${words.newFile})`}
+        {isNew && ` (${words.newFile})`}
       </figcaption>
       <Scrolling label={diff.fileName}>
         {diffHunks(diff).map((rows) => (
           <table key={rows[0]?.key}>
             <thead>
               <tr>
-                <th>{words.before}</th>
+                {!isNew && <th>{words.before}</th>}
                 <th>{words.after}</th>
               </tr>
             </thead>
             <tbody>
               {rows.map(({ key, before, after, isChanged }) => (
                 <tr key={key}>
-                  <Cell line={before} mark={isChanged ? "-" : " "} />
+                  {!isNew && (
+                    <Cell line={before} mark={isChanged ? "-" : " "} />
+                  )}
                   <Cell line={after} mark={isChanged ? "+" : " "} />
                 </tr>
               ))}

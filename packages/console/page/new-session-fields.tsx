@@ -1,7 +1,8 @@
 import { useAgents } from "@devtool/react";
-import { visibleText } from "@devtool/schema";
+import { ApprovalMode, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import type { ConsoleClient } from "./console-client.ts";
+import { ModeChooser, ModelChooser } from "./session-choosers.tsx";
 import { words } from "./words.ts";
 
 /**
@@ -12,7 +13,17 @@ export interface NewSessionChoice {
   readonly agent: string;
   /** Absolute path of a directory on the server. */
   readonly workspace: string;
+  readonly model: string;
+  readonly mode: ApprovalMode;
 }
+
+/** Nothing chosen. */
+export const NO_CHOICE: NewSessionChoice = {
+  agent: "",
+  workspace: "",
+  model: "",
+  mode: ApprovalMode.UNSPECIFIED,
+};
 
 export interface NewSessionFieldsProps {
   readonly client: ConsoleClient;
@@ -20,7 +31,7 @@ export interface NewSessionFieldsProps {
   readonly onChange: (choice: NewSessionChoice) => void;
 }
 
-/** The agent and the directory of a new session. */
+/** The agent, the directory, the model and the mode of a new session. */
 export function NewSessionFields({
   client,
   choice,
@@ -37,7 +48,7 @@ export function NewSessionFields({
           <select
             value={choice.agent}
             onChange={({ currentTarget }) =>
-              onChange({ ...choice, agent: currentTarget.value })
+              onChange({ ...choice, agent: currentTarget.value, model: "" })
             }
           >
             {agents.map(({ name, displayName }) => (
@@ -59,6 +70,16 @@ export function NewSessionFields({
           }
         />
       </label>
+      <ModelChooser
+        client={client}
+        agent={choice.agent}
+        model={choice.model}
+        onChange={(model) => onChange({ ...choice, model })}
+      />
+      <ModeChooser
+        mode={choice.mode}
+        onChange={(mode) => onChange({ ...choice, mode })}
+      />
     </div>
   );
 }

@@ -62,7 +62,10 @@ function itemsUpTo(items: readonly TaskItem[], length: number): Beginning {
     }
     const begun = {
       ...item.part,
-      content: { case: "text" as const, value: keepStart(text, left) },
+      content: {
+        case: "text" as const,
+        value: keepStart(text, text.length + left),
+      },
     };
     return {
       items: [...shown.slice(0, -1), { ...item, part: begun }],

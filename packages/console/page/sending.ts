@@ -16,10 +16,7 @@ export interface CommandLine {
   readonly description: string;
 }
 
-/**
- * Returns the message for what the user has written. The choice counts only for
- * the first message of a session.
- */
+/** Returns the message for what the user has written, with what was chosen. */
 export function messageFor(
   text: string,
   images: readonly Attachment[],
@@ -52,10 +49,12 @@ function placeOf(contextId: string, choice: NewSessionChoice) {
   return contextId === "" ? settingsOf(choice) : { contextId };
 }
 
-function settingsOf({ agent, workspace }: NewSessionChoice) {
+function settingsOf({ agent, workspace, model, mode }: NewSessionChoice) {
   return {
     ...(workspace !== "" && { settings: { workspacePath: workspace } }),
-    ...(agent !== "" && { sessionSettings: { agent } }),
+    ...((agent !== "" || model !== "" || mode !== 0) && {
+      sessionSettings: { agent, model, approvalMode: mode },
+    }),
   };
 }
 
@@ -129,14 +128,14 @@ export function useCommands(
   { client, contextId, session }: CommandScope,
   text: string,
 ): readonly CommandLine[] {
-  const { agent, workspace } = session;
+  const { agent, workspace, model, mode } = session;
   const [known, setKnown] = useState<readonly CommandLine[]>([]);
   const isAsked = text.startsWith("/") && !text.includes("\n");
   useEffect(() => {
     if (!isAsked) return;
     const mounted = new AbortController();
     const list = client.commands.getAllSlashCommands(
-      placeOf(contextId, { agent, workspace }),
+      placeOf(contextId, { agent, workspace, model, mode }),
       mounted,
     );
     list.then(
@@ -145,7 +144,7 @@ export function useCommands(
       () => setKnown([]),
     );
     return () => mounted.abort();
-  }, [client, isAsked, contextId, agent, workspace]);
+  }, [client, isAsked, contextId, agent, workspace, model, mode]);
   if (!isAsked) return [];
   const found = known.filter(
     ({ line }) => line.startsWith(text) && line !== text.trimEnd(),

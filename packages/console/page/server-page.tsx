@@ -3,6 +3,7 @@ import { callWithRetry } from "@devtool/client";
 import { useAgents } from "@devtool/react";
 import { type BrowserSession, visibleText } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
+import { isOwnSession } from "./access.ts";
 import { AgentCard } from "./agent-card.tsx";
 import { ReportOpener } from "./conformance-report.tsx";
 import type { ConsoleClient } from "./console-client.ts";
@@ -102,7 +103,8 @@ function Browser({
   const row = useFocusHeir<HTMLLIElement>(mainAround);
   return (
     <li ref={row}>
-      <code>{id}</code> {visibleText(label)}{" "}
+      {visibleText(label)} <code>{id}</code>{" "}
+      {isOwnSession(id) && <strong>{words.thisBrowser} </strong>}
       {expireTime &&
         fillText(
           words.until,

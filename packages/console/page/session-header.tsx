@@ -1,9 +1,15 @@
 import type { TaskHandle } from "@devtool/react";
-import { isTerminal, type Task, visibleText } from "@devtool/schema";
+import {
+  type ApprovalMode,
+  isTerminal,
+  type Task,
+  visibleText,
+} from "@devtool/schema";
 import { type ReactNode, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { mainAround, useFocusHeir } from "./focus.ts";
 import { SESSION_PARTS, type SessionPart, sessionAddress } from "./place.ts";
+import { ModeChooser } from "./session-choosers.tsx";
 import { State } from "./state.tsx";
 import { countText, words } from "./words.ts";
 
@@ -12,6 +18,9 @@ export interface SessionHeaderProps {
   /** What the session is called, also while it has no title. */
   readonly title: string;
   readonly view: SessionPart;
+  /** The approval mode that the next message has. */
+  readonly mode: ApprovalMode;
+  readonly onMode: (mode: ApprovalMode) => void;
 }
 
 /**
@@ -21,6 +30,8 @@ export function SessionHeader({
   task: { task, cancel, rename },
   title,
   view,
+  mode,
+  onMode,
 }: SessionHeaderProps): ReactNode {
   const [isRenaming, setRenaming] = useState(false);
   const { id, state } = task;
@@ -67,6 +78,7 @@ export function SessionHeader({
         <div className="session-about">
           <State state={state} />
           <Facts task={task} />
+          <ModeChooser mode={mode} onChange={onMode} />
           {!isRenaming && (
             <button
               ref={renameButton}

@@ -13,14 +13,19 @@ export interface SessionListProps {
   readonly place: Place;
 }
 
+/** The number of sessions from which the list has a search. */
+const SEARCHED_FROM = 10;
+
 /** All sessions, those that wait for the user first. */
 export function SessionList({ list, place }: SessionListProps): ReactNode {
   const { sessions, hasMore, loadMore } = list;
   const now = useNow();
+  const [sought, seek] = useState("");
+  const found = sessions.filter((session) => isFound(session, sought));
   const waiting = sessions.filter(isWaiting);
   const ordered = [
-    ...waiting,
-    ...sessions.filter((session) => !isWaiting(session)),
+    ...found.filter(isWaiting),
+    ...found.filter((session) => !isWaiting(session)),
   ];
   // The first heading of the page is that of what is chosen, if anything is.
   const Heading = place.case === "list" ? "h1" : "h2";
@@ -37,6 +42,15 @@ export function SessionList({ list, place }: SessionListProps): ReactNode {
       <p className="status" role="status">
         {statusText(list, waiting.length)}
       </p>
+      {sessions.length >= SEARCHED_FROM && (
+        <input
+          type="search"
+          aria-label={words.findSessions}
+          placeholder={words.findSessions}
+          value={sought}
+          onChange={({ currentTarget }) => seek(currentTarget.value)}
+        />
+      )}
       <VList className="rows">
         {ordered.map((session) => (
           <Row
@@ -93,6 +107,16 @@ function Row({ session, isChosen, now }: RowProps): ReactNode {
       </span>
     </a>
   );
+}
+
+/** Whether a text is in the title, the agent or the directory of a session. */
+function isFound(
+  { title, agent, workspacePath }: TaskSummary,
+  text: string,
+): boolean {
+  return `${title} ${agent} ${workspacePath}`
+    .toLowerCase()
+    .includes(text.toLowerCase());
 }
 
 function isWaiting({ lastEvent }: TaskSummary): boolean {

@@ -1,13 +1,10 @@
 import { useTask } from "@devtool/react";
-import { isTerminal } from "@devtool/schema";
+import { ApprovalMode, isTerminal } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { Composer } from "./composer.tsx";
 import { CLIENT_LABEL, type ConsoleClient } from "./console-client.ts";
 import { Conversation } from "./conversation.tsx";
-import {
-  type NewSessionChoice,
-  NewSessionFields,
-} from "./new-session-fields.tsx";
+import { NewSessionFields, NO_CHOICE } from "./new-session-fields.tsx";
 import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
 import { problemText } from "./problem-text.ts";
 import { SessionDetails } from "./session-details.tsx";
@@ -36,16 +33,21 @@ export function Session({
   view,
   onStart,
 }: SessionProps): ReactNode {
-  const [choice, choose] = useState<NewSessionChoice>({
-    agent: "",
-    workspace: "",
-  });
+  const [choice, choose] = useState(NO_CHOICE);
   const task = useTask(client, {
     clientLabel: CLIENT_LABEL,
     startWith: "task",
     ...(taskId !== undefined && { taskId }),
   });
-  const { id } = task.task;
+  const { id, sessionSettings } = task.task;
+  const current = sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+  // What the session has by now is not asked for again: another client may
+  // change it meanwhile.
+  useEffect(() => {
+    choose((now) =>
+      now.mode === current ? { ...now, mode: ApprovalMode.UNSPECIFIED } : now,
+    );
+  }, [current]);
   const isNew = taskId === undefined;
   // The session that was just started gets its own address.
   useEffect(() => {
@@ -62,7 +64,13 @@ export function Session({
       className={isEmpty ? "session empty" : "session"}
       aria-label={title}
     >
-      <SessionHeader task={task} title={title} view={view} />
+      <SessionHeader
+        task={task}
+        title={title}
+        view={view}
+        mode={choice.mode || current}
+        onMode={(mode) => choose({ ...choice, mode })}
+      />
       {id !== "" && view !== "conversation" && (
         <SessionDetails client={client} task={task.task} view={view} />
       )}

@@ -1,15 +1,16 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { subscribeTask } from "@devtool/client";
-import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
-import { type ReactNode, useCallback, useState } from "react";
+import { type TaskEvent, TaskEventSchema, visibleText } from "@devtool/schema";
+import { type ReactNode, useCallback, useMemo, useState } from "react";
 import { VList } from "virtua";
 import type { ConsoleClient } from "./console-client.ts";
+import { type EventRow, eventRows, rowHas } from "./event-row.ts";
 import { FrameList } from "./frame-list.tsx";
 import { BINDINGS } from "./frames.ts";
 import { problemText } from "./problem-text.ts";
 import { type Asked, useAnswer } from "./use-answer.ts";
-import { language, words } from "./words.ts";
+import { fillText, language, words } from "./words.ts";
 
 export interface TimelineProps {
   readonly client: ConsoleClient;
@@ -60,29 +61,62 @@ function EventList({ client, taskId, head }: TimelineProps): ReactNode {
     (asked: Asked<Events>) => readEvents(client, taskId, asked),
     [client, taskId],
   );
-  const { value: events = [], error } = useAnswer(ask, head);
+  const { value: events, error } = useAnswer(ask, head);
+  const [sought, seek] = useState("");
+  const rows = useMemo(() => eventRows(events ?? []), [events]);
   return (
     <>
       {error && <p role="alert">{problemText(error)}</p>}
+      <input
+        type="search"
+        aria-label={words.findEvents}
+        placeholder={words.findEvents}
+        value={sought}
+        onChange={({ currentTarget }) => seek(currentTarget.value)}
+      />
       <VList className="timeline">
-        {events.map((event) => (
-          <details key={String(event.sequence)} className="event">
-            <summary>
-              <span className="line-number">{String(event.sequence)}</span>
-              <time>
-                {event.time &&
-                  timestampDate(event.time).toLocaleTimeString(language)}
-              </time>
-              <code>{event.payload.case ?? "–"}</code>
-              <span>{TaskState[event.state]}</span>
-            </summary>
-            <pre className="output">
-              {toJsonString(TaskEventSchema, event, { prettySpaces: 2 })}
-            </pre>
-          </details>
-        ))}
+        {rows
+          .filter((row) => rowHas(row, sought))
+          .map((row) => (
+            <Row key={String(row.event.sequence)} row={row} />
+          ))}
       </VList>
     </>
+  );
+}
+
+function Row({
+  row: { event, kind, about, durationMs, bytes },
+}: {
+  readonly row: EventRow;
+}): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const measures = [
+    durationMs !== undefined && `${durationMs.toLocaleString(language)} ms`,
+    fillText(words.bytes, bytes.toLocaleString(language)),
+  ];
+  return (
+    <details
+      className="event"
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
+      <summary>
+        <span className="line-number">{String(event.sequence)}</span>
+        <time>
+          {event.time && timestampDate(event.time).toLocaleTimeString(language)}
+        </time>
+        <code>{kind}</code>
+        <span className="event-about">{visibleText(about)}</span>
+        <span className="event-measures">
+          {measures.filter(Boolean).join(" · ")}
+        </span>
+      </summary>
+      {isOpen && (
+        <pre className="output">
+          {toJsonString(TaskEventSchema, event, { prettySpaces: 2 })}
+        </pre>
+      )}
+    </details>
   );
 }
 

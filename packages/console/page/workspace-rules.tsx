@@ -79,7 +79,7 @@ function Rules({
 }: {
   readonly rules: readonly ListedRule[];
 }): ReactNode {
-  if (rules.length === 0) return <p>{words.none}</p>;
+  if (rules.length === 0) return <p>{words.noRules}</p>;
   return (
     <ul className="rules">
       {rules.map(({ name, decision, description }, index) => (

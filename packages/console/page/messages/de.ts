@@ -8,7 +8,8 @@ export const de: Words = {
     one: "# Sitzung wartet auf dich",
     other: "# Sitzungen warten auf dich",
   },
-  noSessions: "Noch keine Sitzungen. Starte eine, damit ein Agent loslegt.",
+  noSessions:
+    "Noch keine Sitzungen. Starte eine hier, in einem Terminal oder aus deinem Editor:",
   chooseSession: "Wähle eine Sitzung aus der Liste oder starte eine neue.",
   loadMore: "Ältere Sitzungen",
   back: "Alle Sitzungen",
@@ -100,6 +101,19 @@ export const de: Words = {
   accessFailed:
     "Der Link, den du geöffnet hast, ist abgelaufen: Er gilt nur einmal und nur eine Minute lang.",
   settings: "Server",
+  findEvents: "In den Ereignissen suchen",
+  bytes: "# Bytes",
+  byRule: "durch die Regel #",
+  byAnswer: "mit der Antwort #",
+  event: "Ereignis #",
+  seeAll: "Scrolle bis zum Ende der Frage, um sie zu erlauben.",
+  addReason: "Begründung",
+  mode: "Modus",
+  serverDefault: "wie der Server",
+  thisBrowser: "dieser Browser",
+  noRules:
+    "Keine eigenen Regeln: Der Modus entscheidet. Was nur liest, läuft; was etwas ändert, fragt.",
+  findSessions: "Sitzung suchen",
   states: {
     UNSPECIFIED: "neu",
     SUBMITTED: "angenommen",

@@ -9,7 +9,8 @@ export const en = {
   newSession: "New session",
   untitled: "Untitled",
   waiting: { one: "# session waits for you", other: "# sessions wait for you" },
-  noSessions: "No sessions yet. Start one to put an agent to work.",
+  noSessions:
+    "No sessions yet. Start one here, in a terminal, or from your editor:",
   chooseSession: "Choose a session from the list, or start a new one.",
   loadMore: "Older sessions",
   back: "All sessions",
@@ -98,6 +99,19 @@ export const en = {
   accessFailed:
     "The link that you opened has expired: it works once, and for one minute.",
   settings: "Server",
+  findEvents: "Find in the events",
+  bytes: "# bytes",
+  byRule: "by the rule #",
+  byAnswer: "with the answer #",
+  event: "event #",
+  seeAll: "Scroll to the end of the question to allow it.",
+  addReason: "Reason",
+  mode: "Mode",
+  serverDefault: "as the server",
+  thisBrowser: "this browser",
+  noRules:
+    "No rules of yours: the approval mode decides. What only reads runs, what changes something asks.",
+  findSessions: "Find a session",
   states: {
     UNSPECIFIED: "new",
     SUBMITTED: "accepted",

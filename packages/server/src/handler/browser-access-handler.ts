@@ -40,7 +40,10 @@ export function createBrowserAccessHandler(
       const { code, expireMs } = sessions.createCode(caller, label);
       return { code, expireTime: timestampFromMs(expireMs) };
     },
-    redeemAccessCode: ({ code }) => sessions.redeem(code),
+    redeemAccessCode: ({ code, browser }) => {
+      assertLabel("browser", browser);
+      return sessions.redeem(code, browser);
+    },
     listBrowserSessions: (_request, context) => ({
       sessions: sessions.list(callerOf(context)),
     }),

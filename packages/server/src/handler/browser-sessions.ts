@@ -132,9 +132,12 @@ export class BrowserSessions implements Disposable {
    * Redeems a code, which is then used. Throws `Code.Unauthenticated` when it
    * is wrong, expired or used, and `Code.ResourceExhausted` when its principal
    * has too many sessions.
+   *
+   * @param browser the label of the session when its code has none
    */
   async redeem(
     code: string,
+    browser = "",
   ): Promise<{ readonly token: string; readonly session: BrowserSession }> {
     const digest = digestOf(code);
     const open = this.#codes.get(digest);
@@ -156,7 +159,7 @@ export class BrowserSessions implements Disposable {
     const token = randomBytes(32).toString("base64url");
     const session = create(BrowserSessionSchema, {
       id: randomBytes(6).toString("hex"),
-      label,
+      label: label || browser,
       createTime: timestampFromMs(now),
       expireTime: timestampFromMs(
         Math.min(now + SESSION_MS, caller.expireMs ?? Number.POSITIVE_INFINITY),

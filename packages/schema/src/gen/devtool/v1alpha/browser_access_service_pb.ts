@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/browser_access_service.proto.
  */
 export const file_devtool_v1alpha_browser_access_service: GenFile = /*@__PURE__*/
-  fileDesc("CixkZXZ0b29sL3YxYWxwaGEvYnJvd3Nlcl9hY2Nlc3Nfc2VydmljZS5wcm90bxIPZGV2dG9vbC52MWFscGhhIigKF0NyZWF0ZUFjY2Vzc0NvZGVSZXF1ZXN0Eg0KBWxhYmVsGAEgASgJIlkKGENyZWF0ZUFjY2Vzc0NvZGVSZXNwb25zZRIMCgRjb2RlGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCInChdSZWRlZW1BY2Nlc3NDb2RlUmVxdWVzdBIMCgRjb2RlGAEgASgJIlsKGFJlZGVlbUFjY2Vzc0NvZGVSZXNwb25zZRINCgV0b2tlbhgBIAEoCRIwCgdzZXNzaW9uGAIgASgLMh8uZGV2dG9vbC52MWFscGhhLkJyb3dzZXJTZXNzaW9uIo0BCg5Ccm93c2VyU2Vzc2lvbhIKCgJpZBgBIAEoCRINCgVsYWJlbBgCIAEoCRIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIhwKGkxpc3RCcm93c2VyU2Vzc2lvbnNSZXF1ZXN0IlAKG0xpc3RCcm93c2VyU2Vzc2lvbnNSZXNwb25zZRIxCghzZXNzaW9ucxgBIAMoCzIfLmRldnRvb2wudjFhbHBoYS5Ccm93c2VyU2Vzc2lvbiIpChtSZXZva2VCcm93c2VyU2Vzc2lvblJlcXVlc3QSCgoCaWQYASABKAkiHgocUmV2b2tlQnJvd3NlclNlc3Npb25SZXNwb25zZSJNChJCcm93c2VyU2Vzc2lvbkZpbGUSNwoIc2Vzc2lvbnMYASADKAsyJS5kZXZ0b29sLnYxYWxwaGEuU3RvcmVkQnJvd3NlclNlc3Npb24iugEKFFN0b3JlZEJyb3dzZXJTZXNzaW9uEjAKB3Nlc3Npb24YASABKAsyHy5kZXZ0b29sLnYxYWxwaGEuQnJvd3NlclNlc3Npb24SFAoMdG9rZW5fZGlnZXN0GAIgASgMEhEKCXByaW5jaXBhbBgDIAEoCRIsCgZyaWdodHMYBCADKA4yHC5kZXZ0b29sLnYxYWxwaGEuQ2FsbGVyUmlnaHQSGQoRY3JlZGVudGlhbF9zb3VyY2UYBSABKAky1AMKFEJyb3dzZXJBY2Nlc3NTZXJ2aWNlEmcKEENyZWF0ZUFjY2Vzc0NvZGUSKC5kZXZ0b29sLnYxYWxwaGEuQ3JlYXRlQWNjZXNzQ29kZVJlcXVlc3QaKS5kZXZ0b29sLnYxYWxwaGEuQ3JlYXRlQWNjZXNzQ29kZVJlc3BvbnNlEmcKEFJlZGVlbUFjY2Vzc0NvZGUSKC5kZXZ0b29sLnYxYWxwaGEuUmVkZWVtQWNjZXNzQ29kZVJlcXVlc3QaKS5kZXZ0b29sLnYxYWxwaGEuUmVkZWVtQWNjZXNzQ29kZVJlc3BvbnNlEnUKE0xpc3RCcm93c2VyU2Vzc2lvbnMSKy5kZXZ0b29sLnYxYWxwaGEuTGlzdEJyb3dzZXJTZXNzaW9uc1JlcXVlc3QaLC5kZXZ0b29sLnYxYWxwaGEuTGlzdEJyb3dzZXJTZXNzaW9uc1Jlc3BvbnNlIgOQAgEScwoUUmV2b2tlQnJvd3NlclNlc3Npb24SLC5kZXZ0b29sLnYxYWxwaGEuUmV2b2tlQnJvd3NlclNlc3Npb25SZXF1ZXN0Gi0uZGV2dG9vbC52MWFscGhhLlJldm9rZUJyb3dzZXJTZXNzaW9uUmVzcG9uc2ViBnByb3RvMw", [file_devtool_v1alpha_authentication, file_google_protobuf_timestamp]);
+  fileDesc("CixkZXZ0b29sL3YxYWxwaGEvYnJvd3Nlcl9hY2Nlc3Nfc2VydmljZS5wcm90bxIPZGV2dG9vbC52MWFscGhhIigKF0NyZWF0ZUFjY2Vzc0NvZGVSZXF1ZXN0Eg0KBWxhYmVsGAEgASgJIlkKGENyZWF0ZUFjY2Vzc0NvZGVSZXNwb25zZRIMCgRjb2RlGAEgASgJEi8KC2V4cGlyZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI4ChdSZWRlZW1BY2Nlc3NDb2RlUmVxdWVzdBIMCgRjb2RlGAEgASgJEg8KB2Jyb3dzZXIYAiABKAkiWwoYUmVkZWVtQWNjZXNzQ29kZVJlc3BvbnNlEg0KBXRva2VuGAEgASgJEjAKB3Nlc3Npb24YAiABKAsyHy5kZXZ0b29sLnYxYWxwaGEuQnJvd3NlclNlc3Npb24ijQEKDkJyb3dzZXJTZXNzaW9uEgoKAmlkGAEgASgJEg0KBWxhYmVsGAIgASgJEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiHAoaTGlzdEJyb3dzZXJTZXNzaW9uc1JlcXVlc3QiUAobTGlzdEJyb3dzZXJTZXNzaW9uc1Jlc3BvbnNlEjEKCHNlc3Npb25zGAEgAygLMh8uZGV2dG9vbC52MWFscGhhLkJyb3dzZXJTZXNzaW9uIikKG1Jldm9rZUJyb3dzZXJTZXNzaW9uUmVxdWVzdBIKCgJpZBgBIAEoCSIeChxSZXZva2VCcm93c2VyU2Vzc2lvblJlc3BvbnNlIk0KEkJyb3dzZXJTZXNzaW9uRmlsZRI3CghzZXNzaW9ucxgBIAMoCzIlLmRldnRvb2wudjFhbHBoYS5TdG9yZWRCcm93c2VyU2Vzc2lvbiK6AQoUU3RvcmVkQnJvd3NlclNlc3Npb24SMAoHc2Vzc2lvbhgBIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ccm93c2VyU2Vzc2lvbhIUCgx0b2tlbl9kaWdlc3QYAiABKAwSEQoJcHJpbmNpcGFsGAMgASgJEiwKBnJpZ2h0cxgEIAMoDjIcLmRldnRvb2wudjFhbHBoYS5DYWxsZXJSaWdodBIZChFjcmVkZW50aWFsX3NvdXJjZRgFIAEoCTLUAwoUQnJvd3NlckFjY2Vzc1NlcnZpY2USZwoQQ3JlYXRlQWNjZXNzQ29kZRIoLmRldnRvb2wudjFhbHBoYS5DcmVhdGVBY2Nlc3NDb2RlUmVxdWVzdBopLmRldnRvb2wudjFhbHBoYS5DcmVhdGVBY2Nlc3NDb2RlUmVzcG9uc2USZwoQUmVkZWVtQWNjZXNzQ29kZRIoLmRldnRvb2wudjFhbHBoYS5SZWRlZW1BY2Nlc3NDb2RlUmVxdWVzdBopLmRldnRvb2wudjFhbHBoYS5SZWRlZW1BY2Nlc3NDb2RlUmVzcG9uc2USdQoTTGlzdEJyb3dzZXJTZXNzaW9ucxIrLmRldnRvb2wudjFhbHBoYS5MaXN0QnJvd3NlclNlc3Npb25zUmVxdWVzdBosLmRldnRvb2wudjFhbHBoYS5MaXN0QnJvd3NlclNlc3Npb25zUmVzcG9uc2UiA5ACARJzChRSZXZva2VCcm93c2VyU2Vzc2lvbhIsLmRldnRvb2wudjFhbHBoYS5SZXZva2VCcm93c2VyU2Vzc2lvblJlcXVlc3QaLS5kZXZ0b29sLnYxYWxwaGEuUmV2b2tlQnJvd3NlclNlc3Npb25SZXNwb25zZWIGcHJvdG8z", [file_devtool_v1alpha_authentication, file_google_protobuf_timestamp]);
 
 /**
  * Request of CreateAccessCode.
@@ -114,6 +114,14 @@ export type RedeemAccessCodeRequest = Message<"devtool.v1alpha.RedeemAccessCodeR
    * @generated from field: string code = 1;
    */
   code: string;
+
+  /**
+   * What the browser is, for people, such as `Chromium on Linux`: at most 64
+   * visible characters. It is the label of the session if its code has none.
+   *
+   * @generated from field: string browser = 2;
+   */
+  browser: string;
 };
 
 /**
@@ -128,6 +136,14 @@ export type RedeemAccessCodeRequestJson = {
    * @generated from field: string code = 1;
    */
   code?: string;
+
+  /**
+   * What the browser is, for people, such as `Chromium on Linux`: at most 64
+   * visible characters. It is the label of the session if its code has none.
+   *
+   * @generated from field: string browser = 2;
+   */
+  browser?: string;
 };
 
 /**
@@ -202,7 +218,7 @@ export type BrowserSession = Message<"devtool.v1alpha.BrowserSession"> & {
   id: string;
 
   /**
-   * The label of the code that was redeemed.
+   * The label of the code that was redeemed, or what the browser said it is.
    *
    * @generated from field: string label = 2;
    */
@@ -238,7 +254,7 @@ export type BrowserSessionJson = {
   id?: string;
 
   /**
-   * The label of the code that was redeemed.
+   * The label of the code that was redeemed, or what the browser said it is.
    *
    * @generated from field: string label = 2;
    */
