@@ -460,6 +460,31 @@ describe("the port as an ACP agent", () => {
     ]);
   });
 
+  it.each(["file:///w/100%.txt", "file:///w/%ZZ", "file:///w/%C3", "%"])(
+    "F11: sends a link as text that cannot be decoded: %s",
+    async (uri) => {
+      const editor = start({ buffers: {} });
+      const sessionId = await editor.open(workspace, {
+        fs: { readTextFile: true },
+      });
+      await editor.agent.request("session/prompt", {
+        sessionId,
+        prompt: [
+          { type: "text", text: "text Hi." },
+          { type: "resource_link", name: "f", uri },
+          { type: "resource", resource: { uri, text: "embedded" } },
+        ],
+      });
+      const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
+      const taskId = tasks[0]?.id ?? "";
+      const { task } = await client.tasks.getTask({ taskId });
+      const texts = task?.history[0]?.parts.map(({ content }) => content.value);
+      expect(texts?.[1]).toBe(`[f](${uri})`);
+      expect(texts?.at(-1)).toBe("embedded");
+      expect(editor.text).toBe("Hi.");
+    },
+  );
+
   it("refuses a second prompt while one runs", async () => {
     const editor = start();
     const session = await editor.open(workspace);
@@ -566,7 +591,7 @@ describe("the port as an ACP agent", () => {
       });
     });
 
-    it("names an MCP server that the operator does not allow", async () => {
+    it("F0: goes on without an MCP server that the operator does not allow, and names it", async () => {
       const editor = start();
       await editor.agent.request("initialize", {
         protocolVersion: 1,
@@ -579,12 +604,10 @@ describe("the port as an ACP agent", () => {
         cwd: workspace,
         mcpServers,
       });
-      await expect(editor.prompt(sessionId, "text Hi.")).rejects.toMatchObject({
-        code: -32_602,
-        message: expect.stringMatching(
-          /"tools".*clients may not add servers that run a command/,
-        ),
-      });
+      expect(await editor.prompt(sessionId, "text Hi.")).toBe("end_turn");
+      expect(editor.text).toMatch(
+        /"tools".*clients may not add servers that run a command.*Hi\.$/s,
+      );
     });
   });
 

@@ -4,7 +4,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type Port, type PortAgent, portAgentFrom } from "@devtool/acp/port";
 import { fetchAgentCard } from "@devtool/client/a2a";
 import { defined } from "@devtool/schema/json";
-import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import { type ConnectionOptions, trustIn } from "./connection.ts";
 import type { Io } from "./io.ts";
@@ -56,19 +55,7 @@ export class EditorPorts implements AsyncDisposable {
       const problem = `cwd ${JSON.stringify(directory)} is not a directory: create it, or choose another`;
       throw new ConnectError(problem, Code.InvalidArgument);
     }
-    // A server that was started here serves the directories below its own, too.
-    for (const opening of this.#ports.values()) {
-      const opened = await opening.catch(() => undefined);
-      if (
-        opened?.startedIn === undefined ||
-        !isInside(opened.startedIn, directory)
-      ) {
-        continue;
-      }
-      return { ...opened.port, workspace: directory };
-    }
-    const { port, startedIn } = await this.#open(directory, directory);
-    return startedIn === undefined ? port : { ...port, workspace: directory };
+    return (await this.#open(directory, directory)).port;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -97,14 +84,13 @@ export class EditorPorts implements AsyncDisposable {
 interface EditorPort {
   readonly port: Port;
   readonly server: JobServer;
-  /**
-   * The directory that the server was started for; undefined if it was running.
-   */
-  readonly startedIn: string | undefined;
 }
 
 async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
-  const server = await serverForJob(options, io).catch((reason: unknown) => {
+  const server = await serverForJob(
+    { ...options, isForEditor: true },
+    io,
+  ).catch((reason: unknown) => {
     throw options.url === undefined ? reason : urlProblem(options.url, reason);
   });
   try {
@@ -115,8 +101,9 @@ async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
     );
     const agents = new Map(await Promise.all(found));
     const [first = await agentAt(address, options)] = agents.values();
-    const port = { client, workspace, agent: first, agents };
-    return { port, server, startedIn: log === "" ? undefined : workspace };
+    const isOwn = log !== "";
+    const port = { client, workspace, agent: first, agents, isOwn };
+    return { port, server };
   } catch (reason) {
     await server[Symbol.asyncDispose]();
     throw reason;

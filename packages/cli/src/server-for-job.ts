@@ -1,9 +1,11 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
+import type { CodingServerOptions } from "@devtool/coding-agent";
 import { ApprovalMode } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
+import type { DevtoolServer, ServerOptions } from "@devtool/server";
 import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import {
@@ -28,6 +30,11 @@ export interface JobOptions extends ConnectionOptions {
    * `devtool serve --model`.
    */
   readonly model?: string;
+  /**
+   * Whether the job is an editor's, whose sessions a later run finds again. Its
+   * user is asked before an MCP server of the editor starts as a program.
+   */
+  readonly isForEditor?: boolean;
 }
 
 /**
@@ -117,6 +124,9 @@ export async function serverForJob(
   };
 }
 
+/** The maximum size of a request to an editor's own server. */
+const MAX_PROMPT_BYTES: number = 32 * 1024 * 1024;
+
 async function startServer(
   workspace: string,
   options: JobOptions,
@@ -124,25 +134,21 @@ async function startServer(
 ): Promise<JobServer> {
   assertServes(io);
   const { codingAgent } = await import("@devtool/coding-agent");
-  const { createServer } = await import("@devtool/server");
+  const { Code, createServer, DevtoolError } = await import("@devtool/server");
   const { agentOptions, operatorConfig } = await import("./agent-options.ts");
   const { permissionPolicy } = await import("./agent-permission.ts");
   const { agentSpecs, choicesOf, loadAgents } = await import(
     "./agent-modules.ts"
   );
+  const { isForEditor = false } = options;
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
   const configured = await agentOptions(operator, io, options.model);
   if ((await ensureWorkspace(workspace)) === "new") {
     createNotifier(io)(`made the directory ${workspace} to work in`);
   }
-  const log = join(
-    data,
-    "jobs",
-    `${new Date().toISOString().replaceAll(":", "-")}-${randomUUID().slice(0, 8)}.db`,
-  );
   const agents = await loadAgents(agentSpecs([], operator), {
-    codingAgent: () => codingAgent(configured),
+    codingAgent: () => codingAgent(withCheckedAddresses(configured)),
     place: {
       env: io.env,
       workspaces: [workspace],
@@ -151,15 +157,32 @@ async function startServer(
         permissionPolicy({ ...configured, dataDirectory: data }),
     },
   });
-  const server = await createServer({
-    ...configured,
-    agents,
-    workspace,
-    // The user's rules, approvals and trust apply to this server too, and are
-    // hidden from its tools.
-    dataDirectory: data,
-    // Other jobs, and a server that is started meanwhile, use other files.
-    taskFile: relative(data, log),
+  const start = (taskFile: string): Promise<DevtoolServer> =>
+    createServer({
+      ...configured,
+      ...(isForEditor && {
+        clientMcpServers: programsToo(configured),
+        // Prompts have the images and files of the editor.
+        limits: { maxRequestBytes: MAX_PROMPT_BYTES },
+      }),
+      agents,
+      workspace,
+      // The user's rules, approvals and trust apply to this server too, and are
+      // hidden from its tools.
+      dataDirectory: data,
+      // A server that is started meanwhile uses another file.
+      taskFile: relative(data, taskFile),
+    });
+  let log = isForEditor ? await editorLog(data, workspace) : jobLog(data);
+  const server = await start(log).catch((reason: unknown) => {
+    const { code, message } = DevtoolError.from(reason);
+    if (!isForEditor || code !== Code.FailedPrecondition) throw reason;
+    // Another window of the editor may work in the directory.
+    createNotifier(io)(
+      `${message}; the sessions of this run are not found again by a later one`,
+    );
+    log = jobLog(data);
+    return start(log);
   });
   const { url, token } = server;
   const { certificate } = configured.tls ?? {};
@@ -176,6 +199,44 @@ async function startServer(
     log,
     [Symbol.asyncDispose]: () => server.close(),
   };
+}
+
+/** Returns a file for the tasks of one job. */
+function jobLog(data: string): string {
+  const time = new Date().toISOString().replaceAll(":", "-");
+  return join(data, "jobs", `${time}-${randomUUID().slice(0, 8)}.db`);
+}
+
+/** Returns the file for the tasks of the editors that work in a directory. */
+async function editorLog(data: string, workspace: string): Promise<string> {
+  const place = createHash("sha256").update(await realpath(workspace));
+  return join(data, "editors", `${place.digest("hex").slice(0, 16)}.db`);
+}
+
+/**
+ * Returns the options of an agent whose clients' MCP servers at an address are
+ * checked, also where clients may add programs.
+ */
+function withCheckedAddresses(
+  options: CodingServerOptions,
+): CodingServerOptions {
+  const { mcp, clientMcpServers = "http" } = options;
+  if (!mcp) return options;
+  return {
+    ...options,
+    mcp: { open: (services) => mcp.open({ ...services, clientMcpServers }) },
+  };
+}
+
+/**
+ * Returns which MCP servers the client of an editor's own server may add: also
+ * programs, about each of which it asks its user, unless the operator allows
+ * none.
+ */
+function programsToo({
+  clientMcpServers,
+}: Pick<ServerOptions, "clientMcpServers">): "none" | "all" {
+  return clientMcpServers === "none" ? "none" : "all";
 }
 
 /**

@@ -55,6 +55,10 @@ export interface AcpAgentHost {
 export class AcpAgent {
   readonly #host: AcpAgentHost;
   readonly #sessions = new Map<string, AcpSession>();
+  /** The ids of the sessions that began over this connection. */
+  readonly #begun = new Set<string>();
+  /** The programs that the user has allowed to start as MCP servers. */
+  readonly #allowedPrograms = new Set<string>();
   #capabilities: ClientCapabilities = {};
   #signal: AbortSignal = new AbortController().signal;
 
@@ -94,9 +98,13 @@ export class AcpAgent {
     request: NewSessionRequest,
     acp: AgentContext,
   ): Promise<NewSessionResponse> {
-    const { port, choices } = await this.#open(request);
-    const session = this.#session(this.#host.nextId(), { port, choices, acp });
-    this.#afterResponse(() => session.announceCommands());
+    const opened = await this.#open(request);
+    const session = this.#session(this.#host.nextId(), { ...opened, acp });
+    this.#begun.add(session.id);
+    this.#afterResponse(async () => {
+      for (const problem of opened.problems) await session.tell(problem);
+      await session.announceCommands();
+    });
     return { sessionId: session.id, ...this.#state(session) };
   }
 
@@ -104,9 +112,9 @@ export class AcpAgent {
     request: LoadSessionRequest,
     acp: AgentContext,
   ): Promise<LoadSessionResponse> {
-    const { session, tasks } = await this.#continue(request, acp);
-    await session.replay(tasks);
-    return this.#goOn({ session, tasks });
+    const continued = await this.#continue(request, acp);
+    await continued.session.replay(continued.tasks);
+    return this.#goOn(continued);
   }
 
   async resumeSession(
@@ -212,11 +220,12 @@ export class AcpAgent {
     assertAbsolute(cwd);
     assertNoMoreDirectories(additionalDirectories);
     const port = await asRpc(this.#host.connect(cwd, this.#signal));
-    const servers = mcpServersFrom(mcpServers, port.agent);
+    const { servers, problems } = mcpServersFrom(mcpServers, port.agent);
     const [first = ""] = port.agents?.keys() ?? [];
     const agent = this.#host.agent || first;
     return {
       port,
+      problems,
       choices: {
         cwd,
         mcpServers: servers,
@@ -229,7 +238,11 @@ export class AcpAgent {
 
   #session(
     id: string,
-    { port, choices, acp }: Opened & { readonly acp: AgentContext },
+    {
+      port,
+      choices,
+      acp,
+    }: Omit<Opened, "problems"> & { readonly acp: AgentContext },
   ): AcpSession {
     const { nextId, log } = this.#host;
     const host = {
@@ -238,6 +251,7 @@ export class AcpAgent {
       capabilities: this.#capabilities,
       nextId,
       log,
+      allowedPrograms: this.#allowedPrograms,
       signal: this.#signal,
     };
     const session = new AcpSession(id, host, choices);
@@ -250,38 +264,38 @@ export class AcpAgent {
     acp: AgentContext,
   ): Promise<Continued> {
     const { sessionId, cwd, mcpServers = [] } = request;
-    const { port, choices } = await this.#open({ ...request, mcpServers });
+    const opened = await this.#open({ ...request, mcpServers });
+    const { port } = opened;
     assertKeepsSessions(port, "session/load");
     const tasks = await asRpc(
       tasksOfSession(port.client, sessionId, this.#signal),
     );
     const [first] = tasks;
-    if (!first) throw sessionNotFound(sessionId);
-    if (port.workspace !== undefined) {
+    const isEmpty =
+      !first && (this.#begun.has(sessionId) || SESSION_ID.test(sessionId));
+    if (!first && !isEmpty) throw sessionNotFound(sessionId);
+    if (first && port.workspace !== undefined) {
       await assertWorksIn(sessionId, cwd, first);
     }
-    // The first prompt of a session fixed its MCP servers.
-    const known = new Set(
-      first.sessionSettings?.mcpServers.map(({ name }) => name),
-    );
-    const added = choices.mcpServers.find(({ name }) => !known.has(name));
-    if (added) {
-      throw invalidParams(
-        `MCP server ${JSON.stringify(added.name)} cannot be added to session ${JSON.stringify(sessionId)}: its first prompt fixed its servers; leave it out, or start a new session`,
-      );
-    }
     this.#sessions.get(sessionId)?.leave();
-    const session = this.#session(sessionId, { port, choices, acp });
+    const session = this.#session(sessionId, { ...opened, acp });
     session.continue(tasks);
-    return { session, tasks };
+    const news = [
+      ...opened.problems,
+      ...addedServers(opened.choices, first),
+      // Another server may have what was said.
+      ...(isEmpty && !this.#begun.has(sessionId) ? [NOTHING_SAID] : []),
+    ];
+    return { session, tasks, news };
   }
 
   /**
    * Follows the tasks of a session that has been continued, once the client
    * knows the session.
    */
-  #goOn({ session, tasks }: Continued): LoadSessionResponse {
+  #goOn({ session, tasks, news }: Continued): LoadSessionResponse {
     this.#afterResponse(async () => {
+      for (const text of news) await session.tell(text);
       session.attach(tasks);
       await session.announceCommands();
     });
@@ -310,12 +324,42 @@ export class AcpAgent {
 
 interface Opened {
   readonly port: Port;
+  /** Why MCP servers of the client cannot be used. */
+  readonly problems: readonly string[];
   readonly choices: SessionChoices;
 }
 
 interface Continued {
   readonly session: AcpSession;
   readonly tasks: readonly Task[];
+  /** What the user has to know about the session. */
+  readonly news: readonly string[];
+}
+
+/** The form of the ids of sessions. */
+const SESSION_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+const NOTHING_SAID =
+  "This server has no messages of this session: it begins empty.";
+
+/**
+ * Returns what to tell about MCP servers that a session does not have: its first
+ * prompt fixed them.
+ */
+function addedServers(
+  { mcpServers }: SessionChoices,
+  first: Task | undefined,
+): string[] {
+  if (!first) return [];
+  const known = new Set(
+    first.sessionSettings?.mcpServers.map(({ name }) => name),
+  );
+  return mcpServers
+    .filter(({ name }) => !known.has(name))
+    .map(
+      ({ name }) =>
+        `MCP server ${JSON.stringify(oneLine(name, 80))} is not part of this session, whose first prompt fixed its servers: start a new session to use it.`,
+    );
 }
 
 /** Rejects with the JSON-RPC error that an error of the server means. */

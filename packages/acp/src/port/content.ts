@@ -114,17 +114,28 @@ async function partsFromLink(
   });
   // A file that the editor has open may not be saved yet. The fragment of its
   // URI is a line range and does not belong to the path.
-  const url = URL.parse(uri);
-  const text =
-    url?.protocol === "file:"
-      ? await readBuffer(decodeURIComponent(url.pathname))
-      : undefined;
+  const path = filePathOf(uri);
+  const text = path === undefined ? undefined : await readBuffer(path);
   if (text === undefined) return [mention];
   const content = { case: "text", value: text } as const;
   return [
     mention,
     part({ content, fileName: name, mediaType: mimeType ?? "" }),
   ];
+}
+
+/**
+ * Returns the path that a file URI leads to. Undefined for any other URI, and
+ * for one that clients made of a path without encoding it.
+ */
+function filePathOf(uri: string): string | undefined {
+  const url = URL.parse(uri);
+  if (url?.protocol !== "file:") return undefined;
+  try {
+    return decodeURIComponent(url.pathname);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns a mention of an embedded resource, and its text or its bytes. */

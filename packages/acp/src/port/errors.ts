@@ -33,12 +33,22 @@ export function sessionNotFound(sessionId: string): RequestError {
 export function rpcErrorFrom(reason: unknown): RequestError {
   if (reason instanceof RequestError) return reason;
   const { code, rawMessage } = ConnectError.from(reason);
+  const [, size, limit] = TOO_LARGE.exec(rawMessage) ?? [];
+  if (size !== undefined) {
+    return invalidParams(
+      `the request is ${size} bytes: limit is ${limit}; send less, or a link to the file`,
+    );
+  }
   return new RequestError(
     RPC_CODES.get(code) ?? RPC_CODE.INTERNAL,
     visibleText(rawMessage),
     { code: Code[code] },
   );
 }
+
+/** How Connect says that a request is too large. */
+const TOO_LARGE =
+  /^message size (\d+) is larger than configured readMaxBytes (\d+)$/;
 
 /**
  * The error codes by the code of a server's error. Others are internal errors.

@@ -13,6 +13,12 @@ export interface Port {
    * Undefined leaves the choice to the server.
    */
   readonly workspace?: string | undefined;
+  /**
+   * Whether the server was made for this client, and its user is the operator.
+   * It may then start MCP servers that are programs, and the user is asked about
+   * each. Default: false, so the server decides.
+   */
+  readonly isOwn?: boolean | undefined;
   /** The description of the agent in the server's card. */
   readonly agent: PortAgent;
   /**

@@ -4,6 +4,7 @@ import {
   type ClientCapabilities,
   type ClientConnection,
   client,
+  type McpServer,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -93,19 +94,29 @@ describe("a plain A2A agent behind ACP", () => {
     });
   });
 
-  it("refuses MCP servers by name", async () => {
-    const { agent } = start(PLAIN, [ENDED]);
+  it("F0: goes on without MCP servers, and names them", async () => {
+    const { agent, updates } = start(PLAIN, [ENDED]);
     await agent.request("initialize", { protocolVersion: 1 });
-    const mcpServers = [
-      { type: "http", name: "tools", url: "https://example.com", headers: [] },
-    ] as const;
-    await expect(
-      agent.request("session/new", { cwd: "/w", mcpServers: [...mcpServers] }),
-    ).rejects.toMatchObject({
-      code: -32_602,
-      message:
-        'MCP server "tools" cannot be used: the agent "Plain" does not take MCP servers of its clients; leave it out',
+    const tools: McpServer = {
+      type: "http",
+      name: "tools",
+      url: "https://example.com",
+      headers: [],
+    };
+    const { sessionId } = await agent.request("session/new", {
+      cwd: "/w",
+      mcpServers: [tools],
     });
+    await agent.request("session/prompt", {
+      sessionId,
+      prompt: [{ type: "text", text: "Hi." }],
+    });
+    const told = (): string => updates.map(textOf).join("");
+    await expect
+      .poll(told)
+      .toContain(
+        'MCP server "tools" cannot be used: the agent "Plain" does not take MCP servers of its clients. The session goes on without it.',
+      );
   });
 
   function start(agent: PortAgent, events: readonly EventInit[]): Started {

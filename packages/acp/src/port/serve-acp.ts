@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { agent, ndJsonStream, type Stream } from "@agentclientprotocol/sdk";
 import { AcpAgent } from "./acp-agent.ts";
+import { withExactIds } from "./exact-ids.ts";
 import type { Port } from "./port.ts";
 
 /** Options of `serveAcp`. */
@@ -115,5 +116,9 @@ export async function serveAcp(
  * standard input and output: one JSON object a line.
  */
 export function stdioStream(input: Readable, output: Writable): Stream {
-  return ndJsonStream(Writable.toWeb(output), Readable.toWeb(input));
+  const streams = withExactIds(
+    { output: Writable.toWeb(output), input: Readable.toWeb(input) },
+    `${randomUUID()}:`,
+  );
+  return ndJsonStream(streams.output, streams.input);
 }

@@ -23,6 +23,7 @@ import {
 import { availableCommands, readCommandLine } from "./commands.ts";
 import { partsFromPrompt } from "./content.ts";
 import { Conversation, Conversations } from "./conversation.ts";
+import { EditorServers } from "./editor-servers.ts";
 import { invalidParams, RPC_CODE } from "./errors.ts";
 import type { Port, PortAgent } from "./port.ts";
 import {
@@ -40,8 +41,16 @@ export interface SessionHost {
   readonly capabilities: ClientCapabilities;
   readonly nextId: () => string;
   readonly log: (text: string) => void;
+  /** The programs that the user has allowed to start. */
+  readonly allowedPrograms: Set<string>;
   /** Aborts when the connection closes. */
   readonly signal: AbortSignal;
+}
+
+/** A slash command as a prompt has it. */
+interface CommandLine {
+  readonly commandPath: string[];
+  readonly args: string;
 }
 
 /**
@@ -52,6 +61,7 @@ export class AcpSession {
   readonly id: string;
   readonly #host: SessionHost;
   readonly #updates: SessionUpdates;
+  readonly #servers: EditorServers;
   #choices: SessionChoices;
   #conversations: Conversations;
   #commands: readonly SlashCommand[] = [];
@@ -65,12 +75,26 @@ export class AcpSession {
     this.id = id;
     this.#host = host;
     this.#choices = choices;
+    const { acp, port, nextId, allowedPrograms: allowed } = host;
+    this.#servers = new EditorServers(
+      {
+        sessionId: id,
+        acp,
+        port,
+        cwd: choices.cwd,
+        nextId,
+        tell: (text) => this.tell(text),
+        allowed,
+      },
+      choices.mcpServers,
+    );
     this.#conversations = new Conversations(
       new Conversation(choices.agent, id),
     );
     this.#updates = new SessionUpdates(
       host.capabilities,
       host.port.workspace ?? "",
+      new Set(choices.mcpServers.map(({ name }) => name)),
     );
   }
 
@@ -175,7 +199,8 @@ export class AcpSession {
     if (!this.agent.hasExtension) return;
     try {
       const { isStarted, contextId } = this.#conversations.current;
-      const where = isStarted ? { contextId } : this.#settings();
+      // To list commands starts no MCP server that nobody was asked about.
+      const where = isStarted ? { contextId } : this.#settings([]);
       const { commands } = await port.client.commands.getAllSlashCommands(
         where,
         { signal },
@@ -248,15 +273,42 @@ export class AcpSession {
     // Another agent may be chosen meanwhile, for later prompts.
     const conversation = this.#conversations.current;
     if (followed) this.#close(followed, conversation);
-    const task = command ? emptyTask() : conversation.task;
+    const isFirst = !conversation.isStarted;
+    if (isFirst) await this.#servers.ask(canceled);
+    if (canceled.aborted) return { stopReason: "cancelled" };
+    for (;;) {
+      try {
+        const response = await this.#take(command ?? parts, canceled);
+        if (isFirst && this.#servers.of(conversation.agent).length > 0) {
+          // The prompts of its MCP servers are commands, too.
+          this.#announced = undefined;
+          void this.announceCommands();
+        }
+        return response;
+      } catch (reason) {
+        const isLeftOut =
+          !conversation.isStarted &&
+          (await this.#servers.leaveOut(conversation.agent, reason));
+        if (!isLeftOut) throw reason;
+      }
+    }
+  }
+
+  /** Sends a prompt or a command, and follows its task to the end of the turn. */
+  async #take(
+    sent: Part[] | CommandLine,
+    canceled: AbortSignal,
+  ): Promise<PromptResponse> {
+    const conversation = this.#conversations.current;
+    const task = Array.isArray(sent) ? conversation.task : emptyTask();
     const turn = this.#open(task);
     const cancel = (): void => void turn.cancel();
     canceled.addEventListener("abort", cancel, { once: true });
     try {
-      if (command) {
-        await this.#run(command, turn);
+      if (Array.isArray(sent)) {
+        await turn.send(this.#request(sent, task));
       } else {
-        await turn.send(this.#request(parts, task));
+        await this.#run(sent, turn);
       }
       return turn.response();
     } finally {
@@ -330,10 +382,7 @@ export class AcpSession {
     });
   }
 
-  async #run(
-    command: { readonly commandPath: string[]; readonly args: string },
-    turn: Turn,
-  ): Promise<void> {
+  async #run(command: CommandLine, turn: Turn): Promise<void> {
     const { port, signal } = this.#host;
     const { contextId } = this.#conversations.current;
     const request = { command, contextId, ...this.#settings() };
@@ -349,10 +398,12 @@ export class AcpSession {
   }
 
   /** The settings that go with the next message or command. */
-  #settings(): MessageSettings {
+  #settings(
+    mcpServers = this.#servers.of(this.#choices.agent),
+  ): MessageSettings {
     return settingsFor(
       this.#conversations.current,
-      this.#choices,
+      { ...this.#choices, mcpServers },
       this.agent,
       this.port.workspace,
     );

@@ -6,7 +6,12 @@ import type {
   SessionModeState,
 } from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
-import { ApprovalMode, type McpServer, McpServerSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  type McpServer,
+  McpServerSchema,
+  oneLine,
+} from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
 import type { Port, PortAgent } from "./port.ts";
 import type { SessionChoices } from "./session-choices.ts";
@@ -165,33 +170,65 @@ export function assertNoMoreDirectories(
   );
 }
 
+/** The MCP servers that a client brings. */
+export interface BroughtServers {
+  readonly servers: readonly McpServer[];
+  /** Why others cannot be used, for the user. */
+  readonly problems: readonly string[];
+}
+
 /**
- * Returns the MCP servers that a client brings. Throws for any if the agent
- * takes no session settings.
+ * Returns the MCP servers that a client brings. One that cannot be used is left
+ * out: editors bring their user's servers to every agent.
  */
 export function mcpServersFrom(
-  servers: readonly AcpMcpServer[],
+  brought: readonly AcpMcpServer[],
   agent: PortAgent,
-): McpServer[] {
-  const [first] = servers;
-  if (first && !agent.hasExtension) {
-    const why = `the agent ${JSON.stringify(agent.name)} does not take MCP servers of its clients`;
-    throw invalidParams(
-      `MCP server ${JSON.stringify(first.name)} cannot be used: ${why}; leave it out`,
-    );
-  }
-  return servers.map((server) => {
-    const { name } = server;
-    if (!("type" in server)) {
-      const { command, args, env } = server;
-      const value = { command, args, env: recordOf(env) };
-      const transport = { case: "stdio" as const, value };
-      return create(McpServerSchema, { name, transport });
+): BroughtServers {
+  const servers = new Map<string, McpServer>();
+  const problems: string[] = [];
+  for (const server of brought) {
+    const problem = servers.has(server.name)
+      ? "its name is used twice"
+      : serverProblem(server, agent);
+    if (problem === "") {
+      servers.set(server.name, mcpServerFrom(server));
+    } else {
+      problems.push(
+        `MCP server ${JSON.stringify(oneLine(server.name, 80))} cannot be used: ${problem}. The session goes on without it.`,
+      );
     }
-    const { url, headers, type } = server;
-    const value = { url, headers: recordOf(headers) };
-    return create(McpServerSchema, { name, transport: { case: type, value } });
-  });
+  }
+  return { servers: [...servers.values()], problems };
+}
+
+/** Returns why a server cannot be used by any agent; empty if it can. */
+function serverProblem(server: AcpMcpServer, agent: PortAgent): string {
+  if (!agent.hasExtension) {
+    return `the agent ${JSON.stringify(agent.name)} does not take MCP servers of its clients`;
+  }
+  if (server.name === "") return "it has no name";
+  if (!("type" in server)) {
+    return server.command === "" ? "it has no command" : "";
+  }
+  return /^https?:$/.test(URL.parse(server.url)?.protocol ?? "")
+    ? ""
+    : `its URL ${JSON.stringify(oneLine(server.url, 80))} does not begin with http:// or https://`;
+}
+
+function mcpServerFrom(server: AcpMcpServer): McpServer {
+  const { name } = server;
+  if (!("type" in server)) {
+    const { command, args, env } = server;
+    const value = { command, args, env: recordOf(env) };
+    return create(McpServerSchema, {
+      name,
+      transport: { case: "stdio", value },
+    });
+  }
+  const { url, headers, type } = server;
+  const value = { url, headers: recordOf(headers) };
+  return create(McpServerSchema, { name, transport: { case: type, value } });
 }
 
 function recordOf(pairs: readonly Pick<HttpHeader, "name" | "value">[]): {

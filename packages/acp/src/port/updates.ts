@@ -6,9 +6,11 @@ import type {
 } from "@agentclientprotocol/sdk";
 import {
   type AgentThought,
+  McpConnectionState,
   type Message,
   type Notice,
   Role,
+  type SessionTools,
   type StateChange,
   type Summary,
   type Task,
@@ -31,10 +33,17 @@ export class SessionUpdates {
   #plan = "";
   readonly #capabilities: ClientCapabilities;
   readonly #workspace: string;
+  /** The names of the MCP servers that the client brought. */
+  readonly #brought: ReadonlySet<string>;
 
-  constructor(capabilities: ClientCapabilities, workspace: string) {
+  constructor(
+    capabilities: ClientCapabilities,
+    workspace: string,
+    brought: ReadonlySet<string> = new Set(),
+  ) {
     this.#capabilities = capabilities;
     this.#workspace = workspace;
+    this.#brought = brought;
   }
 
   /**
@@ -68,6 +77,8 @@ export class SessionUpdates {
         ]);
       case "notice":
         return this.#notice(payload.value);
+      case "sessionTools":
+        return this.#missingServers(payload.value);
       case "summary":
         return this.#compaction(payload.value, `${taskId}:${sequence}`);
       case "stateChange":
@@ -92,7 +103,6 @@ export class SessionUpdates {
       case "messageTaken":
       case "messageWithdrawn":
       case "renamed":
-      case "sessionTools":
       case undefined:
         return [];
       default:
@@ -166,6 +176,20 @@ export class SessionUpdates {
         description: rest.join("\n") || undefined,
       }),
     ];
+  }
+
+  /**
+   * Shows which MCP servers of the client cannot be used, where it shows no
+   * notices, which say it too.
+   */
+  #missingServers({ mcpServers }: SessionTools): SessionUpdate[] {
+    if (this.#capabilities.session?.notices) return [];
+    const texts = mcpServers.flatMap(({ name, state, reason }) =>
+      state === McpConnectionState.READY || !this.#brought.has(name)
+        ? []
+        : `${visibleText(reason || `MCP server ${JSON.stringify(name)} does not answer yet`)}. The session goes on without it.\n`,
+    );
+    return messageChunks(texts.map((text) => ({ type: "text", text })));
   }
 
   #compaction({ text }: Summary, compactionId: string): SessionUpdate[] {

@@ -1,9 +1,5 @@
 import type { HandlerContext } from "@connectrpc/connect";
-import {
-  OPTION_CANCEL,
-  type RunSlashCommandRequest,
-  type SendMessageRequest,
-} from "@devtool/schema";
+import { OPTION_CANCEL, type SendMessageRequest } from "@devtool/schema";
 import { assertRight } from "./caller.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
@@ -31,6 +27,11 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
     },
     commands: {
       ...commands,
+      // The list has the prompts of the session's MCP servers, which it starts.
+      async getAllSlashCommands(request, context) {
+        assertMaySend(request, context);
+        return commands.getAllSlashCommands(request, context);
+      },
       async runSlashCommand(request, context) {
         assertMaySend(request, context);
         return commands.runSlashCommand(request, context);
@@ -46,11 +47,12 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
 }
 
 function assertMaySend(
-  request: SendMessageRequest | RunSlashCommandRequest | undefined,
+  request:
+    | Partial<Pick<SendMessageRequest, "message" | "sessionSettings">>
+    | undefined,
   context: HandlerContext,
 ): void {
-  const message = request && "message" in request ? request.message : undefined;
-  const approves = message?.parts.some(
+  const approves = request?.message?.parts.some(
     ({ content }) =>
       content.case === "confirmation" &&
       content.value.selectedOptionId !== OPTION_CANCEL,
