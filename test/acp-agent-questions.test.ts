@@ -165,6 +165,16 @@ describe("a question of an ACP agent", () => {
     );
   });
 
+  it.each(["cancel", "proceed_once"])(
+    "is followed by what the user said beside the answer %s",
+    async (optionId) => {
+      await using acp = await world();
+      const asked = await acp.say(`${permit([ONCE, NO])}\nsay after`);
+      const { text } = await acp.answer(asked.task, optionId, "say because");
+      expect(text).toMatch(/after\s*because$/);
+    },
+  );
+
   it("takes one answer", async () => {
     await using acp = await world();
     const asked = await acp.say(permit([ONCE, NO]));

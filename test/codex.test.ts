@@ -242,6 +242,8 @@ describe("Codex behind the port", () => {
     });
 
     it("gives it the command and the paths, the session's workspace and mode", async () => {
+      await server.close();
+      await start({ permission: policy, approvalMode: ApprovalMode.YOLO });
       await send(
         "ask make\npatch b.txt c.txt",
         "m1",
@@ -375,6 +377,19 @@ describe("Codex behind the port", () => {
       await start({ permission: () => Promise.reject(new Error("no rules")) });
       expect((await send("ask make")).state).toBe(TaskState.INPUT_REQUIRED);
     });
+  });
+
+  it.each([
+    ["reject", "declined\\s*Done."],
+    [OPTION_CANCEL, ""],
+    [OPTION_PROCEED_ONCE, "Done."],
+  ])("gets what its user said beside the answer %s", async (option, said) => {
+    const asking = await send("ask touch x\nsay Done.");
+    const task = await answer(asking, option, "say because");
+    expect([task.state, wordsIn(task)]).toEqual([
+      TaskState.COMPLETED,
+      expect.stringMatching(`^${said}\\s*because$`),
+    ]);
   });
 
   it("lets Codex go on without a call that its user rejects, and stops it when they cancel", async () => {

@@ -1,5 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
+  answerText,
   confirmationsOf,
   findToolCall,
   findToolCallDetail,
@@ -76,7 +77,9 @@ export class CodexExecutor implements AgentExecutor {
     const message =
       turn.news.message ??
       (turn.task.agentSessionId === "" ? turn.prompt : undefined);
-    let input = message ? inputFromMessage(message) : continuation(answered);
+    let input = message
+      ? inputFromMessage(message)
+      : continuation(answered, turn.task);
     for (;;) {
       const { codexTurn, failure } = yield* this.#attempt(
         turn,
@@ -90,7 +93,7 @@ export class CodexExecutor implements AgentExecutor {
       if (isStopped(answered)) return yield { case: "end", value: STOPPED };
       const text = `${failure.message}: it is started again`;
       yield { case: "notice", value: create(NoticeSchema, { text }) };
-      input = continuation(answered);
+      input = continuation(answered, turn.task);
     }
   }
 
@@ -202,7 +205,13 @@ const STOPPED: TurnEnd = {
  * makes the call again; its second question is answered with the user's answer
  * to the first.
  */
-function continuation(answered: readonly AnsweredCall[]): JsonObject[] {
+function continuation(
+  answered: readonly AnsweredCall[],
+  task: Task,
+): JsonObject[] {
+  const words = answered
+    .map(({ call }) => answerText(task, call.toolCallId))
+    .filter((text) => text.trim() !== "");
   const lines = answered.map(({ call, answer }) => {
     const name = `${call.toolName}: ${call.description ?? ""}`;
     return answer.selectedOptionId === OPTION_REJECT
@@ -214,6 +223,7 @@ function continuation(answered: readonly AnsweredCall[]): JsonObject[] {
       [
         "You were restarted while you waited for the user.",
         ...lines,
+        ...[...new Set(words)].map((text) => `The user also said: ${text}`),
         "Then go on.",
       ].join("\n"),
     ),

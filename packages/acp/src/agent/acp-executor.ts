@@ -22,6 +22,7 @@ import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
 import { clientOption, requestedOptions } from "./client-options.ts";
 import { promptBlocks, text } from "./prompt-blocks.ts";
 import { notice } from "./update-events.ts";
+import { wordsBeside } from "./user-questions.ts";
 
 /** The prompt with which the agent continues a turn that was interrupted. */
 const CONTINUE =
@@ -95,13 +96,16 @@ export class AcpExecutor implements AgentExecutor {
     let declined: readonly ToolCallConfirmation[] = turn.news.answers.filter(
       ({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL,
     );
+    let words: readonly string[] = [];
     for (let restarts = 0; ; ) {
       const session = await this.#host.enter(turn, signal);
       yield* this.#begin(turn, session, signal);
       const blocks =
-        isContinued && session.isContinued
-          ? [text(CONTINUE)]
-          : this.#blocks(turn, session);
+        words.length > 0
+          ? words.map(text)
+          : isContinued && session.isContinued
+            ? [CONTINUE, ...wordsBeside(turn.news.answers, turn.task)].map(text)
+            : this.#blocks(turn, session);
       const { permission } = this.#host.options;
       const prompt = new AcpTurn({
         turn,
@@ -110,6 +114,8 @@ export class AcpExecutor implements AgentExecutor {
         declined,
       });
       const end = yield* this.#run(prompt, blocks, session, signal);
+      words = end.case === "stopped" ? prompt.words : [];
+      if (words.length > 0) continue;
       if (!session.connection.ended.aborted || end.case === "stopped") {
         yield* prompt.endOutdated();
         return yield* finish(end, this.#host.options.name);

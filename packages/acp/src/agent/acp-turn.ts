@@ -24,6 +24,7 @@ import {
   OF_NO_CALL,
   type UserQuestion,
   UserQuestions,
+  wordsBeside,
 } from "./user-questions.ts";
 
 /**
@@ -95,6 +96,11 @@ export class AcpTurn {
   /** The user's answers that declined a call in this prompt. */
   get declined(): readonly ToolCallConfirmation[] {
     return this.#questions.declined;
+  }
+
+  /** What the user said beside the answers of this prompt. */
+  get words(): readonly string[] {
+    return wordsBeside(this.#questions.answers, this.#options.turn.task);
   }
 
   /** Whether the user answered something in this prompt. */

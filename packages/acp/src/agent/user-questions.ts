@@ -1,4 +1,9 @@
-import { OPTION_CANCEL, type ToolCallConfirmation } from "@devtool/schema";
+import {
+  answerText,
+  OPTION_CANCEL,
+  type Task,
+  type ToolCallConfirmation,
+} from "@devtool/schema";
 import type { AgentEvent, Turn } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
 import type { OpenQuestion, SessionItem } from "./inbox.ts";
@@ -9,6 +14,20 @@ import { calls } from "./update-events.ts";
  * The prefix of the ids of questions that are not about a call of the agent.
  */
 export const OF_NO_CALL = "question-";
+
+/**
+ * Returns what the user said beside answers about calls, each text once. A
+ * permission request cannot carry it.
+ */
+export function wordsBeside(
+  answers: readonly ToolCallConfirmation[],
+  task: Task,
+): string[] {
+  const texts = answers
+    .filter(({ toolCallId }) => !toolCallId.startsWith(OF_NO_CALL))
+    .map(({ toolCallId }) => answerText(task, toolCallId));
+  return [...new Set(texts)].filter((text) => text.trim() !== "");
+}
 
 /** A question to the user that is open. */
 export interface UserQuestion {
@@ -40,6 +59,11 @@ export class UserQuestions {
     return this.#answers.filter(
       ({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL,
     );
+  }
+
+  /** The answers that the user gave. */
+  get answers(): readonly ToolCallConfirmation[] {
+    return this.#answers;
   }
 
   get wereAnswered(): boolean {

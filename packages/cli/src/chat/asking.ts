@@ -1,5 +1,6 @@
 import type { AnswerChanges, AskedToolCall } from "@devtool/client";
 import {
+  declineOf,
   isQuestionOfCall,
   OPTION_PROCEED_ONCE,
   type Task,
@@ -152,7 +153,7 @@ export class Asking {
     if (!call || (text === "" && !this.isDeclining)) return;
     const choice = findChoice(this.choices, text);
     if (this.isDeclining) {
-      this.#answer(call, DECLINE_AND_SAY, text);
+      this.#answer(call, { ...DECLINE_AND_SAY, id: declineOf(call) }, text);
     } else if (choice) {
       this.#choose(choice.key);
     } else {

@@ -111,6 +111,7 @@ export class CodexTurn {
       },
       steer: (text) =>
         this.#steer([textInput(text)], AbortSignal.timeout(INTERRUPT_MS)),
+      sayNext: (text) => void this.#late.push(textInput(text)),
       now,
     });
   }

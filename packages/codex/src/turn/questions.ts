@@ -45,6 +45,8 @@ export interface QuestionsOptions
   readonly answered: AnsweredCalls;
   /** Sends Codex a message while it works. */
   readonly steer: (text: string) => Promise<void>;
+  /** Begins the next turn of Codex with a message. */
+  readonly sayNext: (text: string) => void;
   readonly now: () => Date;
 }
 
@@ -329,10 +331,16 @@ export class Questions {
       await this.#asked.end(key, selectedOptionId);
     }
     if (changed === undefined) {
-      return server.reply(
+      server.reply(
         id,
         approval.results.get(selectedOptionId) ?? { decision: "cancel" },
       );
+      const words = this.#asked.textOf(answer);
+      if (words.trim() === "") return;
+      // Codex takes nothing more in a turn that it ends.
+      return selectedOptionId === OPTION_CANCEL
+        ? this.#options.sayNext(words)
+        : this.#options.steer(words);
     }
     server.reply(id, { decision: "decline" });
     const path = this.#options.changesOf(itemId).changes[0]?.path ?? "the file";
