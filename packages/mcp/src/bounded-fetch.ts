@@ -19,24 +19,30 @@ export function boundedFetch(
   return async (url, init) => {
     const response = await fetch(url, init);
     if (!response.body) return response;
-    const isJson =
-      response.headers.get("content-type")?.startsWith("application/json") ??
-      false;
+    const isJson = /^application\/json\b/i.test(
+      response.headers.get("content-type") ?? "",
+    );
     const body = response.body.pipeThrough(
       new TransformStream(
         new MessageLimit(maxBytes, isJson ? "body" : "event"),
       ),
     );
-    const { status, statusText, headers } = response;
-    const bounded = new Response(body, { status, statusText, headers });
-    // The SDK checks redirects by these, which a response that is constructed
-    // does not have.
-    Object.defineProperty(bounded, "url", { value: response.url });
-    Object.defineProperty(bounded, "redirected", {
-      value: response.redirected,
-    });
-    return bounded;
+    return withBody(response, body);
   };
+}
+
+/** Returns a copy of a response with another body. */
+export function withBody(
+  response: Response,
+  body: ReadableStream | string,
+): Response {
+  const { status, statusText, headers } = response;
+  const copy = new Response(body, { status, statusText, headers });
+  // The SDK checks redirects by these, which a response that is constructed
+  // does not have.
+  Object.defineProperty(copy, "url", { value: response.url });
+  Object.defineProperty(copy, "redirected", { value: response.redirected });
+  return copy;
 }
 
 /** Passes bytes through, and fails when a message has more than the maximum. */

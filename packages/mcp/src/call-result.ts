@@ -4,8 +4,8 @@ import {
   type ToolEvent,
   textResult,
 } from "@devtool/coding-agent/tool";
-import { keepStart, ToolOutputSchema } from "@devtool/schema";
-import { isObject, plainJson } from "@devtool/schema/json";
+import { keepStart, structFromJson, ToolOutputSchema } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
 import type {
   CallToolResult,
   ContentBlock,
@@ -30,7 +30,7 @@ export function readCallResult(
   }
   const { structuredContent: data } = result;
   if (data === undefined) return textResult(cut(text, maxOutputLength));
-  const structured = plainJson(isObject(data) ? data : { value: data });
+  const structured = structFromJson(isObject(data) ? data : { value: data });
   const json = JSON.stringify(structured);
   if (json.length > maxOutputLength) {
     return textResult(cut(json, maxOutputLength));

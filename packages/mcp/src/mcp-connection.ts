@@ -12,10 +12,13 @@ import type {
   ReadResourceResult,
   RequestOptions,
   Resource,
+  Tool,
 } from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-events.ts";
+import type { LeftOut } from "./left-out.ts";
 import { ListCache } from "./list-cache.ts";
 import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
+import { showJson } from "./message-problem.ts";
 import { loadSdk } from "./sdk.ts";
 import type { ServerOrigin } from "./server-place.ts";
 import { ServerSecrets } from "./server-secrets.ts";
@@ -55,6 +58,8 @@ export interface OpenedConnection {
   readonly transport: McpTransport;
   /** Checks values against schemas of the server. */
   readonly validator: jsonSchemaValidator;
+  /** What its lists hold that cannot be used. */
+  readonly leftOut: LeftOut;
 }
 
 /** A call of a tool, by the name that its server gave it. */
@@ -88,12 +93,19 @@ export class McpConnection implements AsyncDisposable {
   };
   /** Checks values against schemas of the server. */
   readonly validator: jsonSchemaValidator;
+  /** What the lists of the server hold that cannot be used. */
+  readonly leftOut: LeftOut;
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
   /**
    * Aborts when the connection is over, with the reason as a `DevtoolError`.
    */
   readonly ended: AbortSignal = this.#ended.signal;
+  /**
+   * Whether the connection ended because the server had forgotten its session:
+   * what was asked last did not run.
+   */
+  isSessionGone = false;
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
   readonly #secrets: ServerSecrets;
@@ -103,6 +115,7 @@ export class McpConnection implements AsyncDisposable {
   constructor(opened: OpenedConnection) {
     this.#opened = opened;
     this.validator = opened.validator;
+    this.leftOut = opened.leftOut;
     this.#secrets = new ServerSecrets(opened.server);
   }
 
@@ -140,13 +153,14 @@ export class McpConnection implements AsyncDisposable {
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
     if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     return this.lists.tools.get(async () => {
+      this.leftOut.clear("tools");
       const { tools } = await this.#ask(
         (client) => client.listTools(undefined, this.#requestOptions(signal)),
         signal,
       );
       return tools
         .filter(({ execution }) => execution?.taskSupport !== "required")
-        .map(readToolDefinition);
+        .flatMap((tool) => this.#readTool(tool));
     });
   }
 
@@ -184,6 +198,7 @@ export class McpConnection implements AsyncDisposable {
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
     return this.lists.prompts.get(async () => {
+      this.leftOut.clear("prompts");
       const { prompts } = await this.#ask(
         (client) => client.listPrompts(undefined, this.#requestOptions(signal)),
         signal,
@@ -215,6 +230,7 @@ export class McpConnection implements AsyncDisposable {
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
     return this.lists.resources.get(async () => {
+      this.leftOut.clear("resources");
       const { resources } = await this.#ask(
         (client) =>
           client.listResources(undefined, this.#requestOptions(signal)),
@@ -250,6 +266,23 @@ export class McpConnection implements AsyncDisposable {
     await this.#closing;
   }
 
+  /** Reads a tool, and notes what of it is left out. */
+  #readTool(tool: Tool): ToolDefinition[] {
+    const name = `tool ${showJson(tool.name)}`;
+    try {
+      const definition = readToolDefinition(tool);
+      for (const text of definition.ignored) {
+        this.leftOut.add("tools", `${name}: ${text}: ignored`);
+      }
+      return [definition];
+    } catch (reason) {
+      // The schema nests deeper than the stack.
+      if (!(reason instanceof RangeError)) throw reason;
+      this.leftOut.add("tools", `${name} is left out: it nests too deep`);
+      return [];
+    }
+  }
+
   #requestOptions(signal: AbortSignal): RequestOptions {
     return {
       signal: AbortSignal.any([signal, this.#ended.signal]),
@@ -268,6 +301,10 @@ export class McpConnection implements AsyncDisposable {
     try {
       return this.#secrets.hideIn(await this.#askWithConsent(request, signal));
     } catch (reason) {
+      if (this.#opened.transport.hasSession() && isNotFound(reason)) {
+        this.isSessionGone = true;
+        this.#end("the server no longer knows the session");
+      }
       throw this.#secrets.hideInError(reason);
     }
   }
@@ -320,4 +357,9 @@ export class McpConnection implements AsyncDisposable {
     );
     this.#closing = client.close().catch(() => undefined);
   }
+}
+
+/** Whether an error is an answer with HTTP 404. */
+function isNotFound(reason: unknown): boolean {
+  return reason instanceof Error && "status" in reason && reason.status === 404;
 }

@@ -60,7 +60,7 @@ export class McpPool implements OpenMcp {
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly McpServerStatus[]> {
-    await this.tools(session, signal);
+    await (await this.get(session))?.connect(signal);
     return this.currentStatus(session);
   }
 

@@ -3,19 +3,15 @@ import type { McpPrompt } from "@devtool/coding-agent/tool";
 import { SlashCommandArgumentSchema } from "@devtool/schema";
 import type { Prompt } from "@modelcontextprotocol/client";
 import { contentText } from "./call-result.ts";
-import type { McpConnection } from "./mcp-connection.ts";
+import type { McpSupervisor } from "./mcp-supervisor.ts";
 
-/**
- * Returns a prompt of a server for the agent. `connect` returns the connection
- * over which the prompt is filled in.
- */
+/** Returns a prompt of a server for the agent. */
 export function createMcpPrompt(
-  server: string,
+  supervisor: McpSupervisor,
   prompt: Prompt,
-  connect: (signal: AbortSignal) => Promise<McpConnection>,
 ): McpPrompt {
   return {
-    server,
+    server: supervisor.server.name,
     name: prompt.name,
     description: prompt.description ?? prompt.title ?? "",
     arguments: (prompt.arguments ?? []).map(
@@ -27,9 +23,8 @@ export function createMcpPrompt(
         }),
     ),
     get: async (args, signal) => {
-      const { messages } = await (await connect(signal)).getPrompt(
-        prompt.name,
-        args,
+      const { messages } = await supervisor.ask(
+        (connection) => connection.getPrompt(prompt.name, args, signal),
         signal,
       );
       return messages.map(({ role, content }) => ({

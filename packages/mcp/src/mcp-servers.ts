@@ -4,10 +4,11 @@ import type {
   McpServerStatus,
   Tool,
 } from "@devtool/coding-agent/tool";
-import type { McpServer } from "@devtool/schema";
+import { keepStart, type McpServer } from "@devtool/schema";
 import { abortable, invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { describeError } from "./describe-error.ts";
+import type { ListKind } from "./list-items.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { createMcpPrompt } from "./mcp-prompts.ts";
 import { McpSupervisor, type SupervisorOptions } from "./mcp-supervisor.ts";
@@ -48,6 +49,10 @@ const DEFAULT_CALL_TIMEOUT_MS = 60_000;
  * from.
  */
 const MAX_TOOLS = 512;
+/** How long `connect` waits for a server, in milliseconds. */
+const CONNECT_WAIT_MS = 3000;
+/** The maximum length of a notice, in characters. */
+const MAX_NOTICE_LENGTH = 2000;
 const DEFAULT_MAX_OUTPUT_LENGTH: number = 256 * 1024;
 
 /**
@@ -120,10 +125,12 @@ export class McpServers implements AsyncDisposable {
   /** Returns the prompts of the connected servers. */
   async prompts(signal: AbortSignal): Promise<readonly McpPrompt[]> {
     return this.#askEach(async (supervisor, connection) => {
-      const connect = supervisor.connection.bind(supervisor);
-      return (await connection.prompts(signal)).map((prompt) =>
-        createMcpPrompt(supervisor.server.name, prompt, connect),
+      const prompts = await readList(
+        connection,
+        "prompts",
+        connection.prompts(signal),
       );
+      return prompts.map((prompt) => createMcpPrompt(supervisor, prompt));
     }, signal);
   }
 
@@ -141,12 +148,26 @@ export class McpServers implements AsyncDisposable {
    * request.
    */
   status(): readonly McpServerStatus[] {
-    return this.#supervisors.map(({ server: { name }, state }) => ({
+    return this.#supervisors.map(({ server: { name }, state, leftOut }) => ({
       name,
       ...state,
+      leftOut,
       toolCount:
         state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
     }));
+  }
+
+  /**
+   * Connects to the servers that are not connected, and waits up to three
+   * seconds for them and their tools.
+   */
+  async connect(signal: AbortSignal): Promise<void> {
+    const list = this.#listTools.bind(this);
+    await this.#askEach(
+      (supervisor, connection) => list(supervisor, connection, signal),
+      signal,
+      CONNECT_WAIT_MS,
+    );
   }
 
   /** Ends all servers, clears their failures and connects again. */
@@ -174,7 +195,11 @@ export class McpServers implements AsyncDisposable {
     connection: McpConnection,
     signal: AbortSignal,
   ): Promise<McpResource[]> {
-    const listed = await connection.resources(signal);
+    const listed = await readList(
+      connection,
+      "resources",
+      connection.resources(signal),
+    );
     const { server } = supervisor;
     const origin = {
       server: server.name,
@@ -194,14 +219,19 @@ export class McpServers implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<FoundTool[]> {
     const { name: server, includeTools, excludeTools } = supervisor.server;
-    const taken = (await connection.tools(signal)).filter(
+    const listed = await readList(
+      connection,
+      "tools",
+      connection.tools(signal),
+    );
+    const taken = listed.filter(
       ({ name }) =>
         (includeTools.length === 0 || includeTools.includes(name)) &&
         !excludeTools.includes(name),
     );
     if (taken.length > MAX_TOOLS) {
-      const text = `MCP server ${JSON.stringify(server)}: it has ${taken.length} tools: only the first ${MAX_TOOLS} are used`;
-      this.#noticeOnce(server, text);
+      const text = `it has ${taken.length} tools: only the first ${MAX_TOOLS} are used`;
+      connection.leftOut.add("tools", text);
     }
     this.#toolCounts.set(server, Math.min(taken.length, MAX_TOOLS));
     return taken.slice(0, MAX_TOOLS).map((definition) => ({
@@ -223,17 +253,21 @@ export class McpServers implements AsyncDisposable {
       connection: McpConnection,
     ) => Promise<readonly T[]>,
     signal: AbortSignal,
+    waitMs: number = this.#options.waitMs ?? 10_000,
   ): Promise<readonly T[]> {
-    const { waitMs = 10_000 } = this.#options;
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
     const asked = await Promise.all(
       this.#supervisors.map(async (supervisor) => {
+        // A server that does not answer is waited for once, not in each turn.
+        const restMs = Math.max(0, waitMs - supervisor.connectingMs);
+        const deadline = AbortSignal.any([signal, AbortSignal.timeout(restMs)]);
         try {
           deadline.throwIfAborted();
           const asking = supervisor
             .connection(deadline)
             .then((connection) => ask(supervisor, connection));
-          return await abortable(asking, deadline);
+          const found = await abortable(asking, deadline);
+          this.#noticeLeftOut(supervisor);
+          return found;
         } catch (reason) {
           signal.throwIfAborted();
           const { server, state } = supervisor;
@@ -251,6 +285,12 @@ export class McpServers implements AsyncDisposable {
     return asked.flat();
   }
 
+  #noticeLeftOut({ server: { name }, leftOut }: McpSupervisor): void {
+    if (leftOut.length === 0) return;
+    const text = `MCP server ${JSON.stringify(name)}: ${leftOut.join("; ")}`;
+    this.#noticeOnce(name, keepStart(text, MAX_NOTICE_LENGTH));
+  }
+
   #noticeOnce(server: string, text: string): void {
     if (this.#noticed.get(server) === text) return;
     this.#noticed.set(server, text);
@@ -266,7 +306,29 @@ export class McpServers implements AsyncDisposable {
       (one) => one.server.name === server,
     );
     if (!supervisor) throw invalid("server", server, "is not an MCP server");
-    return (await supervisor.connection(signal)).readResource(uri, signal);
+    return supervisor.ask(
+      (connection) => connection.readResource(uri, signal),
+      signal,
+    );
+  }
+}
+
+/**
+ * Waits for a list of a server. One that cannot be read is empty, and costs
+ * neither the other lists nor the server.
+ */
+async function readList<T>(
+  connection: McpConnection,
+  list: ListKind,
+  items: Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  try {
+    return await items;
+  } catch (reason) {
+    if (connection.ended.aborted) throw reason;
+    const text = `its ${list} cannot be listed: ${describeError(reason)}`;
+    connection.leftOut.add(list, text);
+    return [];
   }
 }
 

@@ -36,6 +36,7 @@ export class McpSupervisor implements AsyncDisposable {
   readonly #disposed = new AbortController();
   #connection: McpConnection | undefined;
   #opening: Promise<McpConnection> | undefined;
+  #openedAtMs = 0;
   #failuresAtMs: readonly number[] = [];
   #reason = "";
 
@@ -63,6 +64,7 @@ export class McpSupervisor implements AsyncDisposable {
   async connection(signal: AbortSignal): Promise<McpConnection> {
     if (this.#connection) return this.#connection;
     if (!this.#opening) {
+      this.#openedAtMs = this.#options.now();
       const opening = this.#open().finally(() => {
         this.#opening = undefined;
       });
@@ -72,6 +74,33 @@ export class McpSupervisor implements AsyncDisposable {
       this.#opening = opening;
     }
     return abortable(this.#opening, signal);
+  }
+
+  /** What the lists of the server hold that cannot be used. */
+  get leftOut(): readonly string[] {
+    return this.#connection?.leftOut.texts ?? [];
+  }
+
+  /** How long the server has been connecting, in milliseconds; 0 if it is not. */
+  get connectingMs(): number {
+    return this.#opening ? this.#options.now() - this.#openedAtMs : 0;
+  }
+
+  /**
+   * Asks over the connection, and once more over a new one if the server had
+   * forgotten the session: then the request did not run.
+   */
+  async ask<T>(
+    request: (connection: McpConnection) => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const connection = await this.connection(signal);
+    try {
+      return await request(connection);
+    } catch (reason) {
+      if (!connection.isSessionGone) throw reason;
+      return request(await this.connection(signal));
+    }
   }
 
   /**
@@ -140,6 +169,8 @@ export class McpSupervisor implements AsyncDisposable {
   #handleEnd(connection: McpConnection): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
+    // Servers may forget sessions whenever they like.
+    if (connection.isSessionGone) return;
     this.#addFailure(DevtoolError.from(connection.ended.reason));
   }
 

@@ -5,14 +5,16 @@ import {
   type ToolEvent,
 } from "@devtool/coding-agent/tool";
 import { McpDetailsSchema, oneLine } from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import type { jsonSchemaValidator } from "@modelcontextprotocol/client";
 import { CallDeadline } from "./call-deadline.ts";
 import { CallEvents, type CallHooks } from "./call-events.ts";
 import { cut, readCallResult } from "./call-result.ts";
-import { describeError } from "./describe-error.ts";
+import { describeError, shortMessage } from "./describe-error.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import type { McpSupervisor } from "./mcp-supervisor.ts";
+import { withoutNullsBelow } from "./message-problem.ts";
 import { serverHash } from "./server-hash.ts";
 import type { ToolDefinition } from "./tool-definition.ts";
 
@@ -64,22 +66,8 @@ export function createMcpTool(options: McpToolOptions): Tool {
       parameters: inputSchema,
     },
     facts,
-    prepare: async (args) => {
-      let problem: string | undefined;
-      try {
-        problem =
-          options.validator.getValidator(inputSchema)(args).errorMessage;
-      } catch {
-        // The schema is invalid, so checking the arguments is left to the
-        // server.
-      }
-      if (problem !== undefined) {
-        throw invalid(
-          "args",
-          "",
-          `do not fit tool ${qualifiedName}: ${problem}`,
-        );
-      }
+    prepare: async (given) => {
+      const args = checkArguments(given, options);
       return {
         args,
         facts,
@@ -95,6 +83,34 @@ export function createMcpTool(options: McpToolOptions): Tool {
       };
     },
   };
+}
+
+/**
+ * Returns the arguments of a call if they fit the schema of its tool. Null for
+ * an argument that may not be null is none. Throws `Code.InvalidArgument`.
+ */
+function checkArguments(
+  args: JsonObject,
+  { definition, validator, qualifiedName }: McpToolOptions,
+): JsonObject {
+  const problemOf = (value: JsonObject): string | undefined => {
+    try {
+      const check = validator.getValidator(definition.inputSchema);
+      return check(value).errorMessage;
+    } catch {
+      // The schema is invalid, so checking the arguments is left to the server.
+      return undefined;
+    }
+  };
+  const problem = problemOf(args);
+  if (problem === undefined) return args;
+  const sparse = objectOrEmpty(withoutNullsBelow(args));
+  if (problemOf(sparse) === undefined) return sparse;
+  throw invalid(
+    "args",
+    "",
+    `do not fit tool ${qualifiedName}: ${shortMessage(problem)}`,
+  );
 }
 
 /**
@@ -148,26 +164,12 @@ async function callTool(
   } = options;
   let connection: McpConnection | undefined;
   try {
-    connection = await supervisor.connection(signal);
-    // A server may change a definition after the user has seen it (rug pull).
-    const current = (await connection.tools(signal)).find(
-      ({ name }) => name === definition.name,
-    );
-    if (current?.hash !== definition.hash) {
-      const change = current
-        ? "was changed by its server"
-        : "is no longer offered by its server";
-      const remedy = "ask for the tools again";
-      throw new DevtoolError(
-        `tool ${qualifiedName} ${change}`,
-        Code.FailedPrecondition,
-        { remedy },
-      );
-    }
-    const result = await connection.callTool(
-      { name: definition.name, args, hooks },
-      signal,
-    );
+    const result = await supervisor.ask(async (current) => {
+      connection = current;
+      await assertUnchanged(definition, qualifiedName, current, signal);
+      const request = { name: definition.name, args, hooks };
+      return current.callTool(request, signal);
+    }, signal);
     return readCallResult(result, maxOutputLength);
   } catch (reason) {
     if (timeout.aborted) {
@@ -184,4 +186,24 @@ async function callTool(
       : describeError(reason);
     return failureResult("mcp_tool_error", cut(message, maxOutputLength));
   }
+}
+
+/** Throws for a tool that its server changed after the user saw it (rug pull). */
+async function assertUnchanged(
+  { name, hash }: ToolDefinition,
+  qualifiedName: string,
+  connection: McpConnection,
+  signal: AbortSignal,
+): Promise<void> {
+  const tools = await connection.tools(signal);
+  const current = tools.find((tool) => tool.name === name);
+  if (current?.hash === hash) return;
+  const change = current
+    ? "was changed by its server"
+    : "is no longer offered by its server";
+  throw new DevtoolError(
+    `tool ${qualifiedName} ${change}`,
+    Code.FailedPrecondition,
+    { remedy: "ask for the tools again" },
+  );
 }

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined, plainJson } from "@devtool/schema/json";
 import { inheritedEnvironment, invalid } from "@devtool/server/agent";
 import type {
   AuthProvider,
@@ -9,6 +9,8 @@ import type {
   Transport,
 } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
+import type { MessageReader } from "./message-reader.ts";
+import { readingFetch } from "./reading-fetch.ts";
 import { loadSdk } from "./sdk.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
@@ -61,6 +63,8 @@ export interface McpTransport {
   readonly transport: Transport;
   /** Returns why the transport closed; empty when it does not know. */
   readonly closeReason: () => string;
+  /** Whether the server gave the connection a session. */
+  readonly hasSession: () => boolean;
   /**
    * Ends the session at the server, if the transport has sessions. May reject.
    */
@@ -73,21 +77,23 @@ export interface McpTransport {
 }
 
 /**
- * Creates the transport of a server. Throws for a server without a transport in
- * its settings.
+ * Creates the transport of a server, whose messages `reader` reads. Throws for a
+ * server without a transport in its settings.
  */
 export async function createTransport(
   server: McpServer,
   options: TransportOptions,
+  reader: MessageReader,
 ): Promise<McpTransport> {
   switch (server.transport.case) {
     case "stdio":
-      return createStdioTransport(server.transport.value, options);
+      return createStdioTransport(server.transport.value, options, reader);
     case "http":
     case "sse": {
       const { case: protocol, value } = server.transport;
-      const fetch = boundedFetch(
-        options.fetchFor?.(server) ?? globalThis.fetch,
+      const fetch = readingFetch(
+        boundedFetch(options.fetchFor?.(server) ?? globalThis.fetch),
+        reader,
       );
       return createHttpTransport(
         protocol,
@@ -111,6 +117,7 @@ export async function createTransport(
 async function createStdioTransport(
   { command, args, env, workingDirectory }: McpStdio,
   { workspacePath, environment, now }: TransportOptions,
+  reader: MessageReader,
 ): Promise<McpTransport> {
   const { parseJSONRPCMessage } = await loadSdk();
   const transport = new StdioTransport(
@@ -121,11 +128,16 @@ async function createStdioTransport(
       // Other variables that a server needs are in its settings.
       environment: { ...inheritedEnvironment(environment), ...env },
     },
-    { parseMessage: parseJSONRPCMessage, now },
+    {
+      read: (line) => parseJSONRPCMessage(reader.readText(line)),
+      write: (message) => JSON.stringify(reader.send(plainJson(message))),
+      now,
+    },
   );
   return {
     transport,
     closeReason: () => transport.closeReason,
+    hasSession: () => false,
     leave: () => Promise.resolve(),
     authorize: undefined,
   };
@@ -156,6 +168,9 @@ async function createHttpTransport(
   return {
     transport,
     closeReason: () => "",
+    hasSession: () =>
+      transport instanceof StreamableHTTPClientTransport &&
+      transport.sessionId !== undefined,
     leave: async () => {
       // Only Streamable HTTP has sessions.
       if (transport instanceof StreamableHTTPClientTransport) {

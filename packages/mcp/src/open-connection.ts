@@ -5,8 +5,14 @@ import type {
   VersionNegotiationOptions,
 } from "@modelcontextprotocol/client";
 import { describeError } from "./describe-error.ts";
-import { type ConnectionOptions, McpConnection } from "./mcp-connection.ts";
+import { LeftOut } from "./left-out.ts";
+import {
+  type ConnectionOptions,
+  McpConnection,
+  type OpenedConnection,
+} from "./mcp-connection.ts";
 import { createTransport, type McpTransport } from "./mcp-transport.ts";
+import { MessageReader } from "./message-reader.ts";
 import { createSafeValidator } from "./safe-validator.ts";
 import { loadSdk } from "./sdk.ts";
 import { serverPlace } from "./server-place.ts";
@@ -64,12 +70,15 @@ async function tryOpen(
   versionNegotiation: VersionNegotiationOptions,
   signal: AbortSignal,
 ): Promise<McpConnection | FailedAttempt> {
-  const transport = await createTransport(server, options);
+  const leftOut = new LeftOut();
+  const reader = new MessageReader(await loadSdk(), (list, text) =>
+    leftOut.add(list, text),
+  );
+  const transport = await createTransport(server, options, reader);
   const { client, connection } = await createClient(
-    server,
+    { server, transport, leftOut },
     options,
     versionNegotiation,
-    transport,
   );
   try {
     signal.throwIfAborted();
@@ -98,13 +107,13 @@ async function tryOpen(
  * it.
  */
 async function createClient(
-  server: McpServer,
+  opened: Pick<OpenedConnection, "server" | "transport" | "leftOut">,
   options: ConnectionOptions,
   versionNegotiation: VersionNegotiationOptions,
-  transport: McpTransport,
 ): Promise<{ readonly client: Client; readonly connection: McpConnection }> {
   const { Client } = await loadSdk();
   const { clientInfo, originOf, workspacePath, sample } = options;
+  const { server } = opened;
   const validator = await createSafeValidator();
   const client: Client = new Client(
     { ...clientInfo },
@@ -112,6 +121,8 @@ async function createClient(
       capabilities: clientCapabilities(sample),
       jsonSchemaValidator: validator,
       versionNegotiation,
+      // The reader ends long lists, and keeps what came until then.
+      listMaxPages: 0,
       listChanged: {
         tools: {
           ...ON_CHANGE,
@@ -129,9 +140,8 @@ async function createClient(
     },
   );
   const connection: McpConnection = new McpConnection({
-    server,
+    ...opened,
     client,
-    transport,
     validator,
   });
   client.onerror = () => {

@@ -2,6 +2,7 @@ import {
   setTimeout as delay,
   setImmediate as nextTurn,
 } from "node:timers/promises";
+import { oneLine } from "@devtool/schema";
 import {
   LineReader,
   type StdioCommand,
@@ -27,10 +28,17 @@ const MESSAGES_PER_TURN = 50;
  */
 const LINGER_MS = 200;
 
+/** How a server begins that writes messages in another form than lines. */
+const FRAMING = /^\s*(content-length:|[{[])/i;
+/** The maximum length of a line that is shown, in characters. */
+const MAX_SHOWN_LENGTH = 80;
+
 /** The options of `StdioTransport`. */
 export interface StdioTransportOptions {
-  /** Checks that a value is a message of JSON-RPC. Throws when it is not. */
-  readonly parseMessage: (value: unknown) => JSONRPCMessage;
+  /** Reads a line as a message of JSON-RPC. Throws when it is none. */
+  readonly read: (line: string) => JSONRPCMessage;
+  /** Writes a message as a line. */
+  readonly write: (message: JSONRPCMessage) => string;
   /** The clock, in milliseconds. */
   readonly now: () => number;
 }
@@ -56,6 +64,7 @@ export class StdioTransport implements Transport {
   #process: StdioProcess | undefined;
   #reading: Promise<void> | undefined;
   #failure = "";
+  #isStopped = false;
 
   constructor(command: StdioCommand, options: StdioTransportOptions) {
     this.#command = command;
@@ -72,9 +81,10 @@ export class StdioTransport implements Transport {
 
   /**
    * Why the transport closed, with the end of standard error; empty while it is
-   * open.
+   * open, and after `close`.
    */
   get closeReason(): string {
+    if (this.#isStopped) return "";
     const lastWords = this.#process?.lastWords ?? "";
     return (
       this.#failure +
@@ -90,7 +100,7 @@ export class StdioTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (!this.#process?.write(`${JSON.stringify(message)}\n`)) {
+    if (!this.#process?.write(`${this.#options.write(message)}\n`)) {
       throw new Error("the MCP server accepts no more input");
     }
     if (this.#process.unreadBytes > MAX_UNREAD_BYTES) {
@@ -99,7 +109,7 @@ export class StdioTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#failure ||= "it was stopped";
+    this.#isStopped ||= this.#failure === "";
     await this.#process?.[Symbol.asyncDispose]();
     await this.#reading;
   }
@@ -124,13 +134,19 @@ export class StdioTransport implements Transport {
   async #read(process: StdioProcess): Promise<void> {
     const lines = new LineReader(MAX_MESSAGE_BYTES);
     const gate = new FloodGate(this.#options.now);
+    let hasMessages = false;
     for await (const chunk of process.output) {
       const complete = [...lines.push(chunk)];
       gate.count(complete.length, chunk.length);
       for (const [at, line] of complete.entries()) {
         try {
-          this.onmessage?.(this.#options.parseMessage(JSON.parse(line)));
+          this.onmessage?.(this.#options.read(line));
+          hasMessages = true;
         } catch (reason) {
+          if (!hasMessages && FRAMING.test(line)) {
+            const start = oneLine(line, MAX_SHOWN_LENGTH);
+            throw new Error(`its output is not lines of JSON: ${start}`);
+          }
           // Servers print to standard output by mistake.
           this.onerror?.(
             new Error("the MCP server wrote a line that is not a message", {

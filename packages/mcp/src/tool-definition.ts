@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { canonicalJson, plainJson } from "@devtool/schema/json";
 import type { Tool as SdkTool } from "@modelcontextprotocol/client";
+import { readToolSchema } from "./tool-schema.ts";
 
 /** A tool as its server defines it. */
 export interface ToolDefinition {
@@ -11,6 +12,8 @@ export interface ToolDefinition {
   readonly title: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** The parts of the input schema that are ignored, with the reasons. */
+  readonly ignored: readonly string[];
   /** The hints that the server gives, by their MCP names. */
   readonly annotations: Readonly<Record<string, boolean>>;
   /**
@@ -23,7 +26,8 @@ export interface ToolDefinition {
 /** Reads a tool as the SDK lists it. */
 export function readToolDefinition(tool: SdkTool): ToolDefinition {
   const { name, description = "" } = tool;
-  const inputSchema = plainJson(tool.inputSchema);
+  const listed = plainJson(tool.inputSchema);
+  const { schema: inputSchema, ignored } = readToolSchema(listed);
   const hints = Object.entries(tool.annotations ?? {}).flatMap(
     ([hint, value]) =>
       typeof value === "boolean" ? [[hint, value] as const] : [],
@@ -33,9 +37,10 @@ export function readToolDefinition(tool: SdkTool): ToolDefinition {
     title: tool.title ?? tool.annotations?.title ?? "",
     description,
     inputSchema,
+    ignored,
     annotations: Object.fromEntries(hints),
     hash: createHash("sha256")
-      .update(canonicalJson({ name, description, inputSchema }))
+      .update(canonicalJson({ name, description, inputSchema: listed }))
       .digest("hex"),
   };
 }

@@ -43,7 +43,7 @@ export async function sessionToolsEvents(
     (await host.mcp?.currentStatus(mcpSessionOf(task), signal)) ?? [];
   const value = create(SessionToolsSchema, {
     tools: toolNames.slice(0, MAX_TOOLS),
-    mcpServers: statuses.map(({ state, ...status }) => ({
+    mcpServers: statuses.map(({ state, leftOut: _texts, ...status }) => ({
       ...status,
       state: STATES[state],
     })),
@@ -60,6 +60,11 @@ export async function sessionToolsEvents(
         (name) => `allowed_tools ${quoted(name)}: there is no such tool now`,
       ),
     ...serverNotices(value, brought),
+    ...statuses.flatMap(({ name, leftOut = [] }) =>
+      brought.has(name) && leftOut.length > 0
+        ? [`MCP server ${quoted(name)}: ${leftOut.join("; ")}`]
+        : [],
+    ),
   ];
   return [
     { case: "sessionTools", value },

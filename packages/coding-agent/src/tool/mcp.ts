@@ -49,7 +49,10 @@ export interface OpenMcp extends AsyncDisposable {
     session: McpSession,
     signal: AbortSignal,
   ): Promise<readonly McpServerStatus[]>;
-  /** Connects to the servers, then returns the state of each. */
+  /**
+   * Connects to the servers, which it waits for up to three seconds, then
+   * returns the state of each.
+   */
   status(
     session: McpSession,
     signal: AbortSignal,
@@ -85,6 +88,11 @@ export interface McpServerStatus {
   readonly state: "idle" | "connecting" | "ready" | "failed" | "stopped";
   /** The reason why the server is unavailable. Empty otherwise. */
   readonly reason: string;
+  /**
+   * What its lists hold that cannot be used, in sentences that name each
+   * element and the reason. Default: nothing.
+   */
+  readonly leftOut?: readonly string[];
   /**
    * The number of its tools, without those that its settings exclude. 0 before
    * the tools were listed.

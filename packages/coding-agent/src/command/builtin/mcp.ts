@@ -35,9 +35,14 @@ export function mcpCommands(mcp: McpStatus): SlashCommand[] {
 
 function formatServers(servers: readonly McpServerStatus[]): string {
   if (servers.length === 0) return "There are no MCP servers.";
-  const lines = servers.map(({ name, state, reason, toolCount }) => {
-    if (reason !== "") return `${name} - ${state}: ${reason}`;
-    return `${name} - ${state}, ${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
+  const lines = servers.flatMap((server) => {
+    const { name, state, reason, toolCount, leftOut = [] } = server;
+    if (reason !== "") return [`${name} - ${state}: ${reason}`];
+    const tools = `${toolCount} ${toolCount === 1 ? "tool" : "tools"}`;
+    return [
+      `${name} - ${state}, ${tools}`,
+      ...leftOut.map((text) => `  ${text}`),
+    ];
   });
   return lines.join("\n");
 }

@@ -1,0 +1,81 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject, plainJson } from "@devtool/schema/json";
+import {
+  findProblem,
+  type SpecSchemas,
+  showJson,
+  withoutNulls,
+} from "./message-problem.ts";
+
+/** The lists that servers have. */
+export type ListKind = "tools" | "prompts" | "resources";
+
+const LISTS: ReadonlyMap<string, ListKind> = new Map([
+  ["tools/list", "tools"],
+  ["prompts/list", "prompts"],
+  ["resources/list", "resources"],
+]);
+
+/** Returns the list that a method asks for; undefined for other methods. */
+export function listOf(method: string): ListKind | undefined {
+  return LISTS.get(method);
+}
+
+const ITEMS = {
+  tools: { type: "Tool", noun: "tool" },
+  prompts: { type: "Prompt", noun: "prompt" },
+  resources: { type: "Resource", noun: "resource" },
+} as const;
+
+/**
+ * Returns the items of a list that are valid. Those that are not are left out,
+ * and `leaveOut` gets the name of each and the reason.
+ */
+export function readItems(
+  schemas: SpecSchemas,
+  list: ListKind,
+  items: JsonValue | undefined,
+  leaveOut: (text: string) => void,
+): JsonObject[] {
+  if (!Array.isArray(items)) {
+    leaveOut(`the list of ${list} is ${showJson(items)}`);
+    return [];
+  }
+  const { type, noun } = ITEMS[list];
+  return items.flatMap((each, at) => {
+    const item = isObject(each) ? readItem(list, each) : undefined;
+    const problem = item
+      ? findProblem(schemas, type, item)
+      : `it is ${showJson(each)}`;
+    if (item && problem === undefined) return [item];
+    const name = item?.name ?? item?.uri;
+    const label = typeof name === "string" ? showJson(name) : String(at + 1);
+    leaveOut(`${noun} ${label} is left out: ${problem}`);
+    return [];
+  });
+}
+
+/**
+ * Returns an item without its fields that are null or that nobody uses: they
+ * must not cost the item.
+ */
+function readItem(list: ListKind, value: JsonObject): JsonObject {
+  // Numbers that are infinite have no JSON form, and become null.
+  const {
+    icons: _icons,
+    outputSchema: _output,
+    ...item
+  } = withoutNulls(plainJson(value));
+  if (!isObject(item._meta)) delete item._meta;
+  const nested = list === "tools" ? ["inputSchema", "execution"] : [];
+  for (const name of ["annotations", ...nested]) {
+    const field = item[name];
+    if (isObject(field)) item[name] = withoutNulls(field);
+  }
+  if (list === "prompts" && Array.isArray(item.arguments)) {
+    item.arguments = item.arguments.map((argument) =>
+      isObject(argument) ? withoutNulls(argument) : argument,
+    );
+  }
+  return item;
+}

@@ -1,0 +1,256 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import {
+  isObject,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/schema/json";
+import { shortMessage } from "./describe-error.ts";
+import { type ListKind, listOf, readItems } from "./list-items.ts";
+import {
+  findProblem,
+  type SpecSchemas,
+  showJson,
+  withoutNulls,
+  withoutNullsBelow,
+} from "./message-problem.ts";
+import { readBlocks, readContents, readMessages } from "./readable-content.ts";
+
+/** What is used of the SDK to read messages. */
+export interface ReaderSdk {
+  readonly specTypeSchemas: SpecSchemas;
+  readonly SUPPORTED_PROTOCOL_VERSIONS: readonly string[];
+}
+
+/** Receives what was left out of a list of the server, with the reason. */
+export type OnLeftOut = (list: ListKind, text: string) => void;
+
+/** The maximum number of pages of a list that are read. */
+export const MAX_PAGES = 512;
+
+/** The key in a request's `_meta` by which the protocol of 2026 is known. */
+const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
+
+const INTERNAL_ERROR = -32603;
+
+/** A request that has no answer yet. */
+interface OpenRequest {
+  readonly id: JsonValue;
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+/**
+ * Reads the messages of a server before the SDK does, which refuses a whole
+ * message for one field that is not valid, and drops what is no message.
+ *
+ * What is valid stays as it is, and null is absent. Elements of lists and of
+ * content that are not valid are left out and named. An answer that cannot be
+ * used becomes an error, so that its request ends.
+ */
+export class MessageReader {
+  readonly #sdk: ReaderSdk;
+  readonly #onLeftOut: OnLeftOut;
+  /** The requests that have no answer yet, by their ids as text. */
+  readonly #open = new Map<string, OpenRequest>();
+  /** The page of each list that was last asked for, from 1. */
+  readonly #pages = new Map<string, number>();
+
+  constructor(sdk: ReaderSdk, onLeftOut: OnLeftOut) {
+    this.#sdk = sdk;
+    this.#onLeftOut = onLeftOut;
+  }
+
+  /**
+   * Notes a message before it is sent. Returns it with its error in one line:
+   * the SDK reports what its validator says about requests.
+   */
+  send(message: JsonObject): JsonObject {
+    const { id, method, params, error } = message;
+    if (typeof method === "string" && id !== undefined) {
+      this.#open.set(String(id), { id, method, params: objectOrEmpty(params) });
+      const isFirst = objectOrEmpty(params).cursor === undefined;
+      const page = isFirst ? 1 : (this.#pages.get(method) ?? 1) + 1;
+      this.#pages.set(method, page);
+    }
+    if (method === "notifications/cancelled") {
+      this.#open.delete(String(objectOrEmpty(params).requestId));
+    }
+    if (!isObject(error)) return message;
+    const text = shortMessage(stringOrEmpty(error.message));
+    return { ...message, error: { ...error, message: text } };
+  }
+
+  /**
+   * Reads a message as text. Undefined for what is not JSON and answers no
+   * request.
+   */
+  readText(text: string): JsonValue | undefined {
+    const value = parseJsonOrUndefined(text);
+    if (value !== undefined) return this.read(value);
+    const id = text.includes('"method"')
+      ? undefined
+      : /"id"\s*:\s*"?([\w-]+)/.exec(text)?.[1];
+    return this.fail(id, `it is not JSON: ${showJson(text.slice(0, 80))}`);
+  }
+
+  /** Reads a message, or a list of messages. */
+  read(value: JsonValue): JsonValue {
+    if (Array.isArray(value)) return value.map((each) => this.read(each));
+    if (!isObject(value)) return value;
+    const { id, method, params, result, error } = value;
+    if (typeof method === "string") {
+      if (!isObject(params)) return withoutNulls(value);
+      return { ...value, params: this.#readParams(method, params) };
+    }
+    const open = this.#open.get(String(id));
+    if (!open) return value;
+    this.#open.delete(String(id));
+    if (error !== undefined && error !== null)
+      return this.#readError(open, error);
+    if (!isObject(result)) {
+      return this.#invalid(open, `its result is ${showJson(result)}`);
+    }
+    const problem = this.#handshakeProblem(open.method, result);
+    return problem === undefined
+      ? this.#answer(open, this.#readResult(open, withoutNulls(result)))
+      : this.#invalid(open, problem);
+  }
+
+  /**
+   * Returns the error that ends a request whose answer cannot be read;
+   * undefined when it has ended.
+   */
+  fail(id: JsonValue | undefined, problem: string): JsonObject | undefined {
+    const open = this.#open.get(String(id));
+    this.#open.delete(String(id));
+    return open && this.#invalid(open, problem);
+  }
+
+  #answer({ id, method, params }: OpenRequest, result: JsonObject): JsonObject {
+    const isModern = VERSION_KEY in objectOrEmpty(params._meta);
+    if (!isModern || method === "initialize") {
+      return { jsonrpc: "2.0", id, result };
+    }
+    // The protocol of 2026 requires these, and the SDK insists on them.
+    const { resultType = "complete", ttlMs, cacheScope } = result;
+    const isPublic = cacheScope === "public";
+    return {
+      jsonrpc: "2.0",
+      id,
+      result: {
+        ...result,
+        resultType,
+        ttlMs:
+          Number.isSafeInteger(ttlMs) && Number(ttlMs) >= 0 ? Number(ttlMs) : 0,
+        cacheScope: isPublic ? "public" : "private",
+      },
+    };
+  }
+
+  #invalid({ id }: OpenRequest, problem: string): JsonObject {
+    const message = `invalid answer: ${problem}`;
+    return { jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message } };
+  }
+
+  /** Reads an error. That of a later page of a list costs only that page. */
+  #readError(open: OpenRequest, error: JsonValue): JsonObject {
+    const { id, method, params } = open;
+    const { code, message, data } = objectOrEmpty(error);
+    const isValid = typeof message === "string";
+    const list = listOf(method);
+    if (list && params.cursor !== undefined) {
+      const why = isValid ? shortMessage(message) : showJson(error);
+      const page = `page ${this.#pages.get(method)} and further ones`;
+      this.#onLeftOut(list, `${page} are left out: ${why}`);
+      return this.#answer(open, { [list]: [] });
+    }
+    if (!isValid) return this.#invalid(open, `its error is ${showJson(error)}`);
+    const known = Number.isSafeInteger(code) ? Number(code) : INTERNAL_ERROR;
+    const read: JsonObject = { code: known, message };
+    if (data !== undefined) read.data = data;
+    return { jsonrpc: "2.0", id, error: read };
+  }
+
+  /** Returns why a server cannot be used after what it said first. */
+  #handshakeProblem(method: string, result: JsonObject): string | undefined {
+    if (method !== "initialize") return undefined;
+    const { specTypeSchemas, SUPPORTED_PROTOCOL_VERSIONS } = this.#sdk;
+    const whole = withoutNullsBelow(result);
+    const problem = findProblem(specTypeSchemas, "InitializeResult", whole);
+    if (problem !== undefined) return problem;
+    const version = stringOrEmpty(result.protocolVersion);
+    return SUPPORTED_PROTOCOL_VERSIONS.includes(version)
+      ? undefined
+      : `it offers protocol ${showJson(version)}, this client speaks ${SUPPORTED_PROTOCOL_VERSIONS.join(", ")}`;
+  }
+
+  #readResult({ method, params }: OpenRequest, result: JsonObject): JsonObject {
+    const { specTypeSchemas: schemas } = this.#sdk;
+    if (!isObject(result._meta)) delete result._meta;
+    const list = listOf(method);
+    if (list) return this.#readList(method, list, result);
+    switch (method) {
+      case "initialize":
+        return objectOrEmpty(withoutNullsBelow(result));
+      case "tools/call":
+        return readCallResult(schemas, result);
+      case "prompts/get":
+        return { ...result, messages: readMessages(schemas, result.messages) };
+      case "resources/read":
+        return {
+          ...result,
+          contents: readContents(schemas, result.contents, params.uri),
+        };
+      default:
+        return result;
+    }
+  }
+
+  #readList(method: string, list: ListKind, result: JsonObject): JsonObject {
+    const leaveOut = (text: string): void => this.#onLeftOut(list, text);
+    const { nextCursor, ...rest } = result;
+    const { specTypeSchemas: schemas } = this.#sdk;
+    const page = {
+      ...rest,
+      [list]: readItems(schemas, list, result[list], leaveOut),
+    };
+    if (nextCursor === undefined) return page;
+    if (typeof nextCursor !== "string") {
+      leaveOut(
+        `further pages are left out: nextCursor is ${showJson(nextCursor)}`,
+      );
+      return page;
+    }
+    if ((this.#pages.get(method) ?? 1) < MAX_PAGES)
+      return { ...page, nextCursor };
+    leaveOut(`further pages are left out: only ${MAX_PAGES} are read`);
+    return page;
+  }
+
+  /** Reads what a server asks for or reports. */
+  #readParams(method: string, params: JsonObject): JsonObject {
+    const read = withoutNulls(params);
+    if (method !== "sampling/createMessage") return read;
+    const { specTypeSchemas: schemas } = this.#sdk;
+    return { ...read, messages: readMessages(schemas, read.messages) };
+  }
+}
+
+/**
+ * Reads the result of a tool call: its content as far as it is valid, and what
+ * the tool says about its success.
+ */
+function readCallResult(schemas: SpecSchemas, result: JsonObject): JsonObject {
+  const { isError, structuredContent: data, ...rest } = result;
+  const read: JsonObject = {
+    ...rest,
+    content: readBlocks(schemas, result.content),
+    isError: isError !== undefined && isError !== false,
+  };
+  if (data === undefined) return read;
+  return {
+    ...read,
+    structuredContent: isObject(data) ? data : { value: data },
+  };
+}

@@ -1,0 +1,102 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { oneLine } from "@devtool/schema";
+import { isObject, stringOrEmpty } from "@devtool/schema/json";
+import {
+  findProblem,
+  type SpecSchemas,
+  showJson,
+  withoutNulls,
+} from "./message-problem.ts";
+
+/** The types of the blocks of content, as the specification names them. */
+const BLOCK_TYPES: ReadonlyMap<string, keyof SpecSchemas> = new Map([
+  ["text", "TextContent"],
+  ["image", "ImageContent"],
+  ["audio", "AudioContent"],
+  ["resource", "EmbeddedResource"],
+  ["resource_link", "ResourceLink"],
+  ["tool_use", "ToolUseContent"],
+  ["tool_result", "ToolResultContent"],
+]);
+
+/** Fields of blocks that nobody uses: they must not cost the block. */
+const UNUSED: ReadonlySet<string> = new Set(["_meta", "annotations", "icons"]);
+
+/**
+ * Returns content as blocks that are valid. In place of one that is not there
+ * is its type as text, `[hologram]`.
+ */
+export function readBlocks(
+  schemas: SpecSchemas,
+  content: JsonValue | undefined,
+): JsonObject[] {
+  if (content === undefined || content === null) return [];
+  return [content].flat().map((block) => readBlock(schemas, block));
+}
+
+function readBlock(schemas: SpecSchemas, value: JsonValue): JsonObject {
+  if (typeof value === "string") return textBlock(value);
+  if (!isObject(value)) return textBlock(`[${showJson(value)}]`);
+  const block = withoutUnused(value);
+  if (isObject(block.resource)) block.resource = withoutNulls(block.resource);
+  const kind = stringOrEmpty(block.type);
+  const type = BLOCK_TYPES.get(kind);
+  if (!type)
+    return textBlock(`[${kind === "" ? showJson(value) : oneLine(kind, 60)}]`);
+  const problem = findProblem(schemas, type, block);
+  return problem === undefined ? block : textBlock(`[${kind}: ${problem}]`);
+}
+
+/**
+ * Returns messages with roles and content that are valid. Any other role than
+ * the model's is the user's.
+ */
+export function readMessages(
+  schemas: SpecSchemas,
+  messages: JsonValue | undefined,
+): JsonObject[] {
+  if (messages === undefined || messages === null) return [];
+  return [messages].flat().flatMap((message) => {
+    const { role, content } = isObject(message)
+      ? message
+      : { content: message };
+    return readBlocks(schemas, content).map((block) => ({
+      role: role === "assistant" ? "assistant" : "user",
+      content: block,
+    }));
+  });
+}
+
+/**
+ * Returns the contents of a resource that are valid. In place of one that is
+ * not there is a text that says why.
+ */
+export function readContents(
+  schemas: SpecSchemas,
+  contents: JsonValue | undefined,
+  uri: JsonValue | undefined,
+): JsonObject[] {
+  if (contents === undefined || contents === null) return [];
+  return [contents].flat().map((value) => {
+    const fallback = { uri: stringOrEmpty(uri) };
+    if (!isObject(value)) {
+      const text = typeof value === "string" ? value : `[${showJson(value)}]`;
+      return { ...fallback, text };
+    }
+    const read = { ...fallback, ...withoutUnused(value) };
+    const type =
+      "blob" in read ? "BlobResourceContents" : "TextResourceContents";
+    const problem = findProblem(schemas, type, read);
+    return problem === undefined ? read : { ...fallback, text: `[${problem}]` };
+  });
+}
+
+function withoutUnused(value: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(withoutNulls(value)).filter(([name]) => !UNUSED.has(name)),
+  );
+}
+
+function textBlock(text: string): JsonObject {
+  return { type: "text", text };
+}
