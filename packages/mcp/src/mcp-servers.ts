@@ -5,6 +5,7 @@ import type {
   Tool,
 } from "@devtool/coding-agent/tool";
 import { keepStart, type McpServer } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { abortable, invalid } from "@devtool/server/agent";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import { describeError } from "./describe-error.ts";
@@ -148,13 +149,15 @@ export class McpServers implements AsyncDisposable {
    * request.
    */
   status(): readonly McpServerStatus[] {
-    return this.#supervisors.map(({ server: { name }, state, leftOut }) => ({
-      name,
-      ...state,
-      leftOut,
-      toolCount:
-        state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
-    }));
+    return this.#supervisors.map(({ server: { name }, state, leftOut }) =>
+      defined({
+        name,
+        ...state,
+        leftOut: leftOut.length > 0 ? leftOut : undefined,
+        toolCount:
+          state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
+      }),
+    );
   }
 
   /**
@@ -258,7 +261,7 @@ export class McpServers implements AsyncDisposable {
     const asked = await Promise.all(
       this.#supervisors.map(async (supervisor) => {
         // A server that does not answer is waited for once, not in each turn.
-        const restMs = Math.max(0, waitMs - supervisor.connectingMs);
+        const restMs = Math.max(0, Math.ceil(waitMs - supervisor.connectingMs));
         const deadline = AbortSignal.any([signal, AbortSignal.timeout(restMs)]);
         try {
           deadline.throwIfAborted();

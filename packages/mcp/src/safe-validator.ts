@@ -31,8 +31,14 @@ export async function createSafeValidator(): Promise<jsonSchemaValidator> {
       const cost = schemaCost(safe);
       const check = validator.getValidator<T>(safe);
       const accept = validator.getValidator<T>({});
-      return (value) =>
-        cost * valueSize(value) > MAX_STEPS ? accept(value) : check(value);
+      return (value) => {
+        const size = valueSize(value);
+        if (cost * size <= MAX_STEPS) return check(value);
+        const unrolled = unroll(safe, valueDepth(value) + 1);
+        return schemaCost(unrolled) * size <= MAX_STEPS
+          ? validator.getValidator<T>(unrolled)(value)
+          : accept(value);
+      };
     },
   };
 }
@@ -121,6 +127,46 @@ function schemaCost(schema: object): number {
     return total;
   };
   return cost(schema);
+}
+
+/** The maximum number of copies of a schema that refers to itself. */
+const MAX_COPIES = 20;
+
+/**
+ * Returns a schema without references to itself, for values of a depth: each
+ * reference leads to the next copy of the schema, and the last ones accept any
+ * value.
+ */
+function unroll(schema: JsonSchemaType, depth: number): JsonSchemaType {
+  const copies = Math.min(depth, MAX_COPIES);
+  const copy = (level: number): JsonSchemaType =>
+    JSON.parse(
+      JSON.stringify(schema, (key, value) => {
+        if (key !== "$ref" || typeof value !== "string") return value;
+        const next = `#/$defs/${level + 1}${value.replace(/^#/, "")}`;
+        return level < copies ? next : "#/$defs/any";
+      }),
+    );
+  const levels = Array.from({ length: copies }, (_none, at) => at + 1);
+  return {
+    ...copy(0),
+    $defs: {
+      any: {},
+      ...Object.fromEntries(levels.map((level) => [level, copy(level)])),
+    },
+  };
+}
+
+/** Returns how deep a value nests; 1 for one without others in it. */
+function valueDepth(value: unknown): number {
+  let level: unknown[] = [value];
+  let depth = 0;
+  for (; level.length > 0; depth++) {
+    level = level.flatMap((item) =>
+      typeof item === "object" && item !== null ? Object.values(item) : [],
+    );
+  }
+  return depth;
 }
 
 /** Returns the number of values in a value, including itself. */

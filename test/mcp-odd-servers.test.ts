@@ -1,0 +1,694 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { fileURLToPath } from "node:url";
+import { create } from "@bufbuild/protobuf";
+import { type McpServer, McpServerSchema } from "@devtool/schema";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { roundsOf, seedOf } from "./depth.ts";
+import {
+  errorOf,
+  nodeServer,
+  type PlayedCall,
+  play,
+  serversOf,
+  textOf,
+  toolNamed,
+} from "./mcp/servers.ts";
+
+const signal = AbortSignal.timeout(300_000);
+const ODD = fileURLToPath(new URL("mcp/odd-server.ts", import.meta.url));
+
+const GOOD = { name: "good", inputSchema: { type: "object" } };
+
+/** A server that answers methods as given (`odd-server.ts`). */
+function odd(answers: Record<string, unknown>, first = ""): McpServer {
+  return nodeServer("odd", [ODD, JSON.stringify({ answers, first })]);
+}
+
+/** What a server's tools and its state are called. */
+async function listed(server: McpServer) {
+  const { servers, notices } = serversOf([server]);
+  await using _servers = servers;
+  const tools = await servers.tools(signal);
+  const [status] = servers.status();
+  return {
+    names: tools.map(({ declaration }) => declaration.name),
+    tools,
+    status,
+    leftOut: (status?.leftOut ?? []).join("\n"),
+    notices: notices.join("\n"),
+  };
+}
+
+/** The text or error of a call of the tool "good". */
+async function called(server: McpServer, args = {}): Promise<string> {
+  await using servers = serversOf([server]).servers;
+  const tool = toolNamed(await servers.tools(signal), "good");
+  const played = await play(tool, args, signal);
+  return said(played);
+}
+
+/** What a call gave: its text, or the message of its error. */
+function said(played: PlayedCall): string {
+  return played.result.case === "error"
+    ? errorOf(played).message
+    : textOf(played);
+}
+
+const calling = (...answers: unknown[]): McpServer =>
+  odd({
+    "tools/list": { result: { tools: [GOOD] } },
+    "tools/call": answers,
+  });
+
+describe("B1: a list with an odd tool", () => {
+  const schema = (fields: object) => ({
+    inputSchema: { type: "object", ...fields },
+  });
+  it.each<[string, unknown, string]>([
+    ["no inputSchema", {}, "inputSchema is missing"],
+    [
+      "an inputSchema that is null",
+      { inputSchema: null },
+      "inputSchema is missing",
+    ],
+    [
+      "an empty inputSchema",
+      { inputSchema: {} },
+      "inputSchema.type is missing",
+    ],
+    [
+      "type string",
+      { inputSchema: { type: "string" } },
+      'inputSchema.type is "string": expected "object"',
+    ],
+    [
+      "two types",
+      { inputSchema: { type: ["object", "null"] } },
+      'inputSchema.type is ["object","null"]',
+    ],
+    [
+      "a title that is no text",
+      { ...GOOD, title: 5 },
+      "title is 5: expected string",
+    ],
+    [
+      "a name that is no text",
+      { ...GOOD, name: 5 },
+      "name is 5: expected string",
+    ],
+    [
+      "required that is no list",
+      schema({ required: "a" }),
+      'inputSchema.required is "a"',
+    ],
+    [
+      "hints that are no hints",
+      { ...GOOD, annotations: { readOnlyHint: "yes" } },
+      'annotations.readOnlyHint is "yes"',
+    ],
+    ["an item that is none", null, "it is null"],
+    ["a list in place of a tool", [], "it is []"],
+  ])(
+    "has the others, and names the one with %s",
+    async (_what, tool, problem) => {
+      const named = { name: "bad", ...(tool as object) };
+      const item = tool === null || Array.isArray(tool) ? tool : named;
+      const result = { tools: [item, { ...GOOD, name: "other" }] };
+      const { names, leftOut, notices } = await listed(
+        odd({ "tools/list": { result } }),
+      );
+      expect(names).toEqual(["mcp__odd__other"]);
+      expect(leftOut).toContain(`is left out: ${problem}`);
+      expect(notices).toContain(problem);
+      expect(`${leftOut}${notices}`).not.toMatch(/invalid_|"code"/);
+    },
+  );
+
+  it.each<[string, object]>([
+    ["properties", schema({ properties: null })],
+    ["required", schema({ required: null })],
+    ["description", { description: null }],
+    ["annotations", { annotations: null }],
+    ["hint", { annotations: { title: null, readOnlyHint: null } }],
+    ["outputSchema", { outputSchema: null }],
+    [
+      "_meta, icons, execution and title",
+      { _meta: null, icons: null, execution: null, title: null },
+    ],
+    [
+      "property",
+      schema({
+        properties: { a: null, b: { type: "string", description: null } },
+      }),
+    ],
+  ])("takes null for absent: %s", async (_what, fields) => {
+    const tool = { ...GOOD, ...fields };
+    const { names, leftOut } = await listed(
+      odd({ "tools/list": { result: { tools: [tool], nextCursor: null } } }),
+    );
+    expect([names, leftOut]).toEqual([["mcp__odd__good"], ""]);
+  });
+
+  it.each([{}, { type: "array", items: {} }, 5, "x"])(
+    "needs no outputSchema: %j",
+    async (outputSchema) => {
+      const tools = [{ ...GOOD, outputSchema }];
+      const { names } = await listed(
+        odd({ "tools/list": { result: { tools } } }),
+      );
+      expect(names).toEqual(["mcp__odd__good"]);
+    },
+  );
+
+  it.each<[string, object, string]>([
+    ["no list", { result: { tools: {} } }, "the list of tools is {}"],
+    [
+      "a cursor that is none",
+      { result: { tools: [GOOD], nextCursor: 5 } },
+      "nextCursor is 5",
+    ],
+    [
+      "an error",
+      { error: { code: 1, message: "no\nway" } },
+      "its tools cannot be listed: no",
+    ],
+    [
+      "an error that is none",
+      { error: "plain" },
+      'invalid answer: its error is "plain"',
+    ],
+    ["null", { result: null }, "invalid answer: its result is null"],
+  ])("names the cause of %s", async (_what, answer, problem) => {
+    const { leftOut, notices } = await listed(odd({ "tools/list": answer }));
+    expect(leftOut).toContain(problem);
+    expect(notices).toContain(problem);
+  });
+
+  it("reads 150 pages, and leaves out a page that cannot be read", async () => {
+    const pages = Array.from({ length: 150 }, (_one, at) => ({
+      result: {
+        tools: [{ ...GOOD, name: `t${at}` }],
+        nextCursor: at < 149 ? String(at) : null,
+      },
+    }));
+    const whole = await listed(odd({ "tools/list": pages }));
+    expect([whole.names.length, whole.leftOut]).toEqual([150, ""]);
+    const broken = [
+      ...pages.slice(0, 2),
+      { error: { code: 1, message: "gone" } },
+    ];
+    const part = await listed(odd({ "tools/list": broken }));
+    expect(part.names).toEqual(["mcp__odd__t0", "mcp__odd__t1"]);
+    expect(part.leftOut).toContain(
+      "page 3 and further ones are left out: gone",
+    );
+  });
+
+  it("has prompts and resources but for the odd ones", async () => {
+    const { servers } = serversOf([
+      odd({
+        "tools/list": { result: { tools: [GOOD] } },
+        "prompts/list": {
+          result: {
+            prompts: [
+              { name: "p", arguments: null, description: null },
+              { name: "q", arguments: 5 },
+            ],
+          },
+        },
+        "resources/list": {
+          result: {
+            resources: [
+              { uri: "a:b", name: "r", mimeType: null },
+              { uri: "c:d" },
+            ],
+          },
+        },
+      }),
+    ]);
+    await using _servers = servers;
+    const prompts = await servers.prompts(signal);
+    expect(prompts.map(({ name }) => name)).toEqual(["p"]);
+    const tools = await servers.tools(signal);
+    expect(tools.at(-1)?.declaration.description).toContain("a:b (r)");
+    const [status] = servers.status();
+    expect(status?.leftOut?.join("\n")).toContain(
+      'prompt "q" is left out: arguments is 5',
+    );
+    expect(status?.leftOut?.join("\n")).toContain(
+      'resource "c:d" is left out: name is missing',
+    );
+  });
+});
+
+describe("B17: a schema that no model API takes", () => {
+  it.each<[string, object, string]>([
+    ["#/$defs/Missing", { $ref: "#/$defs/Missing" }, "$ref"],
+    [
+      "https://example.org/s",
+      { $ref: "https://example.org/s", description: "d" },
+      "$ref",
+    ],
+    ["integr", { type: "integr" }, "type"],
+    ["required", { type: "string", required: true }, "required"],
+  ])(
+    "is offered without the part %s, which is named",
+    async (_part, a, keyword) => {
+      const inputSchema = {
+        type: "object",
+        properties: { a, b: { type: "string" } },
+      };
+      const { tools, leftOut } = await listed(
+        odd({
+          "tools/list": { result: { tools: [{ name: "good", inputSchema }] } },
+        }),
+      );
+      const parameters = JSON.stringify(tools[0]?.declaration.parameters);
+      expect(parameters).not.toContain(
+        `"${keyword}":${JSON.stringify(Reflect.get(a, keyword))}`,
+      );
+      expect(parameters).toContain('"b":{"type":"string"}');
+      expect(leftOut).toContain(
+        `tool "good": inputSchema.properties.a.${keyword} is`,
+      );
+    },
+  );
+
+  it("is checked at the call through recursive references", async () => {
+    const inputSchema = {
+      type: "object",
+      properties: { node: { $ref: "#/$defs/Node" } },
+      $defs: {
+        Node: {
+          type: "object",
+          properties: { v: { type: "string" }, next: { $ref: "#/$defs/Node" } },
+        },
+      },
+    };
+    const { tools } = await listed(
+      odd({
+        "tools/list": { result: { tools: [{ name: "good", inputSchema }] } },
+      }),
+    );
+    const tool = toolNamed(tools, "good");
+    await expect(tool.prepare({ node: { v: 1 } }, signal)).rejects.toThrow(
+      /string/,
+    );
+    await expect(
+      tool.prepare({ node: { v: "1", next: { v: 2 } } }, signal),
+    ).rejects.toThrow(/string/);
+    await tool.prepare({ node: { v: "1", next: { v: "2" } } }, signal);
+  });
+});
+
+it("B18: takes null for no argument where it may not be null", async () => {
+  const properties = { a: { type: "string" }, b: { type: ["string", "null"] } };
+  const tool = { name: "good", inputSchema: { type: "object", properties } };
+  const server = odd({
+    "tools/list": { result: { tools: [tool] } },
+    "tools/call": "echo",
+  });
+  expect(JSON.parse(await called(server, { a: null })).arguments).toEqual({});
+  expect(JSON.parse(await called(server, { b: null })).arguments).toEqual({
+    b: null,
+  });
+});
+
+describe("F8: a result with content that is not valid", () => {
+  it.each<[string, unknown, string]>([
+    [
+      "an unknown type",
+      [{ type: "hologram" }, { type: "text", text: "after" }],
+      "[hologram]\nafter",
+    ],
+    [
+      "an image without data",
+      [
+        { type: "image", mimeType: "image/png" },
+        { type: "text", text: "x" },
+      ],
+      "[image: data is missing]\nx",
+    ],
+    [
+      "text that is none",
+      [{ type: "text", text: 5 }, "plain"],
+      "[text: text is 5: expected string]\nplain",
+    ],
+    [
+      "annotations that are null",
+      [{ type: "text", text: "a", annotations: null, _meta: null }],
+      "a",
+    ],
+    ["text in place of a list", "plain", "plain"],
+    ["a block in place of a list", { type: "text", text: "one" }, "one"],
+    [
+      "items that are none",
+      [null, 5, { type: "text", text: "x" }],
+      "[null]\n[5]\nx",
+    ],
+    ["null", null, ""],
+  ])("keeps the rest beside %s", async (_what, content, text) => {
+    expect(await called(calling({ result: { content } }))).toBe(text);
+  });
+
+  it("keeps the text when the promised structured content is missing", async () => {
+    const outputSchema = {
+      type: "object",
+      properties: { a: {} },
+      required: ["a"],
+    };
+    const content = [{ type: "text", text: "text" }];
+    const server = odd({
+      "tools/list": { result: { tools: [{ ...GOOD, outputSchema }] } },
+      "tools/call": { result: { content, structuredContent: null } },
+    });
+    expect(await called(server)).toBe("text");
+  });
+});
+
+describe("F9: a handshake that fails", () => {
+  const initialize = (result: object) => odd({ initialize: { result } });
+  const whole = {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    serverInfo: { name: "x", version: "1" },
+  };
+  it.each<[string, McpServer, string]>([
+    [
+      "another protocol",
+      initialize({ ...whole, protocolVersion: "2099-01-01" }),
+      'it offers protocol "2099-01-01", this client speaks 2025-11-25',
+    ],
+    [
+      "no version of the server",
+      initialize({ ...whole, serverInfo: { name: "x" } }),
+      "serverInfo.version is missing",
+    ],
+    [
+      "no capabilities",
+      initialize({ ...whole, capabilities: null }),
+      "capabilities is missing",
+    ],
+    [
+      "frames with lengths",
+      odd({}, "Content-Length: 12\r\n\r\n{}"),
+      "its output is not lines of JSON: Content-Length: 12",
+    ],
+    [
+      "JSON in several lines",
+      odd({}, '{\n  "jsonrpc": "2.0"\n}\n'),
+      "its output is not lines of JSON: {",
+    ],
+  ])("is named with its cause: %s", async (_what, server, cause) => {
+    const { status, notices } = await listed(server);
+    expect(status?.state).toBe("failed");
+    expect(status?.reason).toContain(cause);
+    expect(notices).toContain(cause);
+  });
+
+  it("is reported by the list soon, and not waited for in each turn", async () => {
+    const { servers } = serversOf([
+      odd({ initialize: { raw: " " }, "server/discover": { raw: " " } }),
+    ]);
+    await using _servers = servers;
+    const startMs = performance.now();
+    await servers.connect(signal);
+    expect(performance.now() - startMs).toBeLessThan(5000);
+    expect(servers.status()).toMatchObject([{ state: "connecting" }]);
+  });
+});
+
+describe("F10: a malformed reply", () => {
+  it.each<[string, object, string]>([
+    [
+      "an error that is text",
+      { error: "plain" },
+      'invalid answer: its error is "plain"',
+    ],
+    ["an error without a code", { error: { message: "words" } }, "words"],
+    ["null", { result: null }, "invalid answer: its result is null"],
+    ["neither result nor error", {}, "invalid answer: its result is undefined"],
+    [
+      "a result that is a list",
+      { result: [] },
+      "invalid answer: its result is []",
+    ],
+    [
+      "JSON that is none",
+      { raw: '{"jsonrpc":"2.0","id":ID,"result":{"content":[NaN]}}' },
+      "invalid answer: it is not JSON",
+    ],
+    [
+      "no version of JSON-RPC",
+      { raw: '{"id":ID,"result":{"content":"fine"}}' },
+      "fine",
+    ],
+    [
+      "an error that is null",
+      { result: { content: "fine" }, error: null },
+      "fine",
+    ],
+  ])("ends its request: %s", async (_what, answer, text) => {
+    const startMs = performance.now();
+    expect(await called(calling(answer))).toContain(text);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
+  });
+});
+
+describe("a server over HTTP", () => {
+  /** Serves MCP by a function of the method, and calls the tool "good". */
+  async function callOver(
+    answer: (
+      method: string,
+      session: string,
+    ) => { status?: number; type?: string; body: string } | undefined,
+    calls = 1,
+  ): Promise<string[]> {
+    let sessions = 0;
+    const handle: RequestListener = (request, response) => {
+      let text = "";
+      request.on("data", (chunk) => {
+        text += chunk;
+      });
+      request.on("end", () => {
+        if (request.method !== "POST") {
+          response.writeHead(405).end();
+          return;
+        }
+        const { id, method } = JSON.parse(text);
+        if (id === undefined) {
+          response.writeHead(202).end();
+          return;
+        }
+        const session = String(request.headers["mcp-session-id"] ?? "");
+        const own = answer(method, session);
+        const result =
+          method === "initialize"
+            ? {
+                protocolVersion: "2025-06-18",
+                capabilities: { tools: {} },
+                serverInfo: { name: "h", version: "1" },
+              }
+            : { tools: [GOOD], content: [{ type: "text", text: session }] };
+        const error = { code: -32601, message: "unknown" };
+        const body = method === "server/discover" ? { error } : { result };
+        response.writeHead(own?.status ?? 200, {
+          "content-type": own?.type ?? "application/json",
+          ...(method === "initialize" && {
+            "mcp-session-id": `S${++sessions}`,
+          }),
+        });
+        response.end(
+          own
+            ? own.body.replaceAll("ID", JSON.stringify(id))
+            : JSON.stringify({ jsonrpc: "2.0", id, ...body }),
+        );
+      });
+    };
+    const server = createServer(handle);
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/mcp`;
+    const http = create(McpServerSchema, {
+      name: "odd",
+      transport: { case: "http", value: { url } },
+    });
+    try {
+      await using servers = serversOf([http]).servers;
+      const tool = toolNamed(await servers.tools(signal), "good");
+      const texts: string[] = [];
+      for (let call = 0; call < calls; call++) {
+        const played = await play(tool, {}, signal);
+        texts.push(said(played));
+      }
+      return texts;
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  it("F13: repeats a call in a new session when the old one is forgotten", async () => {
+    let isForgotten = false;
+    const texts = await callOver((method, session) => {
+      if (method !== "tools/call") return undefined;
+      if (session === "S1" && isForgotten)
+        return { status: 404, body: "session gone" };
+      isForgotten = true;
+      return undefined;
+    }, 3);
+    expect(texts).toEqual(["S1", "S2", "S2"]);
+  });
+
+  it("F13: says so when each call is answered with 404", async () => {
+    const texts = await callOver(
+      (method) =>
+        method === "tools/call" ? { status: 404, body: "gone" } : undefined,
+      2,
+    );
+    for (const text of texts) {
+      expect(text).toContain("the server no longer knows the session");
+    }
+  });
+
+  it.each<[string, { status?: number; type?: string; body: string }, string]>([
+    [
+      "a page of HTML",
+      { status: 502, type: "text/html", body: `<html>${"x".repeat(5000)}` },
+      "the server answered with HTTP 502",
+    ],
+    [
+      "text that is not JSON",
+      { body: "<html>" },
+      "invalid answer: it is not JSON",
+    ],
+    [
+      "an error that is text",
+      { body: '{"id":ID,"error":"plain"}' },
+      'invalid answer: its error is "plain"',
+    ],
+    [
+      "a stream that ends",
+      { type: "text/event-stream", body: ": hi\n\n" },
+      "invalid answer: its stream ended without it",
+    ],
+    [
+      "an event that is not JSON",
+      { type: "text/event-stream", body: 'data: {"id":ID,\n\n' },
+      "invalid answer: it is not JSON",
+    ],
+    [
+      "an event with an odd block",
+      {
+        type: "Text/Event-Stream",
+        body: 'event: message\ndata: {"id":ID,\ndata: "result":{"content":[{"type":"hologram"}]}}\n\n',
+      },
+      "[hologram]",
+    ],
+  ])(
+    "F10: ends a request that is answered with %s",
+    async (_what, answer, text) => {
+      const [message = ""] = await callOver((method) =>
+        method === "tools/call" ? answer : undefined,
+      );
+      expect(message).toContain(text);
+      expect(message.length).toBeLessThan(400);
+    },
+  );
+});
+
+/** Values that may stand anywhere in a message. */
+const ODD_VALUES: readonly unknown[] = [
+  null,
+  5,
+  "x",
+  true,
+  [],
+  {},
+  [{}],
+  "\ud800",
+];
+
+it("loses no more of a list or of content than the element that is odd", async () => {
+  const rounds = roundsOf("DEVTOOL_MCP_ROUNDS", {
+    quick: 4,
+    ci: 12,
+    deep: 400,
+  });
+  const tool = {
+    name: "bad",
+    title: "t",
+    description: "d",
+    inputSchema: {
+      type: "object",
+      properties: { a: { type: "string" } },
+      required: ["a"],
+    },
+    annotations: { readOnlyHint: true },
+  };
+  const block = { type: "image", data: "aGk=", mimeType: "image/png" };
+  const mutant = (base: object) =>
+    fc
+      .tuple(
+        fc.constantFrom(...Object.keys(base)),
+        fc.constantFrom(...ODD_VALUES),
+      )
+      .map(([key, value]) => ({ ...base, [key]: value }));
+  // 25 mutants of each kind in each server: a process is what costs time.
+  const many = <T>(one: fc.Arbitrary<T>) =>
+    fc.array(one, { minLength: 25, maxLength: 25 });
+  await fc.assert(
+    fc.asyncProperty(
+      many(mutant(tool)),
+      many(mutant(block)),
+      async (tools, blocks) => {
+        const texts = blocks.map((_block, at) => ({
+          type: "text",
+          text: `text ${at}`,
+        }));
+        const server = odd({
+          "tools/list": {
+            result: {
+              tools: [
+                GOOD,
+                ...tools.map((one, at) =>
+                  one.name === "bad" ? { ...one, name: `bad${at}` } : one,
+                ),
+                { ...GOOD, name: "last" },
+              ],
+            },
+          },
+          "tools/call": {
+            result: { content: blocks.flatMap((one, at) => [one, texts[at]]) },
+          },
+        });
+        const { servers } = serversOf([server]);
+        await using _servers = servers;
+        const offered = await servers.tools(signal);
+        const names = offered.map(({ declaration }) => declaration.name);
+        const [status] = servers.status();
+        const told = status?.leftOut?.join("\n") ?? "";
+        expect(names).toContain("mcp__odd__last");
+        for (const [at, one] of tools.entries()) {
+          if (one.name !== "bad") continue;
+          const name = `bad${at}`;
+          expect(
+            names.includes(`mcp__odd__${name}`) ||
+              told.includes(`tool "${name}" is left out: `),
+          ).toBe(true);
+        }
+        const text =
+          textOf(await play(toolNamed(offered, "good"), {}, signal)) ?? "";
+        for (const [at] of blocks.entries()) {
+          expect(text).toContain(`text ${at}`);
+        }
+        expect(text.split("\n")).toHaveLength(2 * blocks.length);
+        expect(`${text}${told}`.isWellFormed()).toBe(true);
+        expect(told).not.toMatch(/invalid_|"code"/);
+      },
+    ),
+    { numRuns: rounds, seed: seedOf() },
+  );
+});
