@@ -108,6 +108,22 @@ describe.skipIf(CHROMIUM === undefined)(
         .toBe(String(ApprovalMode.PLAN));
     });
 
+    it("C6: code has colours, and no character of it changes", async () => {
+      const odd = 'const a = "`${ r#\\"/(#//r#\\"ab<<E';
+      const id = await task(
+        `text \`\`\`ts\\nconst one = 1; // a comment\\n\`\`\`\\n\\n\`\`\`html\\n${odd}\\n\`\`\``,
+      );
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.goto(`${server.url}/console/#/session/${id}`);
+      await page.locator(".code-keyword", { hasText: "const" }).waitFor();
+      await page.locator(".code-comment", { hasText: "a comment" }).waitFor();
+      const codes = await page.locator(".prose code").allTextContents();
+      expect(codes[0]).toBe("const one = 1; // a comment");
+      expect(codes[1]).toContain("<<E");
+      expect(opened.faults()).toEqual([]);
+    });
+
     it("C9: browsers with access have a name, and this one is told", async () => {
       await using opened = await openConsole(browser, server);
       const { page } = opened;

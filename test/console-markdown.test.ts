@@ -82,7 +82,7 @@ const SAMPLES: readonly Sample[] = [
     text: "> quoted\n> > twice\n\n```ts\nif (a < b) &amp;\n```\n\n***\n\n    indented",
     html:
       "<blockquote><p>quoted</p><blockquote><p>twice</p></blockquote></blockquote>" +
-      '<pre tabindex="0"><code>if (a &lt; b) &amp;amp;</code></pre><hr><pre tabindex="0"><code>indented</code></pre>',
+      '<pre tabindex="0"><code><span class="code-keyword">if</span> (a &lt; b) &amp;amp;</code></pre><hr><pre tabindex="0"><code>indented</code></pre>',
   },
   {
     name: "tables",

@@ -1,5 +1,6 @@
 import { type FileDiff, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
+import { ColouredCode } from "./coloured-code.tsx";
 import { type DiffLine, diffHunks } from "./diff-rows.ts";
 import { Scrolling } from "./scrolling.tsx";
 import { words } from "./words.ts";
@@ -9,6 +10,7 @@ import { words } from "./words.ts";
  * below the other. A new file has no side before.
  */
 export function DiffView({ diff }: { readonly diff: FileDiff }): ReactNode {
+  const language = diff.fileName.split(".").at(-1) ?? "";
   const isNew = diff.oldContent === undefined;
   return (
     <figure className="diff">
@@ -29,9 +31,17 @@ export function DiffView({ diff }: { readonly diff: FileDiff }): ReactNode {
               {rows.map(({ key, before, after, isChanged }) => (
                 <tr key={key}>
                   {!isNew && (
-                    <Cell line={before} mark={isChanged ? "-" : " "} />
+                    <Cell
+                      line={before}
+                      mark={isChanged ? "-" : " "}
+                      language={language}
+                    />
                   )}
-                  <Cell line={after} mark={isChanged ? "+" : " "} />
+                  <Cell
+                    line={after}
+                    mark={isChanged ? "+" : " "}
+                    language={language}
+                  />
                 </tr>
               ))}
             </tbody>
@@ -45,9 +55,11 @@ export function DiffView({ diff }: { readonly diff: FileDiff }): ReactNode {
 interface CellProps {
   readonly line: DiffLine | undefined;
   readonly mark: "-" | "+" | " ";
+  /** The extension of the file's name. */
+  readonly language: string;
 }
 
-function Cell({ line, mark }: CellProps): ReactNode {
+function Cell({ line, mark, language }: CellProps): ReactNode {
   if (!line) return <td className="none" />;
   return (
     <td data-mark={mark}>
@@ -55,7 +67,7 @@ function Cell({ line, mark }: CellProps): ReactNode {
         <span className="line-number">{line.number}</span>
         <code>
           {mark}
-          {visibleText(line.text)}
+          <ColouredCode text={visibleText(line.text)} language={language} />
         </code>
       </div>
     </td>

@@ -6,6 +6,7 @@ import {
   type ReactElement,
   type ReactNode,
 } from "react";
+import { ColouredCode } from "./coloured-code.tsx";
 import { MAX_DEPTH, tooDeep } from "./read-markdown.ts";
 import { Scrolling } from "./scrolling.tsx";
 
@@ -78,8 +79,17 @@ function renderToken(token: MarkedToken, depth: number): ReactNode {
     case "checkbox":
       return token.checked ? "☑ " : "☐ ";
     case "code":
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
-      return <pre tabIndex={0}>{createElement("code", {}, token.text)}</pre>;
+      return (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls
+        <pre tabIndex={0}>
+          <code>
+            <ColouredCode
+              text={token.text}
+              language={(token.lang ?? "").split(/\s/, 1)[0] ?? ""}
+            />
+          </code>
+        </pre>
+      );
     case "codespan":
       return <code>{token.text}</code>;
     case "table":
