@@ -9,19 +9,16 @@ export interface ByteStreams {
  * quotes would be escaped.
  */
 const LONG_ID = /("(?:id|requestId)"\s*:\s*)(-?\d{16,})(?=\s*[,}])/g;
+/** How such an id begins as a string, in JSON. */
+const MARK = String.raw`\u0000int:`;
+const MARKED = /("(?:id|requestId)":)"\\u0000int:(-?\d+)"/g;
 const NEWLINE = 0x0a;
 
 /**
  * Returns streams that keep the digits of integer ids beyond 2^53, so that a
  * client finds the answer to its request. In between they are strings.
- *
- * @param mark how these strings begin: a text that no one can guess
  */
-export function withExactIds(
-  { input, output }: ByteStreams,
-  mark: string,
-): ByteStreams {
-  const marked = new RegExp(`"${mark}(-?\\d+)"`, "g");
+export function withExactIds({ input, output }: ByteStreams): ByteStreams {
   let line: Uint8Array[] = [];
   const incoming = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
@@ -29,7 +26,7 @@ export function withExactIds(
       if (end > 0) {
         const text = Buffer.concat([...line, chunk.subarray(0, end)]);
         line = [];
-        controller.enqueue(markIds(text, mark));
+        controller.enqueue(markIds(text));
       }
       if (end < chunk.length) line.push(chunk.subarray(end));
     },
@@ -40,9 +37,11 @@ export function withExactIds(
   const outgoing = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
       const bytes = Buffer.from(chunk);
-      const isMarked = bytes.includes(mark);
+      const isMarked = bytes.includes(MARK);
       controller.enqueue(
-        isMarked ? Buffer.from(bytes.toString().replace(marked, "$1")) : chunk,
+        isMarked
+          ? Buffer.from(bytes.toString().replace(MARKED, "$1$2"))
+          : chunk,
       );
     },
   });
@@ -51,10 +50,10 @@ export function withExactIds(
 }
 
 /** Returns whole lines with their long ids as strings behind a mark. */
-function markIds(lines: Buffer, mark: string): Uint8Array {
+function markIds(lines: Buffer): Uint8Array {
   const text = lines.toString();
   const changed = text.replaceAll(LONG_ID, (found, key: string, id: string) =>
-    Number.isSafeInteger(Number(id)) ? found : `${key}"${mark}${id}"`,
+    Number.isSafeInteger(Number(id)) ? found : `${key}"${MARK}${id}"`,
   );
   return changed === text ? lines : Buffer.from(changed);
 }

@@ -116,9 +116,9 @@ export async function serveAcp(
  * standard input and output: one JSON object a line.
  */
 export function stdioStream(input: Readable, output: Writable): Stream {
-  const streams = withExactIds(
-    { output: Writable.toWeb(output), input: Readable.toWeb(input) },
-    `${randomUUID()}:`,
-  );
+  const streams = withExactIds({
+    output: Writable.toWeb(output),
+    input: Readable.toWeb(input),
+  });
   return ndJsonStream(streams.output, streams.input);
 }
