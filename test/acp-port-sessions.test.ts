@@ -266,6 +266,29 @@ describe("the sessions of devtool acp", () => {
     expect(await editor.prompt(session, "text After.")).toBe("end_turn");
   });
 
+  it("F15: answer requests by the digits of their ids", async () => {
+    start({});
+    // It would check the answers to requests that it did not send.
+    editors.pop();
+    const child = children.at(-1) ?? expect.fail("no child");
+    let lines = "";
+    child.stdout.on("data", (chunk) => (lines += chunk));
+    const ids = ["9007199254740993", "-9007199254740995", "7", '"a"'];
+    const params = JSON.stringify({
+      protocolVersion: 1,
+      _meta: { note: '{"id":9007199254740993}' },
+    });
+    for (const id of ids) {
+      const request = `{"jsonrpc":"2.0","id":${id},"method":"initialize","params":${params}}`;
+      // In two pieces, as pipes may give it.
+      child.stdin.write(request.slice(0, 20));
+      child.stdin.write(`${request.slice(20)}\n`);
+    }
+    await expect
+      .poll(() => lines.match(/"id":[^,}]+/g)?.toSorted(), { timeout: 20_000 })
+      .toEqual(ids.map((id) => `"id":${id}`).toSorted());
+  });
+
   async function open(
     editor: Editor,
     mcpServers: McpServer[],

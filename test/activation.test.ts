@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fromJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import {
@@ -240,7 +242,14 @@ describe.each(variantsOf("clients in conversation", CLIENTS, 1))(
       ]);
       await ground.restart();
       expect((await ground.get(waiting.taskId)).frames).toEqual(resting.frames);
-      const answered = await ground.stream({ text: "yes" }, waiting);
+      for (const text of ["yes", "y", "proceed_once", "no"]) {
+        // N5: in an activated conversation these words are prompts.
+        await ground.stream({ text }, waiting);
+        const still = await ground.get(waiting.taskId);
+        expect(JSON.stringify(still.frames)).toContain('"PENDING"');
+      }
+      const [call = ""] = callIdsIn(resting.frames);
+      const answered = await ground.stream(approval(call), waiting);
       expect(kindsOf(answered.frames)).toContain("TOOL_CALL_UPDATE");
       const next = await ground.stream({ text: "text Ho." }, { contextId });
       expect([next.named, kindsOf(next.frames)]).toEqual([
@@ -263,7 +272,8 @@ describe.each(variantsOf("clients in conversation", CLIENTS, 1))(
         { text: "text Hi." },
         { contextId: waiting.contextId, ...KNOWS },
       );
-      const answered = await ground.stream({ text: "yes" }, waiting);
+      const [call = ""] = callIdsIn((await ground.get(waiting.taskId)).frames);
+      const answered = await ground.stream(approval(call), waiting);
       expect([answered.named, kindsOf(answered.frames)]).toEqual([
         EXTENSION_URI,
         expect.not.arrayContaining([undefined]),
@@ -456,7 +466,18 @@ describe("A2A 1.0 over gRPC", () => {
     const answer = {
       messageId: "m2",
       role: A2aRole.USER,
-      parts: [text("yes")],
+      parts: [
+        {
+          content: {
+            case: "data" as const,
+            value: fromJson(ValueSchema, {
+              tool_call_id:
+                callIdsIn(encodeA2aJson(A2aTaskSchema, got))[0] ?? "",
+              selected_option_id: "proceed_once",
+            }),
+          },
+        },
+      ],
       taskId,
       contextId,
     };

@@ -26,6 +26,7 @@ import {
   findTask,
   type RequestHandler,
 } from "../../handler/request-handler.ts";
+import { viewOf } from "../a2a/activation.ts";
 import { assertTakesOutput, type MethodCall } from "../a2a/method.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { withRecipient } from "../a2a/recipient.ts";
@@ -148,11 +149,10 @@ async function sendRequestFor(
     activateExtension: call.activates,
   };
   if (pushConfig) request.pushConfig = withFormat(call, pushConfig);
-  if (call.view === "extension" || request.taskId === "" || !request.message) {
-    return request;
-  }
+  if (request.taskId === "" || !request.message) return request;
   const task = await findTask(handler, call, request.taskId);
-  return { ...request, message: withPlainAnswer(request.message, task) };
+  const view = viewOf(call.view, task);
+  return { ...request, message: withPlainAnswer(request.message, task, view) };
 }
 
 /**

@@ -15,6 +15,7 @@ import {
 import { invalid } from "../../errors.ts";
 import { addressedAgent } from "../../handler/addressed-agent.ts";
 import { findTask } from "../../handler/request-handler.ts";
+import { viewOf } from "../a2a/activation.ts";
 import { outputRefusal } from "../a2a/output-modes.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { withRecipient } from "../a2a/recipient.ts";
@@ -83,8 +84,9 @@ export async function readSending(
     return { request, before: emptyTask(), historyLength };
   }
   const before = await findTask(options.handler, call, request.taskId);
-  if (call.view !== "extension" && request.message) {
-    request.message = withPlainAnswer(request.message, before);
+  if (request.message) {
+    const view = viewOf(call.view, before);
+    request.message = withPlainAnswer(request.message, before, view);
   }
   return isTerminal(before.state)
     ? continueEnded(request, before, historyLength, options)

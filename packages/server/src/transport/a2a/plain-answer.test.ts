@@ -24,13 +24,24 @@ describe("an answer in words", () => {
   ])("C-L1: %j is the answer of %j: %s", (text, ids, chosen) => {
     const task = asking(ids);
     const message = textMessage("m", text);
-    const answered = withPlainAnswer(message, task);
+    const answered = withPlainAnswer(message, task, "plain");
     expect(optionOf(answered)).toBe(chosen);
     const history = [...task.history, answered];
-    expect(optionOf(withPlainAnswer(message, { ...task, history }))).toBe(
-      chosen,
-    );
+    // A retry is read as the first time, also once the extension is shown.
+    for (const view of ["plain", "extension"] as const) {
+      const retried = withPlainAnswer(message, { ...task, history }, view);
+      expect(optionOf(retried)).toBe(chosen);
+    }
   });
+
+  it.each(["yes", "y", "no", "proceed_once"])(
+    "N5: %j is no answer of a client that is shown the extension",
+    (text) => {
+      const task = asking(["proceed_once", "cancel"]);
+      const message = textMessage("m", text);
+      expect(withPlainAnswer(message, task, "extension")).toBe(message);
+    },
+  );
 });
 
 function optionOf(message: Message): string | undefined {

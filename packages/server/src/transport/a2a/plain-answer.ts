@@ -11,13 +11,15 @@ import {
   type Task,
   type ToolCall,
 } from "@devtool/schema";
+import type { StreamView } from "@devtool/schema/a2a-v03";
 
 const YES: readonly string[] = ["yes", "y"];
 const NO: readonly string[] = ["no", "n", "reject", "decline"];
 
 /**
- * Turns the text of a client that does not know the extension into an answer to
- * all open approvals of a task (CARD-3).
+ * Turns the text of a client that is not shown the extension into an answer to
+ * all open approvals of a task (CARD-3). One that is shown the extension decides
+ * with a confirmation alone: its prompt may be the word yes.
  *
  * The text must be yes, no, or the id of an option that every pending call
  * offers; other messages stay as they are. A no only declines a call, where
@@ -25,7 +27,11 @@ const NO: readonly string[] = ["no", "n", "reject", "decline"];
  * a retry, is read as it was the first time: it must not answer a later
  * question (STREAM-7).
  */
-export function withPlainAnswer(message: Message, task: Task): Message {
+export function withPlainAnswer(
+  message: Message,
+  task: Task,
+  view: StreamView,
+): Message {
   const [part] = message.parts;
   if (message.parts.length !== 1 || part?.content.case !== "text") {
     return message;
@@ -45,6 +51,7 @@ export function withPlainAnswer(message: Message, task: Task): Message {
   }
   const pending = awaitedToolCalls(task);
   if (
+    view === "extension" ||
     pending.length === 0 ||
     !pending.every((call) => offersOption(call, optionOf(call, text)))
   ) {
