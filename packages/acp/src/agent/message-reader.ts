@@ -72,7 +72,8 @@ export async function* readMessages(
 
 /** Returns the messages of a line; none for a line that is something else. */
 function messagesIn(line: string, maxBytes: number): AnyMessage[] {
-  if (!/^[{[]/.test(line)) return [];
+  // Agents print lines that begin with `[` to their log, too.
+  if (!/^(\[\s*)?\{/.test(line)) return [];
   assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
   const value = parseJsonOrUndefined(line);
   return [value].flat().flatMap((each) => messageFrom(each) ?? []);

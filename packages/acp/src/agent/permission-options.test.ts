@@ -249,6 +249,7 @@ describe("the options of a permission request", () => {
   it("S1b: are shown as lasting where that is the only way, with what they cover", () => {
     const options = new PermissionOptions([
       option("a", "allow_always", "Allow once"),
+      option("unsandboxed", "allow_always", "Run"),
       option("b", "reject_always", "Not now"),
     ]);
     const covered = "the agent decides which later calls it covers";
@@ -257,6 +258,11 @@ describe("the options of a permission request", () => {
         id: "proceed_always",
         name: 'Always allow ("Allow once")',
         description: `later changes; ${covered}`,
+      },
+      {
+        id: "proceed_without_sandbox",
+        name: 'Always allow without a sandbox ("Run")',
+        description: covered,
       },
       {
         id: "cancel",

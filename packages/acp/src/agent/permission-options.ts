@@ -51,6 +51,7 @@ interface Choice {
   readonly id: string;
   readonly name: string;
   readonly reach: Reach;
+  readonly kind: PermissionOption["kind"];
   readonly optionId: string;
 }
 
@@ -86,6 +87,7 @@ export class PermissionOptions {
           equal.length === 1 ? option.name : distinctWords(option, equal),
         ),
         reach,
+        kind: option.kind,
         optionId: option.optionId,
       }));
     }).slice(0, MAX_OPTIONS);
@@ -98,15 +100,17 @@ export class PermissionOptions {
    * allows; empty for nothing
    */
   shown(covers: string): ConfirmationOption[] {
-    const allowing = this.#choices.map(({ id, name, reach }) =>
+    const allowing = this.#choices.map(({ id, name, reach, kind }) =>
       create(
         ConfirmationOptionSchema,
         defined({
           id,
           name,
           description:
-            reach === "always"
-              ? [covers, AGENT_DECIDES].filter(Boolean).join("; ")
+            reach === "always" || kind === "allow_always"
+              ? [reach === "always" ? covers : "", AGENT_DECIDES]
+                  .filter(Boolean)
+                  .join("; ")
               : undefined,
         }),
       ),
