@@ -118,40 +118,44 @@ export async function checkToolArguments(
 }
 
 /**
- * Creates a pending tool call. One whose arguments hold a number that would
- * not reach the tool as it was sent is refused.
+ * Creates a pending tool call. One whose arguments hold a value that would not
+ * reach the tool as it was sent is refused.
  */
 export function newToolCall(id: string, { name, args }: WantedCall): NewCall {
-  const inputParameters = structFromJson(args);
-  const path = findInexactNumber(args);
   return {
     call: create(ToolCallSchema, {
       toolCallId: id,
-      toolName: name,
-      inputParameters,
+      toolName: name.toWellFormed(),
+      inputParameters: structFromJson(args),
       status: ToolCallStatus.PENDING,
     }),
-    problem:
-      path &&
-      `argument ${JSON.stringify(path)} is a number with more digits than can be kept: send up to 15 digits, or a string`,
+    problem: findProblem(args),
   };
 }
 
 /**
- * Returns the path of the first number that is infinite, or an integer beyond
- * 2^53; undefined when there is none.
+ * Returns why a value could not be kept as it is; undefined when it can: for
+ * the first number that is infinite, or an integer beyond 2^53, and for the
+ * first text with half a surrogate pair.
  */
-function findInexactNumber(value: JsonValue, path = ""): string | undefined {
+function findProblem(value: JsonValue, path = ""): string | undefined {
+  const argument = `argument ${JSON.stringify(path)}`;
   if (typeof value === "number") {
     const isKept = Number.isSafeInteger(value) || !Number.isInteger(value);
-    return isKept && Number.isFinite(value) ? undefined : path;
+    return isKept && Number.isFinite(value)
+      ? undefined
+      : `${argument} is a number with more digits than can be kept: send up to 15 digits, or a string`;
+  }
+  if (typeof value === "string") {
+    return value.isWellFormed()
+      ? undefined
+      : `${argument} has half a character (a lone surrogate): send it whole`;
   }
   if (typeof value !== "object" || value === null) return undefined;
   for (const [key, below] of Object.entries(value)) {
-    const found = findInexactNumber(
-      below,
-      path === "" ? key : `${path}.${key}`,
-    );
+    const found =
+      findProblem(key, path) ??
+      findProblem(below, path === "" ? key : `${path}.${key}`);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -21,7 +21,7 @@ import {
   toolFailure,
 } from "@devtool/server/agent";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";
-import type { ToolEvent, ToolInvocation } from "./tool.ts";
+import type { ToolEvent, ToolInvocation, ToolResult } from "./tool.ts";
 
 /** Dependencies of a running call. */
 export interface RunContext {
@@ -91,15 +91,18 @@ function applyEvent(
   event: Exclude<ToolEvent, AskingEvent>,
 ): Required<CallUpdate> {
   switch (event.case) {
-    case "live":
-      return { call: { ...call, liveContent: event.value }, detail };
+    case "live": {
+      const liveContent = event.value.toWellFormed();
+      return { call: { ...call, liveContent }, detail };
+    }
     case "result": {
       const status =
         event.value.case === "output"
           ? ToolCallStatus.SUCCEEDED
           : ToolCallStatus.FAILED;
       const { liveContent: _replaced, ...ended } = call;
-      return { call: { ...ended, status, result: event.value }, detail };
+      const result = wellFormedResult(event.value);
+      return { call: { ...ended, status, result }, detail };
     }
     case "progress":
       return { call, detail: changedDetail(detail, { progress: event.value }) };
@@ -108,6 +111,20 @@ function applyEvent(
     default:
       return event satisfies never;
   }
+}
+
+/**
+ * Returns a result whose text has no half of a surrogate pair, which APIs of
+ * models refuse: tools of all sources make results.
+ */
+function wellFormedResult(result: ToolResult): ToolResult {
+  const { case: kind, value } = result;
+  if (kind === "error" || value.result.case !== "text") return result;
+  const text = value.result.value.toWellFormed();
+  return {
+    case: kind,
+    value: { ...value, result: { case: "text", value: text } },
+  };
 }
 
 type AskingEvent = Extract<ToolEvent, { case: "question" }>;

@@ -44,6 +44,9 @@ export class Workspace implements Disposable {
    */
   locate(path: string): string {
     if (path.includes("\0")) throw pathDenied(path, "contains a NUL byte");
+    if (!path.isWellFormed()) {
+      throw pathDenied(path, "has half a character (a lone surrogate)");
+    }
     const absolute = resolve(this.root, path);
     if (!isInside(this.root, absolute)) {
       throw pathDenied(

@@ -17,14 +17,16 @@ export type FailureType =
   | "mcp_tool_error";
 
 /**
- * Creates the error result of a failed tool call.
+ * Creates the error result of a failed tool call. Half a surrogate pair in the
+ * message becomes U+FFFD.
  *
  * @param statusCode the exit code of a shell command; left out for other tools
  */
 export function toolFailure(
   type: FailureType,
-  message: string,
+  text: string,
   statusCode?: number,
 ): ErrorDetails {
+  const message = text.toWellFormed();
   return create(ErrorDetailsSchema, defined({ type, message, statusCode }));
 }

@@ -48,6 +48,17 @@ describe("Checkpoints", () => {
   });
   afterEach(() => rmSync(base, { recursive: true }));
 
+  it("B28: says which files are in no checkpoint because of their names", async () => {
+    const bytes = Buffer.concat([Buffer.from(`${root}/src/`), Buffer.of(0xff)]);
+    writeFileSync(bytes, "x");
+    mkdirSync(Buffer.concat([bytes, Buffer.from("-dir")]));
+    await open().snapshot(own(root), "Change", signal);
+    expect(notices).toEqual([
+      "src/\ufffd is in no checkpoint: its name is not UTF-8",
+      "src/\ufffd-dir is in no checkpoint: its name is not UTF-8",
+    ]);
+  });
+
   it("restores changed, deleted and new files, also after a restart", async () => {
     const before = state();
     const id = await open().snapshot(own(root), "Change src/a.txt", signal);

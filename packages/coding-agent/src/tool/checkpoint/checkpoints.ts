@@ -183,6 +183,7 @@ export class Checkpoints {
           known,
           excluded: this.#options.dataDirectory,
           onContent: () => Promise.resolve(),
+          onUnreadableName: () => undefined,
         },
         signal,
       );
@@ -301,6 +302,10 @@ export class Checkpoints {
         known: before?.files ?? new Map(),
         excluded: this.#options.dataDirectory,
         onContent: (content) => writer.content(content),
+        onUnreadableName: (path) =>
+          this.#sendNotice(
+            `${listedPath(path)} is in no checkpoint: its name is not UTF-8`,
+          ),
       },
       signal,
     );

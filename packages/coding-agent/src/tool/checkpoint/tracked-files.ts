@@ -36,6 +36,8 @@ export interface TrackOptions {
   readonly excluded: string;
   /** Receives each content that is not in `known`. */
   readonly onContent: (content: Buffer) => Promise<void>;
+  /** Receives the path of each file and directory whose name is not UTF-8. */
+  readonly onUnreadableName: (path: string) => void;
 }
 
 /**
@@ -80,7 +82,7 @@ export async function trackFiles(
 
 async function readFiles(
   workspace: Workspace,
-  { known, excluded, onContent }: TrackOptions,
+  { known, excluded, onContent, onUnreadableName }: TrackOptions,
   signal: AbortSignal,
 ): Promise<TrackedFiles> {
   const files = new Map<string, TrackedFile>();
@@ -93,6 +95,11 @@ async function readFiles(
   });
   for await (const directory of walk.directories(signal)) {
     const wanted = new Set(directory.files);
+    for (const path of [directory.path, ...directory.files]) {
+      // A name that is not UTF-8 is listed with U+FFFD, and not found by that.
+      const isUnreadable = path.includes("\ufffd") && !workspace.exists(path);
+      if (isUnreadable) onUnreadableName(path);
+    }
     for (const { name, stats } of wanted.size === 0
       ? []
       : workspace.filesIn(directory.path)) {
