@@ -7,6 +7,11 @@ export { approvalModeOf, stricterMode } from "./approval-mode.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
 export { keepEnd, keepStart } from "./cut-text.ts";
 export { type DataContent, dataText } from "./data-text.ts";
+export {
+  assertExactJson,
+  isExactNumber,
+  replaceLoneSurrogates,
+} from "./exact-json.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";
 export {
   EXTENSION_URI,
@@ -342,7 +347,11 @@ export {
   encodeRfcJson,
   structFromJson,
 } from "./rfc-json.ts";
-export { decodeStrictJson, type StrictOptions } from "./strict-json.ts";
+export {
+  assertPlainIntegers,
+  decodeStrictJson,
+  type StrictOptions,
+} from "./strict-json.ts";
 export { summaryOf } from "./task-history.ts";
 export {
   deriveState,

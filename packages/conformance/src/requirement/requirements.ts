@@ -44,6 +44,11 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour: "integers that a double cannot represent are strings",
     source: "own",
   },
+  "JSON-4": {
+    behaviour:
+      "a number that would lose digits, and a name that is twice, are refused",
+    source: "own",
+  },
   "SESSION-1": {
     behaviour: "the first message names a workspace, which is validated",
     source: "RFC, Initialization",

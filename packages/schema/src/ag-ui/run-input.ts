@@ -1,5 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { assertExactJson } from "../exact-json.ts";
 import {
   type ForwardedProps,
   ForwardedPropsSchema,
@@ -17,6 +18,7 @@ import { AG_UI_VERSION } from "./run-end.ts";
 /** Decodes the body of a run. Throws a `WireError` if it is invalid. */
 export function decodeRunInput(text: string): RunAgentInput {
   const json = parseJson(text);
+  assertExactJson(text);
   if (!isObject(json)) throw mistyped("", json, "a JSON object");
   const input = decodeRfcJson(RunAgentInputSchema, json);
   if (input.threadId === "") {

@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import {
   type ApprovalMode,
@@ -44,6 +44,25 @@ export interface LogEntry {
    * Default: it stays as it is.
    */
   readonly approvalMode?: ApprovalMode | undefined;
+}
+
+/**
+ * Returns an event with U+FFFD for each surrogate without a partner, as its
+ * binary form has it: many readers refuse JSON with one.
+ */
+function wellFormed(event: TaskEvent): TaskEvent {
+  return isWellFormed(event)
+    ? event
+    : fromBinary(TaskEventSchema, toBinary(TaskEventSchema, event));
+}
+
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  if (ArrayBuffer.isView(value)) return true;
+  return Object.entries(value).every(
+    ([name, item]) => name.isWellFormed() && isWellFormed(item),
+  );
 }
 
 /** Dependencies of `EventLog`. */
@@ -276,9 +295,11 @@ export class EventLog {
       approvalMode: entry.approvalMode ?? created ?? this.#fold.approvalMode,
       payload,
     };
-    const event = create(
-      TaskEventSchema,
-      detail ? { ...fields, toolCallDetail: detail } : fields,
+    const event = wellFormed(
+      create(
+        TaskEventSchema,
+        detail ? { ...fields, toolCallDetail: detail } : fields,
+      ),
     );
     this.#fold.add(event);
     return event;

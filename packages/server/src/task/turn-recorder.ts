@@ -38,6 +38,11 @@ export class TurnRecorder {
   readonly #log: EventLog;
   /** The events that are appended at the end of this turn of the event loop. */
   #waiting: LogEntry[] = [];
+  /**
+   * The first half of a character at the end of the last text, whose other half
+   * may begin the next one.
+   */
+  #half = "";
   #flushing: NodeJS.Immediate | undefined;
 
   readonly #arguments: "editable" | "fixed";
@@ -69,6 +74,7 @@ export class TurnRecorder {
   ): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
+    if (entries.length > 0) this.#closeText();
     const all = [
       ...this.#waiting,
       ...entries.map((entry) => ({ ...entry, model: this.model })),
@@ -108,7 +114,12 @@ export class TurnRecorder {
       this.#log.conversation.agentSessionId = event.value;
       return this.append([{ payload: { case: undefined } }]);
     }
-    this.#waiting.push({ payload: payloadOf(event), model: this.model });
+    if (event.case !== "text") {
+      this.#closeText();
+      this.#push(event);
+    } else if (!this.#addText(event.value)) {
+      return undefined;
+    }
     // The agent's next request depends on a summary, which must be in the task
     // before that.
     const held =
@@ -120,6 +131,27 @@ export class TurnRecorder {
       this.append([]).catch(() => undefined),
     );
     return undefined;
+  }
+
+  #push(event: Recorded): void {
+    this.#waiting.push({ payload: payloadOf(event), model: this.model });
+  }
+
+  /** Adds a piece of text up to its last whole character, if it has one. */
+  #addText(piece: string): boolean {
+    const text = this.#half + piece;
+    this.#half = /[\ud800-\udbff]$/.test(text) ? text.slice(-1) : "";
+    const value = text.slice(0, text.length - this.#half.length);
+    const isAdded = value !== "" || piece === "";
+    if (isAdded) this.#push({ case: "text", value });
+    return isAdded;
+  }
+
+  /** Adds half a character whose other half did not come. */
+  #closeText(): void {
+    if (this.#half === "") return;
+    this.#half = "";
+    this.#push({ case: "text", value: "\ufffd" });
   }
 
   /**

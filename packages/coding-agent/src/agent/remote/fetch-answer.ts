@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
+import { replaceLoneSurrogates } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
 import { normalizeEvents } from "./event-stream.ts";
-import { replaceLoneSurrogates } from "./exact-json.ts";
 import { httpFault, type ReadApiError } from "./http-fault.ts";
 import { ModelFault } from "./model-fault.ts";
 

@@ -1,5 +1,5 @@
 import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
-import { keepStart, parseJson } from "@devtool/schema";
+import { assertExactJson, keepStart, parseJson } from "@devtool/schema";
 import {
   type HttpBinding,
   httpBindingsOf,
@@ -191,7 +191,11 @@ async function readJson(
 ): Promise<JsonValue | undefined> {
   const text = await readBody(request, maxRequestBytes);
   if (text.trim() === "") return undefined;
-  if (hasJsonType(request)) return parseJson(text);
+  if (hasJsonType(request)) {
+    const json = parseJson(text);
+    assertExactJson(text);
+    return json;
+  }
   const type = JSON.stringify(keepStart(headerOf(request, "content-type"), 80));
   const message = `content type ${type} is not supported: send application/json or ${A2A_JSON}`;
   throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");

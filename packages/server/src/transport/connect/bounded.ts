@@ -17,7 +17,12 @@ import {
 } from "@connectrpc/connect/protocol";
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { assertBinaryBudget, assertJsonBudget } from "@devtool/schema";
+import {
+  assertBinaryBudget,
+  assertExactJson,
+  assertJsonBudget,
+  assertPlainIntegers,
+} from "@devtool/schema";
 import { connectErrorFrom } from "./errors.ts";
 
 /** The compressions that are accepted in requests. */
@@ -100,7 +105,10 @@ async function* boundedBody(
       : bytes;
     try {
       if (mediaType.endsWith("json")) {
-        assertJsonBudget(new TextDecoder().decode(message));
+        const text = new TextDecoder().decode(message);
+        assertJsonBudget(text);
+        assertExactJson(text);
+        assertPlainIntegers(input, text);
       } else {
         assertBinaryBudget(input, message);
       }

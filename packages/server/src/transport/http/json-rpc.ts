@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { parseJson, WireError } from "@devtool/schema";
+import { assertExactJson, parseJson, WireError } from "@devtool/schema";
 import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
 
@@ -42,7 +42,9 @@ export interface RpcRequest {
  */
 export function parseBody(text: string): JsonValue {
   try {
-    return parseJson(text);
+    const json = parseJson(text);
+    assertExactJson(text);
+    return json;
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
     const code =

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Writable } from "node:stream";
-import { shorten, WireError } from "@devtool/schema";
+import { replaceLoneSurrogates, shorten, WireError } from "@devtool/schema";
 import { failpoint } from "../../failpoint.ts";
 
 /** A request over HTTP/1.1 or HTTP/2. */
@@ -167,7 +167,7 @@ export function send(
       response.setHeader(name, value);
     }
   }
-  finish(response, body);
+  finish(response, type.includes("json") ? replaceLoneSurrogates(body) : body);
 }
 
 /** Answers a request that no route matches. */

@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import { replaceLoneSurrogates } from "@devtool/schema";
 import { invalid } from "../../errors.ts";
 import { failpoint } from "../../failpoint.ts";
 import type { Beating, Heartbeats } from "./heartbeats.ts";
@@ -101,7 +102,7 @@ export class SseStream implements Beating, Disposable {
   }
 
   #push(text: string): void {
-    this.#waiting += text;
+    this.#waiting += replaceLoneSurrogates(text);
     this.#flushing ??= setImmediate(() => void this.#flush());
   }
 

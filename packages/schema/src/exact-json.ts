@@ -1,0 +1,118 @@
+import { WireError } from "./wire-error.ts";
+
+/** Longer numbers are not compared digit by digit. */
+const MAX_COMPARED_LENGTH = 400;
+
+/** Every number that has fewer characters and no exponent is exact. */
+const ALWAYS_EXACT = /^[^eE]{1,15}$/;
+
+/**
+ * Returns whether a double holds a number of JSON text with the same digits,
+ * unlike 9007199254740993 and 1e400.
+ */
+export function isExactNumber(number: string): boolean {
+  if (ALWAYS_EXACT.test(number)) return true;
+  if (number.length > MAX_COMPARED_LENGTH) return false;
+  return digitsOf(number) === digitsOf(String(Number(number)));
+}
+
+/** Returns a number as its significant digits and a power of ten. */
+function digitsOf(number: string): string {
+  const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(number);
+  if (!match) return number;
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] = match;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  if (significant === "") return "0";
+  const zeros = digits.length - significant.length;
+  const power = Number(exponent) - fraction.length + zeros;
+  return `${sign}${significant}e${power}`;
+}
+
+/**
+ * Throws a `WireError` for JSON text that a parser reads as something else than
+ * it says: a number whose digits a double cannot hold, and a name that an
+ * object has twice (JSON-4).
+ *
+ * Text that is not valid JSON is left to the parser.
+ */
+export function assertExactJson(text: string): void {
+  const names: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? "";
+    if (char === '"') {
+      const end = endOfString(text, at);
+      const seen = names.at(-1);
+      if (seen && isName(text, end)) noteName(seen, text.slice(at, end));
+      at = end - 1;
+    } else if (char === "{") {
+      names.push(new Set());
+    } else if (char === "[") {
+      names.push(undefined);
+    } else if (char === "}" || char === "]") {
+      names.pop();
+    } else if (char === "-" || (char >= "0" && char <= "9")) {
+      NUMBER.lastIndex = at;
+      const [number = char] = NUMBER.exec(text) ?? [];
+      if (!isExactNumber(number)) {
+        const problem = `the document holds the number ${number.slice(0, 40)}, whose digits would be lost: send it as a string`;
+        throw new WireError("", "", problem);
+      }
+      at += number.length - 1;
+    }
+  }
+}
+
+const NUMBER = /-?[\d.eE+-]*/y;
+
+/** Returns the position behind a string that begins at a position. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; ; at++) {
+    at = text.indexOf('"', at);
+    if (at < 0) return text.length;
+    let escapes = 0;
+    while (text[at - 1 - escapes] === "\\") escapes++;
+    if (escapes % 2 === 0) return at + 1;
+  }
+}
+
+/** Returns whether the string that ends at a position is a name. */
+function isName(text: string, end: number): boolean {
+  COLON.lastIndex = end;
+  return COLON.test(text);
+}
+
+const COLON = /[ \t\n\r]*:/y;
+
+function noteName(seen: Set<string>, token: string): void {
+  // Two spellings of one name are the same name.
+  const name = token.includes("\\") ? unescaped(token) : token.slice(1, -1);
+  if (seen.has(name)) {
+    throw new WireError(name, "", "is given twice in one object: give it once");
+  }
+  seen.add(name);
+}
+
+function unescaped(token: string): string {
+  try {
+    return String(JSON.parse(token));
+  } catch {
+    return token;
+  }
+}
+
+/** A character after a backslash, or a code unit in hex. */
+const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/gis;
+
+/**
+ * Returns what `JSON.stringify` wrote with U+FFFD for each surrogate that has
+ * no partner: many readers refuse the whole text for one.
+ */
+export function replaceLoneSurrogates(json: string): string {
+  // `JSON.stringify` escapes no surrogate that has a partner.
+  return json.includes("\\ud")
+    ? json.replaceAll(ESCAPE, (escaped, unit?: string) =>
+        unit === undefined ? escaped : "\\ufffd",
+      )
+    : json;
+}

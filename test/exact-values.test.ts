@@ -1,0 +1,225 @@
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { assertExactJson } from "@devtool/schema";
+import {
+  type Agent,
+  type AgentEvent,
+  createServer,
+  type DevtoolServer,
+} from "@devtool/server";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { roundsOf, seedOf } from "./depth.ts";
+import { bindingsOf, type Json } from "./tck/bindings.ts";
+
+const BIG = "9007199254740993";
+const INEXACT = [
+  BIG,
+  `-${BIG}`,
+  "1e400",
+  "0.1000000000000000055511151",
+  "1e-400",
+];
+const EXACT = ["9007199254740992", "5.0", "1e0", "0.1", "-0", "1E+2", "1e308"];
+const part = (data: string) => `{"kind":"data","data":{"n":${data}}}`;
+const message = (parts: string, more = "") =>
+  `{"messageId":"${crypto.randomUUID()}","role":"user","parts":[${parts}]${more}}`;
+
+describe("values of requests", () => {
+  let server: DevtoolServer;
+  beforeAll(async () => {
+    server = await serveCodingAgent({ workspace: process.cwd() });
+  });
+  afterAll(() => server.close());
+
+  const post = async (path: string, body: string, version = "0.3") => {
+    const response = await fetch(`${server.url}${path}`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        authorization: `Bearer ${server.token}`,
+        "a2a-version": version,
+      },
+      body,
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const send = (said: string, id = "1") =>
+    post(
+      "/",
+      `{"jsonrpc":"2.0","id":${id},"method":"message/send","params":{"message":${said}}}`,
+    );
+
+  it.each(INEXACT)(
+    "F15: with the number %s are refused, whose digits would be lost",
+    async (n) => {
+      const wrong = {
+        inId: send(message(part("1")), n),
+        inData: send(message(part(n))),
+      };
+      const more = `,"metadata":{"x":{"y":[${n}]}}`;
+      const bodies = [
+        ...Object.values(wrong),
+        send(message(part("1"), more)),
+        post(
+          "/v1/message:send",
+          `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"data":{"data":{"n":${n}}}}]}}`,
+        ),
+        post(
+          "/message:send",
+          `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":${n}}}]}}`,
+          "1.0",
+        ),
+        post(
+          "/devtool.v1alpha.TaskService/SendMessage",
+          `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":{"n":${n}}}]}}`,
+        ),
+      ];
+      for (const { text } of await Promise.all(bodies)) {
+        expect(text).toMatch(/"(?:error|code|message)"/);
+        expect(text).toMatch(/whose digits would be lost|is too big/);
+      }
+    },
+  );
+
+  it.each(EXACT)("F15: with the number %s come back as it was", async (n) => {
+    const { text } = await send(message(part(n)));
+    const { history } = JSON.parse(text).result;
+    expect(history[0].parts[0].data.n).toBe(Number(n) + 0);
+  });
+
+  it.each([
+    ["the role", `"role":"agent",`],
+    ["an escaped spelling", `"r\\u006fle":"agent",`],
+    ["the parts", `"parts":[],`],
+  ])("F17: with %s twice are refused in all bindings", async (_what, extra) => {
+    const said = message(part("1")).replace("{", `{${extra}`);
+    const v1 = `{"message":{${extra}"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}`;
+    const answers = await Promise.all([
+      send(said),
+      post("/v1/message:send", `{"message":{${extra}${extra}"messageId":"m"}}`),
+      post("/message:send", v1, "1.0"),
+      post("/devtool.v1alpha.TaskService/SendMessage", v1),
+    ]);
+    for (const { text } of answers) {
+      expect(text).toContain("is given twice in one object: give it once");
+    }
+  });
+
+  it.each([
+    '"0x5"',
+    '" 5"',
+    '"5 "',
+    '"05"',
+    '"+5"',
+    '"0b1"',
+    '"\\t5"',
+    '"-05"',
+  ])("F16: with the integer %s are refused", async (after) => {
+    const { text } = await post(
+      "/devtool.v1alpha.TaskService/ListTasks",
+      `{"pageSize":${after}}`,
+    );
+    expect(JSON.parse(text)).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("is not an integer"),
+    });
+  });
+
+  it.each(["5", '"5"', "5.0", "1e0", "null"])(
+    "F16: with the integer %s are taken",
+    async (after) => {
+      const { status } = await post(
+        "/devtool.v1alpha.TaskService/ListTasks",
+        `{"pageSize":${after}}`,
+      );
+      expect(status).toBe(200);
+    },
+  );
+});
+
+const MUTANTS = roundsOf("DEVTOOL_EXACT_MUTANTS", {
+  quick: 100,
+  ci: 300,
+  deep: 10_000,
+});
+
+describe("mutants of valid JSON", () => {
+  // Those that are not written with an exponent.
+  const wholes = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n });
+  const values = fc.jsonValue().map((value) => JSON.stringify({ value }));
+
+  it("F15, F17: are refused if one number loses digits or one name is twice, and only then", () => {
+    const seed = seedOf();
+    fc.assert(
+      fc.property(values, wholes, fc.string(), (json, whole, name) => {
+        expect(() => assertExactJson(json)).not.toThrow();
+        const holder = JSON.stringify({ [name]: 0 });
+        const number = holder.replace(/0}$/, () => `[${json},${whole}]}`);
+        const isKept = BigInt(String(Number(whole))) === whole;
+        const check = expect(() => assertExactJson(number));
+        if (isKept) {
+          check.not.toThrow();
+        } else {
+          check.toThrow("digits would be lost");
+        }
+        const member = holder.slice(1, -1);
+        const twice = `[${json},{${member},${JSON.stringify(`${name}x`)}:${json},${member}}]`;
+        expect(() => assertExactJson(twice)).toThrow("is given twice");
+      }),
+      { numRuns: MUTANTS, seed },
+    );
+  });
+});
+
+const [HIGH, LOW] = ["\ud83d", "\ude00"];
+const PIECES: readonly (readonly [string, readonly string[], string])[] = [
+  ["split over two pieces", [`a${HIGH}`, `${LOW}b`], "a😀b"],
+  ["in a piece of its own", ["a", HIGH, LOW, "b"], "a😀b"],
+  ["without its other half", [`a${HIGH}`, "b"], "a\ufffdb"],
+  ["at the end", ["a", HIGH], "a\ufffd"],
+  ["that begins with its second half", [`a${LOW}b`], "a\ufffdb"],
+];
+
+describe("B3: a character of an agent", () => {
+  const agent = (pieces: readonly string[]): Agent => ({
+    about: { name: "Own", description: "Says pieces." },
+    open: () => ({
+      createExecutor: () => ({
+        execute: async function* (): AsyncIterable<AgentEvent> {
+          for (const value of pieces) yield { case: "text", value };
+        },
+      }),
+    }),
+  });
+
+  it.each(PIECES)("%s is whole, or U+FFFD", async (_how, pieces, whole) => {
+    await using server = await createServer({
+      workspace: process.cwd(),
+      agents: { own: agent(pieces) },
+    });
+    const bindings = bindingsOf(server.url, {
+      authorization: `Bearer ${server.token}`,
+    });
+    for (const binding of bindings) {
+      const sent = {
+        messageId: crypto.randomUUID(),
+        role: "ROLE_USER",
+        parts: [{ text: "x" }],
+      };
+      const { result } = await binding.call("SendMessage", { message: sent });
+      const [, said] = result.task.history;
+      expect(said.parts.map(({ text }: Json) => text).join("")).toBe(whole);
+      const { elements } = await binding.stream("SendStreamingMessage", {
+        message: { ...sent, messageId: crypto.randomUUID() },
+      });
+      let heard = "";
+      for await (const element of elements) {
+        const text = JSON.stringify(element);
+        expect(text).not.toMatch(/\\ud[89a-f]/);
+        const { statusUpdate } = element.result ?? element;
+        heard += statusUpdate?.status.message?.parts[0]?.text ?? "";
+      }
+      expect(heard).toBe(whole);
+    }
+  });
+});
