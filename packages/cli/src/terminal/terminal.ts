@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { emitKeypressEvents, type Key } from "node:readline";
-import type { Writable } from "node:stream";
+import { createInterface, emitKeypressEvents, type Key } from "node:readline";
+import { PassThrough, type Writable } from "node:stream";
 import { type Io, isTerminal } from "../io.ts";
 
 /**
@@ -28,6 +28,12 @@ const PASTE_MODE = { on: "\u001b[?2004h", off: "\u001b[?2004l" } as const;
  */
 const STATUS_REQUEST = "\u001b[5n";
 const STATUS_REPORT = "\u001b[0n";
+
+/**
+ * Time in milliseconds after which a key that begins like a sequence of
+ * characters was Esc alone. Node waits ten times as long.
+ */
+const ESCAPE_MS = 50;
 
 /** Timeout of a status request in milliseconds. */
 const REPORT_TIMEOUT_MS = 500;
@@ -118,7 +124,14 @@ export class Terminal {
 
   #take(): void {
     const { stdin } = this.#io;
-    emitKeypressEvents(stdin);
+    // Of the interface, only the timeout is used.
+    emitKeypressEvents(
+      stdin,
+      createInterface({
+        input: new PassThrough(),
+        escapeCodeTimeout: ESCAPE_MS,
+      }),
+    );
     stdin.on("keypress", this.#onKey);
     stdin.once("end", this.#onEnd).once("error", this.#onEnd);
     process

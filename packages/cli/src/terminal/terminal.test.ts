@@ -1,0 +1,35 @@
+import { PassThrough } from "node:stream";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { Terminal } from "./terminal.ts";
+
+describe("U7: Esc at a terminal", () => {
+  // Timers fire in the order in which they are due, however slow the machine.
+  it.each([
+    ["alone", ["\u001b"], ["escape"]],
+    ["twice", ["\u001b\u001b"], ["escape"]],
+    ["as a sequence that comes in pieces", ["\u001b", "[A"], ["up"]],
+    ["before a letter, as Alt does", ["\u001bb"], ["alt b"]],
+  ] as const)("is read at once: %s", async (_how, pieces, keys) => {
+    const stdin = new PassThrough();
+    const terminal = new Terminal({
+      stdin,
+      stdout: new PassThrough(),
+      stderr: new PassThrough(),
+      env: {},
+      interactive: true,
+      onInterrupt: () => () => undefined,
+      interrupt: () => undefined,
+    });
+    const heard: string[] = [];
+    terminal.listen((input) => {
+      if (input.case !== "key") return;
+      const { name = "", meta } = input.key;
+      heard.push(meta === true && name !== "escape" ? `alt ${name}` : name);
+    });
+    using _held = terminal.hold();
+    for (const piece of pieces) stdin.emit("data", Buffer.from(piece));
+    await delay(100);
+    expect(heard).toEqual(keys);
+  });
+});
