@@ -179,6 +179,31 @@ describe.skipIf(!HAS_TMUX)(
       },
     );
 
+    it("U6: fits a question to a small terminal, and leaves one copy of it behind", async () => {
+      await terminal.resize(40, 20);
+      await start(server);
+      await terminal.type("begin", "Enter");
+      await model.asked(1);
+      const content = Array.from({ length: 25 }, (_, line) => `line ${line}\n`);
+      model.call("write_file", {
+        file_path: "long.txt",
+        content: content.join(""),
+      });
+      await terminal.shows(/^ {2}\[o\] Other answers$[\s\S]*^choose >$/m);
+      await terminal.type("o");
+      await terminal.shows(/^ {2}\[e\] [\s\S]*^choose >$/m);
+      await terminal.type("v");
+      await terminal.shows(/^ {2}│ \+line 12$[\s\S]*^choose >$/m);
+      await terminal.type("y");
+      await model.asked(2);
+      model.answer("Written.");
+      const screen = await terminal.shows(/^● Written\.$/m);
+      // In full when all of it was viewed, and once with the answer.
+      expect(screen.match(/^\? write_file/gm)).toHaveLength(2);
+      expect(screen.match(/^ {2}│ \+line 0$/gm)).toHaveLength(1);
+      expect(screen).not.toMatch(/^choose >$/m);
+    });
+
     it("lets nothing of the agent begin where a question does", async () => {
       await start(server);
       await terminal.type("begin", "Enter");

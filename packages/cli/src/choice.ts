@@ -42,6 +42,20 @@ export const VIEW_ALL: Choice = {
   label: "View all of it",
 };
 
+/** Shows the answers that a small terminal leaves out. Not an option. */
+export const MORE: Choice = { key: "o", id: "more", label: "Other answers" };
+
+/**
+ * Returns the main answers of a menu: to allow once, to allow from now on, and
+ * to decline; the others behind one more.
+ */
+export function shortMenu(choices: readonly Choice[]): readonly Choice[] {
+  const main = choices.filter(
+    ({ key }, index) => index === 0 || key === "a" || key === "n",
+  );
+  return choices.length <= main.length + 1 ? choices : [...main, MORE];
+}
+
 /**
  * Returns the options of a call; also those of editing a proposed file and the
  * arguments, before the last, which declines.

@@ -5,14 +5,19 @@ import {
   OPTION_PROCEED_ONCE,
   type Task,
 } from "@devtool/schema";
-import { type Choice, findChoice, VIEW_ALL } from "../choice.ts";
+import { type Choice, findChoice, MORE, VIEW_ALL } from "../choice.ts";
 import type { LineStyle } from "../render/style.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
 import type { DrawnQuestion } from "./answers.ts";
 import { Composer } from "./composer.ts";
 import { EMPTY_DRAFT } from "./draft.ts";
 import { intentOf } from "./intent.ts";
-import { DECLINE_AND_SAY, drawQuestion, menuLines } from "./question.ts";
+import {
+  DECLINE_AND_SAY,
+  drawQuestion,
+  type MenuSize,
+  menuLines,
+} from "./question.ts";
 import { QuestionKeys, type Timers } from "./question-keys.ts";
 
 /** Options of `Asking`. */
@@ -52,6 +57,10 @@ export class Asking {
   readonly keys: QuestionKeys;
   readonly #options: AskingOptions;
   #takesWords = false;
+  /** How much of its menu is shown where not all of it fits. */
+  #menu: MenuSize = "main";
+  /** Whether the whole question was printed, so that its answer is enough. */
+  #isPrinted = false;
   /**
    * The question whose answer is on its way. It is not put again unless it
    * changes.
@@ -96,6 +105,8 @@ export class Asking {
     if (call === this.call) return;
     this.call = call;
     this.isDeclining = false;
+    this.#menu = "main";
+    this.#isPrinted = false;
     this.words.write(EMPTY_DRAFT);
     this.#takesWords =
       call !== undefined && isQuestionOfCall(task, call.toolCallId);
@@ -103,15 +114,17 @@ export class Asking {
   }
 
   /**
-   * Draws the question for a terminal with this number of rows. Returns its
-   * lines and its menu; none without a question.
+   * Draws the question on at most this number of rows. Returns its lines and
+   * its menu; none without a question.
    */
   draw(rows: number, style: LineStyle): string[] {
     if (!this.call) return [];
-    const { lines, choices } = drawQuestion(this.call, rows, style);
-    this.lines = lines;
-    this.choices = choices;
-    return [...lines, ...menuLines(choices, style)];
+    const drawn = drawQuestion(this.call, rows, this.#menu, style);
+    this.lines = drawn.lines;
+    this.choices = drawn.choices;
+    const menu = menuLines(drawn.choices, style);
+    const most = Math.max(1, rows - drawn.lines.length);
+    return [...drawn.lines, ...menu.slice(0, most)];
   }
 
   /** Puts the same question again, for instance after an edit that failed. */
@@ -147,6 +160,11 @@ export class Asking {
     return true;
   }
 
+  /** The lines of the question that an answer is printed with. */
+  get #rest(): readonly string[] {
+    return this.#isPrinted ? this.lines.slice(0, 1) : this.lines;
+  }
+
   #answerInWords(): void {
     const { call } = this;
     const text = this.words.take();
@@ -170,11 +188,15 @@ export class Asking {
     const choice = findChoice(this.choices, key);
     if (!call || !choice) return;
     if (choice === VIEW_ALL) {
+      this.#isPrinted = true;
       this.#options.onViewAll(call);
+    } else if (choice === MORE) {
+      this.#menu = "all";
+      this.again();
     } else if (choice === DECLINE_AND_SAY) {
       this.isDeclining = true;
     } else if (choice.edits) {
-      this.#options.onEdit({ call, lines: this.lines }, choice);
+      this.#options.onEdit({ call, lines: this.#rest }, choice);
     } else {
       this.#answer(call, choice, "");
     }
@@ -186,7 +208,7 @@ export class Asking {
     this.#answered = call;
     this.call = undefined;
     this.#options.onAnswer(
-      { call, lines: this.lines },
+      { call, lines: this.#rest },
       choice,
       text === "" ? {} : { text },
     );

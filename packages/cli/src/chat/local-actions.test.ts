@@ -148,12 +148,16 @@ describe("the commands of the terminal", () => {
     expect(played.chat.left).toBe("between turns");
   });
 
-  it("list their own help before the server's", async () => {
+  it("U11, U12: list keys, their own commands and the server's in one list, and begin no session", async () => {
     await using played = play();
+    await played.chat.tasks.listCommands(AbortSignal.timeout(60_000));
+    const before = await client.tasks.listTasks({});
     await played.run("/help");
-    expect(played.told().join("\n")).toMatch(
-      /Ctrl-T[\s\S]*\/export \[file\][\s\S]*^> \/help$/m,
-    );
+    const told = played.told().join("\n");
+    expect(told).toMatch(/Ctrl-T[\s\S]*\/export \[file\][\s\S]*\/memory/);
+    expect(told.match(/^ {2}\/help /gm)).toHaveLength(1);
+    const after = await client.tasks.listTasks({});
+    expect(after.tasks).toHaveLength(before.tasks.length);
   });
 
   /** Plays a chat without a terminal. */

@@ -73,8 +73,7 @@ export async function runLocal(
     case "export":
       return exportTo(chat, argument);
     case "help":
-      chat.printout.tellLines(helpLines());
-      return chat.submit("/help");
+      return chat.printout.tellLines(helpLines(tasks.commands));
     case "quit":
     case "exit":
       return chat.leave();

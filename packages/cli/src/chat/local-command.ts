@@ -1,3 +1,5 @@
+import { oneLine, type SlashCommand } from "@devtool/schema";
+
 /** A slash command that the terminal runs itself. */
 export type LocalCommand = (typeof LOCAL_COMMANDS)[number]["name"];
 
@@ -79,14 +81,24 @@ const KEYS = [
   ["!command", "runs a shell command, after asking, as /shell does"],
 ] as const;
 
-/** Returns the help of the terminal itself. */
-export function helpLines(): string[] {
+/**
+ * Returns the keys, the commands of the terminal and those of the server in one
+ * list. A command of the terminal hides one of the same name.
+ */
+export function helpLines(known: readonly SlashCommand[]): string[] {
+  const own = LOCAL_COMMANDS.map(({ name }): string => name);
   const rows = [
     ...KEYS,
     ...LOCAL_COMMANDS.filter(({ what }) => what !== "").map(
       ({ name, argument, what }) =>
         [`/${name} ${argument}`.trim(), what] as const,
     ),
+    ...known
+      .filter(({ name }) => !own.includes(name))
+      .map(
+        ({ name, description }) =>
+          [`/${oneLine(name)}`, oneLine(description)] as const,
+      ),
   ];
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);

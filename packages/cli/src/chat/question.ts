@@ -1,6 +1,6 @@
 import type { AskedToolCall } from "@devtool/client";
 import { OPTION_CANCEL, oneLine } from "@devtool/schema";
-import { type Choice, choicesFor, VIEW_ALL } from "../choice.ts";
+import { type Choice, choicesFor, shortMenu, VIEW_ALL } from "../choice.ts";
 import type { LineStyle } from "../render/style.ts";
 import { questionLines, toolCallLine } from "../render/tool-call.ts";
 import { diffLines } from "./diff-lines.ts";
@@ -21,24 +21,45 @@ export interface QuestionView {
   readonly choices: readonly Choice[];
 }
 
+/** Whether a menu that does not fit has its main answers alone, or all. */
+export type MenuSize = "main" | "all";
+
 /**
- * Draws a question for a terminal with this number of rows. The first line of
- * the question stays visible.
+ * Draws a question on at most this number of rows. What does not fit is left
+ * out: first the answers beside the main ones, then the middle of the content.
  */
 export function drawQuestion(
   call: AskedToolCall,
   rows: number,
+  size: MenuSize,
   style: LineStyle,
 ): QuestionView {
   const request = call.confirmationRequest;
   const offered = request ? choicesFor(request, call) : [];
   const isDeclinable =
     request?.options.some(({ id }) => id === OPTION_CANCEL) ?? false;
-  const choices = [...offered, ...(isDeclinable ? [DECLINE_AND_SAY] : [])];
-  const lines = drawCall(call, Math.max(6, rows - choices.length - 10), style);
-  const isWhole =
-    lines.length === drawCall(call, Number.POSITIVE_INFINITY, style).length;
-  return { lines, choices: isWhole ? choices : [...choices, VIEW_ALL] };
+  const all = [...offered, ...(isDeclinable ? [DECLINE_AND_SAY] : [])];
+  const whole = drawCall(call, Number.POSITIVE_INFINITY, style);
+  const left = (choices: readonly Choice[]): number =>
+    rows - menuLines(choices, style).length;
+  if (whole.length <= left(all)) return { lines: whole, choices: all };
+  const choices = size === "all" ? all : shortMenu(all);
+  if (whole.length <= left(choices)) return { lines: whole, choices };
+  const withView = [...choices, VIEW_ALL];
+  return { lines: cutCall(call, left(withView), style), choices: withView };
+}
+
+/** Returns the lines of a call, at most `maxLines`, and at least its first. */
+function cutCall(
+  call: AskedToolCall,
+  maxLines: number,
+  style: LineStyle,
+): string[] {
+  for (let content = maxLines; content > 0; content--) {
+    const lines = drawCall(call, content, style);
+    if (lines.length <= maxLines) return lines;
+  }
+  return drawCall(call, 1, style).slice(0, Math.max(1, maxLines));
 }
 
 /** Returns the lines of a menu. */

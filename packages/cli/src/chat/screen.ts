@@ -1,4 +1,5 @@
 import { keepStart } from "@devtool/schema";
+import stringWidth from "string-width";
 import { type LineStyle, visible, visibleName } from "../render/style.ts";
 import type { Chat } from "./chat.ts";
 import { commandHelp } from "./command-help.ts";
@@ -71,22 +72,24 @@ export function screenOf(
   if (chat.left !== "not") return { ...EMPTY_SCREEN, entries };
   const input = inputOf(
     chat,
-    Math.max(3, Math.floor(rows / 2)),
+    Math.max(1, Math.floor((rows - 2) / 2)),
     columns,
     style,
   );
-  const queue = queueLines(chat, style);
-  const question = chat.picker
-    ? chat.picker.lines(rows - 6)
-    : asking.draw(rows - input.lines.length - queue.length, style);
   const activity = activityOf(chat);
-  const free =
-    rows -
-    3 -
-    input.lines.length -
-    queue.length -
-    question.length -
-    (activity ? 1 : 0);
+  // Some terminals keep a copy of a frame that is as high as they are, with the
+  // row that follows it, each time that it is erased.
+  const room = rows - 3 - input.lines.length - (activity ? 1 : 0);
+  const isAsking = chat.picker !== undefined || asking.call !== undefined;
+  const queue = queueLines(chat, style).slice(
+    0,
+    Math.max(0, isAsking ? Math.floor(room / 3) : room),
+  );
+  const free = room - queue.length;
+  const question = chat.picker
+    ? chat.picker.lines(Math.max(1, free))
+    : asking.draw(free, style).slice(0, Math.max(1, free));
+  const left = free - question.length;
   const live = [
     ...[tasks.conversation, ...(tasks.command ? [tasks.command] : [])].flatMap(
       ({ view, scrollback }) => scrollback.live(view.snapshot(), style),
@@ -97,7 +100,7 @@ export function screenOf(
   ];
   return {
     entries,
-    live: free > 0 ? live.slice(-free) : [],
+    live: left > 0 ? live.slice(-left) : [],
     question,
     queue,
     activity,
@@ -173,9 +176,11 @@ function inputOf(
   const { asking, composer, picker } = chat;
   const { paint } = style;
   if (picker) {
+    const line = `filter: ${picker.filter}`;
+    const hint = "Enter continues the marked one, Esc goes back";
     return {
-      lines: [paint("dim", "Enter continues it, Esc goes back")],
-      cursor: undefined,
+      lines: [paint("dim", hint), line],
+      cursor: { row: 1, column: stringWidth(line) },
     };
   }
   if (composer.search) {

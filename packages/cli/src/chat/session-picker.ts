@@ -3,14 +3,15 @@ import {
   type DevtoolClient,
   type SessionList,
 } from "@devtool/client";
-import { TaskState, type TaskSummary } from "@devtool/schema";
+import { oneLine, TaskState, type TaskSummary } from "@devtool/schema";
+import { ageOf } from "../render/age.ts";
 import { visibleName } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";
 import { taskStateName } from "../task-states.ts";
 import type { Intent } from "./intent.ts";
 
-/** Maximum number of sessions to choose from. */
-const MAX_SESSIONS = 30;
+/** Maximum number of sessions to choose from: the largest page. */
+const MAX_SESSIONS = 100;
 
 /** Options of `SessionPicker`. */
 export interface SessionPickerOptions {
@@ -25,6 +26,8 @@ export interface SessionPickerOptions {
 
 /** Lets the user choose one of the earlier conversations. */
 export class SessionPicker {
+  /** What the titles of the shown sessions contain, in any case. */
+  filter = "";
   readonly #list: SessionList;
   readonly #options: SessionPickerOptions;
   readonly #reading = new AbortController();
@@ -50,7 +53,11 @@ export class SessionPicker {
     const { isLoaded } = this.#list.snapshot();
     const [sessions, index] = [this.#sessions, this.#index];
     if (sessions.length === 0) {
-      return [isLoaded ? "  there are no conversations here" : "  …"];
+      const none =
+        this.filter === ""
+          ? "there are no conversations here"
+          : "no title contains this";
+      return [isLoaded ? `  ${none}` : "  …"];
     }
     const from = Math.max(
       0,
@@ -61,7 +68,8 @@ export class SessionPicker {
       .map(({ id, title, lastEvent }, at) => {
         const state = taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
         const mark = from + at === index ? "❯" : " ";
-        return `${mark} ${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${visibleName(title)}`;
+        const age = ageOf(lastEvent?.time, Date.now());
+        return `${mark} ${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${age.padEnd(9)}  ${oneLine(title)}`;
       });
   }
 
@@ -76,6 +84,10 @@ export class SessionPicker {
       this.#marked = sessions[index - 1]?.id ?? this.#marked;
     } else if (intent.case === "down") {
       this.#marked = sessions[index + 1]?.id ?? this.#marked;
+    } else if (intent.case === "insert") {
+      this.filter += intent.text;
+    } else if (intent.case === "delete") {
+      this.filter = this.filter.slice(0, -1);
     }
     this.#options.onChange();
   }
@@ -89,7 +101,13 @@ export class SessionPicker {
   }
 
   get #sessions(): readonly TaskSummary[] {
-    return this.#list.snapshot().sessions;
+    const wanted = this.filter.toLowerCase();
+    return this.#list
+      .snapshot()
+      .sessions.filter(
+        ({ id, title }) =>
+          title.toLowerCase().includes(wanted) || id.startsWith(wanted),
+      );
   }
 
   #choose(taskId: string | undefined): void {

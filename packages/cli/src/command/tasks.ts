@@ -1,10 +1,11 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import { TaskState, TaskSummarySchema } from "@devtool/schema";
+import { oneLine, TaskState, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, isTerminal, writeLine } from "../io.ts";
+import { ageOf } from "../render/age.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 import { visibleName } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
@@ -63,12 +64,15 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
         const name = taskStateName(
           lastEvent?.state ?? TaskState.UNSPECIFIED,
         ).padEnd(14);
-        const time = (
-          lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : ""
-        ).padEnd(24);
+        const time = isTerminal(io.stdout)
+          ? ageOf(lastEvent?.time, Date.now()).padEnd(9)
+          : (lastEvent?.time
+              ? timestampDate(lastEvent.time).toISOString()
+              : ""
+            ).padEnd(24);
         writeLine(
           io.stdout,
-          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${visibleName(title)}`.trimEnd(),
+          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${oneLine(title)}`.trimEnd(),
         );
       }
     }
