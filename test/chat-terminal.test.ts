@@ -237,7 +237,7 @@ describe.skipIf(!HAS_TMUX)(
         await terminal.type("", "C-r");
         await terminal.type("first");
         await terminal.shows(
-          /^text first one\\u\{a\}text second line\nsearch: first$/m,
+          /^text first one \[1 more line\]\nsearch: first$/m,
         );
         await terminal.type("", "Enter");
         await terminal.shows(/^> text first one\n {2}text second line$/m);
@@ -308,7 +308,7 @@ describe.skipIf(!HAS_TMUX)(
         await terminal.shows(/^● Another\.$/m);
         await terminal.type("/sessions", "Enter");
         await terminal.shows(
-          /^❯ [\da-f]{8} {2}completed +text Another\.\n {2}[\da-f]{8} {2}completed +text Said before\.$/m,
+          /^❯ [\da-f]{8} {2}completed +now +text Another\.\n {2}[\da-f]{8} {2}completed +now +text Said before\.$/m,
         );
         await terminal.type("", "Down", "Enter");
         await terminal.shows(
@@ -323,12 +323,12 @@ describe.skipIf(!HAS_TMUX)(
         await start(scripted);
         await terminal.type("", "BTab");
         await terminal.shows(/plan\n>$/m);
-        await terminal.type("/model tiny", "Enter");
-        await terminal.shows(/^· model: tiny$/m);
+        await terminal.type("/model scripted", "Enter");
+        await terminal.shows(/^· model: scripted$/m);
         await terminal.type("write plan.txt plan", "Enter");
         await terminal.shows(/^✗ write_file/m);
         expect(readdirSync(join(home, "work"))).not.toContain("plan.txt");
-        await terminal.shows(/tiny · ~\/work · plan\n>$/m);
+        await terminal.shows(/scripted · ~\/work · plan\n>$/m);
         await terminal.type("/export out.md", "Enter");
         await terminal.shows(/^· exported to .*out\.md$/m);
       },

@@ -1,5 +1,3 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as turn } from "node:timers/promises";
 import { createDevtoolClient } from "@devtool/client";
 import { Role, TaskState } from "@devtool/schema";
@@ -9,6 +7,7 @@ import {
   type ServerOptions,
 } from "@devtool/server";
 import type { Agent, AgentEvent, Turn } from "@devtool/server/agent";
+import { MemoryTaskStore } from "@devtool/server/testing";
 import { Chat } from "../src/chat/chat.ts";
 import { ChatTasks } from "../src/chat/chat-tasks.ts";
 import { runLocal } from "../src/chat/local-actions.ts";
@@ -108,18 +107,19 @@ function wordsOf({ task: { history } }: Turn): string {
     .replaceAll(/\s+/g, " ");
 }
 
-/** A server that keeps its data, so that it can be stopped and started again. */
+/** A server that keeps its tasks, so that it can be stopped and started again. */
 export class StoppableServer implements AsyncDisposable {
   readonly agent = new SteppedAgent();
   readonly #options: Omit<ServerOptions, "agents">;
   #running: Promise<DevtoolServer>;
 
-  /** @param directory the directory of its workspace and its data */
-  constructor(directory: string) {
-    const workspace = join(directory, "work");
-    const dataDirectory = join(directory, "data");
-    mkdirSync(workspace);
-    this.#options = { workspace, dataDirectory, drainMs: 0 };
+  constructor(workspace: string) {
+    const store = new MemoryTaskStore();
+    this.#options = {
+      workspace,
+      openStore: () => Promise.resolve(store),
+      drainMs: 0,
+    };
     this.#running = this.#open();
   }
 
@@ -208,7 +208,8 @@ export class ChatUnderTest implements Disposable {
       ...live,
       ...question,
       ...queue,
-      // The screen counts those that are too many.
+      // Of long texts the screen has the beginning, and of many the number.
+      ...this.chat.tasks.unsent,
       ...this.chat.outbox.texts.map((text) => `· queued: ${text}`),
       ...input.lines,
     ];

@@ -63,5 +63,9 @@ export function tomlProblem(reason: unknown): string {
   const [problem = ""] = message.split("\n", 1);
   if (!(reason instanceof TomlError)) return problem;
   const kind = problem.replace(/^Invalid TOML document: /, "");
-  return `line ${reason.line}, column ${reason.column}: ${kind}`;
+  // The end of a line is the control character that people do not see.
+  const hint = kind.startsWith("control characters are not allowed in strings")
+    ? " (is the quote missing that ends the string?)"
+    : "";
+  return `line ${reason.line}, column ${reason.column}: ${kind}${hint}`;
 }

@@ -75,7 +75,11 @@ describe("U1: a message of the chat", {
         await played.play(actions);
       },
     );
-    await fc.assert(property, { numRuns: RUNS, seed: seedOf() });
+    await fc.assert(property, {
+      numRuns: RUNS,
+      seed: seedOf(),
+      endOnFailure: true,
+    });
     expect([...seen]).toContain("answered");
   });
 

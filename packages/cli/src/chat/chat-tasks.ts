@@ -282,7 +282,8 @@ export class ChatTasks {
     changes: AnswerChanges,
   ): Promise<void> {
     const shown = this.command ?? this.conversation;
-    shown.scrollback.noteAnswer(toolCallId);
+    const isEdited = changes.newContent !== undefined;
+    shown.scrollback.noteAnswer(toolCallId, isEdited ? "edited" : "as asked");
     await this.#during(shown, (signal) =>
       shown.view.answer(toolCallId, optionId, signal, changes),
     );

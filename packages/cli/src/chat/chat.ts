@@ -9,6 +9,7 @@ import { draftOf, insertText } from "./draft.ts";
 import type { InputHistory } from "./input-history.ts";
 import { type Intent, intentOf } from "./intent.ts";
 import { type LocalLine, readLocalCommand } from "./local-command.ts";
+import { missingMentions } from "./mention.ts";
 import { Outbox } from "./outbox.ts";
 import { Printout } from "./printout.ts";
 import { drawCall } from "./question.ts";
@@ -257,7 +258,8 @@ export class Chat {
     if (input.case === "paste") composer.paste(input.text);
     if (input.case !== "key") return;
     const intent = intentOf(input.text, input.key);
-    if (!intent || composer.edit(intent)) return;
+    if (!intent) return;
+    if (composer.edit(intent)) return void this.#findMissing();
     const { text, cursor } = composer.draft;
     if (
       intent.case === "submit" &&
@@ -296,6 +298,15 @@ export class Chat {
     } catch (reason) {
       this.printout.tellProblem(reason);
     }
+    this.#options.onChange();
+  }
+
+  /** Looks for the files that the draft mentions. */
+  async #findMissing(): Promise<void> {
+    const { draft } = this.composer;
+    const missing = await missingMentions(draft.text, this.#options.workspace);
+    if (missing.length === 0 || this.composer.draft !== draft) return;
+    this.composer.missing = missing;
     this.#options.onChange();
   }
 

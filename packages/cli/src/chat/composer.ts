@@ -32,6 +32,8 @@ export class Composer {
   search: Search | undefined;
   /** What Tab may complete the draft to, if there are several. */
   candidates: readonly string[] = [];
+  /** The files that the draft mentions and that do not exist. */
+  missing: readonly string[] = [];
   readonly #history: () => readonly string[];
   /**
    * The position of the earlier message in the draft; undefined for a new one.
@@ -59,6 +61,7 @@ export class Composer {
   write(draft: Draft): void {
     this.draft = draft;
     this.candidates = [];
+    this.missing = [];
     this.#earlier = undefined;
   }
 

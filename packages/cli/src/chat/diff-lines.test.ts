@@ -32,7 +32,7 @@ describe("a diff", () => {
 
   it("has the same text with and without marks", () => {
     const diff =
-      "--- a\n+++ b\n@@ -1,3 +1,3 @@\n a\n-one two three\n+one 2 three\n-x\n\\ No newline at end of file";
+      "@@ -1,3 +1,3 @@\n a\n-one two three\n+one 2 three\n-x\n\\ No newline at end of file";
     expect(diffLines(diff, plain).join("\n")).toBe(diff);
   });
 

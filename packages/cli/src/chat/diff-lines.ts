@@ -12,10 +12,11 @@ const MAX_COMPARED = 500;
  * Paints the lines of a unified diff. Where a line replaces another, the words
  * that differ are marked in both.
  *
- * Invisible and misleading characters are escaped.
+ * The lines that name the file are left out, and the range of a new file: the
+ * call names it. Invisible and misleading characters are escaped.
  */
 export function diffLines(diff: string, paint: Paint): string[] {
-  const lines = visibleText(diff).trimEnd().split("\n");
+  const lines = withoutHead(visibleText(diff).trimEnd().split("\n"));
   const painted: string[] = [];
   for (let at = 0; at < lines.length; ) {
     const removed = run(lines, at, "removed");
@@ -43,6 +44,16 @@ export function diffLines(diff: string, paint: Paint): string[] {
     at += removed.length + added.length;
   }
   return painted;
+}
+
+function withoutHead(lines: readonly string[]): readonly string[] {
+  const [before = "", after = "", range = ""] = lines;
+  const isHead =
+    before.startsWith("--- ") &&
+    after.startsWith("+++ ") &&
+    range.startsWith("@@ ");
+  if (!isHead) return lines;
+  return lines.slice(range.startsWith("@@ -0,0 ") ? 3 : 2);
 }
 
 /** Returns the lines from a position on that are all removed, or all added. */

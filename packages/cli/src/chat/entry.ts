@@ -7,6 +7,7 @@ import {
   Role,
   type ToolCall,
 } from "@devtool/schema";
+import stringWidth from "string-width";
 import wrapAnsi from "wrap-ansi";
 import { answerLine } from "../choice.ts";
 import {
@@ -67,13 +68,9 @@ export function entryOf(
   const { paint, columns } = style;
   switch (content.case) {
     case "text":
-      return {
-        key,
-        lines:
-          role === Role.USER
-            ? userLines(part, style)
-            : textLines(content.value, "first", style),
-      };
+      return role === Role.USER
+        ? userEntry(key, part, style)
+        : { key, lines: textLines(content.value, "first", style) };
     case "thought":
       return thoughtEntry(key, content.value, style);
     case "toolCall":
@@ -104,6 +101,15 @@ export function entryOf(
       return { key, lines: lines.flatMap((line) => wrapLine(line, columns)) };
     }
   }
+}
+
+/** Returns the entry of the user's words; long ones are folded. */
+function userEntry(key: string, part: Part, style: LineStyle): Entry {
+  const whole = userLines(part, style);
+  if (whole.length <= MAX_OUTPUT_LINES) return { key, lines: whole };
+  const first = whole.slice(0, 3);
+  const rest = `  [${whole.length - first.length} more lines: Ctrl-O]`;
+  return { key, lines: [...first, style.paint("dim", rest)], whole };
 }
 
 /** Returns the entry of a thought; one of three lines or more is folded. */
@@ -232,6 +238,22 @@ function outputOf({ result }: ToolCall, paint: Paint): string[] {
 function painted(text: string, paintLine: (line: string) => string): string[] {
   const shown = visible(text).trimEnd();
   return shown === "" ? [] : shown.split("\n").map(paintLine);
+}
+
+/** Breaks a line between its parts, where it is too long. */
+export function breakBetween(
+  line: string,
+  separator: string,
+  columns: number,
+): string[] {
+  const lines: string[] = [];
+  for (const part of line.split(separator)) {
+    const longer = `${lines.at(-1)}${separator}${part}`;
+    const fits = lines.length > 0 && stringWidth(longer) <= columns;
+    if (fits) lines.pop();
+    lines.push(fits ? longer : part);
+  }
+  return lines;
 }
 
 /**

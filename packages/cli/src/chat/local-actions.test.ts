@@ -116,7 +116,9 @@ describe("the commands of the terminal", () => {
       "# text The answer.\n\n## You\n\ntext The answer.\n\n## Agent\n\nThe answer.\n",
     );
     expect((await stat(path)).mode & 0o777).toBe(0o600);
-    await expect(played.run(`/export ${path}`)).rejects.toThrow("EEXIST");
+    await expect(played.run(`/export ${path}`)).rejects.toThrow(
+      `"${path}" exists: name another file, as /export FILE`,
+    );
   });
 
   it("begin anew, and go back to a conversation by the beginning of its id", async () => {

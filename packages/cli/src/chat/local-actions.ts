@@ -14,6 +14,7 @@ import {
   approvalModeOf,
   assertNarrower,
 } from "../approval-mode.ts";
+import { errorCode } from "../errors.ts";
 import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
@@ -184,7 +185,13 @@ async function exportTo(chat: Chat, argument: string): Promise<void> {
   const path = resolve(
     argument || `devtool-${shortTaskId(snapshot.task.id)}.md`,
   );
-  await writeFile(path, markdownOf(snapshot), { flag: "wx", mode: 0o600 });
+  await writeFile(path, markdownOf(snapshot), {
+    flag: "wx",
+    mode: 0o600,
+  }).catch((reason: unknown) => {
+    if (errorCode(reason) !== "EEXIST") throw reason;
+    throw new Error(`"${path}" exists: name another file, as /export FILE`);
+  });
   chat.printout.tell(`exported to ${path}`);
 }
 

@@ -8,6 +8,7 @@ import {
   completePath,
   localWorkspace,
   mentionBefore,
+  missingMentions,
   readMentions,
 } from "./mention.ts";
 
@@ -57,6 +58,18 @@ describe("the files that a message mentions", () => {
       { fileName: "src/main.ts", content: { case: "text", value: "code" } },
     ]);
     expect(problems).toEqual([]);
+  });
+
+  it.each([
+    ["@missing.png", ["missing.png"]],
+    ["see @src/main.ts, @src/mian.ts.", ["src/mian.ts"]],
+    ["ask @someone about @types/node or a@b.c", []],
+  ])("U10: are told where they do not exist: %j", async (text, missing) => {
+    expect(await missingMentions(text, root)).toEqual(missing);
+    expect((await readMentions(text, root)).problems).toEqual(
+      missing.map((path) => `"${path}" does not exist: it was not attached`),
+    );
+    expect(await missingMentions(text, undefined)).toEqual([]);
   });
 
   it("are not read when they are too much together", async () => {

@@ -126,7 +126,32 @@ export async function readMentions(
       free -= attachedBytes(read);
     }
   }
-  return { parts, problems };
+  const missing = (await missingMentions(text, root)).map(
+    (path) => `"${path}" does not exist: it was not attached`,
+  );
+  return { parts, problems: [...problems, ...missing] };
+}
+
+/**
+ * Returns the paths with an extension that a text mentions and that do not
+ * exist. A word like `@someone` is not one.
+ *
+ * @param root undefined if the directory is on another machine: none
+ */
+export async function missingMentions(
+  text: string,
+  root: string | undefined,
+): Promise<readonly string[]> {
+  if (root === undefined) return [];
+  const paths = mentionedPaths(text)
+    .map((path) => path.replace(PUNCTUATION, ""))
+    .filter((path) => /\.\w+$/.test(path));
+  const found = await Promise.all(
+    paths.map((path) =>
+      stat(isAbsolute(path) ? path : join(root, path)).catch(() => undefined),
+    ),
+  );
+  return paths.filter((_path, index) => found[index] === undefined);
 }
 
 /** The punctuation that may follow a path in a sentence. */

@@ -1,4 +1,4 @@
-import { keepStart } from "@devtool/schema";
+import { keepStart, oneLine } from "@devtool/schema";
 import stringWidth from "string-width";
 import { type LineStyle, visible, visibleName } from "../render/style.ts";
 import type { Chat } from "./chat.ts";
@@ -95,7 +95,7 @@ export function screenOf(
       ({ view, scrollback }) => scrollback.live(view.snapshot(), style),
     ),
     ...tasks.unsent.map((text) =>
-      style.paint("dim", `> ${keepStart(visibleName(text), columns - 3)}`),
+      style.paint("dim", `> ${keepStart(oneLine(text), columns - 3)}`),
     ),
   ];
   return {
@@ -127,7 +127,7 @@ function activityOf({ asking, tasks, turn }: Chat): Activity | undefined {
   const text = isCanceling
     ? "canceling"
     : (notice?.text ?? (lost ? "the connection is lost" : ""));
-  return { startedAt, tokens, notice: visibleName(text) };
+  return { startedAt, tokens, notice: oneLine(text) };
 }
 
 function queueLines(
@@ -136,7 +136,7 @@ function queueLines(
 ): string[] {
   const shown = texts
     .slice(0, MAX_QUEUE)
-    .map((text) => `· queued: ${visibleName(text)}`);
+    .map((text) => `· queued: ${oneLine(text)}`);
   const more =
     texts.length > MAX_QUEUE
       ? [`· ${texts.length - MAX_QUEUE} more are queued`]
@@ -145,7 +145,7 @@ function queueLines(
     texts.length > 0 && !asking.call ? ["  (Up takes the last one back)"] : [];
   const kept =
     asking.call && composer.draft.text !== ""
-      ? [`· kept for your next message: ${composer.draft.text}`]
+      ? [`· kept for your next message: ${oneLine(composer.draft.text)}`]
       : [];
   // The candidates of a completion stand on one line, each by its last word.
   const { candidates } = composer;
@@ -161,9 +161,17 @@ function queueLines(
   const help = asking.call
     ? []
     : commandHelp(composer.draft.text, tasks.commands);
-  return [...shown, ...more, ...hint, ...kept, ...completions, ...help].flatMap(
-    (line) =>
-      wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
+  const missing = composer.missing.map((path) => `  not found: @${path}`);
+  return [
+    ...shown,
+    ...more,
+    ...hint,
+    ...kept,
+    ...completions,
+    ...missing,
+    ...help,
+  ].flatMap((line) =>
+    wrapLine(visibleName(line), columns).map((piece) => paint("dim", piece)),
   );
 }
 
@@ -187,7 +195,7 @@ function inputOf(
     const { query } = composer.search;
     const line = `search: ${query}`;
     const found = wrapLine(
-      paint("dim", visibleName(composer.found)),
+      paint("dim", oneLine(composer.found)),
       columns,
     ).slice(0, 3);
     return {

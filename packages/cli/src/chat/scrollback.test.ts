@@ -213,7 +213,7 @@ describe("the scrollback of a task", () => {
       }),
     ];
     const here = new Scrollback();
-    here.noteAnswer("a");
+    here.noteAnswer("a", "as asked");
     const waiting = working(call("b", ToolCallStatus.EXECUTING, ""), ...items);
     expect(here.live(waiting, style).join("\n")).not.toContain("answered");
     expect(printed(here, working(...items)).join("\n")).not.toMatch(
@@ -222,6 +222,11 @@ describe("the scrollback of a task", () => {
     expect(printed(new Scrollback(), working(...items)).join("\n")).toMatch(
       /· answered: decline[\s\S]*new/,
     );
+    const edited = new Scrollback();
+    edited.noteAnswer("a", "edited");
+    const written = printed(edited, working(...items)).join("\n");
+    expect(written, "U12").not.toContain("answered");
+    expect(written, "U12: what was written after an edit").toContain("new");
   });
 
   it("prints an artifact once, and the end of each turn", () => {

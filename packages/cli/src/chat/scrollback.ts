@@ -32,13 +32,13 @@ export class Scrollback {
   readonly #artifacts = new Set<string>();
   /**
    * The calls that were answered in this chat, which has printed the question
-   * and the answer.
+   * and the answer; and whether what they do is what the question showed.
    */
-  readonly #answered = new Set<string>();
+  readonly #answered = new Map<string, "as asked" | "edited">();
 
   /** Records that a call was answered in this chat. */
-  noteAnswer(toolCallId: string): void {
-    this.#answered.add(toolCallId);
+  noteAnswer(toolCallId: string, how: "as asked" | "edited"): void {
+    this.#answered.set(toolCallId, how);
   }
 
   /** Returns the entries to print now, each once. */
@@ -122,9 +122,10 @@ export class Scrollback {
       content.case === "toolCall" &&
       this.#answered.has(content.value.toolCallId)
     ) {
-      // The question of the call has shown its diff.
       const call = content.value;
+      // The question of the call has shown its diff.
       const isDiff =
+        this.#answered.get(call.toolCallId) === "as asked" &&
         call.result.case === "output" &&
         call.result.value.result.case === "diff";
       return callEntry(

@@ -19,7 +19,7 @@ import { Chat } from "./chat.ts";
 import { ChatCompleter } from "./chat-completer.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { ChatTasks } from "./chat-tasks.ts";
-import { wrapLine } from "./entry.ts";
+import { breakBetween, wrapLine } from "./entry.ts";
 import { InkTerminal } from "./ink-terminal.tsx";
 import { type InputHistory, readInputHistory } from "./input-history.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
@@ -148,8 +148,9 @@ class TerminalChat {
   #welcome(): void {
     const { connection, options } = this.#options;
     const { paint, columns } = this.#style;
-    const lines = [headline(connection.address, options), WELCOME].flatMap(
-      (line) => wrapLine(visible(line), columns),
+    const first = visible(headline(connection.address, options));
+    const lines = [...breakBetween(first, " · ", columns), WELCOME].flatMap(
+      (line) => wrapLine(line, columns),
     );
     this.#chat.printout.tellLines(lines.map((line) => paint("dim", line)));
   }
