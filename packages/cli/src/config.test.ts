@@ -78,6 +78,11 @@ describe("the config file", () => {
       ['env = "sk-123', "1, column 7: unfinished string"],
       ['env = "sk-123" x', "1, column 16: each key-value declaration"],
       ["env = 123sk-123", "1, column 10: illegal character in numeric"],
+      // U9: the end of the line is what the parser means.
+      [
+        'host = "sk-123\nport = 1',
+        "1, column 15: control characters are not allowed in strings (is the quote missing that ends the string?)",
+      ],
       ["sk-123 = { a = 1, = }", "1, column 19: unexpected end of key"],
     ] as const) {
       const error = await read(text).catch(String);
