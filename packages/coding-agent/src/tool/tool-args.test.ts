@@ -35,6 +35,19 @@ describe("toolArgs", () => {
     });
   });
 
+  it("B18: takes null for an optional argument as none, and for no other", () => {
+    const steps = [{ text: "a", state: "open" }];
+    expect(ARGS.read({ path: "a", limit: null, steps: null })).toEqual({
+      path: "a",
+    });
+    expect(ARGS.read({ path: "a", limit: null, steps })).toEqual({
+      path: "a",
+      steps,
+    });
+    expect(() => ARGS.read({ path: null })).toThrow(/path/);
+    expect(() => ARGS.read({ path: "a", steps: [null] })).toThrow(/steps/);
+  });
+
   it("removes unknown arguments", () => {
     expect(ARGS.read({ path: "a", limit: 3, other: true })).toEqual({
       path: "a",

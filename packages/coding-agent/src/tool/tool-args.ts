@@ -43,6 +43,13 @@ export function toolArgs<Shape extends z.ZodRawShape>(
     read: (args) => {
       const parsed = schema.safeParse(args);
       if (parsed.success) return parsed.data;
+      // Null for an argument that may be left out is none.
+      const sparse: unknown = JSON.parse(
+        JSON.stringify(args),
+        (_name, value) => value ?? undefined,
+      );
+      const withoutNulls = schema.safeParse(sparse);
+      if (withoutNulls.success) return withoutNulls.data;
       throw invalidArgument(
         args,
         parsed.error.issues[0]?.path ?? [],
