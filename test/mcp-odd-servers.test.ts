@@ -206,6 +206,17 @@ describe("B1: a list with an odd tool", () => {
     );
   });
 
+  it("leaves out a tool that nests too deep", async () => {
+    const deep = `${'{"a":'.repeat(15_000)}1${"}".repeat(15_000)}`;
+    const tool = `{"name":"bad","inputSchema":{"type":"object","x":DEEP}}`;
+    const raw = `{"jsonrpc":"2.0","id":ID,"result":{"tools":[${tool},${JSON.stringify(GOOD)}]}}`;
+    const { names, leftOut } = await listed(
+      odd({ "tools/list": { raw: raw.replace("DEEP", deep) } }),
+    );
+    expect(names).toEqual(["mcp__odd__good"]);
+    expect(leftOut).toContain("nests too deep");
+  });
+
   it("has prompts and resources but for the odd ones", async () => {
     const { servers } = serversOf([
       odd({
@@ -615,7 +626,7 @@ it("loses no more of a list or of content than the element that is odd", async (
   const rounds = roundsOf("DEVTOOL_MCP_ROUNDS", {
     quick: 4,
     ci: 12,
-    deep: 400,
+    deep: 200,
   });
   const tool = {
     name: "bad",
@@ -691,4 +702,4 @@ it("loses no more of a list or of content than the element that is odd", async (
     ),
     { numRuns: rounds, seed: seedOf() },
   );
-});
+}, 600_000);

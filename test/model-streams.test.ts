@@ -463,4 +463,4 @@ it("loses no piece of a stream and completes, whatever happens to one event", as
   );
   expect(Math.min(whole, failed)).toBeGreaterThan(rounds / 10);
   expect(requests).toBeGreaterThan(rounds);
-});
+}, 600_000);

@@ -43,14 +43,20 @@ export function readItems(
   }
   const { type, noun } = ITEMS[list];
   return items.flatMap((each, at) => {
-    const item = isObject(each) ? readItem(list, each) : undefined;
-    const problem = item
-      ? findProblem(schemas, type, item)
-      : `it is ${showJson(each)}`;
-    if (item && problem === undefined) return [item];
-    const name = item?.name ?? item?.uri;
-    const label = typeof name === "string" ? showJson(name) : String(at + 1);
-    leaveOut(`${noun} ${label} is left out: ${problem}`);
+    try {
+      const item = isObject(each) ? readItem(list, each) : undefined;
+      const problem = item
+        ? findProblem(schemas, type, item)
+        : `it is ${showJson(each)}`;
+      if (item && problem === undefined) return [item];
+      const name = item?.name ?? item?.uri;
+      const label = typeof name === "string" ? showJson(name) : String(at + 1);
+      leaveOut(`${noun} ${label} is left out: ${problem}`);
+    } catch (reason) {
+      // The item nests deeper than the stack.
+      if (!(reason instanceof RangeError)) throw reason;
+      leaveOut(`${noun} ${at + 1} is left out: it nests too deep`);
+    }
     return [];
   });
 }

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import {
   isObject,
+  listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
@@ -106,10 +107,12 @@ export class MessageReader {
     const open = this.#open.get(String(id));
     if (!open) return value;
     this.#open.delete(String(id));
-    if (error !== undefined && error !== null)
+    if (error !== undefined && error !== null) {
       return this.#readError(open, error);
+    }
     if (!isObject(result)) {
-      return this.#invalid(open, `its result is ${showJson(result)}`);
+      const message = `invalid answer: its result is ${showJson(result)}`;
+      return this.#readError(open, { message });
     }
     const problem = this.#handshakeProblem(open.method, result);
     return problem === undefined
@@ -222,8 +225,9 @@ export class MessageReader {
       );
       return page;
     }
-    if ((this.#pages.get(method) ?? 1) < MAX_PAGES)
+    if ((this.#pages.get(method) ?? 1) < MAX_PAGES) {
       return { ...page, nextCursor };
+    }
     leaveOut(`further pages are left out: only ${MAX_PAGES} are read`);
     return page;
   }
@@ -233,7 +237,11 @@ export class MessageReader {
     const read = withoutNulls(params);
     if (method !== "sampling/createMessage") return read;
     const { specTypeSchemas: schemas } = this.#sdk;
-    return { ...read, messages: readMessages(schemas, read.messages) };
+    const messages = listOrEmpty(read.messages).map((message) => {
+      const { role = "user", content } = objectOrEmpty(message);
+      return { role, content: readBlocks(schemas, content) };
+    });
+    return { ...read, messages };
   }
 }
 

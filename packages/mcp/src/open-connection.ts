@@ -71,8 +71,9 @@ async function tryOpen(
   signal: AbortSignal,
 ): Promise<McpConnection | FailedAttempt> {
   const leftOut = new LeftOut();
+  const secrets = new ServerSecrets(server);
   const reader = new MessageReader(await loadSdk(), (list, text) =>
-    leftOut.add(list, text),
+    leftOut.add(list, secrets.hide(text)),
   );
   const transport = await createTransport(server, options, reader);
   const { client, connection } = await createClient(
@@ -90,7 +91,6 @@ async function tryOpen(
     await transport.transport.close().catch(() => undefined);
     await connection[Symbol.asyncDispose]();
     signal.throwIfAborted();
-    const secrets = new ServerSecrets(server);
     const why = secrets.hide(transport.closeReason() || describeError(reason));
     const message = `MCP server ${JSON.stringify(server.name)}: ${why}`;
     return {
