@@ -100,9 +100,10 @@ export function withConnection(command: Command): Command {
     )
     .option("--data <dir>", DATA_DIRECTORY)
     .addOption(
-      new Option("--protocol <name>", "protocol to speak")
-        .choices(["connect", "grpc", "a2a"])
-        .default("connect"),
+      new Option(
+        "--protocol <name>",
+        "protocol to speak (default: connect; with --url a2a, if the server is not devtool's)",
+      ).choices(["connect", "grpc", "a2a"]),
     );
 }
 

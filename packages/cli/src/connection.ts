@@ -3,6 +3,7 @@ import {
   bearerInterceptor,
   createDevtoolClient,
   type DevtoolClient,
+  type ResumeOptions,
 } from "@devtool/client";
 import { oneLine } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
@@ -12,6 +13,7 @@ import {
   discoveryPath,
   readDiscovery,
 } from "./discovery.ts";
+import { userMessage } from "./error-text.ts";
 import { errorMessage } from "./errors.ts";
 import { type Io, writeLine } from "./io.ts";
 import { type PinnedTls, pinnedFetch, pinnedTls } from "./pinned-tls.ts";
@@ -22,6 +24,7 @@ import {
   unresponsiveServer,
   verifyServer,
 } from "./server-identity.ts";
+import { findProtocol } from "./spoken-protocol.ts";
 
 /** The options by which a server is found and called. */
 export interface ConnectionOptions {
@@ -40,7 +43,17 @@ export interface Connection {
    * again.
    */
   readonly isServerGone: () => boolean;
+  /**
+   * Whether it is an agent that is not devtool's, and whether it has the
+   * development-tool extension.
+   */
+  readonly foreign?: "extension" | "plain" | undefined;
+  /** How lost streams are resumed, and the user is told. */
+  readonly resume: ResumeOptions;
 }
+
+/** Maximum number of attempts to reach an agent that is not devtool's. */
+const FOREIGN_ATTEMPTS = 3;
 
 /**
  * Finds the server to call: the one of `--url`, or the one of the data
@@ -169,15 +182,23 @@ export async function connectionTo(
   address: Address,
   { io, notify, ...options }: KeepOptions,
 ): Promise<Connection> {
-  const { protocol = "connect" } = options;
-  const open = (to: Address): Promise<Transport> =>
-    createTransport(to, protocol);
   const { info } = address;
+  const { fetch } = await trustIn(address.certificate);
+  const { protocol, foreign } = info
+    ? { protocol: options.protocol ?? "connect" }
+    : await findProtocol(address, options.protocol, fetch);
+  const open = (to: Address): Promise<Transport> =>
+    createTransport(to, protocol, notify);
   if (info?.token !== address.token) {
     return {
       client: createDevtoolClient(await open(address)),
       address,
       isServerGone: () => false,
+      foreign,
+      resume: {
+        onLost: (error) => notify(`${userMessage(error)}: trying again`),
+        ...(foreign && { maxAttempts: FOREIGN_ATTEMPTS }),
+      },
     };
   }
   const find = async (signal: AbortSignal): Promise<Address | undefined> => {
@@ -192,6 +213,7 @@ export async function connectionTo(
     client: createDevtoolClient(transport),
     address,
     isServerGone: () => transport.isServerGone,
+    resume: {},
   };
 }
 
@@ -200,12 +222,15 @@ export async function createClient(
   address: Address,
   protocol: string,
 ): Promise<DevtoolClient> {
-  return createDevtoolClient(await createTransport(address, protocol));
+  return createDevtoolClient(
+    await createTransport(address, protocol, () => undefined),
+  );
 }
 
 async function createTransport(
   { url, token, certificate }: Address,
   protocol: string,
+  notify: (text: string) => void,
 ): Promise<Transport> {
   const { fetch, nodeOptions } = await trustIn(certificate);
   const interceptors = [bearerInterceptor(token)];
@@ -231,7 +256,13 @@ async function createTransport(
       );
       const { createGrpcTransport } = await import("@connectrpc/connect-node");
       const card = await fetchAgentCard(
-        { url, extension: "optional", fetch },
+        {
+          url,
+          extension: "optional",
+          fetch,
+          onLeftOut: (why) =>
+            notify(`left out of the card of the agent: ${why}`),
+        },
         AbortSignal.timeout(10_000),
       );
       return createAgentTransport(card, {

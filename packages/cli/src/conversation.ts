@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import {
   type DevtoolClient,
   pendingToolCalls,
+  type ResumeOptions,
   streamMessage,
   subscribeTask,
 } from "@devtool/client";
@@ -36,6 +37,8 @@ export interface ConversationOptions {
   readonly nextId: () => string;
   /** The name of the program in the log: at most 64 visible characters. */
   readonly clientLabel: string;
+  /** How lost streams are resumed. Default: as `ResumeOptions` says. */
+  readonly resume?: ResumeOptions;
 }
 
 /** A message to send. */
@@ -57,12 +60,12 @@ export async function converse(
   signal: AbortSignal,
 ): Promise<Task> {
   let task = sent.before ?? emptyTask();
-  const { client, clientLabel } = options;
+  const { client, clientLabel, resume } = options;
   const request = {
     ...sent.request,
     messageSettings: create(MessageSettingsSchema, { clientLabel }),
   };
-  for await (const event of streamMessage(client, request, signal)) {
+  for await (const event of streamMessage(client, request, signal, resume)) {
     task = reduceTask(task, event);
     options.onEvent(event);
   }

@@ -89,7 +89,7 @@ describe("what a refused command says", () => {
       expect([code, err]).toEqual([
         1,
         expect.stringMatching(
-          /^devtool: the server cannot be reached: connect ECONNREFUSED/,
+          /^devtool: the agent at .* cannot be used: nothing listens at .* \(ECONNREFUSED\)/,
         ),
       ]);
     },

@@ -7,8 +7,9 @@ import { errorMessage } from "./errors.ts";
  */
 export function userMessage(reason: unknown): string {
   if (!(reason instanceof ConnectError)) return errorMessage(reason);
-  const problem =
-    reason.code === Code.Unavailable ? rootOf(reason.cause) : undefined;
+  const isBare =
+    reason.code === Code.Unavailable && !SAYS_WHY.test(reason.rawMessage);
+  const problem = isBare ? rootOf(reason.cause) : undefined;
   if (problem !== undefined) return `the server cannot be reached: ${problem}`;
   return (
     reason.rawMessage ||
@@ -16,6 +17,9 @@ export function userMessage(reason: unknown): string {
     `the server failed with the code ${Code[reason.code]}`
   );
 }
+
+/** Messages of lost connections that say more than their cause. */
+const SAYS_WHY = /^the (agent at|connection was lost before) /;
 
 /**
  * Returns the message of the innermost cause, such as a refused connection;

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import type { DevtoolClient } from "@devtool/client";
+import type { DevtoolClient, ResumeOptions } from "@devtool/client";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { ApprovalMode } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
@@ -9,6 +9,7 @@ import type { DevtoolServer, ServerOptions } from "@devtool/server";
 import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import {
+  type Connection,
   type ConnectionOptions,
   connectionTo,
   createClient,
@@ -65,6 +66,13 @@ export interface JobServer extends AsyncDisposable {
    * started for this job.
    */
   readonly log: string;
+  /** How lost streams are resumed, and the user is told. */
+  readonly resume: ResumeOptions;
+  /**
+   * Whether the server is an A2A agent without the extension, or one that is
+   * not devtool's.
+   */
+  readonly foreign?: Connection["foreign"];
 }
 
 /**
@@ -107,8 +115,16 @@ export async function serverForJob(
     );
     return startServer(workspace, options, io);
   }
-  const { client } = await connectionTo(address, { ...options, io, notify });
-  const where = isNamed ? options.workspace && workspace : workspace;
+  const { client, resume, foreign } = await connectionTo(address, {
+    ...options,
+    io,
+    notify,
+  });
+  // Agents with the extension may rely on the workspace of the first message,
+  // which must name one; devtool's server has a default.
+  const needsWorkspace = foreign === "extension" && options.task === undefined;
+  const where =
+    isNamed && !needsWorkspace ? options.workspace && workspace : workspace;
   const { agents = [], approvalMode } = address.info ?? {};
   const { model = "" } = options;
   return {
@@ -119,6 +135,8 @@ export async function serverForJob(
     approvalMode,
     model,
     log: "",
+    resume,
+    foreign,
     // The server goes on when the job ends.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
@@ -197,6 +215,7 @@ async function startServer(
     approvalMode,
     model: "",
     log,
+    resume: {},
     [Symbol.asyncDispose]: () => server.close(),
   };
 }

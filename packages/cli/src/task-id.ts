@@ -39,7 +39,7 @@ export async function findTaskId(
   const { tasks } = await listed.catch((reason: unknown) => {
     // A2A cannot search for ids.
     if (ConnectError.from(reason).code === Code.Unimplemented) {
-      return { tasks: [] };
+      return searchTasks(client, named, signal);
     }
     throw reason;
   });
@@ -48,4 +48,32 @@ export async function findTaskId(
   throw new Error(
     `"${named}" is the beginning of several task ids: give more characters of ${tasks.map(({ id }) => id).join(", ")}`,
   );
+}
+
+/** Maximum number of pages of tasks in which the beginning of an id is sought. */
+const MAX_PAGES = 20;
+
+/**
+ * Finds the tasks whose ids begin with a text in the list of all tasks. None if
+ * the protocol has no list.
+ */
+async function searchTasks(
+  client: DevtoolClient,
+  start: string,
+  signal: AbortSignal,
+): Promise<{ readonly tasks: readonly { readonly id: string }[] }> {
+  const tasks: { readonly id: string }[] = [];
+  let pageToken = "";
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const list = await client.tasks
+      .listTasks({ pageSize: 100, pageToken }, { signal })
+      .catch((reason: unknown) => {
+        if (ConnectError.from(reason).code !== Code.Unimplemented) throw reason;
+        return { tasks: [], nextPageToken: "" };
+      });
+    tasks.push(...list.tasks.filter(({ id }) => id.startsWith(start)));
+    pageToken = list.nextPageToken;
+    if (pageToken === "") break;
+  }
+  return { tasks };
 }

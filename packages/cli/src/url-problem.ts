@@ -6,16 +6,24 @@ import { Code, ConnectError } from "@connectrpc/connect";
  */
 export function urlProblem(url: string, reason: unknown): ConnectError {
   const { code, rawMessage } = ConnectError.from(reason);
-  const problem = `the agent at ${JSON.stringify(url)} cannot be used: ${diagnosis(url, reason) ?? rawMessage}`;
+  const start = `the agent at ${JSON.stringify(url)} cannot be used: `;
+  if (rawMessage.startsWith(start)) return ConnectError.from(reason);
+  const problem = `${start}${diagnosis(url, reason) ?? rawMessage}`;
   return new ConnectError(problem, code, undefined, undefined, reason);
 }
 
 /**
- * Describes the cause of an error, or its code, for users. Undefined if its
- * message says enough.
+ * Returns whether a server was not reached at all: nothing listens, its host is
+ * not known, or its certificate is not trusted.
  */
-function diagnosis(url: string, reason: unknown): string | undefined {
-  const { code, rawMessage } = ConnectError.from(reason);
+export function isNotConnected(reason: unknown): boolean {
+  return /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$|CERT|SELF_SIGNED|^UNABLE_TO_/.test(
+    causeCode(reason),
+  );
+}
+
+/** Returns an error and its causes, the outermost first. */
+function causesOf(reason: unknown): readonly (Error & { code?: unknown })[] {
   const causes: Error[] = [];
   for (
     let each = reason;
@@ -24,10 +32,25 @@ function diagnosis(url: string, reason: unknown): string | undefined {
   ) {
     causes.push(each);
   }
-  // The first code of Node, OpenSSL or undici.
-  const [cause = ""] = causes.flatMap((each) =>
-    "code" in each && typeof each.code === "string" ? [each.code] : [],
+  return causes;
+}
+
+/** Returns the first code of Node, OpenSSL or undici; empty without one. */
+function causeCode(reason: unknown): string {
+  const [code = ""] = causesOf(reason).flatMap((each) =>
+    typeof each.code === "string" ? [each.code] : [],
   );
+  return code;
+}
+
+/**
+ * Describes the cause of an error, or its code, for users. Undefined if its
+ * message says enough.
+ */
+function diagnosis(url: string, reason: unknown): string | undefined {
+  const { code, rawMessage } = ConnectError.from(reason);
+  const causes = causesOf(reason);
+  const cause = causeCode(reason);
   const { protocol = "", hostname = url, host = url } = URL.parse(url) ?? {};
   if (cause === "ECONNREFUSED") {
     return `nothing listens at ${host} (${cause}): start the agent, or check host and port`;
@@ -44,7 +67,11 @@ function diagnosis(url: string, reason: unknown): string | undefined {
   if (code === Code.Unavailable && cause !== "" && protocol === "http:") {
     return `${host} closed the connection or does not speak HTTP (${cause}): if it speaks TLS, write the URL with https://`;
   }
-  const [, status] = /has no card: HTTP (\d+)/.exec(rawMessage) ?? [];
+  const [, status, why = ""] =
+    /has no card: HTTP (\d+)(?:: (.+))?/.exec(rawMessage) ?? [];
+  if (status === "403" && why !== "") {
+    return `its card is refused (HTTP 403): ${why}`;
+  }
   if (status === "401" || status === "403") {
     return `its card is refused without credentials (HTTP ${status}): make /.well-known/agent-card.json public, the token is sent with calls alone`;
   }

@@ -52,8 +52,8 @@ export function createAgentTransport(
       const candidate = {
         ...options,
         url: address,
-        protocolVersion,
-        protocolBinding,
+        protocolVersion: protocolVersion || "1.0",
+        protocolBinding: bindingOf(protocolBinding),
         tenant,
       };
       return isSupported(candidate) ? [candidate] : [];
@@ -66,22 +66,35 @@ export function createAgentTransport(
   if (best) return createA2aTransport({ ...best, extension });
   const offers = card.supportedInterfaces.map(
     ({ url, protocolVersion, protocolBinding }) =>
-      `${protocolVersion} over ${protocolBinding} at ${url}`,
+      `${protocolVersion || "1.0"} over ${protocolBinding} at ${url}`,
   );
   const offered = `agent ${JSON.stringify(card.name)} offers ${offers.join(", ") || "nothing"}`;
   const rule =
     token === ""
       ? ""
-      : "; a token is sent only to the card's own host or over HTTPS";
+      : `a token is sent only to the host that the card came from, or over HTTPS: give the agent's own host as the URL, or no token; `;
   throw new ConnectError(
-    `${offered}: ${CHOICES}${rule}`,
+    `${rule}${offered}: ${CHOICES}`,
     Code.FailedPrecondition,
   );
 }
 
 /**
+ * Returns the name of a binding as the protocol spells it. Agents write it in
+ * lower case, or with other punctuation.
+ */
+function bindingOf(name: string): string {
+  const letters = name.toUpperCase().replace(/[^A-Z]/g, "");
+  const known = ["JSONRPC", "HTTP+JSON", "GRPC"];
+  return known.find((each) => each.replace("+", "") === letters) ?? name;
+}
+
+/**
  * Resolves the URL of an interface; for gRPC it may be a host and port alone.
  * Returns undefined if the URL is invalid or would expose the token.
+ *
+ * An agent that lists the address of all its interfaces, `0.0.0.0`, is at the
+ * host of its card. All names of the loopback interface are one host.
  */
 function resolveAddress(
   url: string,
@@ -91,9 +104,18 @@ function resolveAddress(
   const { href, protocol, hostname } = agentUrl(base);
   const address = URL.parse(isHost ? `//${url}` : url, href);
   if (!address || !/^https?:$/.test(address.protocol)) return undefined;
-  const isOwnHost =
-    protocol === address.protocol && hostname === address.hostname;
+  if (/^(0\.0\.0\.0|\[::\])$/.test(address.hostname)) {
+    address.hostname = hostname;
+  }
+  const isSameHost =
+    hostname === address.hostname ||
+    (isLoopback(hostname) && isLoopback(address.hostname));
+  const isOwnHost = protocol === address.protocol && isSameHost;
   return token === "" || address.protocol === "https:" || isOwnHost
     ? address.href
     : undefined;
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(127(\.\d+){3}|\[::1\]|(.+\.)?localhost)$/.test(hostname);
 }

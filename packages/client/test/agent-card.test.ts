@@ -142,6 +142,32 @@ describe("fetching a card (CARD-2)", () => {
     });
   });
 
+  it("B28: finds a card where A2A 0.2 had it", async () => {
+    const old = json({ ...card(EXTENSION_URI), url: "/rpc" });
+    await using agent = await startRecordedAgent(json("", 404), old);
+    expect((await fetchAgentCard(agent, deadline())).name).toBe("agent");
+    expect(agent.requests.map(({ url }) => url)).toEqual([
+      "/.well-known/agent-card.json",
+      "/.well-known/agent.json",
+    ]);
+  });
+
+  it("B19: leaves out an element that cannot be read, and says so", async () => {
+    const skills = [{ id: "a", tags: 7 }, 8, { id: "b" }];
+    await using agent = await startRecordedAgent(
+      json({ ...card(EXTENSION_URI), skills, version: 1 }),
+    );
+    const leftOut: string[] = [];
+    const onLeftOut = (why: string): unknown => leftOut.push(why);
+    const read = await fetchAgentCard({ ...agent, onLeftOut }, deadline());
+    expect(read.skills.map(({ id }) => id)).toEqual(["a", "b"]);
+    expect(leftOut).toEqual([
+      expect.stringMatching(/skills\[0\]\.tags/),
+      expect.stringMatching(/version/),
+      expect.stringMatching(/skills\[1\] must be an object/),
+    ]);
+  });
+
   it("distinguishes a timeout and an unreachable agent from an invalid card", async () => {
     await using silent = await startRecordedAgent(() => undefined);
     await expect(

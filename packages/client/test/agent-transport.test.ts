@@ -84,6 +84,30 @@ describe("the interface that is chosen from a card", () => {
     ]);
   });
 
+  it.each([
+    ["1.0", "jsonrpc"],
+    ["", "JSON-RPC"],
+    ["", "JSONRPC"],
+  ])("is found in the form of others: %j over %s", async (version, binding) => {
+    await using agent = await startRecordedAgent(rpcAnswer(TASK_V1));
+    const card = cardOf([version, binding, agent.url]);
+    const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
+    await tasks.getTask({ taskId: "t1" });
+    expect(agent.requests[0]?.body.method).toBe("GetTask");
+  });
+
+  it("B20: is at the host of the card if it names the address 0.0.0.0", async () => {
+    await using agent = await startRecordedAgent(rpcAnswer(TASK_V03));
+    const card = cardOf([
+      "0.3",
+      "JSONRPC",
+      agent.url.replace("127.0.0.1", "0.0.0.0"),
+    ]);
+    const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
+    await tasks.getTask({ taskId: "t1" });
+    expect(agent.requests[0]?.headers.host).toContain("127.0.0.1");
+  });
+
   it("is called with its tenant", async () => {
     await using agent = await startRecordedAgent(rpcAnswer(TASK_V1));
     const card = cardOf(["1.0", "JSONRPC", agent.url]);
@@ -207,6 +231,20 @@ describe("the interface that is chosen from a card", () => {
       target: "https://b.example/",
       taken: true,
     },
+    ...["localhost", "127.0.0.1", "127.8.8.8", "[::1]", "0.0.0.0", "[::]"].map(
+      (host) => ({
+        name: `B20: ${host} in the card of localhost`,
+        url: "http://localhost:1/",
+        target: `http://${host}:2/`,
+        taken: true,
+      }),
+    ),
+    {
+      name: "B20: the loopback interface in the card of another host",
+      url: "http://a.example/",
+      target: "http://127.0.0.1/",
+      taken: false,
+    },
     {
       name: "an invalid address",
       url: "http://a.example/",
@@ -220,7 +258,7 @@ describe("the interface that is chosen from a card", () => {
     if (taken) {
       expect(made).not.toThrow();
     } else {
-      expect(made).toThrow("offers");
+      expect(made).toThrow(/^\[failed_precondition\] a token is sent only/);
     }
   });
 });

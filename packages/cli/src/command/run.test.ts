@@ -90,7 +90,7 @@ describe("the exit code of devtool run and exec", () => {
     terminal.press("\u0004");
     expect(await code).toBe(3);
     expect(terminal.said).toMatch(
-      /\n.{0,8}task [\w-]+, waits for you: answer with devtool chat --task [\da-f]{8}\n$/,
+      /\n.{0,8}task [\w-]+, waits for you: answer with devtool chat --task [\da-f]{8} --url http:\S+\n$/,
     );
     expect(await readdir(workspace)).toEqual([]);
   });

@@ -6,7 +6,6 @@ import {
   isInterrupted,
   oneLine,
   type Part,
-  Role,
   reduceTask,
   type Task,
   type TaskEvent,
@@ -23,6 +22,7 @@ import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { cancelInterrupted } from "../interrupted-task.ts";
 import { type Io, writeLine } from "../io.ts";
+import { LastMessage } from "../last-message.ts";
 import { type PromptOptions, readPrompt } from "../prompt-source.ts";
 import {
   type JobOptions,
@@ -87,12 +87,14 @@ export async function run(
     { ...options, clientLabel: "devtool run" },
     io,
   );
+  const said = new LastMessage(server.foreign === "plain" ? "answer" : "apart");
   const { task, exitCode } = await followJob([prompt, ...images], options, {
     server,
     conversation,
+    said,
     io,
   });
-  await output?.writeFile(lastMessage(task));
+  await output?.writeFile(said.text() || task.stateText);
   return exitCode;
 }
 
@@ -131,6 +133,7 @@ async function readImages(paths: readonly string[]): Promise<Part[]> {
 interface Job {
   readonly server: JobServer;
   readonly conversation: CommandConversation;
+  readonly said: LastMessage;
   readonly io: Io;
 }
 
@@ -141,15 +144,16 @@ interface Job {
 async function followJob(
   [prompt, ...images]: readonly [string, ...Part[]],
   { approvalMode, agent, ...options }: RunOptions,
-  { server, conversation, io }: Job,
+  { server, conversation, said, io }: Job,
 ): Promise<{ readonly task: Task; readonly exitCode: number }> {
   using interrupt = interruptSignal(io);
   let task: Task = emptyTask();
   const onEvent = (event: TaskEvent): void => {
     task = reduceTask(task, event);
+    said.add(event);
     conversation.onEvent(event);
   };
-  const { workspace, model } = server;
+  const { workspace, model, resume } = server;
   const text = textMessage(conversation.nextId(), prompt);
   const message = { ...text, parts: [...text.parts, ...images] };
   const taskId =
@@ -164,11 +168,11 @@ async function followJob(
   try {
     task = await converse(
       { request },
-      { ...conversation, onEvent },
+      { ...conversation, resume, onEvent },
       interrupt.signal,
     );
     if (!options.json) {
-      writeLine(io.stderr, `task ${oneLine(task.id)}${whatNext(task, server)}`);
+      writeLine(io.stderr, closingLine(task, options, server));
     }
     return { task, exitCode: conversation.exitCode(task) };
   } catch (reason) {
@@ -176,7 +180,7 @@ async function followJob(
     if (task.id !== "") {
       const next =
         server.log === ""
-          ? `go on with --task ${oneLine(shortTaskId(task.id))} and another prompt`
+          ? `go on with --task ${taskHint(task.id, options, server)} and another prompt`
           : `its log is ${server.log}`;
       await cancelInterrupted(server.client, task.id, next, io);
     }
@@ -184,30 +188,35 @@ async function followJob(
   }
 }
 
-/** Returns what the user can do with a task that has come to rest. */
-function whatNext(
+/** Returns the last line about a task that has come to rest. */
+function closingLine(
   { id, state }: Task,
-  { log }: Pick<JobServer, "log">,
+  options: JobOptions,
+  server: JobServer,
 ): string {
-  if (log !== "") return `, log ${log}`;
+  if (id === "") return "the agent answered with a message, without a task";
+  const task = `task ${oneLine(id)}`;
+  if (server.log !== "") return `${task}, log ${server.log}`;
   return isInterrupted(state)
-    ? `, waits for you: answer with devtool chat --task ${oneLine(shortTaskId(id))}`
-    : "";
+    ? `${task}, waits for you: answer with devtool chat --task ${taskHint(id, options, server)}`
+    : task;
 }
 
 /**
- * Returns the agent's last message: its texts after its last tool call, or else
- * the text of the task's state.
+ * Returns the id of a task, and the options by which its server is found, as a
+ * command takes them. Agents of others need not find a task by the beginning of
+ * its id.
  */
-function lastMessage({ history, stateText }: Task): string {
-  const said = history.findLastIndex(({ role }) => role === Role.USER);
-  const parts = history.slice(said + 1).flatMap((message) => message.parts);
-  const called = parts.findLastIndex(
-    ({ content }) => content.case === "toolCall",
-  );
-  const text = parts
-    .slice(called + 1)
-    .map(({ content }) => (content.case === "text" ? content.value : ""))
-    .join("");
-  return text === "" ? stateText : text;
+function taskHint(
+  id: string,
+  { url, protocol }: JobOptions,
+  { foreign }: Pick<JobServer, "foreign">,
+): string {
+  return [
+    oneLine(foreign === undefined ? shortTaskId(id) : id),
+    url && `--url ${oneLine(url)}`,
+    protocol && `--protocol ${protocol}`,
+  ]
+    .filter((word) => word)
+    .join(" ");
 }

@@ -1,6 +1,10 @@
 import { subscribeTask } from "@devtool/client";
 import { emptyTask, reduceTask } from "@devtool/schema";
-import { type ConnectionOptions, connect } from "../connection.ts";
+import {
+  type ConnectionOptions,
+  createNotifier,
+  openConnection,
+} from "../connection.ts";
 import { ExitCode, exitCodeFor } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { createPrinter, interruptSignal } from "../session.ts";
@@ -21,7 +25,12 @@ export async function watch(
   io: Io,
 ): Promise<number> {
   using interrupt = interruptSignal(io);
-  const client = await connect(options, io, interrupt.signal);
+  const { client, resume } = await openConnection(
+    options,
+    io,
+    createNotifier(io),
+    interrupt.signal,
+  );
   const id = await findTaskId(client, taskId, interrupt.signal);
   const print = createPrinter(options, io, "both");
   let task = emptyTask();
@@ -30,6 +39,7 @@ export async function watch(
       client,
       { taskId: id },
       interrupt.signal,
+      resume,
     )) {
       task = reduceTask(task, event);
       print(event);

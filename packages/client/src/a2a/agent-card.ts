@@ -1,3 +1,4 @@
+import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   decodeRfcJson,
@@ -14,6 +15,7 @@ import {
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { agentUrl } from "./agent-url.ts";
+import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
 import { readErrorText } from "./errors.ts";
 import { readText } from "./response-text.ts";
@@ -25,7 +27,8 @@ import { waitFor } from "./wire.ts";
 export interface AgentCardOptions {
   /**
    * The base URL of the agent. The card is looked for at
-   * `.well-known/agent-card.json` below this URL, then at the root of its host.
+   * `.well-known/agent-card.json` below this URL, then at the root of its host,
+   * and then at `.well-known/agent.json`, where A2A 0.2 had it.
    */
   readonly url: string;
   /**
@@ -42,6 +45,12 @@ export interface AgentCardOptions {
    * Default: `required`.
    */
   readonly extension?: "required" | "optional";
+  /**
+   * Called for each element of the card that cannot be read and is left out.
+   *
+   * Default: not reported.
+   */
+  readonly onLeftOut?: (why: string) => void;
 }
 
 /**
@@ -64,21 +73,27 @@ export async function fetchAgentCard(
   options: AgentCardOptions,
   signal: AbortSignal,
 ): Promise<AgentCard> {
-  const { url, extension = "required" } = options;
+  const { url, extension = "required", onLeftOut } = options;
   const text = await fetchCardText(options, signal);
-  const card = asFailedPrecondition(() => {
-    const json = parseJson(text);
-    const isV1 =
-      listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0;
-    return isV1
-      ? decodeA2aJson(AgentCardSchema, json)
-      : agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
-  });
+  const json = asFailedPrecondition(() => parseJson(text));
+  const { value: card, leftOut } = decodeReadable(json, decodeCard);
+  if (!card || card.supportedInterfaces.length === 0) {
+    const [why = "it lists no interface"] = leftOut;
+    throw new ConnectError(why, Code.FailedPrecondition);
+  }
+  for (const why of leftOut) onLeftOut?.(why);
   if (extensionOf(card) === "none" && extension === "required") {
     const message = `the agent at ${url} does not have the development-tool extension`;
     throw new ConnectError(message, Code.FailedPrecondition);
   }
   return card;
+}
+
+function decodeCard(json: JsonValue): AgentCard {
+  const isV1 = listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0;
+  return isV1
+    ? decodeA2aJson(AgentCardSchema, json)
+    : agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
 }
 
 /**
@@ -99,13 +114,14 @@ async function fetchCardText(
   signal: AbortSignal,
 ): Promise<string> {
   const { href, origin } = agentUrl(url);
-  const path = "/.well-known/agent-card.json";
+  const base = href.replace(/[?#].*$/, "").replace(/\/+$/, "");
   // The path of the URL may be the prefix of a proxy, so the card may be below
   // it.
-  const addresses = new Set([
-    `${href.replace(/[?#].*$/, "").replace(/\/+$/, "")}${path}`,
-    `${origin}${path}`,
-  ]);
+  const addresses = new Set(
+    ["/.well-known/agent-card.json", "/.well-known/agent.json"].flatMap(
+      (path) => [`${base}${path}`, `${origin}${path}`],
+    ),
+  );
   const refusals: string[] = [];
   for (const address of addresses) {
     const response = await waitFor(
