@@ -105,23 +105,8 @@ export function compileRule(
     isPath:
       path.length === 0
         ? () => true
-        : picomatch([...path, ...literalNames(rule)], {
-            dot: true,
-            nocase: false,
-          }),
+        : picomatch([...path], { dot: true, nocase: false }),
   };
-}
-
-/**
- * Returns the paths of a rule that asks or denies with their brackets taken
- * literally, as in `app/[id]/key.pem`: it must not pass by the files that it
- * names. One that allows covers only what its patterns match.
- */
-function literalNames({ path, decision }: PolicyRule): string[] {
-  if (decision === RuleDecision.ALLOW) return [];
-  return path
-    .filter((pattern) => /[[\]]/.test(pattern))
-    .map((pattern) => pattern.replaceAll(/(?<!\\)[[\]]/g, "\\$&"));
 }
 
 function fieldError(field: string, value: string, remedy: string): PolicyError {
