@@ -93,6 +93,37 @@ describe("the config file", () => {
     }
   });
 
+  it.each([
+    ["url = 'https://x/${TOKEN}'", "mcp_servers.http.url"],
+    [
+      "url = 'https://x/'\nheaders = { X-Key = 'Bearer ${TOKEN:-hush}' }",
+      "mcp_servers.http.headers.X-Key",
+    ],
+  ])(
+    "N14: is refused with a variable, which is not replaced: %s",
+    async (http, place) => {
+      const text = `[[mcp_servers]]\nname = "a"\n[mcp_servers.http]\n${http}`;
+      const error = await read(text).catch(String);
+      expect(error).toContain(
+        `${place} has the variable "\${TOKEN}", and variables are not replaced: write the value itself`,
+      );
+      expect(error).not.toContain("hush");
+    },
+  );
+
+  it("N14: is refused with a variable for a program, unless it is a script's own", async () => {
+    const stdio = (value: string): Promise<unknown> =>
+      read(`[[mcp_servers]]\nname = "a"\nstdio = { command = "sh", ${value} }`);
+    await expect(stdio("env = { KEY = '${env:KEY}' }")).rejects.toThrow(
+      "mcp_servers.stdio.env.KEY has the variable",
+    );
+    await expect(stdio("args = ['--key', '${KEY}']")).rejects.toThrow(
+      "mcp_servers.stdio.args has the variable",
+    );
+    await stdio("args = ['-c', 'echo ${KEY}']");
+    await stdio("env = { KEY = 'pa$$word{}$' }");
+  });
+
   it("is refused when others may change it", async () => {
     await writeFile(join(directory, "open.toml"), "");
     await chmod(join(directory, "open.toml"), 0o666);

@@ -47,9 +47,11 @@ export async function readConfig(
   const { parse, TomlError } = await import("smol-toml");
   const { tomlProblem } = await import("@devtool/policy");
   try {
+    const json = plainJson(parse(text));
+    assertNoPlaceholder(json, "");
     return decodeStrictJson(
       ServerConfigSchema,
-      withEnumNames(ServerConfigSchema, plainJson(parse(text))),
+      withEnumNames(ServerConfigSchema, json),
       "",
       { spelling: "name" },
     );
@@ -60,6 +62,33 @@ export async function readConfig(
         ? `it is not valid TOML: ${tomlProblem(reason)}`
         : errorMessage(reason).replace(/, got [[{].*$/s, "");
     throw new Error(`config file "${path}" cannot be used: ${problem}`);
+  }
+}
+
+/** A variable as the settings of other programs have it, such as `${TOKEN}`. */
+const PLACEHOLDER = /\$\{(\w*)[^{}]*\}/;
+
+/**
+ * Throws for a variable in a value: it is not replaced, so an MCP server would
+ * get it in place of the key that it stands for. A script behind `-c` may have
+ * variables of its own.
+ */
+function assertNoPlaceholder(json: JsonValue, place: string): void {
+  if (typeof json === "string") {
+    const [, name] = PLACEHOLDER.exec(json) ?? [];
+    if (name === undefined) return;
+    throw new Error(
+      `${place} has the variable "\${${name}}", and variables are not replaced: write the value itself, and keep the file to yourself (chmod 600)`,
+    );
+  }
+  if (Array.isArray(json)) {
+    if (json.includes("-c")) return;
+    for (const item of json) assertNoPlaceholder(item, place);
+    return;
+  }
+  if (!isObject(json)) return;
+  for (const [key, value] of Object.entries(json)) {
+    assertNoPlaceholder(value, place === "" ? key : `${place}.${key}`);
   }
 }
 

@@ -152,7 +152,7 @@ async function startServer(
 ): Promise<JobServer> {
   assertServes(io);
   const { codingAgent } = await import("@devtool/coding-agent");
-  const { Code, createServer, DevtoolError } = await import("@devtool/server");
+  const { createServer } = await import("@devtool/server");
   const { agentOptions, operatorConfig } = await import("./agent-options.ts");
   const { permissionPolicy } = await import("./agent-permission.ts");
   const { agentSpecs, choicesOf, loadAgents } = await import(
@@ -175,7 +175,7 @@ async function startServer(
         permissionPolicy({ ...configured, dataDirectory: data }),
     },
   });
-  const start = (taskFile: string): Promise<DevtoolServer> =>
+  const start: Start = (taskFile) =>
     createServer({
       ...configured,
       ...(isForEditor && {
@@ -191,17 +191,9 @@ async function startServer(
       // A server that is started meanwhile uses another file.
       taskFile: relative(data, taskFile),
     });
-  let log = isForEditor ? await editorLog(data, workspace) : jobLog(data);
-  const server = await start(log).catch((reason: unknown) => {
-    const { code, message } = DevtoolError.from(reason);
-    if (!isForEditor || code !== Code.FailedPrecondition) throw reason;
-    // Another window of the editor may work in the directory.
-    createNotifier(io)(
-      `${message}; the sessions of this run are not found again by a later one`,
-    );
-    log = jobLog(data);
-    return start(log);
-  });
+  const { server, log } = isForEditor
+    ? await startForEditor(start, await editorLog(data, workspace), data, io)
+    : await startAt(start, jobLog(data));
   const { url, token } = server;
   const { certificate } = configured.tls ?? {};
   const address = defined({ url, token, certificate });
@@ -218,6 +210,42 @@ async function startServer(
     resume: {},
     [Symbol.asyncDispose]: () => server.close(),
   };
+}
+
+/** A server that was started, and the file with its tasks. */
+interface StartedServer {
+  readonly server: DevtoolServer;
+  readonly log: string;
+}
+
+type Start = (taskFile: string) => Promise<DevtoolServer>;
+
+async function startAt(start: Start, log: string): Promise<StartedServer> {
+  return { server: await start(log), log };
+}
+
+/**
+ * Starts a server on the file of earlier runs. When that cannot be used, because
+ * another window of the editor works in the directory, the server gets a file of
+ * its own.
+ */
+async function startForEditor(
+  start: Start,
+  log: string,
+  data: string,
+  io: Io,
+): Promise<StartedServer> {
+  const { Code, DevtoolError } = await import("@devtool/server");
+  try {
+    return await startAt(start, log);
+  } catch (reason) {
+    const { code, message } = DevtoolError.from(reason);
+    if (code !== Code.FailedPrecondition) throw reason;
+    createNotifier(io)(
+      `${message}; the sessions of this run are not found again by a later one`,
+    );
+    return startAt(start, jobLog(data));
+  }
 }
 
 /** Returns a file for the tasks of one job. */
