@@ -182,7 +182,9 @@ describe("the workspace of a session", () => {
         expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe(
           "second",
         );
-        await page.getByRole("button", { name: "Allow once" }).click();
+        const allow = page.getByRole("button", { name: "Allow once" });
+        await allow.scrollIntoViewIfNeeded();
+        await allow.click();
         await expect
           .poll(() => readFile(join(workspace, "notes.txt"), "utf8"))
           .toBe("first");
