@@ -157,6 +157,31 @@ describe("the RFC to the letter, for a client of A2A 0.3", () => {
     },
   );
 
+  it.each([
+    [{ "": "x" }, -32602],
+    [{ message: said("x") }, -32600],
+  ])(
+    "reads the message of a request without an id first: %j is %i",
+    async (params, code) => {
+      const response = await fetch(server.url, {
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${server.token}`,
+        },
+        body: JSON.stringify({
+          jsonrpc: "2.0",
+          method: "message/send",
+          params,
+        }),
+      });
+      expect(await response.json()).toMatchObject({
+        id: null,
+        error: { code },
+      });
+    },
+  );
+
   it("N15: reads params that are null as absent, in each method", async () => {
     const { result } = await call(server, "commands/get", null);
     expect(result.commands.length).toBeGreaterThan(3);

@@ -10,7 +10,7 @@ import {
   PushConfigSchema,
 } from "../gen/devtool/v1alpha/push_service_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
-import { WireError } from "../wire-error.ts";
+import { quote, WireError } from "../wire-error.ts";
 
 /** Encodes a push notification config with its task. */
 export function encodePushConfig(config: PushConfig): JsonObject {
@@ -58,8 +58,8 @@ export function decodePushConfig(params: JsonValue | undefined): PushConfig {
 }
 
 /**
- * Decodes a push notification config. Of several authentication schemes, the
- * first is used.
+ * Decodes a push notification config. Of several authentication schemes, Bearer
+ * or Basic is used; without one of them, it throws a `WireError`.
  */
 export function pushConfigOf(
   taskId: string,
@@ -75,11 +75,25 @@ export function pushConfigOf(
     authentication:
       authentication?.schemes.length || authentication?.credentials
         ? {
-            scheme: authentication.schemes[0] ?? "",
+            scheme: schemeOf(authentication.schemes),
             credentials: authentication.credentials,
           }
         : undefined,
   });
+}
+
+function schemeOf(schemes: readonly string[]): string {
+  const [only = "", ...others] = schemes;
+  const scheme =
+    others.length === 0
+      ? only
+      : schemes.find((name) => /^(?:bearer|basic)$/i.test(name));
+  if (scheme !== undefined) return scheme;
+  throw new WireError(
+    "authentication.schemes",
+    quote(schemes.join(", ")),
+    "are several without Bearer or Basic: give the one to use",
+  );
 }
 
 /**

@@ -50,7 +50,8 @@ const EXTENSION_METHODS: ReadonlySet<string> = new Set([
   "commands/get",
   "command/execute",
 ]);
-const MESSAGE_METHODS: ReadonlySet<string> = new Set([
+/** The methods that send a message. */
+export const MESSAGE_METHODS: ReadonlySet<string> = new Set([
   "message/send",
   "message/stream",
 ]);

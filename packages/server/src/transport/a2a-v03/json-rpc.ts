@@ -1,9 +1,14 @@
 import { toJson } from "@bufbuild/protobuf";
-import { JsonRpcCode, JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
+import {
+  decodeMessageSend,
+  JsonRpcCode,
+  JsonRpcErrorSchema,
+} from "@devtool/schema/a2a-v03";
 import { writeAnswer } from "../http/answer.ts";
 import { assertHasId, errorText, resultText } from "../http/json-rpc.ts";
 import type { JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
 import { send, takesStream } from "../http/route.ts";
+import { MESSAGE_METHODS } from "./call.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
 import { httpStatusOf, reportError } from "./errors.ts";
 
@@ -25,7 +30,11 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       try {
         // Without an operation, `callMethod` throws the error for an unknown
         // method.
-        if (operation) assertHasId(call);
+        if (operation && !call.hasId) {
+          // A message that is not valid is the more helpful error.
+          if (MESSAGE_METHODS.has(call.method)) decodeMessageSend(params);
+          assertHasId(call);
+        }
         const answered = await callMethod(request, endpoint, call);
         await writeAnswer(response, answered, {
           endpoint,
