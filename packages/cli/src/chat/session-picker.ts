@@ -63,14 +63,20 @@ export class SessionPicker {
       0,
       Math.min(index - Math.floor(maxLines / 2), sessions.length - maxLines),
     );
-    return sessions
+    const rows = sessions
       .slice(from, from + maxLines)
-      .map(({ id, title, lastEvent }, at) => {
-        const state = taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED);
-        const mark = from + at === index ? "❯" : " ";
-        const age = ageOf(lastEvent?.time, Date.now());
-        return `${mark} ${visibleName(shortTaskId(id))}  ${state.padEnd(14)}  ${age.padEnd(9)}  ${oneLine(title)}`;
-      });
+      .map(({ id, title, lastEvent }) => ({
+        id: visibleName(shortTaskId(id)),
+        state: taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED),
+        age: ageOf(lastEvent?.time, Date.now()),
+        title: oneLine(title),
+      }));
+    const stateWidth = Math.max(...rows.map(({ state }) => state.length));
+    const ageWidth = Math.max(...rows.map(({ age }) => age.length));
+    return rows.map(({ id, state, age, title }, at) => {
+      const mark = from + at === index ? "❯" : " ";
+      return `${mark} ${id}  ${state.padEnd(stateWidth)}  ${age.padEnd(ageWidth)}  ${title}`;
+    });
   }
 
   /** Handles a key. */
