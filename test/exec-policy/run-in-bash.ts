@@ -92,7 +92,10 @@ const LOG = `printf "%s\\037" "\${0##*/}" "$@" "\u001e" >> "$EXEC_LOG"`;
  */
 const LAUNCH = `
 [ -z "$EXEC_LAUNCHED" ] || exit 0
-case "\${0##*/} $1" in "git commit" | "git stash") exit 0 ;; esac
+case "\${0##*/} $* " in
+  *" rebase "* | *" submodule "* | *" bisect "* | *" config "* | *" fetch "*) ;;
+  git*) exit 0 ;;
+esac
 export EXEC_LAUNCHED=1
 [ $# -gt 0 ] || /bin/dash
 while [ $# -gt 0 ]; do

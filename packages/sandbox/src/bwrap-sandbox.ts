@@ -1,10 +1,12 @@
 import { join } from "node:path";
-import { isWithin, readGuardedPlaces } from "./guarded-places.ts";
+import { gitIdentity } from "./git-identity.ts";
+import { isTopSetting, isWithin, readGuardedPlaces } from "./guarded-places.ts";
 import {
   checkMounts,
   type IntendedMount,
   intendedMounts,
 } from "./mount-check.ts";
+import { isPlaceholder } from "./placeholder.ts";
 import { type Held, Placeholders } from "./placeholders.ts";
 import { leftRedirects, missingRedirects, type Redirect } from "./redirects.ts";
 import type {
@@ -47,6 +49,11 @@ export interface BwrapOptions {
    * or none.
    */
   readonly extras: readonly string[];
+  /**
+   * Returns the absolute path of git outside of some directories, if it is
+   * there. Default: no command gets an identity.
+   */
+  readonly findGit?: (outside: readonly string[]) => string | undefined;
 }
 
 /**
@@ -78,8 +85,6 @@ const NAMESPACES = [
  */
 export function createBwrapSandbox(options: BwrapOptions): Sandbox {
   const filter = seccompFilter(options.machine);
-  const inputs = filter ? [filter] : [];
-  const descriptors = descriptorArguments(inputs.length);
   const system = [...systemMounts(), "--proc", "/proc", "--dev", "/dev"];
   const tools = toolDirectories(options.path);
   const expectMounts = mountExpectations(system, tools);
@@ -92,11 +97,18 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
     command: async (request: SandboxRequest): Promise<SandboxedCommand> => {
       const { argv, workingDirectory, environment, shell, access, limits } =
         request;
+      const { missingSettings = "hold" } = request;
       assertOutside(options.program, access);
       const { mounts, guarded, held } = await planWorkspace(access, {
         tools,
         hidden: options.hidden,
+        missingSettings,
       });
+      const git =
+        request.gitIdentity &&
+        options.findGit?.([access.workspace, ...access.writable]);
+      const identity = git ? await gitIdentity(git, access.workspace) : "";
+      const { inputs, descriptors } = passedData(filter, identity);
       const network =
         access.network === "none" ? ["--unshare-net"] : networkMounts();
       const others = [...scratchMounts(options, limits), ...network];
@@ -106,9 +118,9 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
           options.program,
           ...NAMESPACES,
           ...options.extras,
-          ...descriptors,
           ...system,
           ...others,
+          ...descriptors,
           ...mounts,
           // In /dev a command without limits may use shared memory.
           ...(limits ? ["--remount-ro", "/dev"] : []),
@@ -128,7 +140,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         supervised: true,
         check: (pid) => checkMounts(pid, all, intended),
         guarded,
-        hold: () => placeholders.hold(held),
+        hold: (end) => placeholders.hold(held, end),
         limits,
       };
     },
@@ -138,18 +150,25 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
 }
 
 /**
- * Lists the arguments for the file descriptors that bwrap inherits: a seccomp
- * filter, if there is one, and the two that supervise the start of a command.
+ * Returns the data that bwrap reads from descriptors, and its arguments for
+ * these and for the two that supervise the start of a command: a seccomp filter,
+ * and a file in the home directory with the identity for git. Both may be
+ * missing.
  */
-function descriptorArguments(filterCount: number): string[] {
-  const info = 3 + filterCount;
-  return [
-    ...(filterCount > 0 ? ["--seccomp", "3"] : []),
-    "--info-fd",
-    `${info}`,
-    "--block-fd",
-    `${info + 1}`,
-  ];
+function passedData(
+  filter: Uint8Array | undefined,
+  identity: string,
+): { readonly inputs: Uint8Array[]; readonly descriptors: string[] } {
+  const inputs: Uint8Array[] = [];
+  const pass = (data: Uint8Array): string => `${2 + inputs.push(data)}`;
+  const seccomp = filter ? ["--seccomp", pass(filter)] : [];
+  const file =
+    identity === ""
+      ? []
+      : ["--file", pass(Buffer.from(identity)), `${HOME}/.gitconfig`];
+  const info = 3 + inputs.length;
+  const start = ["--info-fd", `${info}`, "--block-fd", `${info + 1}`];
+  return { inputs, descriptors: [...seccomp, ...file, ...start] };
 }
 
 /** The mounts that a command must have before it may start. */
@@ -201,14 +220,26 @@ async function planWorkspace(
   {
     tools,
     hidden,
-  }: { readonly tools: readonly string[]; readonly hidden: readonly string[] },
+    missingSettings,
+  }: Pick<Required<SandboxRequest>, "missingSettings"> & {
+    readonly tools: readonly string[];
+    readonly hidden: readonly string[];
+  },
 ): Promise<WorkspacePlan> {
   const { workspace, writable } = access;
   const guarded = await readGuardedPlaces(
     workspace,
     access.workspaceAccess ?? "write",
   );
-  const missing = guarded.missing.filter((path) => !writable.includes(path));
+  const kept = guarded.missing.filter((path) => !writable.includes(path));
+  const watched = kept.filter(
+    (path) =>
+      missingSettings === "watch" &&
+      isTopSetting(path, workspace) &&
+      // There is one where a command in the background runs.
+      !isPlaceholder(path),
+  );
+  const missing = kept.filter((path) => !watched.includes(path));
   const gitDirectories = [join(workspace, ".git"), ...guarded.gitDirectories];
   const granted = missingRedirects(
     gitDirectories.filter((path) => writable.includes(path)),
@@ -233,6 +264,7 @@ async function planWorkspace(
       directories: missing,
       redirects: [...granted, ...left, ...files],
       links: guarded.links,
+      watched,
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Extension } from "./extension.ts";
 import { isWithin, missingPlace } from "./guarded-places.ts";
 import type { GuardedPlaces, Sandbox, SandboxAccess } from "./sandbox.ts";
 import { realPath } from "./system-mounts.ts";
+import { workTreesAround } from "./work-trees.ts";
 
 /** A failed command, with what is needed to find out why. */
 export interface FailedCommand {
@@ -32,6 +33,8 @@ const BUSY = /Device or resource busy|\bEBUSY\b/i;
  */
 const PRIVILEGED =
   /Operation not permitted|Device or resource busy|\b(EPERM|EBUSY)\b/i;
+/** What git says where the sandbox hides the repository around a workspace. */
+const NO_REPOSITORY = /not a git repository/i;
 const REFUSED = /Permission denied|\bEACCES\b/i;
 const MISSING = /No such file or directory|\bENOENT\b/i;
 const QUOTED = /['"‘“`]([^'"’”`]+)['"’”`]/;
@@ -85,6 +88,13 @@ function denialIn(
   const { access, guarded, workingDirectory } = failed;
   if (access.network === "none" && NETWORK.test(line)) {
     return { case: "network" };
+  }
+  if (NO_REPOSITORY.test(line)) {
+    const [tree] = workTreesAround(access.workspace);
+    const [root] = tree?.roots ?? [];
+    return root === undefined
+      ? undefined
+      : readExtension(root, failed, sandbox);
   }
   const named =
     QUOTED.exec(line)?.[1] ??

@@ -137,6 +137,7 @@ async function findBwrap(
       machine,
       program,
       extras,
+      findGit: (outside) => programs.find("git", outside),
     });
     const failed = await probe(sandbox, programs.get("bash", []), signal);
     if (failed === undefined) return sandbox;

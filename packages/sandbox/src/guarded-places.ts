@@ -101,6 +101,16 @@ export async function readGuardedPlaces(
   };
 }
 
+/**
+ * Returns whether a path is an entry of the workspace that is a setting, or the
+ * directory of one.
+ */
+export function isTopSetting(path: string, workspace: string): boolean {
+  return SETTINGS.some(
+    (name) => join(workspace, name.split("/")[0] ?? "") === path,
+  );
+}
+
 /** Lists the settings of a workspace that are symbolic links. */
 function linkedSettings(workspace: string): GuardedLink[] {
   return [...SETTINGS, ...SETTINGS_WHEN_PRESENT].flatMap((name) => {

@@ -12,6 +12,7 @@ export {
   lazySandbox,
   type SandboxKind,
 } from "./find-sandbox.ts";
+export { foreseeAccess } from "./foreseen-access.ts";
 export { trackedFiles } from "./git-index.ts";
 export { HostPrograms } from "./host-programs.ts";
 export { noSandbox } from "./no-sandbox.ts";
@@ -19,11 +20,13 @@ export { isPlaceholder } from "./placeholder.ts";
 export type {
   GuardedLink,
   GuardedPlaces,
+  Holding,
   ProcessLimits,
   Sandbox,
   SandboxAccess,
   SandboxedCommand,
   SandboxRequest,
+  TakenPlace,
 } from "./sandbox.ts";
 export { SandboxError, type SandboxErrorReason } from "./sandbox-error.ts";
 export {

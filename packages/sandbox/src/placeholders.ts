@@ -3,7 +3,6 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  renameSync,
   symlinkSync,
 } from "node:fs";
 import { dirname } from "node:path";
@@ -15,9 +14,10 @@ import {
   removePlaceholder,
 } from "./placeholder.ts";
 import type { Redirect } from "./redirects.ts";
-import type { GuardedLink } from "./sandbox.ts";
+import type { GuardedLink, Holding } from "./sandbox.ts";
 import { replacedError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
+import { setAside, WatchedPlaces } from "./watched-places.ts";
 
 /** The changes to a workspace that are undone when a command has ended. */
 export interface Held {
@@ -29,6 +29,8 @@ export interface Held {
    * Links that the command may replace, since nothing can be mounted over them.
    */
   readonly links: readonly GuardedLink[];
+  /** Missing places for which no placeholder is made. Default: none. */
+  readonly watched?: readonly string[];
 }
 
 /**
@@ -43,17 +45,25 @@ const RETRY_MS = 100;
  * command that needs it has ended.
  */
 export class Placeholders {
-  /** The number of commands that need each placeholder, by its path. */
-  readonly #holders = new Map<string, number>();
+  /** What ends each of the commands that need a placeholder, by its path. */
+  readonly #holders = new Map<string, Set<() => void>>();
+  // What is mounted over a placeholder moves with it: whoever needs one that
+  // another command has filled is no longer kept from its path.
+  readonly #watched = new WatchedPlaces((path) => {
+    for (const end of this.#holders.get(path) ?? []) end();
+  });
 
   /**
    * Makes what a command needs. Disposing of the result puts links back and
    * releases the placeholders.
    *
    * Throws a `SandboxError` where a directory has become a link: bwrap would
-   * mount, and make, where that leads.
+   * mount, and make, where that leads. `end` ends the command; default: nothing.
    */
-  hold({ directories, redirects, links }: Held): Disposable {
+  hold(
+    { directories, redirects, links, watched = [] }: Held,
+    end: () => void = () => undefined,
+  ): Holding {
     const paths = [...directories, ...redirects.map(({ path }) => path)];
     for (const directory of paths.map(dirname)) {
       if (realPath(directory) !== directory) throw replacedError(directory);
@@ -62,21 +72,23 @@ export class Placeholders {
     for (const { path, content } of redirects) {
       makeFilePlaceholder(path, content);
     }
+    const holder = (): void => end();
     for (const path of paths) {
-      this.#holders.set(path, (this.#holders.get(path) ?? 0) + 1);
+      const holders = this.#holders.get(path) ?? new Set();
+      this.#holders.set(path, holders.add(holder));
     }
+    const watch = this.#watched.watch(watched, end);
     return {
+      taken: watch.taken,
       [Symbol.dispose]: () => {
+        watch[Symbol.dispose]();
         for (const link of links) restoreLink(link);
         const free = paths.filter((path) => {
-          const left = (this.#holders.get(path) ?? 1) - 1;
-          if (left > 0) {
-            this.#holders.set(path, left);
-          } else {
-            this.#holders.delete(path);
-          }
-          return left === 0;
+          const holders = this.#holders.get(path);
+          holders?.delete(holder);
+          return !holders || holders.size === 0;
         });
+        for (const path of free) this.#holders.delete(path);
         this.#removeUnused(free, RETRIES);
       },
     };
@@ -107,15 +119,7 @@ function restoreLink({ path, target }: GuardedLink): void {
     inOpenedDirectory(path, (held) => {
       const stats = lstatSync(held, { throwIfNoEntry: false });
       if (stats?.isSymbolicLink() && readlinkSync(held) === target) return;
-      if (stats) {
-        let number = 1;
-        while (
-          lstatSync(`${held}.replaced-${number}`, { throwIfNoEntry: false })
-        ) {
-          number++;
-        }
-        renameSync(held, `${held}.replaced-${number}`);
-      }
+      if (stats) setAside(path);
       symlinkSync(target, held);
     });
   } catch {

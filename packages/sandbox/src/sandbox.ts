@@ -76,6 +76,23 @@ export interface SandboxRequest {
   readonly access: SandboxAccess;
   /** Default: no limits but the machine's. */
   readonly limits?: ProcessLimits | undefined;
+  /**
+   * How the command is kept from making settings of editors and agents that are
+   * missing.
+   *
+   * With `hold` each is an empty directory that cannot be written, which the
+   * command and its user see. With `watch` nothing is there; what the command
+   * makes is renamed at once and reported (`ProcessEnd.taken`), which is for
+   * commands that end soon: it cannot be told from what others make meanwhile.
+   * Default: `hold`.
+   */
+  readonly missingSettings?: "hold" | "watch";
+  /**
+   * Set to show the name and the address that the user has configured for
+   * commits in the workspace, and nothing else of that configuration. Default:
+   * not shown.
+   */
+  readonly gitIdentity?: "user" | undefined;
 }
 
 /**
@@ -110,14 +127,27 @@ export interface SandboxedCommand {
   readonly check?: (pid: number) => Promise<void>;
   /**
    * Prepares the file system just before the start. The result is disposed of
-   * when the command has ended, and undoes that.
+   * when the command has ended, and undoes that. `end` ends the command.
    */
-  readonly hold?: () => Disposable;
+  readonly hold?: (end?: () => void) => Holding;
   /**
    * The places in the workspace that it can only read; undefined where nothing
    * confines it.
    */
   readonly guarded?: GuardedPlaces;
+}
+
+/** What is held for one command. Disposing of it ends that. */
+export interface Holding extends Disposable {
+  /** The missing settings that appeared. Complete when disposed of. */
+  readonly taken: readonly TakenPlace[];
+}
+
+/** A guarded place that appeared while commands ran that may not make it. */
+export interface TakenPlace {
+  readonly path: string;
+  /** Where its content is now: `<path>.replaced-1`, which nothing reads. */
+  readonly keptAs: string;
 }
 
 /** A symbolic link in a guarded place. Nothing can be mounted over it. */

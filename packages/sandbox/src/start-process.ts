@@ -5,7 +5,7 @@ import {
   setImmediate as nextTurn,
 } from "node:timers/promises";
 import { endProcess, innerGone } from "./end-process.ts";
-import type { SandboxedCommand } from "./sandbox.ts";
+import type { Holding, SandboxedCommand, TakenPlace } from "./sandbox.ts";
 import { type SpawnedCommand, spawnCommand } from "./spawn-command.ts";
 
 /** How a process ended. */
@@ -19,6 +19,11 @@ export interface ProcessEnd {
    * as asked.
    */
   readonly error?: Error;
+  /**
+   * Guarded places that appeared while it ran, and where their content is now.
+   * Default: none.
+   */
+  readonly taken?: readonly TakenPlace[];
 }
 
 /**
@@ -71,9 +76,10 @@ export function startProcess(
   command: SandboxedCommand,
   signal: AbortSignal,
 ): RunningProcess {
-  let held: Disposable | undefined;
+  let held: Holding | undefined;
+  let stop = (): void => undefined;
   try {
-    held = command.hold?.();
+    held = command.hold?.(() => stop());
   } catch (reason) {
     const error =
       reason instanceof Error
@@ -88,13 +94,14 @@ export function startProcess(
     };
   }
   const spawned = spawnCommand(command);
-  const ended = endOf(spawned).finally(async () => {
-    if (!held) return;
+  const ended = endOf(spawned).then(async (end): Promise<ProcessEnd> => {
+    if (!held) return end;
     await innerGone(spawned);
     held[Symbol.dispose]();
+    return held.taken.length === 0 ? end : { ...end, taken: held.taken };
   });
   const output = new CollectedOutput(spawned, ended);
-  const stop = (): void => void endProcess(spawned, command, ended);
+  stop = (): void => void endProcess(spawned, command, ended);
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   return {

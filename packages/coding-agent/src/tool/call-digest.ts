@@ -16,7 +16,8 @@ export function callDigest(
   { toolName }: ToolCall,
   invocation: ToolInvocation,
 ): Uint8Array {
-  const { args, changes, confinement, confirmation, edit, facts } = invocation;
+  const { access, args, changes, confinement, confirmation, edit, facts } =
+    invocation;
   // A file has its path in the workspace, so that an approval outlives a move
   // of the workspace.
   const details =
@@ -37,6 +38,7 @@ export function callDigest(
       : {},
     changes: changes && [...changes],
     confinement,
+    access: access && [...access],
     definition:
       facts &&
       defined({

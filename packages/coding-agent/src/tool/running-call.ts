@@ -44,7 +44,7 @@ export async function* runCall(
   context: RunContext,
   signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
-  const { confirmationRequest: _answered, ...call } = prepared.call;
+  const { confirmationRequest: answered, ...call } = prepared.call;
   let update: Required<CallUpdate> = {
     call: {
       ...call,
@@ -56,10 +56,11 @@ export async function* runCall(
   };
   yield update;
   try {
+    const approved = answered && invocation.withAccess?.();
     const permitted =
       prepared.detail.rule === READS_ONLY
         ? invocation.confinedToReading?.()
-        : invocation;
+        : (approved ?? invocation);
     if (!permitted) {
       throw new DevtoolError(
         "the call cannot be confined to reading",

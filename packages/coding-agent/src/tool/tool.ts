@@ -97,6 +97,11 @@ export interface ToolInvocation {
    */
   readonly confinement?: "none";
   /**
+   * Access beyond that of other calls which the description names, as words. An
+   * approval of the call covers it.
+   */
+  readonly access?: readonly string[];
+  /**
    * The files that the call changes in addition to those in its arguments, as
    * paths relative to the workspace.
    *
@@ -120,6 +125,11 @@ export interface ToolInvocation {
    * approval because they only read (`READS_ONLY`).
    */
   confinedToReading?(): ToolInvocation;
+  /**
+   * Returns the same call, with the access that it names. Used for calls that
+   * the user was asked about.
+   */
+  withAccess?(): ToolInvocation;
   /**
    * Runs the call.
    *

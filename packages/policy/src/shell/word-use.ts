@@ -85,7 +85,7 @@ export function wordUse(
   if (DATA.has(name)) return "data";
   if (NAMES.has(name)) return "names";
   if (WITH_SHELL.has(name)) return "code";
-  if (INTERPRETER.test(name)) return interpreterUse(args, isExpanded);
+  if (INTERPRETER.test(name)) return takesCode(args) ? "code" : "any";
   if (RUNTIME.test(name) && INLINE_CODE.test(args[0] ?? "eval")) return "code";
   if (name === "git") {
     const subcommand = readGitCommand(command.words).words[1] ?? "";
@@ -100,22 +100,19 @@ export function wordUse(
 }
 
 /**
- * Returns the use of the words behind an interpreter. Those behind its file,
- * the first word that neither is a flag nor follows one, are for that file.
+ * Returns whether an interpreter takes code from its words or its input. The
+ * words behind its file, the first one that neither is a flag nor follows one,
+ * are for that file.
  */
-function interpreterUse(
-  args: readonly string[],
-  isExpanded: (word: string) => boolean,
-): WordUse {
+function takesCode(args: readonly string[]): boolean {
   const isFlag = (word = ""): boolean => /^-./.test(word);
   const file = args.findIndex(
     (word, index) => !isFlag(word) && !isFlag(args[index - 1]),
   );
   const own = file < 0 ? args : args.slice(0, file + 1);
   const readsInput = own.every(isFlag) || own.at(-1) === "-";
-  const takesCode =
+  return (
     own.some((word) => isFlag(word) && INLINE_CODE.test(word)) ||
-    (readsInput && !own.some((word) => READS_NO_CODE.test(word)));
-  if (takesCode) return "code";
-  return file < 0 || own.some(isExpanded) ? "any" : "names";
+    (readsInput && !own.some((word) => READS_NO_CODE.test(word)))
+  );
 }

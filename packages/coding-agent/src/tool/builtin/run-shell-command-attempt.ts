@@ -1,3 +1,4 @@
+import { dirname } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import {
   type Extension,
@@ -59,6 +60,10 @@ export interface AttemptOptions extends CommandStart {
    * a command that must not have it.
    */
   readonly grants: SandboxGrants | undefined;
+  /** The access that the command will need, in addition to `access`. */
+  readonly foreseen: readonly Extension[];
+  /** Whether the user has approved the foreseen access with the command. */
+  readonly isApproved: boolean;
   readonly clock: ShellClock;
 }
 
@@ -84,14 +89,28 @@ export async function* runCommand(
   options: AttemptOptions,
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
-  const { grants } = options;
+  const { grants, foreseen } = options;
   let { sandbox } = options;
   let environment = sandbox.confines
     ? options.confinedEnvironment
     : options.environment;
   let access = grants?.apply(options.access) ?? options.access;
-  const asked = new Set<string>();
-  for (;;) {
+  const asked = new Set(foreseen.map(extensionWords));
+  const isGranted =
+    foreseen.length > 0 &&
+    (options.isApproved ||
+      (yield* askForAccess(
+        shell,
+        { run: "first", extensions: foreseen },
+        options,
+        signal,
+      )));
+  if (isGranted) {
+    access = foreseen.reduce(widen, access);
+    environment = seeingRepository(environment, foreseen);
+  }
+  let hint = foreseen.length > 0 && !isGranted ? declinedHint(foreseen) : "";
+  for (let runs = 0; ; runs++) {
     const outcome = yield* runOnce(
       shell,
       { ...options, sandbox, environment, access },
@@ -100,44 +119,89 @@ export async function* runCommand(
     const extension = neededExtension(outcome, shell, sandbox, access);
     if (
       !extension ||
-      asked.size === MAX_EXTENSIONS ||
+      runs === MAX_EXTENSIONS ||
       asked.has(extensionWords(extension))
     ) {
-      yield commandResult(outcome, "");
+      yield commandResult(outcome, extension ? hint : "");
       return;
     }
     asked.add(extensionWords(extension));
-    const choices = extensionOptions(extension, grants);
-    const answer = Promise.withResolvers<Answer>();
-    const question = extensionQuestion(
-      shell,
-      access.workspace,
-      extension,
-      choices,
-    );
-    yield {
-      case: "question",
-      value: question,
-      reply: answer.resolve,
-      withdrawn: signal,
-    };
-    const { optionId } = await abortable(answer.promise, signal);
-    if (!choices.some(({ id }) => id === optionId && id !== OPTION_CANCEL)) {
-      yield commandResult(
-        outcome,
-        `\n[the sandbox stopped it; the user declined ${extensionWords(extension)}]`,
-      );
+    const wanted = { run: "again", extensions: [extension] } as const;
+    if (!(yield* askForAccess(shell, wanted, options, signal))) {
+      yield commandResult(outcome, declinedHint([extension]));
       return;
     }
-    if (optionId === OPTION_PROCEED_FOR_TASK) grants?.add(extension);
-    const extended = extendedAccess(access, extension);
-    if (extended) {
-      access = extended;
-    } else {
+    hint = "";
+    if (extension.case === "unconfined") {
       sandbox = noSandbox("");
       environment = options.environment;
+    } else {
+      access = widen(access, extension);
+      environment = seeingRepository(environment, [extension]);
     }
   }
+}
+
+/** More access for a command: for its first run, or to run it again. */
+interface WantedAccess {
+  readonly run: "first" | "again";
+  readonly extensions: readonly Extension[];
+}
+
+/**
+ * Asks the user for more access, all of it at once. Returns whether the user
+ * grants it.
+ */
+async function* askForAccess(
+  shell: ShellCommand,
+  wanted: WantedAccess,
+  { access, grants }: AttemptOptions,
+  signal: AbortSignal,
+): AsyncGenerator<ToolEvent, boolean> {
+  const { extensions } = wanted;
+  const choices = extensionOptions(extensions, grants);
+  const answer = Promise.withResolvers<Answer>();
+  yield {
+    case: "question",
+    value: extensionQuestion(shell, access.workspace, wanted, choices),
+    reply: answer.resolve,
+    withdrawn: signal,
+  };
+  const { optionId } = await abortable(answer.promise, signal);
+  if (optionId === OPTION_PROCEED_FOR_TASK) {
+    for (const extension of extensions) grants?.add(extension);
+  }
+  return choices.some(({ id }) => id === optionId && id !== OPTION_CANCEL);
+}
+
+function widen(access: SandboxAccess, extension: Extension): SandboxAccess {
+  return extendedAccess(access, extension) ?? access;
+}
+
+/**
+ * Returns an environment in which git looks for a repository up to the
+ * directories that it may now read.
+ */
+function seeingRepository(
+  environment: Readonly<Record<string, string>>,
+  extensions: readonly Extension[],
+): Readonly<Record<string, string>> {
+  const read = extensions.find((extension) => extension.case === "read");
+  return read && environment.GIT_CEILING_DIRECTORIES !== undefined
+    ? { ...environment, GIT_CEILING_DIRECTORIES: dirname(read.path) }
+    : environment;
+}
+
+/** The words of extensions for a user: `read access to "/a" and …`. */
+function wordsOf(extensions: readonly Extension[]): string {
+  return extensions.map(extensionWords).join(" and ");
+}
+
+/** The line that tells a model why a command failed after a user declined. */
+function declinedHint(extensions: readonly Extension[]): string {
+  return extensions.some((extension) => extension.case === "unconfined")
+    ? "\n[the sandbox seems to have stopped it, and the user declined to run it without a sandbox]"
+    : `\n[the sandbox seems to have stopped it, and the user declined ${wordsOf(extensions)}]`;
 }
 
 /** The outcome of one run of a command. */
@@ -162,7 +226,7 @@ async function* runOnce(
   const timeout = clock.timeout(timeoutMs);
   const { process: started, guarded } = await startCommand(
     shell,
-    options,
+    { ...options, missingSettings: "watch" },
     AbortSignal.any([signal, timeout]),
   );
   await using process = started;
@@ -192,7 +256,8 @@ function neededExtension(
   sandbox: Sandbox,
   access: SandboxAccess,
 ): Extension | undefined {
-  const { output, guarded } = outcome;
+  const { output, guarded, taken: [made] = [] } = outcome;
+  if (made) return { case: "write", path: made.path };
   const hasFailed = outcome.exitCode > 0 && outcome.timedOutMs === undefined;
   if (!hasFailed || !guarded) return undefined;
   const extension = findDenial({ ...shell, output, access, guarded }, sandbox);
@@ -206,12 +271,13 @@ function neededExtension(
 function extensionQuestion(
   { command, workingDirectory }: ShellCommand,
   workspacePath: string,
-  extension: Extension,
+  { run, extensions }: WantedAccess,
   options: readonly ConfirmationOption[],
 ): Question {
   const place = directoryNote(workspacePath, workingDirectory);
+  const again = run === "again" ? "again and " : "";
   return {
-    description: `${commandDescription(command, "")}${place}, again and with ${extensionWords(extension)}`,
+    description: `${commandDescription(command, "")}${place}, ${again}with ${wordsOf(extensions)}`,
     details: {
       case: "executeDetails",
       value: create(ExecuteDetailsSchema, { command, workingDirectory }),
@@ -227,13 +293,13 @@ function extensionQuestion(
  * approves every request cannot choose it.
  */
 function extensionOptions(
-  extension: Extension,
+  extensions: readonly Extension[],
   grants: SandboxGrants | undefined,
 ): ConfirmationOption[] {
   const option = (id: string, name: string): ConfirmationOption =>
     create(ConfirmationOptionSchema, { id, name });
   const decline = option(OPTION_CANCEL, "Decline");
-  if (extension.case === "unconfined") {
+  if (extensions.some((extension) => extension.case === "unconfined")) {
     return [
       option(OPTION_PROCEED_WITHOUT_SANDBOX, "Run it again without a sandbox"),
       decline,
@@ -255,10 +321,15 @@ function extensionOptions(
  * failed command.
  */
 function commandResult(
-  { exitCode, signalName, error, output, timedOutMs }: Outcome,
+  { exitCode, signalName, error, output, timedOutMs, taken = [] }: Outcome,
   hint: string,
 ): ToolEvent {
-  const details = `${output === "" ? "" : `\n${output}`}${hint}`;
+  const moved = taken.map(
+    ({ path, keptAs }) =>
+      `\n[${JSON.stringify(path)} appeared, which the sandbox does not let commands make: it is now ${JSON.stringify(keptAs)}]`,
+  );
+  const notes = `${moved.join("")}${hint}`;
+  const details = `${output === "" ? "" : `\n${output}`}${notes}`;
   if (timedOutMs !== undefined) {
     return failureResult(
       "timeout",
@@ -277,7 +348,7 @@ function commandResult(
       `the command was ended by ${signalName}${details}`,
     );
   }
-  if (exitCode === 0) return textResult(output);
+  if (exitCode === 0) return textResult(`${output}${notes}`);
   return failureResult(
     "execution_failed",
     `the command ended with exit code ${exitCode}${details}`,

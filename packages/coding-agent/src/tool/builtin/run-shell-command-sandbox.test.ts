@@ -395,6 +395,148 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     });
   });
 
+  it("shows no settings that are not there, and asks about those that a command makes (U3, U9)", async () => {
+    expect((await run("touch a; ls -A")).text).toBe(".data\na\n");
+    const made = "mkdir -p .vscode; touch .vscode/x";
+    const place = join(root, ".vscode");
+    const declined = await run(made);
+    expect(declined.asked[0]?.description).toBe(
+      `Run ${made}, again and with write access to "${place}"`,
+    );
+    expect(declined.text).toContain(`it is now "${place}.replaced-1"`);
+    expect(declined.text).toMatch(/the user declined write access[^:]*\]$/);
+    expect(existsSync(place)).toBe(false);
+    await run(made, {}, ["proceed_once"]);
+    expect(readdirSync(place)).toEqual(["x"]);
+    const { text } = await run("chown 1 a");
+    expect(text).toMatch(/the user declined to run it without a sandbox\]$/);
+  });
+
+  describe("for a user with an identity in ~/.gitconfig (U2)", () => {
+    const home = process.env.HOME;
+    beforeEach(() => {
+      process.env.HOME = outside;
+      writeFileSync(
+        join(outside, ".gitconfig"),
+        '[user]\nname = "Ada \\"L\\" é"\nemail = ada@x\n[alias]\nleak = !touch leaked\n[includeIf "gitdir:**/sub/.git"]\npath = work\n',
+      );
+      writeFileSync(join(outside, "work"), "[user]\nemail = ada@work\n");
+      git("init", "-q", "-b", "main");
+      writeFileSync(join(root, "a"), "1");
+    });
+    afterEach(() => {
+      process.env.HOME = home;
+    });
+
+    it("commits in its name after one question, which the approval of the call is", async () => {
+      const tool = runShellCommandTool(workspace, options());
+      const invocation = await tool.prepare(
+        { command: "git add a && git commit -qm one" },
+        signal(),
+      );
+      const access = [`write access to "${root}/.git"`];
+      expect(invocation.access).toEqual(access);
+      expect(invocation.description).toMatch(
+        / \(with write access to "[^"]*"\)$/,
+      );
+      const approved = invocation.withAccess?.() ?? expect.unreachable();
+      const { asked, events } = await play(approved, [], signal());
+      expect(events.at(-1)).toMatchObject({ value: { case: "output" } });
+      expect(asked).toEqual([]);
+      expect(git("log", "--format=%an <%ae>")).toBe('Ada "L" é <ada@x>\n');
+    });
+
+    it("asks before it fails where no question approved the call, and says what was declined", async () => {
+      const declined = await run("git add a");
+      expect(declined.asked).toHaveLength(1);
+      expect(declined.asked[0]?.description).toBe(
+        `Run git add a, with write access to "${root}/.git"`,
+      );
+      expect(declined.text).toMatch(/Read-only[\s\S]*the user declined write/);
+      const grants = new SandboxGrants();
+      const first = await run("git add a", { grants }, ["proceed_for_task"]);
+      expect(first.asked).toHaveLength(1);
+      const later = await run("git commit -qm one", { grants });
+      expect([later.asked, later.text]).toEqual([[], ""]);
+    });
+
+    it("shows nothing else of the configuration, and lets the repository's win", async () => {
+      const all = await run("git config --list; git leak; cat ~/.gitconfig");
+      expect(all.text).not.toMatch(/alias|includeif/i);
+      expect(existsSync(join(root, "leaked"))).toBe(false);
+      git("config", "user.email", "ada@repo");
+      const { text } = await run("git config user.name; git config user.email");
+      expect(text).toBe('Ada "L" é\nada@repo\n');
+    });
+
+    it("works in a subdirectory of a repository, whose other files are seen and not changed", async () => {
+      const sub = join(root, "sub");
+      mkdirSync(join(sub, "deep"), { recursive: true });
+      git("add", "a");
+      git("-c", "user.name=a", "-c", "user.email=a@x", "commit", "-qm", "zero");
+      using inner = new Workspace(sub);
+      const tool = runShellCommandTool(inner, options());
+      const invocation = await tool.prepare(
+        { command: "touch b && git add . && git commit -qam one; touch ../c" },
+        signal(),
+      );
+      expect(invocation.access).toEqual([
+        `read access to "${root}"`,
+        `write access to "${root}/.git"`,
+      ]);
+      const approved = invocation.withAccess?.() ?? expect.unreachable();
+      await play(approved, [], signal());
+      expect(git("show", "--stat", "--format=%ae")).toMatch(
+        /^ada@x\n\n sub\/b \| 0\n 1 file/,
+      );
+      expect(existsSync(join(root, "c"))).toBe(false);
+      const status = await tool.prepare({ command: "git status" }, signal());
+      const reads = status.confinedToReading?.() ?? expect.unreachable();
+      const read = await play(reads, ["proceed_once"], signal());
+      expect(read.asked).toHaveLength(1);
+      expect(read.text).toMatch(/On branch main[\s\S]*nothing to commit/);
+      const script = await tool.prepare(
+        { command: "bash -c 'git log --oneline'" },
+        signal(),
+      );
+      const logged = await play(script, ["proceed_once"], signal());
+      expect(logged.asked[0]?.description).toContain(
+        `again and with read access to "${root}"`,
+      );
+      expect(logged.text).toMatch(/one\n.*zero/);
+    });
+
+    it("takes the identity that the user has for this repository", async () => {
+      const sub = join(root, "sub");
+      mkdirSync(sub);
+      execFileSync("git", ["init", "-q"], { cwd: sub });
+      using inner = new Workspace(sub);
+      const tool = runShellCommandTool(inner, options());
+      const command = "git config user.email";
+      const invocation = await tool.prepare({ command }, signal());
+      expect((await play(invocation, [], signal())).text).toBe("ada@work\n");
+    });
+
+    it("does not ask for a command that only reads, or that no repository needs", async () => {
+      for (const command of [
+        "git branch -a",
+        "git stash list",
+        "git log",
+        "git tag",
+        "echo git commit",
+        "git worktree list",
+      ]) {
+        const tool = runShellCommandTool(workspace, options());
+        const { access } = await tool.prepare({ command }, signal());
+        expect(access, command).toBeUndefined();
+      }
+    });
+
+    function git(...args: string[]): string {
+      return execFileSync("git", args, { cwd: root, encoding: "utf8" });
+    }
+  });
+
   function options(more: Partial<ShellOptions> = {}): ShellOptions {
     const environment = { PATH, HOME: root };
     return {

@@ -1,5 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  type Extension,
+  extensionWords,
+  foreseeAccess,
   HostPrograms,
   noSandbox,
   type Sandbox,
@@ -125,7 +128,15 @@ export function runShellCommandTool(
       const { command, workingDirectory } = shell;
       const background =
         args.background === true ? options.background : undefined;
-      const { confines } = await findSandbox(options);
+      const sandbox = await findSandbox(options);
+      const { confines } = sandbox;
+      const foreseen = await foreseeAccess(
+        command,
+        options.grants?.apply(accessOf(workspace.root, options)) ??
+          accessOf(workspace.root, options),
+        sandbox,
+      );
+      const access = background ? [] : foreseen.map(extensionWords);
       // The parts that the model cannot choose come last, so that its own
       // description cannot hide them.
       const description = [
@@ -133,6 +144,7 @@ export function runShellCommandTool(
         directoryNote(workspace.root, workingDirectory),
         background ? " (in the background)" : "",
         confines ? "" : " (without a sandbox)",
+        access.length > 0 ? ` (with ${access.join(" and ")})` : "",
       ].join("");
       const run = (permission: Permission) => (signal: AbortSignal) => {
         shell.assertUnmoved();
@@ -141,6 +153,7 @@ export function runShellCommandTool(
           workspace: workspace.root,
           permission,
           confines,
+          foreseen,
         };
         return background
           ? startInBackground(shell, background, runOptions, signal)
@@ -155,11 +168,13 @@ export function runShellCommandTool(
         description,
         confirmation: { case: "executeDetails" as const, value: details },
         confinement: confines ? undefined : ("none" as const),
+        access: access.length > 0 ? access : undefined,
         execute: run("write"),
       });
       return {
         ...invocation,
         confinedToReading: () => ({ ...invocation, execute: run("read") }),
+        withAccess: () => ({ ...invocation, execute: run("approved") }),
       };
     },
   };
@@ -190,15 +205,18 @@ function readCommand(
 
 /**
  * The access of a command to the workspace. `read` is for commands that run
- * without approval.
+ * without approval because they only read, `approved` for those whose user was
+ * asked about them and the access that was foreseen.
  */
-type Permission = "read" | "write";
+type Permission = "read" | "write" | "approved";
 
 interface RunOptions extends ShellOptions {
   readonly workspace: string;
   readonly permission: Permission;
   /** Whether a sandbox was available when the user approved the command. */
   readonly confines: boolean;
+  /** The access that the command will need, in addition to what it has. */
+  readonly foreseen: readonly Extension[];
 }
 
 async function* runInForeground(
@@ -220,9 +238,10 @@ async function* runInForeground(
         timeoutMs: Math.min(options.timeoutMs, READING_LIMITS.timeoutMs),
       }
     : {};
+  const isApproved = permission === "approved";
   yield* runCommand(
     shell,
-    { ...options, ...start, ...limited, grants, clock },
+    { ...options, ...start, ...limited, grants, clock, isApproved },
     signal,
   );
 }
@@ -243,7 +262,7 @@ async function* startInBackground(
       ? start.confinedEnvironment
       : start.environment,
     access:
-      (permission === "write" && grants?.apply(start.access)) || start.access,
+      (permission !== "read" && grants?.apply(start.access)) || start.access,
     limits: permission === "read" ? READING_LIMITS.limits : undefined,
   };
   const { id, pid } = await background.start(
@@ -277,6 +296,17 @@ async function approvedSandbox(options: RunOptions): Promise<Sandbox> {
   );
 }
 
+/** Returns the access of a command before the user grants more. */
+function accessOf(workspace: string, options: ShellOptions): SandboxAccess {
+  return {
+    readable: [],
+    writable: [],
+    network: "none",
+    ...options.access,
+    workspace,
+  };
+}
+
 /**
  * The part of `AttemptOptions` that depends on the sandbox and the permission.
  */
@@ -292,13 +322,7 @@ function startOptions(options: RunOptions, sandbox: Sandbox): StartOptions {
   const { environment, workspace, permission, pathInWorkspaces = "" } = options;
   const { PATH = "" } = environment;
   const { programs = new HostPrograms(PATH) } = options;
-  const access: SandboxAccess = {
-    readable: [],
-    writable: [],
-    network: "none",
-    ...options.access,
-    workspace,
-  };
+  const access = accessOf(workspace, options);
   const start = {
     sandbox,
     environment,

@@ -30,6 +30,11 @@ export interface CommandStart {
   readonly shell: string;
   readonly limits?: ProcessLimits | undefined;
   readonly access: SandboxAccess;
+  /**
+   * Set for a command that ends soon: the settings that the workspace does not
+   * have are not shown to it.
+   */
+  readonly missingSettings?: "watch";
 }
 
 /** A process of a command line. */
@@ -65,13 +70,29 @@ export async function startCommand(
 
 async function startOnce(
   { command, workingDirectory, assertUnmoved }: ShellCommand,
-  { environment, sandbox, shell, access, limits }: CommandStart,
+  {
+    environment,
+    sandbox,
+    shell,
+    access,
+    limits,
+    missingSettings,
+  }: CommandStart,
   signal: AbortSignal,
 ): Promise<StartedCommand> {
   assertUnmoved();
   const argv = [shell, "-c", command, "bash"];
   const confined = await sandbox.command(
-    defined({ argv, workingDirectory, environment, shell, access, limits }),
+    defined({
+      argv,
+      workingDirectory,
+      environment,
+      shell,
+      access,
+      limits,
+      missingSettings,
+      gitIdentity: access.workspaceAccess === "read" ? undefined : "user",
+    }),
   );
   return { process: startProcess(confined, signal), guarded: confined.guarded };
 }

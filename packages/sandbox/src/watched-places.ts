@@ -1,0 +1,157 @@
+import {
+  chmodSync,
+  type FSWatcher,
+  lstatSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  watch,
+} from "node:fs";
+import { dirname } from "node:path";
+import { inOpenedDirectory, isPlaceholder } from "./placeholder.ts";
+import { statsOf } from "./regular-file.ts";
+import type { Holding, TakenPlace } from "./sandbox.ts";
+
+/** How often a place is looked for where no change is announced, in ms. */
+const LOOK_MS = 50;
+/**
+ * The number of times that a place may appear before the commands that watch it
+ * are ended: a program that reads it at any time would find it sooner or later.
+ */
+const MAX_APPEARANCES = 3;
+
+/**
+ * Keeps commands from making guarded places that are missing, without an entry
+ * in the workspace.
+ *
+ * A place that appears is renamed at once, by an event of its directory, and at
+ * the latest when the command has ended. Who made it cannot be known, so each
+ * command that runs in that workspace reports it.
+ */
+export class WatchedPlaces {
+  readonly #watches = new Set<{
+    readonly paths: readonly string[];
+    readonly taken: TakenPlace[];
+    readonly end: () => void;
+  }>();
+  readonly #onTaken: (path: string) => void;
+
+  /** `onTaken` is called with each place that was renamed. */
+  constructor(onTaken: (path: string) => void) {
+    this.#onTaken = onTaken;
+  }
+
+  /**
+   * Watches places, which are in one directory. `end` is called when one of them
+   * appears again and again.
+   */
+  watch(paths: readonly string[], end: () => void): Holding {
+    const one = { paths, taken: [] as TakenPlace[], end };
+    this.#watches.add(one);
+    const look = (): void => this.#takeAll(paths);
+    const stop = watchDirectories(new Set(paths.map(dirname)), look);
+    return {
+      taken: one.taken,
+      [Symbol.dispose]: () => {
+        stop();
+        look();
+        this.#watches.delete(one);
+      },
+    };
+  }
+
+  #takeAll(paths: readonly string[]): void {
+    for (const path of paths) {
+      if (!statsOf(path) || isEmptyPlaceholder(path)) continue;
+      const keptAs = setAside(path);
+      if (keptAs === undefined) continue;
+      this.#onTaken(path);
+      for (const { paths: watched, taken, end } of this.#watches) {
+        if (!watched.includes(path)) continue;
+        taken.push({ path, keptAs });
+        const times = taken.filter((place) => place.path === path).length;
+        if (times >= MAX_APPEARANCES) end();
+      }
+    }
+  }
+}
+
+/**
+ * Returns whether a path is a placeholder that another command needs. A command
+ * can give its own directory the time that marks one, but not empty it then.
+ */
+function isEmptyPlaceholder(path: string): boolean {
+  try {
+    return isPlaceholder(path) && readdirSync(path).length === 0;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Calls back after changes in directories, at most once for all the changes that
+ * wait at a time: a command may make a million files. Returns a function that
+ * stops.
+ */
+function watchDirectories(
+  directories: ReadonlySet<string>,
+  look: () => void,
+): () => void {
+  let waiting: NodeJS.Immediate | undefined;
+  const soon = (): void => {
+    waiting ??= setImmediate(() => {
+      waiting = undefined;
+      look();
+    });
+  };
+  const watchers: FSWatcher[] = [];
+  const timers: NodeJS.Timeout[] = [];
+  const lookOften = (): void => {
+    timers.push(setInterval(look, LOOK_MS).unref());
+  };
+  for (const directory of directories) {
+    try {
+      const watcher = watch(directory, { persistent: false }, soon);
+      watchers.push(watcher.on("error", lookOften));
+    } catch {
+      // The user's watches are used up, perhaps by another command.
+      lookOften();
+    }
+  }
+  return () => {
+    for (const watcher of watchers) watcher.close();
+    for (const timer of timers) clearInterval(timer);
+    clearImmediate(waiting);
+  };
+}
+
+/**
+ * Renames what is at a path, in a directory that a command may have made
+ * unwritable. Returns the new path; undefined when nothing is there.
+ */
+export function setAside(path: string): string | undefined {
+  try {
+    return renameAside(path);
+  } catch {
+    try {
+      chmodSync(dirname(path), statSync(dirname(path)).mode | 0o700);
+      return renameAside(path);
+    } catch {
+      // Another process has removed it, or moved the directory.
+      return undefined;
+    }
+  }
+}
+
+function renameAside(path: string): string | undefined {
+  let number = 1;
+  let isThere = false;
+  inOpenedDirectory(path, (held) => {
+    const find = (name: string) => lstatSync(name, { throwIfNoEntry: false });
+    isThere = find(held) !== undefined;
+    if (!isThere) return;
+    while (find(`${held}.replaced-${number}`)) number++;
+    renameSync(held, `${held}.replaced-${number}`);
+  });
+  return isThere ? `${path}.replaced-${number}` : undefined;
+}
