@@ -64,6 +64,12 @@ export const BWRAP_EXTRAS: readonly string[] = ["--disable-userns"];
 /** The home directory inside: empty, and removed with the command. */
 const HOME = "/tmp/.home";
 
+/**
+ * The configuration of git for the machine inside. The home directory stays
+ * empty, and a command can have its own settings there.
+ */
+const IDENTITY = "/run/gitconfig";
+
 const NAMESPACES = [
   [
     "--unshare-user",
@@ -134,7 +140,12 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
           ...argv,
         ],
         workingDirectory: "/",
-        environment: { ...environment, HOME, TMPDIR: "/tmp" },
+        environment: {
+          ...environment,
+          HOME,
+          TMPDIR: "/tmp",
+          ...(identity === "" ? {} : { GIT_CONFIG_SYSTEM: IDENTITY }),
+        },
         shell,
         inputs,
         supervised: true,
@@ -152,7 +163,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
 /**
  * Returns the data that bwrap reads from descriptors, and its arguments for
  * these and for the two that supervise the start of a command: a seccomp filter,
- * and a file in the home directory with the identity for git. Both may be
+ * and a file with the identity for git. Both may be
  * missing.
  */
 function passedData(
@@ -163,9 +174,7 @@ function passedData(
   const pass = (data: Uint8Array): string => `${2 + inputs.push(data)}`;
   const seccomp = filter ? ["--seccomp", pass(filter)] : [];
   const file =
-    identity === ""
-      ? []
-      : ["--file", pass(Buffer.from(identity)), `${HOME}/.gitconfig`];
+    identity === "" ? [] : ["--file", pass(Buffer.from(identity)), IDENTITY];
   const info = 3 + inputs.length;
   const start = ["--info-fd", `${info}`, "--block-fd", `${info + 1}`];
   return { inputs, descriptors: [...seccomp, ...file, ...start] };

@@ -1,5 +1,6 @@
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   realpathSync,
   rmdirSync,
@@ -27,7 +28,7 @@ const sandbox = await findSandbox(
 );
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 const REFUSAL =
-  '.vscode" was renamed or replaced while the command was starting';
+  '.github/hooks" was renamed or replaced while the command was starting';
 
 describe.skipIf(!sandbox.confines)(
   `when another server removes a placeholder while a command starts${why}`,
@@ -37,6 +38,7 @@ describe.skipIf(!sandbox.confines)(
     let background: BackgroundProcesses;
     beforeEach(() => {
       root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-replaced-")));
+      mkdirSync(join(root, ".github"));
       workspace = new Workspace(root);
       background = new BackgroundProcesses({ nextId: () => "bg-1" });
     });
@@ -109,7 +111,7 @@ describe.skipIf(!sandbox.confines)(
           const command = await sandbox.command(request);
           const check = async (pid: number): Promise<void> => {
             await command.check?.(pid);
-            if (left-- > 0) rmdirSync(join(root, ".vscode"));
+            if (left-- > 0) rmdirSync(join(root, ".github/hooks"));
             await command.check?.(pid);
           };
           return { ...command, check };
