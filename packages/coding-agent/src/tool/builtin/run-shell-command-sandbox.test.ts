@@ -408,9 +408,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(existsSync(place)).toBe(false);
     await run(made, {}, ["proceed_once"]);
     expect(readdirSync(place)).toEqual(["x"]);
-    const { text } = await run(
-      "echo mount: Operation not permitted; exit 1",
-    );
+    const { text } = await run("echo mount: Operation not permitted; exit 1");
     expect(text).toMatch(/the user declined to run it without a sandbox\]$/);
   });
 
