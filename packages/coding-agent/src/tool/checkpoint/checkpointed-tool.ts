@@ -16,12 +16,13 @@ export function withCheckpoints(
     if (kind !== "fileEditDetails" && kind !== "executeDetails") {
       return invocation;
     }
-    const { withContent } = invocation;
+    const { withAccess, withContent } = invocation;
     return defined({
       ...invocation,
       withContent:
         withContent &&
         ((content: string) => addCheckpoint(withContent(content))),
+      withAccess: withAccess && (() => addCheckpoint(withAccess())),
       execute: async function* (signal: AbortSignal) {
         await checkpoints.snapshot(place, invocation.description, signal);
         yield* invocation.execute(signal);
