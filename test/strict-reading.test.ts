@@ -228,7 +228,7 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
       text: "run touch hi",
       metadata,
     });
-    expect(JSON.stringify(taskOf(sent))).toContain("tool_not_registered");
+    expect(JSON.stringify(taskOf(sent))).toContain("policy_violation");
   });
 
   it("belongs to the user: a client cannot send messages as the agent", async () => {

@@ -216,4 +216,9 @@ export const SCENARIOS: readonly HistoryScenario[] = [
       });
     },
   },
+  {
+    name: "limited",
+    first: { sessionSettings: { allowedTools: ["read_file"] } },
+    play: (talk) => talk.say("text One."),
+  },
 ];
