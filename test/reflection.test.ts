@@ -1,6 +1,14 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
+import { create } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import {
+  ServerReflection,
+  ServerReflectionRequestSchema,
+} from "@devtool/schema/reflection";
 import { describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
@@ -36,4 +44,32 @@ describe("server reflection", () => {
     expect(answer).toContain('"text": "hello"');
     expect(answer).toContain("TASK_STATE_COMPLETED");
   });
+
+  it.each(["v1", "v1alpha"])(
+    "I10: knows the details of errors, over %s",
+    async (version) => {
+      await using server = await serveCodingAgent({ workspace: process.cwd() });
+      const service = {
+        ...ServerReflection,
+        typeName: `grpc.reflection.${version}.ServerReflection`,
+      };
+      const { serverReflectionInfo } = createClient(
+        service,
+        createGrpcTransport({
+          baseUrl: server.url,
+          interceptors: [bearerInterceptor(server.token)],
+        }),
+      );
+      const value = "google.rpc.ErrorInfo";
+      const asked = create(ServerReflectionRequestSchema, {
+        messageRequest: { case: "fileContainingSymbol", value },
+      });
+      const requests = (async function* () {
+        yield asked;
+      })();
+      for await (const { messageResponse } of serverReflectionInfo(requests)) {
+        expect(messageResponse.case).toBe("fileDescriptorResponse");
+      }
+    },
+  );
 });

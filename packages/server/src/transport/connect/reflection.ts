@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import {
   ServerReflection,
   type ServerReflectionRequest,
@@ -54,7 +55,10 @@ class Reflection {
 
   constructor(services: readonly DescService[]) {
     this.#services = services;
-    const files = services.flatMap(({ file }) => withImports(file));
+    // Details of errors are in no service.
+    const files = [...services, ErrorInfoSchema].flatMap(({ file }) =>
+      withImports(file),
+    );
     this.#files = new Map(files.map((file) => [`${file.name}.proto`, file]));
     this.#registry = createRegistry(...this.#files.values());
   }
