@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { create, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
 import {
+  ApprovalMode,
   type Message,
   SessionSettingsSchema,
   type TaskEvent,
@@ -69,8 +70,8 @@ function counted({ sequence, taskId, contextId }: TaskEvent): TaskEvent {
 }
 
 /**
- * The event without what A2A 0.3 has no place for: whose task it is, the
- * command it runs, that it is answered with a message alone, the model of its
+ * The event without what A2A 0.3 has no place for: whose task it is, how far it
+ * goes without asking, the command it runs, that it is answered with a message alone, the model of its
  * first message, when and by which model something was made, settings that say
  * nothing, and what a user answered (STREAM-2).
  */
@@ -97,6 +98,7 @@ export function carriedByA2a(event: TaskEvent): TaskEvent {
     ...created,
     ...(!saysNothing && { sessionSettings }),
     principal: "",
+    approvalLimit: ApprovalMode.UNSPECIFIED,
     replyOnly: false,
     ...(message && { message: withoutModel(message) }),
   };
