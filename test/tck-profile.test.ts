@@ -1007,7 +1007,9 @@ describe("devtool serve --profile tck-0.3", () => {
   it("looks at the method of a request without an id first", async () => {
     const rows = [
       ["nonexistent/method", -32601],
-      ["message/send", -32600],
+      // A message that is not valid, which the kit looks for.
+      ["message/send", -32602],
+      ["tasks/get", -32600],
     ];
     for (const [method, code] of rows) {
       const body = JSON.stringify({ jsonrpc: "2.0", method, params: {} });

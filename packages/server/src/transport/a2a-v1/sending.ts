@@ -142,10 +142,12 @@ function continueEnded(
       "send its own, or none",
     );
   }
-  const isRetry =
-    !message ||
-    before.history.some(({ messageId }) => messageId === message.messageId);
-  if (endedTask === "refuse" && !isRetry) {
+  const recorded = before.history.find(
+    ({ messageId }) => messageId === message?.messageId,
+  );
+  const isAnswerAgain =
+    recorded !== undefined && confirmationsOf(recorded).length > 0;
+  if (endedTask === "refuse" && !isAnswerAgain) {
     throw endedError(
       before,
       "send the message with its contextId, with its id in referenceTaskIds and without taskId",
@@ -153,7 +155,7 @@ function continueEnded(
   }
   // An answer to an approval belongs to the ended task, whose handler reports
   // what became of the approval (TOOL-5).
-  if (isRetry || confirmationsOf(message).length > 0) {
+  if (!message || recorded || confirmationsOf(message).length > 0) {
     return { request, before, historyLength };
   }
   const referenceTaskIds = [
