@@ -89,17 +89,17 @@ describe("B1: a list with an odd tool", () => {
       'inputSchema.type is ["object","null"]',
     ],
     [
-      "a title that is no text",
+      "a title that is not a text",
       { ...GOOD, title: 5 },
       "title is 5: expected string",
     ],
     [
-      "a name that is no text",
+      "a name that is not a text",
       { ...GOOD, name: 5 },
       "name is 5: expected string",
     ],
     [
-      "required that is no list",
+      "required that is not a list",
       schema({ required: "a" }),
       'inputSchema.required is "a"',
     ],

@@ -94,9 +94,9 @@ describe("the config file", () => {
   });
 
   it.each([
-    ["url = 'https://x/${TOKEN}'", "mcp_servers.http.url"],
+    [`url = 'https://x/\${TOKEN}'`, "mcp_servers.http.url"],
     [
-      "url = 'https://x/'\nheaders = { X-Key = 'Bearer ${TOKEN:-hush}' }",
+      `url = 'https://x/'\nheaders = { X-Key = 'Bearer \${TOKEN:-hush}' }`,
       "mcp_servers.http.headers.X-Key",
     ],
   ])(
@@ -114,13 +114,13 @@ describe("the config file", () => {
   it("N14: is refused with a variable for a program, unless it is a script's own", async () => {
     const stdio = (value: string): Promise<unknown> =>
       read(`[[mcp_servers]]\nname = "a"\nstdio = { command = "sh", ${value} }`);
-    await expect(stdio("env = { KEY = '${env:KEY}' }")).rejects.toThrow(
+    await expect(stdio(`env = { KEY = '\${env:KEY}' }`)).rejects.toThrow(
       "mcp_servers.stdio.env.KEY has the variable",
     );
-    await expect(stdio("args = ['--key', '${KEY}']")).rejects.toThrow(
+    await expect(stdio(`args = ['--key', '\${KEY}']`)).rejects.toThrow(
       "mcp_servers.stdio.args has the variable",
     );
-    await stdio("args = ['-c', 'echo ${KEY}']");
+    await stdio(`args = ['-c', 'echo \${KEY}']`);
     await stdio("env = { KEY = 'pa$$word{}$' }");
   });
 

@@ -43,7 +43,7 @@ interface OpenRequest {
 
 /**
  * Reads the messages of a server before the SDK does, which refuses a whole
- * message for one field that is not valid, and drops what is no message.
+ * message for one field that is not valid, and drops what is not a message.
  *
  * What is valid stays as it is, and null is absent. Elements of lists and of
  * content that are not valid are left out and named. An answer that cannot be

@@ -24,7 +24,7 @@ const isNumber = (value: JsonValue): boolean => typeof value === "number";
 const isListOfText = (value: JsonValue): boolean =>
   Array.isArray(value) && value.every(isText);
 
-/** The keywords whose value is no schema, and the values that they may have. */
+/** The keywords whose value is not a schema, and the values that they may have. */
 const PLAIN: ReadonlyMap<string, (value: JsonValue) => boolean> = new Map([
   [
     "type",

@@ -45,7 +45,7 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   }
 
   *add(event: ResponseStreamEvent): Iterable<ModelEvent> {
-    // What follows the end is no part of the answer.
+    // What follows the end does not belong to the answer.
     if (this.#response) return;
     switch (event.type) {
       case "response.output_text.delta":

@@ -16,7 +16,7 @@ const WINDOW_MS = 1000;
  */
 const MESSAGES_PER_TURN = 50;
 
-/** JSON-RPC's code for what is no valid message. */
+/** JSON-RPC's code for a message that is not valid. */
 const INVALID_ANSWER = -32600;
 
 /** The options of `readMessages`. */

@@ -38,7 +38,7 @@ export const DEFAULT_LOOP_LIMITS: LoopLimits = {
  * `generate` then throws `Code.Aborted` for output that repeats the same text
  * over and over. Calls that are the same as in the steps before get a `problem`
  * first; if that does not help, `generate` throws too. To wait for a background
- * process is no repetition. Returns a model with `mayRepeat` unchanged.
+ * process does not repeat. Returns a model with `mayRepeat` unchanged.
  */
 export function withLoopGuard(model: Model, limits: LoopLimits): Model {
   if (model.mayRepeat) return model;

@@ -82,7 +82,7 @@ export function stopBackgroundProcessTool(
 
 /**
  * Whether a call has read the output of a background process that still ran:
- * then the next one of the same arguments is no repetition.
+ * then the next one of the same arguments does not repeat it.
  */
 export function waitsForProcess({ toolName, result }: ToolCall): boolean {
   if (toolName !== READ_NAME || result.case !== "output") return false;

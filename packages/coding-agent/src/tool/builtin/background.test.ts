@@ -95,7 +95,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       );
     });
 
-    it("B4: waits itself when reads find nothing new, and waiting is no repetition", async () => {
+    it("B4: waits itself when reads find nothing new, and waiting does not count as repeating", async () => {
       await start("until test -e go; do sleep 0.01; done; echo two");
       const poll = async (): Promise<ToolCall> => {
         const tool = readBackgroundOutputTool(background);

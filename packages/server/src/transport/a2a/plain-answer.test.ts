@@ -35,7 +35,7 @@ describe("an answer in words", () => {
   });
 
   it.each(["yes", "y", "no", "proceed_once"])(
-    "N5: %j is no answer of a client that is shown the extension",
+    "N5: %j does not answer for a client that is shown the extension",
     (text) => {
       const task = asking(["proceed_once", "cancel"]);
       const message = textMessage("m", text);
