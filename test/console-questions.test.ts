@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createTaskView } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { loadConsole } from "@devtool/console";
+import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -95,6 +96,22 @@ describe.skipIf(CHROMIUM === undefined)(
       await answers.click();
       await page.locator(".prose", { hasText: "Both." }).waitFor();
       expect(await read("second.txt")).toBe("2");
+    });
+
+    it("is asked in a mode that holds: the head offers none beyond what the conversation began with", async () => {
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await page.getByRole("link", { name: "New session" }).click();
+      await page.getByLabel("Mode").selectOption("yolo");
+      await write(page, "write asked.txt 1\ntext Asked.");
+      await page.getByRole("button", { name: "Allow once" }).waitFor();
+      const mode = page.locator(".session-about").getByLabel("Mode");
+      expect(await mode.locator("option").allTextContents()).toEqual([
+        "as the server, at most default",
+        "plan",
+        "default",
+      ]);
+      expect(await mode.inputValue()).toBe(String(ApprovalMode.DEFAULT));
     });
 
     it("is another one when its arguments change: a click for the one before does not approve it, nor do its notes go along", async () => {
@@ -231,6 +248,11 @@ describe.skipIf(CHROMIUM === undefined)(
 
 async function send(page: Page, text: string): Promise<void> {
   await page.getByRole("link", { name: /New session|Neue Sitzung/ }).click();
+  await write(page, text);
+}
+
+/** Sends a message of the session that is shown. */
+async function write(page: Page, text: string): Promise<void> {
   await page.locator(".composer textarea").fill(text);
   await page.locator('.composer button[type="submit"]').click();
 }

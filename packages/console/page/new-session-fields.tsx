@@ -78,6 +78,7 @@ export function NewSessionFields({
       />
       <ModeChooser
         mode={choice.mode}
+        limit={ApprovalMode.UNSPECIFIED}
         onChange={(mode) => onChange({ ...choice, mode })}
       />
     </div>

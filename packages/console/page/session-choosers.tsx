@@ -1,7 +1,7 @@
-import { ApprovalMode, visibleText } from "@devtool/schema";
+import { ApprovalMode, stricterMode, visibleText } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
-import { words } from "./words.ts";
+import { fillText, words } from "./words.ts";
 
 export interface ModelChooserProps {
   readonly client: ConsoleClient;
@@ -57,25 +57,45 @@ const MODES = [
 export interface ModeChooserProps {
   /** Unspecified for the server's. */
   readonly mode: ApprovalMode;
+  /** The widest mode of the conversation. Unspecified where it has none. */
+  readonly limit: ApprovalMode;
   readonly onChange: (mode: ApprovalMode) => void;
 }
 
-/** How far a session goes without asking, within what the server allows. */
-export function ModeChooser({ mode, onChange }: ModeChooserProps): ReactNode {
+/**
+ * How far a session goes without asking, within what the server allows and
+ * allowed when the conversation began.
+ */
+export function ModeChooser({
+  mode,
+  limit,
+  onChange,
+}: ModeChooserProps): ReactNode {
+  const within = (each: ApprovalMode): ApprovalMode =>
+    limit === ApprovalMode.UNSPECIFIED ? each : stricterMode(limit, each);
+  const isLimited = within(ApprovalMode.YOLO) !== ApprovalMode.YOLO;
   return (
     <label>
       {words.mode}
       <select
-        value={mode}
+        value={mode && within(mode)}
         onChange={({ currentTarget }) => onChange(Number(currentTarget.value))}
       >
-        <option value={ApprovalMode.UNSPECIFIED}>{words.serverDefault}</option>
-        {MODES.map((each) => (
+        <option value={ApprovalMode.UNSPECIFIED}>
+          {isLimited
+            ? fillText(words.serverDefaultWithin, modeText(limit))
+            : words.serverDefault}
+        </option>
+        {MODES.filter((each) => within(each) === each).map((each) => (
           <option key={each} value={each}>
-            {ApprovalMode[each].toLowerCase()}
+            {modeText(each)}
           </option>
         ))}
       </select>
     </label>
   );
+}
+
+function modeText(mode: ApprovalMode): string {
+  return ApprovalMode[mode].toLowerCase();
 }

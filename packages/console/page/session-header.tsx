@@ -18,7 +18,7 @@ export interface SessionHeaderProps {
   /** What the session is called, also while it has no title. */
   readonly title: string;
   readonly view: SessionPart;
-  /** The approval mode that the next message has. */
+  /** The approval mode that is wanted for the next message. */
   readonly mode: ApprovalMode;
   readonly onMode: (mode: ApprovalMode) => void;
 }
@@ -78,7 +78,11 @@ export function SessionHeader({
         <div className="session-about">
           <State state={state} />
           <Facts task={task} />
-          <ModeChooser mode={mode} onChange={onMode} />
+          <ModeChooser
+            mode={mode}
+            limit={task.approvalLimit}
+            onChange={onMode}
+          />
           {!isRenaming && (
             <button
               ref={renameButton}

@@ -1,5 +1,9 @@
-import { ApprovalMode, type Task } from "@devtool/schema";
-import { approvalModeName, approvalModeOf } from "../approval-mode.ts";
+import { ApprovalMode, stricterMode, type Task } from "@devtool/schema";
+import {
+  approvalModeName,
+  approvalModeOf,
+  assertNarrower,
+} from "../approval-mode.ts";
 import {
   type ChosenSettings,
   type NewSessionOptions,
@@ -18,10 +22,10 @@ export interface ChatChoicesOptions {
 export class ChatChoices {
   /** The model of the next messages. Empty: the session's. */
   model: string;
-  /** The approval mode of the next messages; undefined for the session's. */
-  mode: ApprovalMode | undefined;
   readonly #options: ChatChoicesOptions;
   readonly #task: () => Task;
+  /** The approval mode of the next messages; undefined for the session's. */
+  #mode: ApprovalMode | undefined;
 
   /** @param task returns the present task of the chat's messages */
   constructor(options: ChatChoicesOptions, task: () => Task) {
@@ -30,15 +34,45 @@ export class ChatChoices {
     this.model = options.session.model ?? "";
   }
 
-  /** The approval mode of the next message. */
+  /**
+   * The widest approval mode that the operator and the conversation allow;
+   * unspecified where neither is known.
+   */
+  get limit(): ApprovalMode {
+    const { operatorMode } = this.#options;
+    const { approvalLimit } = this.#task();
+    return operatorMode === undefined
+      ? approvalLimit
+      : stricterMode(operatorMode, approvalLimit);
+  }
+
+  /** The approval mode of the next message: what is wanted, within the limit. */
   get modeNow(): ApprovalMode {
-    const { session, operatorMode } = this.#options;
-    return (
-      (this.mode ?? approvalModeOf(session.approvalMode)) ||
-      this.#task().sessionSettings?.approvalMode ||
-      operatorMode ||
-      ApprovalMode.DEFAULT
-    );
+    const { limit } = this;
+    const wanted =
+      (this.#mode ?? approvalModeOf(this.#options.session.approvalMode)) ||
+      (this.#task().sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
+    return limit === ApprovalMode.UNSPECIFIED
+      ? wanted || ApprovalMode.DEFAULT
+      : stricterMode(limit, wanted);
+  }
+
+  /**
+   * Chooses the approval mode of the next messages. Throws for one beyond the
+   * limit, which the server would narrow without a word.
+   */
+  chooseMode(mode: ApprovalMode): void {
+    assertNarrower(mode, this.#options.operatorMode);
+    const { approvalLimit } = this.#task();
+    if (
+      approvalLimit !== ApprovalMode.UNSPECIFIED &&
+      stricterMode(approvalLimit, mode) !== mode
+    ) {
+      throw new Error(
+        `approval mode "${approvalModeName(mode)}" allows more than "${approvalModeName(approvalLimit)}", with which this conversation began: /new begins one that may go further`,
+      );
+    }
+    this.#mode = mode;
   }
 
   /** Returns the settings of a new session. */
@@ -67,7 +101,7 @@ export class ChatChoices {
     return {
       model: this.model,
       approvalMode:
-        this.mode === undefined ? approvalMode : approvalModeName(this.mode),
+        this.#mode === undefined ? approvalMode : approvalModeName(this.#mode),
     };
   }
 }

@@ -40,7 +40,7 @@ describe("a slash command of a chat", () => {
     const tasks = open({});
     await tasks.say([textPart("text Hello.")], DELIVERY.queue);
     await tasks.run("/shell touch wide.txt");
-    tasks.choices.mode = ApprovalMode.PLAN;
+    tasks.choices.chooseMode(ApprovalMode.PLAN);
     await tasks.run("/shell touch planned.txt");
     expect(await readdir(workspace)).toEqual(["wide.txt"]);
     tasks.close();

@@ -63,7 +63,26 @@ describe("the commands of the terminal", () => {
     await expect(played.run("/mode fast")).rejects.toThrow(
       'approval mode "fast" does not exist: choose default, plan',
     );
-    expect(played.chat.tasks.choices.mode).toBe(ApprovalMode.AUTO_EDIT);
+    expect(played.chat.tasks.choices.modeNow).toBe(ApprovalMode.AUTO_EDIT);
+  });
+
+  it("show and change the mode within what the conversation began with", async () => {
+    // The server's mode was default when the conversation began.
+    await using played = play(ApprovalMode.YOLO);
+    const { choices } = played.chat.tasks;
+    await played.run("/mode yolo");
+    await played.say("text hello");
+    await played.run("/mode");
+    expect(played.told().at(-1)).toBe("· mode: default");
+    await expect(played.run("/mode auto-edit")).rejects.toThrow(
+      'approval mode "auto-edit" allows more than "default", with which this conversation began: /new begins',
+    );
+    nextMode(played.chat);
+    expect(choices.modeNow).toBe(ApprovalMode.PLAN);
+    nextMode(played.chat);
+    expect(choices.modeNow).toBe(ApprovalMode.DEFAULT);
+    await played.run("/new", "/mode yolo");
+    expect(played.told().at(-1)).toBe("· mode: yolo");
   });
 
   it.each([
@@ -84,7 +103,7 @@ describe("the commands of the terminal", () => {
     async (operator, modes) => {
       await using played = play(operator);
       const chosen = modes.map(() => {
-        nextMode(played.chat, operator);
+        nextMode(played.chat);
         return played.chat.tasks.choices.modeNow;
       });
       expect(chosen).toEqual(modes);
@@ -198,7 +217,6 @@ describe("the commands of the terminal", () => {
     const actions = {
       client,
       workspace,
-      operatorMode,
       write: (sequence: string) => void written.push(sequence),
       clearScreen: () => void written.push("clear"),
       onChange: nothing,

@@ -1,18 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { DevtoolClient, TaskSnapshot } from "@devtool/client";
-import {
-  ApprovalMode,
-  oneLine,
-  Role,
-  stricterMode,
-  visibleText,
-} from "@devtool/schema";
+import { oneLine, Role, stricterMode, visibleText } from "@devtool/schema";
 import {
   APPROVAL_MODES,
   approvalModeName,
   approvalModeOf,
-  assertNarrower,
 } from "../approval-mode.ts";
 import { errorCode } from "../errors.ts";
 import { countOf } from "../render/count.ts";
@@ -28,8 +21,6 @@ export interface LocalActions {
   readonly client: DevtoolClient;
   /** The directory whose conversations are listed. Empty: all. */
   readonly workspace: string;
-  /** The operator's approval mode; undefined where it is not known. */
-  readonly operatorMode: ApprovalMode | undefined;
   readonly write: (sequence: string) => void;
   readonly clearScreen: () => void;
   readonly onChange: () => void;
@@ -52,9 +43,7 @@ export async function runLocal(
       return chat.printout.tell(`model: ${argument}`);
     case "mode":
       if (argument !== "") {
-        const mode = approvalModeOf(argument.replace("_", "-"));
-        assertNarrower(mode, actions.operatorMode);
-        tasks.choices.mode = mode;
+        tasks.choices.chooseMode(approvalModeOf(argument.replace("_", "-")));
       }
       return chat.printout.tell(
         `mode: ${approvalModeName(tasks.choices.modeNow)}`,
@@ -83,17 +72,14 @@ export async function runLocal(
   }
 }
 
-/** Changes to the next approval mode that the operator allows. */
-export function nextMode(
-  { tasks }: Chat,
-  operator: ApprovalMode | undefined,
-): void {
-  const limit = operator || ApprovalMode.DEFAULT;
+/** Changes to the next mode that the operator and the conversation allow. */
+export function nextMode({ tasks: { choices } }: Chat): void {
+  const { limit, modeNow } = choices;
   const allowed = [...APPROVAL_MODES.values()].filter(
     (mode) => stricterMode(limit, mode) === mode,
   );
-  const at = allowed.indexOf(tasks.choices.modeNow);
-  tasks.choices.mode = allowed[(at + 1) % allowed.length];
+  const next = allowed[(allowed.indexOf(modeNow) + 1) % allowed.length];
+  if (next !== undefined) choices.chooseMode(next);
 }
 
 /** Prints the model of the next messages, and the models to choose from. */

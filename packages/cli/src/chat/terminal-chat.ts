@@ -94,12 +94,11 @@ class TerminalChat {
       draw: () => this.#draw(),
       first: EMPTY_SCREEN,
     });
-    const operatorMode = address.info?.approvalMode;
     const onChange = this.#store.change;
     this.#tasks = new ChatTasks({
       client,
       session: options.options,
-      operatorMode,
+      operatorMode: address.info?.approvalMode,
       onChange,
       onProblem: (reason) => this.#chat.printout.tellProblem(reason),
     });
@@ -107,7 +106,6 @@ class TerminalChat {
     const actions = {
       client,
       workspace: this.#workspace ?? "",
-      operatorMode,
       write: (sequence: string) => void this.#terminal.out.write(sequence),
       clearScreen: () => this.#ink.clear(),
       onChange,
@@ -128,7 +126,7 @@ class TerminalChat {
       editArguments: (call) => this.#ink.lend(() => edits.edit(call)),
       complete: (before) => completer.complete(before),
       runLocal: (command) => runLocal(this.#chat, command, actions),
-      nextMode: () => nextMode(this.#chat, operatorMode),
+      nextMode: () => nextMode(this.#chat),
       onChange,
     });
     this.#welcome();

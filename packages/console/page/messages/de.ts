@@ -110,6 +110,7 @@ export const de: Words = {
   addReason: "Begründung",
   mode: "Modus",
   serverDefault: "wie der Server",
+  serverDefaultWithin: "wie der Server, höchstens #",
   thisBrowser: "dieser Browser",
   noRules:
     "Keine eigenen Regeln: Der Modus entscheidet. Was nur liest, läuft; was etwas ändert, fragt.",

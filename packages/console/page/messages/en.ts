@@ -108,6 +108,7 @@ export const en = {
   addReason: "Reason",
   mode: "Mode",
   serverDefault: "as the server",
+  serverDefaultWithin: "as the server, at most #",
   thisBrowser: "this browser",
   noRules:
     "No rules of yours: the approval mode decides. What only reads runs, what changes something asks.",

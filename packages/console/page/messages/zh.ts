@@ -97,6 +97,7 @@ export const zh: Words = {
   addReason: "理由",
   mode: "模式",
   serverDefault: "与服务器相同",
+  serverDefaultWithin: "与服务器相同，最多 #",
   thisBrowser: "此浏览器",
   noRules: "没有自定义规则：由审批模式决定。只读操作直接运行，更改则会询问。",
   findSessions: "查找会话",
