@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
@@ -15,9 +16,13 @@ const FORGED =
 
 describe("what an operator reads of the server", () => {
   it("has the words of an MCP server on one line, without what would change the terminal", async () => {
-    const mcp = createServer((_request, response) =>
-      response.writeHead(400, "No").end(FORGED),
-    ).listen(0, "127.0.0.1");
+    const error = { code: -32000, message: FORGED };
+    const mcp = createServer(async (request, response) => {
+      const { id } = Object(JSON.parse((await text(request)) || "{}"));
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    }).listen(0, "127.0.0.1");
     await once(mcp, "listening");
     const address = mcp.address();
     const port = typeof address === "object" ? address?.port : undefined;

@@ -234,12 +234,7 @@ describe("the whole pipeline", () => {
       (item) => `${item.protocolVersion} ${item.protocolBinding}`,
     );
     expect(offers).toEqual(
-      expect.arrayContaining([
-        "1.0 JSONRPC",
-        "1.0 HTTP+JSON",
-        "1.0 GRPC",
-        "0.3 JSONRPC",
-      ]),
+      expect.arrayContaining(["1.0 JSONRPC", "1.0 HTTP+JSON", "0.3 JSONRPC"]),
     );
   });
 });

@@ -268,6 +268,8 @@ describe("a discovery file whose server is not the one that listens there", () =
       agent.url,
       "--token",
       "given",
+      "--protocol",
+      "connect",
     ]);
     expect(said).not.toContain("did not prove");
     expect(agent.requests.join("\n")).toContain("authorization: Bearer given");

@@ -235,7 +235,7 @@ describe("a turn with settings of its own", () => {
     await stream.until("turnComplete");
     stream.submit("i2", input("ask touch y"));
     await stream.until("turnComplete");
-    expect(modes).toEqual([ApprovalMode.DEFAULT, ApprovalMode.UNSPECIFIED]);
+    expect(modes).toEqual([ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT]);
   });
 
   it.each([
