@@ -1,6 +1,7 @@
 import { readGitCommand } from "./git-options.ts";
 import type { SimpleCommand } from "./reading.ts";
 import { isSafeCommand } from "./safe-programs.ts";
+import { isHarmlessSed } from "./sed-script.ts";
 
 /**
  * What a program does with its words, as far as other programs are concerned.
@@ -65,13 +66,6 @@ const WITH_SHELL: ReadonlySet<string> = new Set(
 /** What these run is read from their words, unless those are expanded. */
 const READ_BEFORE = /^([gmn]?awk|original-awk|g?find|fd|fdfind)$/;
 /**
- * The commands of sed that run a program or open a file, and the flags of its
- * `s` that do so.
- */
-const SED_RUNS =
-  /(^|[\s;{}\d$/,!~])[erRwW]([\s./]|$)|[^\w\s][\dgpimMI]*[ew][\dgpimMI]*(\s|$|[;}])/;
-
-/**
  * Returns what the program of a command does with its words.
  *
  * `isExpanded` says whether the shell may expand a word first.
@@ -91,11 +85,9 @@ export function wordUse(
     const subcommand = readGitCommand(command.words).words[1] ?? "";
     return GIT_DATA.has(subcommand) ? "data" : "any";
   }
-  const isRead =
-    READ_BEFORE.test(name) ||
-    isSafeCommand(command) ||
-    (name === "sed" &&
-      !args.some((word) => !/^-\w*[en]$/.test(word) && SED_RUNS.test(word)));
+  const isSed = /^g?sed$/.test(name);
+  if (isSed && !isHarmlessSed(args)) return "code";
+  const isRead = isSed || READ_BEFORE.test(name) || isSafeCommand(command);
   return isRead && !args.some(isExpanded) ? "data" : "any";
 }
 
