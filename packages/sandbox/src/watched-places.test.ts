@@ -72,6 +72,16 @@ describe.skipIf(!sandbox.confines)(
       expect(existsSync(join(workspace, "done"))).toBe(false);
     });
 
+    it("X2: are renamed at once where a command has taken the names", async () => {
+      const { end } = await run(
+        "for i in $(seq 200); do : >.vscode.replaced-$i; done; mkdir .vscode; exit 0",
+      );
+      const [place] = end.taken ?? [];
+      expect(place?.keptAs).toMatch(/\.vscode\.replaced-[\da-f-]{36}$/);
+      expect(existsSync(place?.keptAs ?? "")).toBe(true);
+      expect(existsSync(join(workspace, ".vscode"))).toBe(false);
+    });
+
     it("cannot be hidden in a flood of other files", async () => {
       const { end } = await run(
         "for i in $(seq 1000); do : >f$i; done; mkdir .vscode; sleep 1; test ! -e .vscode && touch gone",

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   chmodSync,
   type FSWatcher,
@@ -19,6 +20,12 @@ const LOOK_MS = 50;
  * are ended: a program that reads it at any time would find it sooner or later.
  */
 const MAX_APPEARANCES = 3;
+/**
+ * The number of names that are tried in order. A command can take all of them,
+ * and the place would stay while we look for a free one.
+ */
+const MAX_NUMBER = 100;
+const NUMBERS = Array.from({ length: MAX_NUMBER }, (_, index) => index + 1);
 
 /**
  * Keeps commands from making guarded places that are missing, without an entry
@@ -144,14 +151,13 @@ export function setAside(path: string): string | undefined {
 }
 
 function renameAside(path: string): string | undefined {
-  let number = 1;
-  let isThere = false;
+  let suffix: string | undefined;
   inOpenedDirectory(path, (held) => {
     const find = (name: string) => lstatSync(name, { throwIfNoEntry: false });
-    isThere = find(held) !== undefined;
-    if (!isThere) return;
-    while (find(`${held}.replaced-${number}`)) number++;
-    renameSync(held, `${held}.replaced-${number}`);
+    if (!find(held)) return;
+    const free = NUMBERS.find((number) => !find(`${held}.replaced-${number}`));
+    suffix = `.replaced-${free ?? randomUUID()}`;
+    renameSync(held, `${held}${suffix}`);
   });
-  return isThere ? `${path}.replaced-${number}` : undefined;
+  return suffix === undefined ? undefined : `${path}${suffix}`;
 }
