@@ -82,6 +82,20 @@ describe.skipIf(!sandbox.confines)(
       expect(existsSync(join(workspace, ".vscode"))).toBe(false);
     });
 
+    it.each([
+      "touch -d '2001-03-04 05:06:08 UTC' x; mv x .vscode; sleep 0.3",
+      "touch -d '2001-03-04 05:06:08 UTC' x; mv x .vscode; sleep 0.3; rmdir .vscode; mkdir x; touch -d '2001-03-04 05:06:08 UTC' x; mv x .vscode; sleep 0.3",
+    ])(
+      "X3: are renamed at once when what looks like a placeholder is filled: %s",
+      async (script) => {
+        const { end } = await run(
+          `mkdir x; ${script}; echo evil > .vscode/tasks.json; sleep 1; test ! -e .vscode && touch gone`,
+        );
+        expect(end.taken).toHaveLength(1);
+        expect(existsSync(join(workspace, "gone"))).toBe(true);
+      },
+    );
+
     it("cannot be hidden in a flood of other files", async () => {
       const { end } = await run(
         "for i in $(seq 1000); do : >f$i; done; mkdir .vscode; sleep 1; test ! -e .vscode && touch gone",

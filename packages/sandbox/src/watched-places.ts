@@ -55,21 +55,34 @@ export class WatchedPlaces {
   watch(paths: readonly string[], end: () => void): Holding {
     const one = { paths, taken: [] as TakenPlace[], end };
     this.#watches.add(one);
-    const look = (): void => this.#takeAll(paths);
+    let timer: NodeJS.Timeout | undefined;
+    const look = (): void => {
+      const placeholders = this.#takeAll(paths);
+      // What is put into one changes no directory that is watched.
+      if (placeholders > 0) timer ??= setInterval(look, LOOK_MS).unref();
+    };
     const stop = watchDirectories(new Set(paths.map(dirname)), look);
+    look();
     return {
       taken: one.taken,
       [Symbol.dispose]: () => {
         stop();
         look();
+        clearInterval(timer);
         this.#watches.delete(one);
       },
     };
   }
 
-  #takeAll(paths: readonly string[]): void {
+  /** Returns the number of empty placeholders, which stay. */
+  #takeAll(paths: readonly string[]): number {
+    let placeholders = 0;
     for (const path of paths) {
-      if (!statsOf(path) || isEmptyPlaceholder(path)) continue;
+      if (!statsOf(path)) continue;
+      if (isEmptyPlaceholder(path)) {
+        placeholders++;
+        continue;
+      }
       const keptAs = setAside(path);
       if (keptAs === undefined) continue;
       this.#onTaken(path);
@@ -80,6 +93,7 @@ export class WatchedPlaces {
         if (times >= MAX_APPEARANCES) end();
       }
     }
+    return placeholders;
   }
 }
 
