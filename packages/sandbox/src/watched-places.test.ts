@@ -77,7 +77,7 @@ describe.skipIf(!sandbox.confines)(
         "for i in $(seq 200); do : >.vscode.replaced-$i; done; mkdir .vscode; exit 0",
       );
       const [place] = end.taken ?? [];
-      expect(place?.keptAs).toMatch(/\.vscode\.replaced-[\da-f-]{36}$/);
+      expect(place?.keptAs).toMatch(/\.vscode\.replaced-\w{6}\/\.vscode$/);
       expect(existsSync(place?.keptAs ?? "")).toBe(true);
       expect(existsSync(join(workspace, ".vscode"))).toBe(false);
     });

@@ -1,14 +1,14 @@
-import { randomUUID } from "node:crypto";
 import {
   chmodSync,
   type FSWatcher,
   lstatSync,
+  mkdtempSync,
   readdirSync,
   renameSync,
   statSync,
   watch,
 } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { inOpenedDirectory, isPlaceholder } from "./placeholder.ts";
 import { statsOf } from "./regular-file.ts";
 import type { Holding, TakenPlace } from "./sandbox.ts";
@@ -21,8 +21,9 @@ const LOOK_MS = 50;
  */
 const MAX_APPEARANCES = 3;
 /**
- * The number of names that are tried in order. A command can take all of them,
- * and the place would stay while we look for a free one.
+ * The number of names that are tried in order, before a new directory with a
+ * name by chance: a command can take any number of names, and the place would
+ * stay while we look for a free one.
  */
 const MAX_NUMBER = 100;
 const NUMBERS = Array.from({ length: MAX_NUMBER }, (_, index) => index + 1);
@@ -170,8 +171,12 @@ function renameAside(path: string): string | undefined {
     const find = (name: string) => lstatSync(name, { throwIfNoEntry: false });
     if (!find(held)) return;
     const free = NUMBERS.find((number) => !find(`${held}.replaced-${number}`));
-    suffix = `.replaced-${free ?? randomUUID()}`;
-    renameSync(held, `${held}${suffix}`);
+    const place =
+      free === undefined
+        ? `${mkdtempSync(`${held}.replaced-`)}/${basename(path)}`
+        : `${held}.replaced-${free}`;
+    renameSync(held, place);
+    suffix = place.slice(held.length);
   });
   return suffix === undefined ? undefined : `${path}${suffix}`;
 }
