@@ -85,6 +85,69 @@ describe("the notifications of a server (PUSH-1)", () => {
     });
   });
 
+  it("B26: do not give the secrets of a config back, in any dialect, and keep them", async () => {
+    await using server = await serve();
+    const { push } = clientOf(server);
+    const task = await send(server, "text one", {});
+    const { id: taskId } = task;
+    const credentials = "s3cret-2";
+    const secrets = { token: "s3cret-1", url: receiver.url, id: "c" };
+    const v03 = (authentication: object) => ({
+      taskId,
+      pushNotificationConfig: { ...secrets, authentication },
+    });
+    const basic = { scheme: "Basic", credentials };
+    const one = { taskId, id: "c" };
+    const name = "tasks/pushNotificationConfig";
+    const answers = [
+      await rpc(
+        server,
+        `${name}/set`,
+        v03({ schemes: ["Basic"], credentials }),
+      ),
+      await rpc(server, `${name}/get`, { id: taskId }),
+      await rpc(server, `${name}/list`, { id: taskId }),
+      await rpc(
+        server,
+        "CreateTaskPushNotificationConfig",
+        { taskId, ...secrets, authentication: basic },
+        VERSION_1,
+      ),
+      await rpc(server, "GetTaskPushNotificationConfig", one, VERSION_1),
+      await rpc(
+        server,
+        "ListTaskPushNotificationConfigs",
+        { taskId },
+        VERSION_1,
+      ),
+      await push.setPushConfig({
+        config: { taskId, ...secrets, authentication: basic },
+      }),
+      await push.getPushConfig({ taskId, configId: "c" }),
+      await push.listPushConfigs({ taskId }),
+    ].map((answer) => JSON.stringify(answer));
+    for (const answer of answers) {
+      expect(answer).not.toContain("s3cret");
+      expect(answer.split('"[hidden]"')).toHaveLength(3);
+    }
+    for (const sent of [
+      { ...secrets, token: "[hidden]" },
+      { ...secrets, authentication: { ...basic, credentials: "[hidden]" } },
+    ]) {
+      await expect(
+        push.setPushConfig({ config: { taskId, ...sent } }),
+      ).rejects.toThrow(
+        /"\[hidden\]" is not the secret: answers hide it: give the secret itself/,
+      );
+    }
+    await send(server, "text two", {}, EXTENSION, taskId);
+    await receiver.reached(1);
+    expect(receiver.received[0]?.headers).toMatchObject({
+      "x-a2a-notification-token": "s3cret-1",
+      authorization: "Basic s3cret-2",
+    });
+  });
+
   it("hold what A2A alone has words for, for a client without the extension", async () => {
     await using server = await serve();
     await send(
@@ -134,7 +197,7 @@ describe("the notifications of a server (PUSH-1)", () => {
     const first = await set({ url: receiver.url, token: "a" });
     expect(first.result).toMatchObject({
       taskId: task.id,
-      pushNotificationConfig: { url: receiver.url, token: "a" },
+      pushNotificationConfig: { url: receiver.url, token: "[hidden]" },
     });
     const again = await set({ url: receiver.url, token: "b" });
     expect(again.result.pushNotificationConfig.id).toBe(
@@ -373,6 +436,8 @@ describe("the notifications of a server (PUSH-1)", () => {
 const EXTENSION: Readonly<Record<string, string>> = {
   "x-a2a-extensions": EXTENSION_URI,
 };
+
+const VERSION_1 = { "a2a-version": "1.0" };
 
 interface Address {
   readonly url: string;

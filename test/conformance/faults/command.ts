@@ -45,6 +45,11 @@ export const COMMAND: readonly Fault[] = [
     ),
   ),
   fault(
+    "PUSH-3",
+    "the secrets of push configs are given back",
+    changeAnswers((text) => text.replaceAll('"[hidden]"', '"a secret"')),
+  ),
+  fault(
     "ERR-1",
     "errors do not name the field",
     changeAnswers((text, { body }) =>

@@ -151,7 +151,7 @@ async function push(client: Client): Promise<void> {
   assert.equal(
     (await client.getTaskPushNotificationConfig(named)).pushNotificationConfig
       .token,
-    "t",
+    "[hidden]",
   );
   assert.equal((await client.listTaskPushNotificationConfig({ id })).length, 1);
   await client.deleteTaskPushNotificationConfig(named);

@@ -220,7 +220,8 @@ async function push({ client }: Speaker): Promise<void> {
     (await client.createTaskPushNotificationConfig(config)).url,
     PUSH_URL,
   );
-  assert.equal((await client.getTaskPushNotificationConfig(named)).token, "t");
+  const { token } = await client.getTaskPushNotificationConfig(named);
+  assert.equal(token, "[hidden]");
   const all = { tenant: "", taskId, pageSize: 0, pageToken: "" };
   assert.equal(
     (await client.listTaskPushNotificationConfig(all)).configs.length,

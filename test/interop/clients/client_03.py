@@ -170,7 +170,7 @@ class Scenarios:
         assert given.push_notification_config.url == PUSH_URL, given
         named = GetTaskPushNotificationConfigParams(id=task.id, push_notification_config_id='hook')
         read = await self.client().get_task_callback(named)
-        assert read.push_notification_config.token == 't', read
+        assert read.push_notification_config.token == '[hidden]', read
 
 
 async def main():

@@ -192,6 +192,10 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour: "a forbidden webhook target is refused when it is set",
     source: "own",
   },
+  "PUSH-3": {
+    behaviour: "the secrets of a push config are not given back",
+    source: "own",
+  },
   "ERR-1": {
     behaviour: "errors have the codes of the specifications and name the field",
     source: "JSON-RPC 2.0; A2A 0.3 §8",

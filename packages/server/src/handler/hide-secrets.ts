@@ -8,9 +8,7 @@ import {
   type TaskEvent,
 } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
-
-/** Replaces a secret. */
-const HIDDEN = "[hidden]";
+import { HIDDEN } from "../push/hide-push-secrets.ts";
 
 /**
  * Returns an event for clients: without the secrets of the session's MCP

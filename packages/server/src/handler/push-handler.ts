@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { keepStart, PushConfigSchema, type PushService } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
+import { hidePushSecrets } from "../push/hide-push-secrets.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
@@ -35,13 +36,9 @@ export function createPushHandler(
         sequence,
       } = await findTask(config.taskId, context);
       const checked = await registrar.check(config, "config", context.signal);
-      return {
-        config: await registrar.put(checked, {
-          taskId,
-          principal,
-          after: sequence,
-        }),
-      };
+      const start = { taskId, principal, after: sequence };
+      const stored = await registrar.put(checked, start);
+      return { config: hidePushSecrets(stored) };
     },
     async getPushConfig({ taskId, configId }, context) {
       await findTask(taskId, context);
@@ -49,7 +46,7 @@ export function createPushHandler(
       const config = configs.find(
         ({ id }) => configId === "" || id === configId,
       );
-      if (config) return { config };
+      if (config) return { config: hidePushSecrets(config) };
       const problem = `push config ${quoted(configId)} of task ${quoted(taskId)} does not exist`;
       const details = { field: "config_id", value: keepStart(configId, 80) };
       throw new DevtoolError(problem, Code.NotFound, {
@@ -59,7 +56,8 @@ export function createPushHandler(
     },
     async listPushConfigs({ taskId }, context) {
       await findTask(taskId, context);
-      return { configs: [...(await registrar.list(taskId))] };
+      const configs = await registrar.list(taskId);
+      return { configs: configs.map(hidePushSecrets) };
     },
     async deletePushConfig({ taskId, configId }, context) {
       await findTask(taskId, context);

@@ -8,6 +8,7 @@ import {
 import { invalid, withFieldNames } from "../errors.ts";
 import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { PushConfigStore } from "../store/push-config-store.ts";
+import { HIDDEN } from "./hide-push-secrets.ts";
 import { isStandardWebhooks, webhookSecret } from "./post-headers.ts";
 import { isSameFormat, type PushEncodings } from "./push-format.ts";
 import type { PushNotifier } from "./push-notifier.ts";
@@ -67,7 +68,7 @@ export class PushRegistrar {
       );
     }
     assertLength(`${path}.id`, config.id);
-    assertHeader(`${path}.token`, config.token);
+    assertSecret(`${path}.token`, config.token);
     if (config.authentication) {
       const { scheme, credentials } = config.authentication;
       if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(scheme)) {
@@ -80,7 +81,7 @@ export class PushRegistrar {
         );
       }
       const field = `${path}.authentication.credentials`;
-      assertHeader(field, credentials);
+      assertSecret(field, credentials);
       if (
         isStandardWebhooks(config.authentication) &&
         webhookSecret(config.authentication).length < 16
@@ -144,10 +145,15 @@ export class PushRegistrar {
 }
 
 /**
- * Requires a value that fits in one HTTP header. The error does not quote it,
- * because it is a secret.
+ * Requires a secret that fits in one HTTP header, and not the word that stands
+ * for one in answers: a config that was read and set again would lose its own.
+ * The error does not quote a secret.
  */
-function assertHeader(field: string, value: string): void {
+function assertSecret(field: string, value: string): void {
+  if (value === HIDDEN) {
+    const remedy = "answers hide it: give the secret itself";
+    throw invalid(field, value, "is not the secret", remedy);
+  }
   if (/[^\x20-\x7e]/.test(value)) {
     throw invalid(field, "", "must hold printable ASCII characters only");
   }

@@ -50,6 +50,8 @@ export type PushConfig = Message<"devtool.v1alpha.PushConfig"> & {
    * Value of the header `X-A2A-Notification-Token` of each post. Empty omits
    * the header.
    *
+   * Answers have `[hidden]` in its place, which is refused as a token.
+   *
    * @generated from field: string token = 4;
    */
   token: string;
@@ -114,6 +116,8 @@ export type PushConfigJson = {
    * Value of the header `X-A2A-Notification-Token` of each post. Empty omits
    * the header.
    *
+   * Answers have `[hidden]` in its place, which is refused as a token.
+   *
    * @generated from field: string token = 4;
    */
   token?: string;
@@ -170,6 +174,8 @@ export type PushAuthentication = Message<"devtool.v1alpha.PushAuthentication"> &
    * `StandardWebhooks`, the signing secret in base64, with or without the
    * prefix `whsec_`.
    *
+   * Answers have `[hidden]` in their place, which is refused as credentials.
+   *
    * @generated from field: string credentials = 2;
    */
   credentials: string;
@@ -195,6 +201,8 @@ export type PushAuthenticationJson = {
    * For `Bearer`, empty sends a token that the server signs itself. For
    * `StandardWebhooks`, the signing secret in base64, with or without the
    * prefix `whsec_`.
+   *
+   * Answers have `[hidden]` in their place, which is refused as credentials.
    *
    * @generated from field: string credentials = 2;
    */

@@ -269,7 +269,7 @@ public final class Client03 {
         check(stored.pushNotificationConfig().url().equals(PUSH_URL), stored);
         TaskPushNotificationConfig read =
                 client.getTaskPushNotificationConfiguration(new GetTaskPushNotificationConfigParams(id, "hook"), null);
-        check("t".equals(read.pushNotificationConfig().token()), read);
+        check("[hidden]".equals(read.pushNotificationConfig().token()), read);
         ListTaskPushNotificationConfigParams all = new ListTaskPushNotificationConfigParams(id);
         check(client.listTaskPushNotificationConfigurations(all, null).size() == 1, "one config is not listed as one");
         client.deleteTaskPushNotificationConfigurations(new DeleteTaskPushNotificationConfigParams(id, "hook"), null);
