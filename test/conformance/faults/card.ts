@@ -102,4 +102,11 @@ export const CARD: readonly Fault[] = [
       text.replaceAll(/"offset":"(\d+)"/g, '"offset":$1'),
     ),
   ),
+  fault(
+    "JSON-4",
+    "numbers are read as the nearest that a double holds",
+    changeRequests((body) =>
+      body.replaceAll(/(?<=[:[,])9007199254740993\b/g, "9007199254740992"),
+    ),
+  ),
 ];
