@@ -43,6 +43,15 @@ describe("values of requests", () => {
     });
     return { status: response.status, text: await response.text() };
   };
+  const get = async (path: string, version = "0.3") => {
+    const response = await fetch(`${server.url}${path}`, {
+      headers: {
+        authorization: `Bearer ${server.token}`,
+        "a2a-version": version,
+      },
+    });
+    return { status: response.status, text: await response.text() };
+  };
   const send = (said: string, id = "1") =>
     post(
       "/",
@@ -123,6 +132,33 @@ describe("values of requests", () => {
       code: "invalid_argument",
       message: expect.stringContaining("is not an integer"),
     });
+    const rpc = (method: string, params: string, version?: string) =>
+      post(
+        "/",
+        `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{${params}}}`,
+        version,
+      );
+    const said = '"messageId":"m","role":"user","parts":[]';
+    const said1 = '"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]';
+    const configured = `"configuration":{"historyLength":${after}}`;
+    const query = encodeURIComponent(JSON.parse(after));
+    const answers = await Promise.all([
+      rpc("tasks/get", `"id":"t","historyLength":${after}`),
+      rpc("message/send", `"message":{${said}},${configured}`),
+      rpc("GetTask", `"id":"t","historyLength":${after}`, "1.0"),
+      rpc("ListTasks", `"pageSize":${after}`, "1.0"),
+      rpc("SendMessage", `"message":{${said1}},${configured}`, "1.0"),
+      post("/message:send", `{"message":{${said1}},${configured}}`, "1.0"),
+      get(`/v1/tasks/t?historyLength=${query}`),
+      get(`/v1/tasks?pageSize=${query}`),
+      get(`/tasks/t?historyLength=${query}`, "1.0"),
+      get(`/tasks?pageSize=${query}`, "1.0"),
+    ]);
+    for (const answer of answers) {
+      expect(answer.text).toMatch(
+        /(?:historyLength|pageSize)\b.* must be an? (?:integer|number)/,
+      );
+    }
   });
 
   it.each(["5", '"5"', "5.0", "1e0", "null"])(

@@ -340,6 +340,7 @@ export {
 export { assertJsonEncodable } from "./json-encodable.ts";
 export { LazyFold } from "./lazy-fold.ts";
 export { takesMode } from "./output-mode.ts";
+export { assertPlainIntegers } from "./plain-integers.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
 export {
   decodeRfcJson,
@@ -347,11 +348,7 @@ export {
   encodeRfcJson,
   structFromJson,
 } from "./rfc-json.ts";
-export {
-  assertPlainIntegers,
-  decodeStrictJson,
-  type StrictOptions,
-} from "./strict-json.ts";
+export { decodeStrictJson, type StrictOptions } from "./strict-json.ts";
 export { summaryOf } from "./task-history.ts";
 export {
   deriveState,

@@ -20,14 +20,15 @@ import {
   type JsonLimits,
   parseJson,
 } from "./json-budget.ts";
+import { assertIntegersOf } from "./plain-integers.ts";
 import { findField, mistakeIn } from "./rfc-json-mistake.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
 /**
  * Decodes a message of the RFC or of A2A 0.3 from parsed JSON (JSON-2).
  *
- * It accepts snake_case and lowerCamelCase names and enums by number. It
- * ignores unknown fields, and reads unknown enum names as the zero value.
+ * It accepts snake_case and lowerCamelCase names and enums by number, and a
+ * string for an integer only if it has decimal digits. It ignores unknown fields, and reads unknown enum names as the zero value.
  * Throws a `WireError` for anything else, and for JSON that exceeds a limit.
  * The error names the field below `path`, as the peer spelled it.
  */
@@ -164,6 +165,7 @@ function withJsonNames(schema: DescMessage, json: JsonObject): JsonObject {
 }
 
 function fieldJson(field: DescField, value: JsonValue): JsonValue {
+  assertIntegersOf(field, value);
   const inner = field.message;
   if (!inner || inner.typeName.startsWith("google.protobuf.")) return value;
   if (field.fieldKind === "list") {

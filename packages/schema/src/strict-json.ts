@@ -1,10 +1,9 @@
-import {
-  type DescField,
-  type DescMessage,
-  type JsonObject,
-  type JsonValue,
-  type MessageShape,
-  ScalarType,
+import type {
+  DescField,
+  DescMessage,
+  JsonObject,
+  JsonValue,
+  MessageShape,
 } from "@bufbuild/protobuf";
 import { isObject } from "./json.ts";
 import { decodeRfcJson } from "./rfc-json.ts";
@@ -108,53 +107,5 @@ function assertValue(
   if (field.fieldKind !== "map" || !isObject(value)) return;
   for (const [key, item] of Object.entries(value)) {
     if (isObject(item)) assertFields(schema, item, `${path}.${key}`, options);
-  }
-}
-
-/**
- * Throws a `WireError` for JSON text with a string in a field for an integer
- * that is not one in decimal digits, such as `"0x5"` and `" 5"`: ProtoJSON has
- * no other, though a lenient parser reads them.
- *
- * Text that is not valid JSON is left to the parser.
- */
-export function assertPlainIntegers(schema: DescMessage, text: string): void {
-  if (!LAX_INTEGER.test(text)) return;
-  let json: JsonValue;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    return;
-  }
-  assertIntegersIn(schema, json);
-}
-
-/** A string that a lenient parser may read as a number. */
-const LAX_INTEGER = /"(?:\s|\\[tnr]|[+-]?0[\dxXbBoO]|\+|-?\d[^"]*\s")/;
-const PLAIN_INTEGER = /^-?(?:0|[1-9]\d*)(?:\.0+)?(?:[eE][+-]?\d+)?$/;
-
-const INTEGERS: ReadonlySet<ScalarType> = new Set([
-  ...[ScalarType.INT32, ScalarType.UINT32, ScalarType.SINT32],
-  ...[ScalarType.INT64, ScalarType.UINT64, ScalarType.SINT64],
-  ...[ScalarType.FIXED32, ScalarType.SFIXED32],
-  ...[ScalarType.FIXED64, ScalarType.SFIXED64],
-]);
-
-function assertIntegersIn(schema: DescMessage, json: JsonValue): void {
-  if (!isObject(json) || schema.typeName.startsWith("google.protobuf.")) return;
-  for (const [key, value] of Object.entries(json)) {
-    const field = findField(schema, key);
-    const items =
-      field?.fieldKind === "map" && isObject(value)
-        ? Object.values(value)
-        : [value].flat();
-    for (const item of items) {
-      if (field?.message) assertIntegersIn(field.message, item);
-      const isInteger =
-        field?.scalar !== undefined && INTEGERS.has(field.scalar);
-      if (isInteger && typeof item === "string" && !PLAIN_INTEGER.test(item)) {
-        throw new WireError(key, quote(item), "is not an integer: give digits");
-      }
-    }
   }
 }

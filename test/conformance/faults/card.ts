@@ -109,4 +109,9 @@ export const CARD: readonly Fault[] = [
       body.replaceAll(/(?<=[:[,])9007199254740993\b/g, "9007199254740992"),
     ),
   ),
+  fault(
+    "JSON-4",
+    "integers are read from hexadecimal strings",
+    changeRequests((body) => body.replace('"0x5"', '"5"')),
+  ),
 ];

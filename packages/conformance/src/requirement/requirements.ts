@@ -46,7 +46,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
   "JSON-4": {
     behaviour:
-      "a number that would lose digits, and a name that is twice, are refused",
+      "numbers that would lose digits, integers not in digits, and names given twice are refused",
     source: "own",
   },
   "SESSION-1": {

@@ -115,6 +115,6 @@ export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
 }
 
 function numberIn(field: string, text: string): number {
-  if (/^\d{0,6}$/.test(text)) return Number(text);
+  if (/^(?:0|[1-9]\d{0,5})?$/.test(text)) return Number(text);
   throw new WireError(field, quote(text), "must be a number, 0 or more");
 }
