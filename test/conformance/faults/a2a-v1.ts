@@ -71,10 +71,12 @@ export const A2A_1: readonly Fault[] = [
     "A2A1-INVALID",
     "a message needs no id",
     changeRequests((body) =>
-      body.replace(
-        '"message":{"role"',
-        '"message":{"messageId":"made-up","role"',
-      ),
+      body.includes('"messageId"')
+        ? body
+        : body.replace(
+            '"message":{"role"',
+            '"message":{"messageId":"made-up","role"',
+          ),
     ),
   ),
   fault(

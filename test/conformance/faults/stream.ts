@@ -118,8 +118,11 @@ export const STREAM: readonly Fault[] = [
     changeAnswers((text) =>
       text.replaceAll("/a2a/replay/v1alpha", "/a2a/other/v1alpha"),
     ),
+    ["STREAM-5"],
   ),
-  fault("STREAM-7", "a repeated message is a new one", renameRetries),
+  fault("STREAM-7", "a repeated message is a new one", renameRetries, [
+    "STREAM-5",
+  ]),
   fault(
     "STREAM-8",
     "a queued message cannot be withdrawn",
