@@ -14,6 +14,8 @@ export interface Welcome {
   readonly anonymous?: true;
   /** The data directory. */
   readonly data: string;
+  /** The address that the server is bound to, such as `0.0.0.0`. */
+  readonly host: string;
   /** The name of the model that answers. Empty for an agent that names none. */
   readonly model: string;
   /** The configured model with its API. Empty for the scripted model. */
@@ -30,7 +32,7 @@ export function welcomeText(
   io: Pick<Io, "env">,
 ): string {
   if (options.profile) return kitWelcome(options, options.profile);
-  const { data, workspace, model, modelLine, publicUrl } = options;
+  const { data, workspace, host, model, modelLine, publicUrl } = options;
   // As the user typed it: through a script of the clone, through `npx`, or by
   // its name.
   const { PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event } = io.env;
@@ -45,10 +47,13 @@ export function welcomeText(
     : "";
   const question = model === "" ? "Hello." : "What is this project about?";
   const example = model === "scripted" ? "write hello.txt hello\\n" : question;
+  const port = info.url.slice(info.url.lastIndexOf(":") + 1);
+  const bound =
+    publicUrl === info.url ? "" : ` (listens at port ${port} of ${host})`;
   const made = options.isNewWorkspace ? ", a new directory" : "";
   return `devtool serves ${resolve(workspace ?? ".")}${made}
 
-  A2A, Connect, gRPC       ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
+  A2A, Connect, gRPC       ${publicUrl}${bound}
   agent card               ${publicUrl}/.well-known/agent-card.json${consoleLine}
   bearer token             in ${discoveryPath(data)}
   ${servedLine(info.agent, model, modelLine)}

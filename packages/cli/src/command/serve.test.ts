@@ -88,6 +88,24 @@ describe("devtool serve", () => {
     expect(await code).toBe(0);
   });
 
+  it("U9: says which address it is bound to, beside that of its clients", async () => {
+    const tokenFile = join(base, "token");
+    await writeFile(tokenFile, "0123456789abcdef".repeat(2), { mode: 0o600 });
+    const terminal = new FakeTerminal({ NO_COLOR: "1" });
+    const flags = [
+      ["--host", "0.0.0.0", "--port", "0", "--tls-ended-by-proxy"],
+      ["--public-url", "https://agents.example", "--token-file", tokenFile],
+      ["--data", join(base, "data"), "--workspace", join(base, "work")],
+    ];
+    const code = runProgram(["serve", ...flags.flat()], terminal.io);
+    await terminal.shows("your next message.");
+    expect(terminal.said).toMatch(
+      /gRPC +https:\/\/agents\.example \(listens at port \d+ of 0\.0\.0\.0\)\n/,
+    );
+    terminal.interrupt();
+    expect(await code).toBe(0);
+  });
+
   it("makes a workspace that is missing, and says so", async () => {
     const flags = ["--data", join(base, "data"), "--workspace"];
     const work = join(base, "work");

@@ -76,7 +76,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
-  const { server, about, modelLine, hasConsole, isNewWorkspace, keep } =
+  const { server, about, host, modelLine, hasConsole, isNewWorkspace, keep } =
     await start(options, data, io);
   await keep();
   const { url, token, proofKey, model } = server;
@@ -94,6 +94,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const welcome = {
     ...options,
     data,
+    host,
     model,
     modelLine,
     publicUrl: server.publicUrl,
@@ -146,6 +147,8 @@ interface Started {
   readonly server: DevtoolServer;
   /** The fields of its discovery file beside its address. */
   readonly about: MessageInitShape<typeof ServerInfoSchema>;
+  /** The address that the server is bound to. */
+  readonly host: string;
   /** The configured model with its API. Empty for the scripted model. */
   readonly modelLine: string;
   readonly hasConsole: boolean;
@@ -202,6 +205,7 @@ async function start(
   return {
     server,
     about,
+    host: decided.host ?? "127.0.0.1",
     modelLine,
     hasConsole: decided.site !== undefined,
     isNewWorkspace: found === "new",
