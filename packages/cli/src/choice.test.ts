@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import type { AskedToolCall } from "@devtool/client";
 import { ConfirmationRequestSchema, ToolCallSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { choicesFor } from "./choice.ts";
@@ -16,4 +17,31 @@ describe("the keys of a question", () => {
       keys,
     );
   });
+
+  it.each<
+    readonly [
+      string,
+      Pick<AskedToolCall, "argumentsEditable">,
+      readonly string[],
+    ]
+  >([
+    ["which can be edited", { argumentsEditable: true }, ["y", "e", "c", "n"]],
+    ["which cannot be edited", {}, ["y", "m", "e", "n"]],
+  ])(
+    "U12: have one way to be asked again about a file, in arguments %s",
+    (_arguments, editable, keys) => {
+      const ids = ["proceed_once", "modify_with_editor", "cancel"];
+      const confirmationRequest = create(ConfirmationRequestSchema, {
+        options: ids.map((id) => ({ id, name: id })),
+        details: { case: "fileEditDetails", value: { filePath: "/w/a.txt" } },
+      });
+      const call = {
+        ...create(ToolCallSchema, { confirmationRequest }),
+        ...editable,
+      };
+      expect(
+        choicesFor(confirmationRequest, call).map(({ key }) => key),
+      ).toEqual(keys);
+    },
+  );
 });

@@ -58,14 +58,20 @@ export function shortMenu(choices: readonly Choice[]): readonly Choice[] {
 
 /**
  * Returns the options of a call; also those of editing a proposed file and the
- * arguments, before the last, which declines.
+ * arguments, before the last, which declines. Whoever wants to be asked again
+ * changes the arguments, where that is possible.
  */
 export function choicesFor(
   { options, details }: ConfirmationRequest,
   call: AskedToolCall,
 ): Choice[] {
   const decline = declineOf(call);
-  const offered = options.map(
+  const isFile = details.case === "fileEditDetails";
+  const shown = options.filter(
+    ({ id }) =>
+      id !== OPTION_MODIFY_WITH_EDITOR || !isFile || !call.argumentsEditable,
+  );
+  const offered = shown.map(
     ({ id, name, description }, index): Choice => ({
       key: id === decline ? "n" : (KEYS.get(id) ?? String(index + 1)),
       id,
@@ -87,7 +93,6 @@ export function choicesFor(
     label: "Change the arguments, and be asked again",
     edits: "arguments",
   };
-  const isFile = details.case === "fileEditDetails";
   const added = [
     ...(isFile ? [file] : []),
     ...(call.argumentsEditable ? [args] : []),
