@@ -49,7 +49,7 @@ describe.skipIf(LEFT_TO_CI !== "" || !HAS_TMUX)(
       terminal = await Tmux.open({ env });
       await terminal.type("devtool chat", "Enter");
       await terminal.shows(
-        /^agent devtool · workspace .*playground · model scripted · mode default[\s\S]*^>$/m,
+        /^agent devtool · workspace .*playground · model scripted(?: · |\n)mode default[\s\S]*^>$/m,
       );
     });
     afterEach(async () => {
