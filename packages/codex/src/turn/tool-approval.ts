@@ -53,7 +53,8 @@ export function toolApproval(params: JsonObject): ToolApproval | undefined {
   }
   const serverName = stringOrEmpty(params.serverName);
   const words = stringOrEmpty(message);
-  const named = /\btool "(?<name>[^"]+)"\?$/.exec(words)?.groups?.name;
+  // A server may have quotes in the name of a tool, to be shown as another one.
+  const named = /\btool "(?<name>.+)"\?$/s.exec(words)?.groups?.name;
   const title = stringOrEmpty(meta.tool_title);
   const tool = named ?? (title || "unknown");
   const asked = `Allow the ${serverName} MCP server to run tool "${tool}"?`;
