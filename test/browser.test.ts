@@ -81,6 +81,14 @@ describe.skipIf(LEFT_TO_CI !== "" || CHROMIUM === undefined)(
       },
     );
 
+    it("U9: is told that its origin may be refused, over A2A", async () => {
+      expect(
+        await visit(unlisted, { protocol: "1.0 JSONRPC", file: "x.txt" }),
+      ).toContain(
+        `the connection was lost, or the server refuses the origin "${unlisted.origin}"`,
+      );
+    });
+
     it.each(FEW_PROTOCOLS)(
       "is told over %s that its token is wrong",
       async (protocol) => {

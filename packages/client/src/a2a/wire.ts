@@ -35,13 +35,24 @@ export async function waitFor<T>(
       throw new ConnectError(reason.message, Code.DataLoss);
     }
     throw new ConnectError(
-      "the connection was lost",
+      `the connection was lost${refusedOrigin(reason)}`,
       Code.Unavailable,
       undefined,
       undefined,
       reason,
     );
   }
+}
+
+/**
+ * Returns the other cause that an error may have in a web page: a browser does
+ * not tell whether its origin was refused. Empty elsewhere.
+ */
+function refusedOrigin(reason: unknown): string {
+  const origin: unknown = Reflect.get(globalThis, "origin");
+  return typeof origin === "string" && reason instanceof TypeError
+    ? `, or the server refuses the origin "${origin}": its operator lists it, as with devtool serve --allow-origin`
+    : "";
 }
 
 /**
