@@ -332,7 +332,7 @@ describe("devtool chat", () => {
     const taskId = tasks[0]?.id ?? "";
     const options = {
       task: taskId.slice(0, 8),
-      model: "tiny",
+      model: "conformance-first",
       approvalMode: "plan",
       approve: "all",
     };
@@ -343,7 +343,7 @@ describe("devtool chat", () => {
     expect(code).toBe(0);
     const { task } = await client().tasks.getTask({ taskId });
     const sent = task?.history.filter(({ role }) => role === Role.USER);
-    expect(sent?.map(({ model }) => model)).toEqual(["", "tiny", "tiny"]);
+    expect(sent?.map(({ model }) => model)).toEqual(["", "conformance-first", "conformance-first"]);
     expect(task?.sessionSettings?.approvalMode).toBe(ApprovalMode.PLAN);
     expect(await readdir(workspace)).not.toContain("plan.txt");
   });

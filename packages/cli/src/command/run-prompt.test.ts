@@ -170,7 +170,7 @@ describe("the prompt of devtool run", () => {
   it("has the model and the approval mode of the command line, and the command names itself", async () => {
     const { events } = await run([
       "--model",
-      "tiny",
+      "conformance-first",
       "--approval-mode",
       "plan",
       "--json",
@@ -180,7 +180,7 @@ describe("the prompt of devtool run", () => {
     const created =
       first?.payload.case === "created" ? first.payload.value : undefined;
     expect(created?.sessionSettings).toMatchObject({
-      model: "tiny",
+      model: "conformance-first",
       approvalMode: ApprovalMode.PLAN,
     });
     expect(await readdir(workspace)).not.toContain("no.txt");
