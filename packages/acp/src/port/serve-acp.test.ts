@@ -15,9 +15,11 @@ import {
   FileSchema,
   MessageSchema,
   type PartSchema,
+  Role,
   type SendMessageRequest,
   type TaskEvent,
   TaskEventSchema,
+  TaskSchema,
   TaskService,
   TaskState,
   ToolCallSchema,
@@ -27,6 +29,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { PortAgent } from "./port.ts";
 import { serveAcp, stdioStream } from "./serve-acp.ts";
 import { USAGE_KEY } from "./turn.ts";
+import { SessionUpdates } from "./updates.ts";
 
 const PLAIN: PortAgent = {
   name: "Plain",
@@ -257,6 +260,27 @@ describe("what is not text", () => {
       },
       { type: "resource_link", uri: "https://example.com/far", name: "far" },
       { type: "text", text: '{\n  "a": 1\n}' },
+    ]);
+  });
+
+  it("is shown again, after what was said, when a session is loaded", () => {
+    const parts = [
+      { content: { case: "file", value: FAR } },
+      { content: { case: "text", value: "made" } },
+    ] as const;
+    const artifact = { artifactId: "made", parts: [...parts] };
+    const said = [{ content: { case: "text", value: "said" } }] as const;
+    const task = create(TaskSchema, {
+      history: [{ role: Role.AGENT, parts: [...said] }],
+      artifacts: [artifact],
+    });
+    const shown = new SessionUpdates({}, "/").ofTask(task);
+    expect(
+      shown.map((update) => ("content" in update ? update.content : undefined)),
+    ).toEqual([
+      { type: "text", text: "said" },
+      { type: "resource_link", uri: "https://example.com/far", name: "far" },
+      { type: "text", text: "made" },
     ]);
   });
 

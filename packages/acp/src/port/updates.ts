@@ -110,9 +110,12 @@ export class SessionUpdates {
     }
   }
 
-  /** Returns the updates that show a task from its beginning. */
+  /**
+   * Returns the updates that show a task from its beginning. Its artifacts come
+   * last, because a task does not say when they were made.
+   */
   ofTask(task: Task): SessionUpdate[] {
-    return task.history.flatMap((message): SessionUpdate[] => {
+    const said = task.history.flatMap((message): SessionUpdate[] => {
       if (message.role === Role.USER) return userChunks(message);
       return message.parts.flatMap((part): SessionUpdate[] => {
         const { content } = part;
@@ -126,6 +129,10 @@ export class SessionUpdates {
         return messageChunks(blocksFromParts([part]));
       });
     });
+    const made = task.artifacts.flatMap(({ parts }) =>
+      messageChunks(blocksFromParts(parts)),
+    );
+    return [...said, ...made];
   }
 
   /**
