@@ -343,7 +343,11 @@ describe("devtool chat", () => {
     expect(code).toBe(0);
     const { task } = await client().tasks.getTask({ taskId });
     const sent = task?.history.filter(({ role }) => role === Role.USER);
-    expect(sent?.map(({ model }) => model)).toEqual(["", "conformance-first", "conformance-first"]);
+    expect(sent?.map(({ model }) => model)).toEqual([
+      "",
+      "conformance-first",
+      "conformance-first",
+    ]);
     expect(task?.sessionSettings?.approvalMode).toBe(ApprovalMode.PLAN);
     expect(await readdir(workspace)).not.toContain("plan.txt");
   });
