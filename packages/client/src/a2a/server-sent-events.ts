@@ -33,9 +33,8 @@ export async function* readServerSentEvents(
   response: Response,
   signal: AbortSignal,
 ): AsyncIterable<Frame> {
-  for await (const { data, id, event } of readMessages(response, signal)) {
-    const isEmpty = data.trim() === "" || data.trim() === "[DONE]";
-    if (isEmpty || KEEP_ALIVE.test(event ?? "")) continue;
+  const messages = withWholeCharacters(contentOf(response, signal));
+  for await (const { data, id, event } of messages) {
     const frame = readJson(data);
     if (event === "error" && !isObject(frame.result)) {
       throw new ConnectError(`the agent failed: ${data.trim()}`, Code.Internal);
@@ -43,6 +42,53 @@ export async function* readServerSentEvents(
     yield { ...frame, id };
   }
 }
+
+async function* contentOf(
+  response: Response,
+  signal: AbortSignal,
+): AsyncIterable<EventSourceMessage> {
+  for await (const message of readMessages(response, signal)) {
+    const data = message.data.trim();
+    const isEmpty = data === "" || data === "[DONE]";
+    if (!isEmpty && !KEEP_ALIVE.test(message.event ?? "")) yield message;
+  }
+}
+
+/**
+ * Joins the halves of a character that end a string of one event and begin one
+ * of the next: the first half moves on. An event that ends so waits for its
+ * next.
+ */
+async function* withWholeCharacters(
+  messages: AsyncIterable<EventSourceMessage>,
+): AsyncIterable<EventSourceMessage> {
+  let held: EventSourceMessage | undefined;
+  for await (const message of messages) {
+    let { data } = message;
+    const half = held && FIRST_HALF.exec(held.data)?.[1];
+    if (held && half !== undefined && SECOND_HALF.test(data)) {
+      yield { ...held, data: held.data.replaceAll(`${half}"`, '"') };
+      data = data.replaceAll(new RegExp(SECOND_HALF, "g"), `"${half}`);
+    } else if (held) {
+      yield held;
+    }
+    held = { ...message, data };
+    if (FIRST_HALF.test(data)) continue;
+    yield held;
+    held = undefined;
+  }
+  if (held) yield held;
+}
+
+/**
+ * The escape of the first half of a character at the end of a JSON string that
+ * is no name. It looks back only from an escape, so that long runs cost no more
+ * than their length.
+ */
+const FIRST_HALF =
+  /(\\u[dD][89abAB][\da-fA-F]{2})(?<=(?<!\\)(?:\\\\)*\1)"(?!\s*:)/;
+/** The start of a JSON value that begins with the second half of a character. */
+const SECOND_HALF = /"(?=\\u[dD][c-fC-F][\da-fA-F]{2})(?<=[:[,]\s*")/;
 
 const KEEP_ALIVE = /^(ping|heartbeat|keep-?alive)$/i;
 
