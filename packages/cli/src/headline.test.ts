@@ -35,6 +35,15 @@ describe("the first line of a chat", () => {
     ).toBe("agent at http://127.0.0.1:1 · mode plan (changes nothing)");
   });
 
+  it.each([{ task: "a1b2" }, { continue: true } as const])(
+    "leaves the mode out for a conversation that is continued by %j",
+    (continued) => {
+      expect(headline(address, { ...continued, approvalMode: "yolo" })).toBe(
+        "agent Publisher · workspace /w",
+      );
+    },
+  );
+
   it("leaves the model out for an agent that names none", () => {
     expect(headline(address, {})).toBe(
       "agent Publisher · workspace /w · mode default (asks before every change)",

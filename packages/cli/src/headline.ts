@@ -2,19 +2,26 @@ import { resolve } from "node:path";
 import { ApprovalMode } from "@devtool/schema";
 import type { Address } from "./address.ts";
 import { approvalModeOf } from "./approval-mode.ts";
+import type { ContinuedTaskOptions } from "./continued-task.ts";
 import type { NewSessionOptions } from "./session.ts";
 
 /**
  * Returns the first line of a chat: the agent, and the workspace, model and
  * approval mode of the session or else of the server, as far as they are known.
+ * A conversation that is continued has limits of its own, so its mode is left
+ * out.
  */
 export function headline(
   { url, info }: Address,
-  { workspace, model, approvalMode, agent }: NewSessionOptions,
+  options: NewSessionOptions & ContinuedTaskOptions,
 ): string {
+  const { workspace, model, approvalMode, agent } = options;
+  const isNew = options.task === undefined && !options.continue;
   const where = workspace === undefined ? info?.workspace : resolve(workspace);
   const answering = model ?? (agent === undefined ? info?.model : undefined);
-  const mode = approvalModeOf(approvalMode) || info?.approvalMode;
+  const mode = isNew
+    ? approvalModeOf(approvalMode) || info?.approvalMode
+    : undefined;
   return [
     info
       ? `agent ${agent ?? info.agent}`
