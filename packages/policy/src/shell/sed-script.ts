@@ -5,10 +5,10 @@ const FLAG =
 const SCRIPT_FLAG = /^(?:-[nErsuz]*e|--expression=)(?<script>.*)$/s;
 
 const ADDRESS = String.raw`(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/[IM]*)`;
-const ADDRESSES = String.raw`(?:${ADDRESS}(?:,(?:${ADDRESS}|[+~]\d+))?[ \t]*!?[ \t]*)?`;
+const ADDRESSES = String.raw`(?:${ADDRESS}(?:,(?:${ADDRESS}|[+~]\d+))?[ \t]*(?:![ \t]*)?)?`;
 /** `s` and `y`: with a word character as delimiter they are hard to read. */
 const REPLACING = String.raw`[sy](?<by>[^\w\s\\;{}])(?:(?:(?!\k<by>)[^\\\n]|\\.)*\k<by>){2}[gpiImM\d]*`;
-const COMMAND = String.raw`(?:[=dDgGhHnNpPxzF]|[qQ]\d*|:\w+|[btT][ \t]*\w*|${REPLACING})`;
+const COMMAND = String.raw`(?:[=dDgGhHnNpPxzF]|[qQ]\d*|:\w+|[btT](?:[ \t]*\w+)?|${REPLACING})`;
 /** Commands none of which runs a program or opens a file. */
 const HARMLESS = new RegExp(
   String.raw`^(?:[\s;}]*${ADDRESSES}(?:\{|${COMMAND}[ \t]*(?:[;}\n]|$)))*[\s;}]*$`,
