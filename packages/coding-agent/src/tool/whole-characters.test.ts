@@ -3,7 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { createPolicyEngine } from "@devtool/policy";
-import { ApprovalMode, TaskSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  OPTION_PROCEED_ONCE,
+  TaskSchema,
+  type ToolCall,
+  type ToolCallConfirmation,
+  ToolCallConfirmationSchema,
+} from "@devtool/schema";
 import { Code, Confirmations, DevtoolError } from "@devtool/server/agent";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -49,12 +56,13 @@ describe("what tools say", () => {
         writeFileSync(join(root, "a😀.txt"), content);
         const notices: string[] = [];
         const calls = [newToolCall("a", wanted)];
-        for await (const batch of runNewCalls(
-          calls,
-          context(workspace, notices),
-          signal,
-        )) {
+        const scheduler = context(workspace, notices);
+        for await (const batch of runNewCalls(calls, scheduler, signal)) {
           for (const { call, detail } of batch) {
+            // A guarded file asks in each mode.
+            if (call.confirmationRequest) {
+              scheduler.confirmations.answer(allowed(call));
+            }
             expect(halves([call, detail])).toEqual([]);
             statuses.add(call.status);
           }
@@ -87,6 +95,11 @@ describe("what tools say", () => {
     );
   });
 });
+
+function allowed({ toolCallId }: ToolCall): ToolCallConfirmation {
+  const selectedOptionId = OPTION_PROCEED_ONCE;
+  return create(ToolCallConfirmationSchema, { toolCallId, selectedOptionId });
+}
 
 /** Lists the texts in a value that have half of a surrogate pair. */
 function halves(value: unknown): string[] {
