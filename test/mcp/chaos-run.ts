@@ -26,7 +26,8 @@ export const FAULTS = {
   change: ["output"],
   stderr: ["output"],
   half: ["mcp_tool_error"],
-  nonsense: ["mcp_tool_error"],
+  // A text in place of a list of content is its text.
+  nonsense: ["output"],
   child: ["mcp_tool_error"],
   stubborn: ["output"],
 } as const;
