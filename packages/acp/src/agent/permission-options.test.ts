@@ -127,6 +127,10 @@ describe("the options of a permission request", () => {
     option("acceptAll", "allow_once", "Yes"),
     option("proceed_for_task", "allow_once", "Yes"),
     option("x", "allow_once", "Yes, and don't ask again"),
+    option("x", "allow_once", "Yes, don’t ask again"),
+    option("x", "allow_once", "Allow for this conversation"),
+    option("x", "allow_once", "Allow, and stop asking"),
+    option("x", "allow_once", "Yes, from now on"),
     option("x", "allow_always", "Yes"),
   ])(
     "never take one that allows more than this call for a plain one: $optionId, $name",

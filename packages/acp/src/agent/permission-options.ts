@@ -167,7 +167,7 @@ export class PermissionOptions {
 const WITHOUT_SANDBOX =
   /\b(without|no|outside|disable|bypass|skip)\b.{0,20}\bsandbox|\bunsandboxed\b/;
 const WIDER =
-  /\b(always|session|task|forever|all|every\w*|bypass|skip|escalat\w*|unrestricted|yolo|full access|don'?t ask)\b/;
+  /\b(always|session|task|conversation|forever|from now on|remember|future|all|every\w*|bypass|skip|escalat\w*|unrestricted|yolo|full access|(don['’]?t|do not|never|stop) ask\w*)\b/;
 
 /** What an answer for later calls means to the agent, which only it knows. */
 const AGENT_DECIDES = "the agent decides which later calls it covers";

@@ -82,7 +82,7 @@ async function* withWholeCharacters(
 
 /**
  * The escape of the first half of a character at the end of a JSON string that
- * is no name. It looks back only from an escape, so that long runs cost no more
+ * is a value. It looks back only from an escape, so that long runs cost no more
  * than their length.
  */
 const FIRST_HALF =
