@@ -172,7 +172,7 @@ describe("the whole pipeline", () => {
       expect(config).toMatchObject({ id: "two", url: pushConfig.url });
       expect(
         (await push.getPushConfig({ taskId, configId: "one" })).config,
-      ).toMatchObject({ taskId, token: "t" });
+      ).toMatchObject({ taskId, token: "[hidden]" });
       await push.deletePushConfig({ taskId, configId: "two" });
       expect(
         (await push.listPushConfigs({ taskId })).configs.map(({ id }) => id),

@@ -214,8 +214,10 @@ function promptMessage(text: string) {
   return textMessage(randomUUID(), text);
 }
 
-function textIn({ history, stateText }: Task): string {
-  const parts = history.slice(1).flatMap((entry) => entry.parts);
+function textIn({ history, artifacts, stateText }: Task): string {
+  const parts = [...history.slice(1), ...artifacts].flatMap(
+    (entry) => entry.parts,
+  );
   return (
     parts
       .map(({ content }) => (content.case === "text" ? content.value : ""))
