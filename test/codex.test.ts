@@ -273,7 +273,11 @@ describe("Codex behind the port", () => {
       const asking = await send("connect make");
       expect(callsIn(asking)[0]?.confirmationRequest?.details).toMatchObject({
         case: "genericDetails",
-        value: { description: "Connects to h (https).\nmake" },
+        value: {
+          description: expect.stringMatching(
+            /^Connects to h \(https\)\.\nIn \/.*:\nmake$/,
+          ),
+        },
       });
       expect((await send("connect rm x", "m2")).state).toBe(
         TaskState.COMPLETED,

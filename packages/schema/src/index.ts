@@ -348,6 +348,7 @@ export {
   encodeRfcJson,
   structFromJson,
 } from "./rfc-json.ts";
+export { commandLine, shellLine, unshownArguments } from "./shell-line.ts";
 export { decodeStrictJson, type StrictOptions } from "./strict-json.ts";
 export { summaryOf } from "./task-history.ts";
 export {

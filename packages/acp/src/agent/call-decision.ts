@@ -69,11 +69,15 @@ export class CallDecision {
       kind: described.kind,
       title: described.title,
       input: described.input,
-      details: described.details,
       paths: described.paths,
     };
     try {
-      return await permission(request, signal);
+      const decisions = await Promise.all(
+        described.claims.map((details) =>
+          permission({ ...request, details }, signal),
+        ),
+      );
+      return strictest(decisions);
     } catch {
       signal.throwIfAborted();
       return { case: "ask" };
@@ -83,4 +87,17 @@ export class CallDecision {
   get #approvalMode(): ApprovalMode {
     return approvalModeOf(this.#options.turn.task);
   }
+}
+
+/** Returns the decision about a call of which several were decided about. */
+function strictest(
+  decisions: readonly PermissionDecision[],
+): PermissionDecision {
+  const asking = decisions.filter((decision) => decision.case === "ask");
+  return (
+    decisions.find((decision) => decision.case === "deny") ??
+    asking.find(({ rule }) => rule !== undefined) ??
+    asking[0] ??
+    decisions[0] ?? { case: "ask" }
+  );
 }

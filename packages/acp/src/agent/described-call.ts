@@ -2,6 +2,7 @@ import { basename } from "node:path";
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
   type ConfirmationRequest,
+  commandLine,
   ExecuteDetailsSchema,
   type FileDiff,
   FileDiffSchema,
@@ -11,16 +12,15 @@ import {
   oneLine,
   structFromJson,
   type ToolOutput,
+  unshownArguments,
   visibleText,
 } from "@devtool/schema";
 import {
   defined,
   isObject,
-  listOrEmpty,
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
-import { shellLine } from "@devtool/server/agent";
 import { pathText, unifiedDiff } from "./change-text.ts";
 import { textOfBlock } from "./content.ts";
 
@@ -29,6 +29,10 @@ import { textOfBlock } from "./content.ts";
  * beginning is cut off.
  */
 const MAX_OUTPUT_LENGTH = 256 * 1024;
+/** The arguments in which agents give a command line. */
+const LINES = ["command", "cmd", "script", "commandLine", "command_line"];
+/** The arguments in which agents give a command's directory. */
+const DIRECTORIES = ["cwd", "workdir", "dir_path", "directory"];
 /** The kinds of calls that change files. */
 const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 
@@ -105,7 +109,7 @@ export class DescribedCall {
    */
   get kind(): string {
     if (this.diffs.length > 0) return "edit";
-    return this.#hasCommandLine ? "execute" : this.#kind || "other";
+    return this.#commands.length > 0 ? "execute" : this.#kind || "other";
   }
 
   /**
@@ -218,13 +222,17 @@ export class DescribedCall {
    */
   get details(): ConfirmationRequest["details"] {
     const [diff, ...further] = this.diffs;
-    if (diff && further.length === 0 && !this.#hasCommandLine) {
+    const places = this.#otherPlaces;
+    const isOne = further.length === 0 && places.length === 0;
+    const runs = this.#kind === "execute" || this.#commands.length > 0;
+    if (diff && isOne && !runs) {
       return { case: "fileEditDetails", value: diff };
     }
     if (diff) {
       return genericDetails([
         this.#title,
-        this.#hasCommandLine ? `Runs: ${this.#command}` : "",
+        ...(runs ? [`Runs: ${this.#command}`, this.#argumentsText] : []),
+        ...places,
         [diff, ...further].map(unifiedDiff).join(""),
       ]);
     }
@@ -241,24 +249,35 @@ export class DescribedCall {
       };
     }
     if (this.kind === "execute" && !this.#hidesArguments) {
-      const workingDirectory =
-        stringOrEmpty(objectOrEmpty(this.#input).cwd) || undefined;
-      const value = create(
-        ExecuteDetailsSchema,
-        defined({ command: this.#command, workingDirectory }),
-      );
-      return { case: "executeDetails", value };
+      return this.#execution(this.#command);
     }
-    const places = CHANGES.has(this.#kind) ? this.#locations.map(pathText) : [];
-    const { input } = this;
     return genericDetails([
       this.#title,
       this.text,
       ...places,
-      Object.keys(input).length === 0
-        ? ""
-        : `With the arguments: ${JSON.stringify(input, undefined, 2)}`,
+      this.#argumentsText,
     ]);
+  }
+
+  /**
+   * What rules decide about, the strictest of which counts: each command line
+   * of the call, and all else that is in it.
+   */
+  get claims(): ConfirmationRequest["details"][] {
+    const { details, input } = this;
+    const isCommand = details.case === "executeDetails";
+    if (
+      isCommand &&
+      Object.keys(unshownArguments(input, details.value)).length === 0
+    ) {
+      return [details];
+    }
+    return [
+      ...this.#commands.map((line) => this.#execution(line)),
+      ...(isCommand
+        ? [details, genericDetails([this.#title, this.#argumentsText])]
+        : [details]),
+    ];
   }
 
   /** Whether the call shows a terminal. */
@@ -268,27 +287,67 @@ export class DescribedCall {
     );
   }
 
+  #execution(
+    command: string,
+  ): Extract<ConfirmationRequest["details"], { case: "executeDetails" }> {
+    const input = objectOrEmpty(this.#input);
+    const [workingDirectory] = DIRECTORIES.flatMap(
+      (name) => stringOrEmpty(input[name]) || [],
+    );
+    const value = create(
+      ExecuteDetailsSchema,
+      defined({ command, workingDirectory }),
+    );
+    return { case: "executeDetails", value };
+  }
+
+  /** The files that the call changes and shows no change of, a line each. */
+  get #otherPlaces(): string[] {
+    if (!CHANGES.has(this.#kind)) return [];
+    const shown = this.diffs.map(({ filePath }) => filePath);
+    return this.#locations
+      .filter(
+        (path) =>
+          !shown.some((file) => file === path || file.endsWith(`/${path}`)),
+      )
+      .map(pathText);
+  }
+
+  get #argumentsText(): string {
+    const { input } = this;
+    return Object.keys(input).length === 0
+      ? ""
+      : `With the arguments: ${JSON.stringify(input, undefined, 2)}`;
+  }
+
   /** The command line that the arguments have; else the title. */
   get #command(): string {
     return this.#commandLine || this.#title;
   }
 
   get #commandLine(): string {
-    const { command, cmd, script, args } = objectOrEmpty(this.#input);
-    const line = command ?? cmd ?? script;
-    const words = [line, args].map(wordsOf);
-    // A text is a command line already, which a shell reads.
-    return typeof line === "string"
-      ? [line, shellLine(words[1] ?? [])].join(" ").trim()
-      : shellLine(words.flat());
+    const lines = this.#commandLines;
+    return lines.find(isLine) ?? lines[0] ?? "";
+  }
+
+  /** The different command lines that the arguments have. */
+  get #commandLines(): string[] {
+    const { args, ...input } = objectOrEmpty(this.#input);
+    const named = LINES.map((name) => input[name]).filter(Boolean);
+    const lines = named.length === 0 ? [undefined] : named;
+    return [...new Set(lines.map((line) => commandLine(line, args)))].filter(
+      (line) => line !== "",
+    );
   }
 
   /**
-   * Whether the arguments have a command line, and no mere word: tools that
-   * edit files call what they do a command, such as `view`.
+   * The command lines that the call runs. A mere word is none unless the agent
+   * says so: tools that edit files call what they do a command, such as `view`.
    */
-  get #hasCommandLine(): boolean {
-    return !/^\w*$/.test(this.#commandLine);
+  get #commands(): string[] {
+    return this.#kind === "execute"
+      ? this.#commandLines
+      : this.#commandLines.filter(isLine);
   }
 
   /** Whether a call that runs a command has other arguments in its place. */
@@ -309,11 +368,8 @@ function isDiff(
   );
 }
 
-/** Returns the words of a list; what is not a text is one as JSON. */
-function wordsOf(list: unknown): string[] {
-  return listOrEmpty(list).map((word) =>
-    typeof word === "string" ? word : JSON.stringify(word),
-  );
+function isLine(text: string): boolean {
+  return !/^\w*$/.test(text);
 }
 
 function genericDetails(

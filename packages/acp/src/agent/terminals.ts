@@ -8,13 +8,13 @@ import type {
   TerminalExitStatus,
   TerminalOutputResponse,
 } from "@agentclientprotocol/sdk";
+import { shellLine } from "@devtool/schema";
 import {
   Code,
   DevtoolError,
   failpoint,
   inheritedEnvironment,
   quoted,
-  shellLine,
 } from "@devtool/server/agent";
 import type { ClientGate } from "./client-action.ts";
 import { answerOf } from "./client-answer.ts";

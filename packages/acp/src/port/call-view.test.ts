@@ -41,7 +41,7 @@ describe("the words of a hostile server, for an editor", () => {
     ],
     [
       { case: "mcpDetails", value: { serverName: FORGED, toolName: FORGED } },
-      `${VISIBLE} of the MCP server ${VISIBLE}`,
+      `${VISIBLE} of the MCP server ${VISIBLE}, with the arguments:\n{}`,
     ],
   ])("are visible in a question: %o", (details, text) => {
     const call = question(details);

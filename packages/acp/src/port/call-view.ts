@@ -39,15 +39,15 @@ export const STATUS_KEY = "devtool.dev/status";
  * canceled is `failed`, and `_meta` holds its real status.
  */
 export function callView(call: ToolCall, workspace: string): CallView {
-  const { toolCallId, toolName, description, inputParameters } =
-    visibleCall(call);
+  const shown = visibleCall(call);
+  const { toolCallId, toolName, description, inputParameters } = shown;
   return defined({
     toolCallId,
     title: description || toolName,
     name: toolName,
     kind: kindOf(call),
     status: statusOf(call.status),
-    content: contentOf(call),
+    content: contentOf(shown),
     locations: locationsOf(call, workspace),
     rawInput: inputParameters,
     rawOutput: rawOutputOf(call),
@@ -175,7 +175,7 @@ function contentOf(call: ToolCall): ToolCallContent[] {
     case "mcpDetails":
       return textContent(
         visibleText(
-          `${details.value.toolName} of the MCP server ${details.value.serverName}`,
+          `${details.value.toolName} of the MCP server ${details.value.serverName}, with the arguments:\n${JSON.stringify(call.inputParameters ?? {}, undefined, 2)}`,
         ),
       );
     case "genericDetails":

@@ -12,6 +12,8 @@ import {
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ONCE,
   OPTION_REJECT,
+  oneLine,
+  shellLine,
 } from "@devtool/schema";
 import {
   defined,
@@ -20,7 +22,7 @@ import {
   objectOrEmpty,
   stringOrEmpty,
 } from "@devtool/schema/json";
-import { type PermissionRequest, shellLine } from "@devtool/server/agent";
+import type { PermissionRequest } from "@devtool/server/agent";
 import { type FileChange, unifiedDiff } from "./file-change.ts";
 import { scriptOf } from "./shell-text.ts";
 
@@ -93,7 +95,11 @@ export function commandApproval(params: JsonObject): CallApproval {
     return { ...approval, claim, coversMore: false };
   }
   // The details of a command have no place for what else is approved with it.
-  const words = [reason, ...notes, command].filter((word) => word !== "");
+  const where =
+    workingDirectory === undefined ? "" : `In ${oneLine(workingDirectory)}:`;
+  const words = [reason, ...notes, where, command].filter(
+    (word) => word !== "",
+  );
   return {
     ...approvalOf(generic(words.join("\n")), choices),
     claim,

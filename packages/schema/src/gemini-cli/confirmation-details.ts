@@ -47,15 +47,23 @@ function encodeDetails(
   const described = oneLine(call.description ?? "");
   switch (details.case) {
     case "executeDetails": {
-      const { command } = details.value;
+      const { command, workingDirectory = "" } = details.value;
       // The description is put as a comment above the command if it says more:
       // the directory, `in the background`, a missing sandbox, or invisible
       // characters. Clients show the command, but few of them show the title.
       const isPlain = described === "" || described === `Run ${command}`;
+      // An agent that was given the directory may not describe it.
+      const isNamed =
+        workingDirectory !== "" &&
+        Object.values(call.inputParameters ?? {}).includes(workingDirectory);
+      const comments = [
+        isPlain ? "" : `# ${described}\n`,
+        isNamed ? `# in ${oneLine(workingDirectory)}\n` : "",
+      ];
       return {
         type: "exec",
         title: described || "Run a shell command",
-        command: isPlain ? command : `# ${described}\n${command}`,
+        command: `${comments.join("")}${command}`,
         rootCommand: command.trim().split(/\s/, 1)[0] ?? "",
       };
     }

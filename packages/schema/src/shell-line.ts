@@ -1,0 +1,85 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { ExecuteDetails } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { listOrEmpty } from "./json.ts";
+
+/**
+ * Returns words as a command line of a POSIX shell: those that a shell would
+ * read in another way are quoted.
+ */
+export function shellLine(words: readonly string[]): string {
+  return words
+    .map((word) =>
+      /^[\w@%+:,./-]+$/.test(word)
+        ? word
+        : `'${word.replaceAll("'", "'\\''")}'`,
+    )
+    .join(" ");
+}
+
+/**
+ * Returns the command line that two arguments of a call make: a line or a list
+ * of words, and a list of further words.
+ */
+export function commandLine(
+  line: JsonValue | undefined,
+  args: JsonValue | undefined,
+): string {
+  const words = [line, args].map(wordsOf);
+  // A text is a command line already, which a shell reads.
+  return typeof line === "string"
+    ? [line, shellLine(words[1] ?? [])].join(" ").trim()
+    : shellLine(words.flat());
+}
+
+/**
+ * Returns the arguments of a call that a question about its command does not
+ * show. Those that change nothing about what runs are left out: the agent's
+ * description, a timeout, and whether it runs in the background.
+ */
+export function unshownArguments(
+  args: JsonObject,
+  { command, workingDirectory = "" }: ExecuteDetails,
+): JsonObject {
+  const entries = Object.entries(args);
+  const [line = ""] =
+    entries.find(([, value]) => commandLine(value, args.args) === command) ??
+    [];
+  const isShown = ([name, value]: readonly [string, JsonValue]): boolean =>
+    name === line ||
+    (name === "args" && line !== "" && Array.isArray(value)) ||
+    REMARKS.get(name) === typeof value ||
+    [command, workingDirectory].some((shown) => shown === value) ||
+    (name === "directory" && isEndOf(workingDirectory, value)) ||
+    isEmpty(value);
+  return Object.fromEntries(entries.filter((entry) => !isShown(entry)));
+}
+
+const REMARKS: ReadonlyMap<string, string> = new Map([
+  ["description", "string"],
+  ["timeout", "number"],
+  ["timeout_ms", "number"],
+  ["background", "boolean"],
+  ["is_background", "boolean"],
+  ["run_in_background", "boolean"],
+]);
+
+/** Whether a value is the end of a path: `src` of `/w/src`. */
+function isEndOf(path: string, value: JsonValue): boolean {
+  if (typeof value !== "string") return false;
+  const relative = value.replace(/^\.\//, "").replace(/\/$/, "");
+  return relative === "." || `${path}/`.endsWith(`/${relative}/`);
+}
+
+function isEmpty(value: JsonValue): boolean {
+  return (
+    [null, false, ""].some((empty) => empty === value) ||
+    (typeof value === "object" && Object.keys(value ?? {}).length === 0)
+  );
+}
+
+/** Returns the words of a list; what is not a text is one as JSON. */
+function wordsOf(list: unknown): string[] {
+  return listOrEmpty(list).map((word) =>
+    typeof word === "string" ? word : JSON.stringify(word),
+  );
+}
