@@ -25,6 +25,8 @@ const LIMIT_MS = 600_000;
  * would move to another in the middle of a case.
  */
 const LEASE = "60s";
+/** The card lists each binding that a client is played over. */
+const FLAGS = ["--grpc-in-card"];
 
 const ways = variantsOf("bindings of A2A against a fleet", WAYS, 2, 2);
 const sdks = Map.groupBy(foreignClients(), ({ missing }) =>
@@ -64,7 +66,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
         schema: "kit",
         replicas: 3,
         lease: LEASE,
-        flags: ["--push-target", hook],
+        flags: [...FLAGS, "--push-target", hook],
       });
     }, LIMIT_MS);
     afterAll(async () => {
@@ -77,7 +79,7 @@ describe.skipIf(LEFT_TO_CI !== "" || bin === undefined || NGINX === undefined)(
       { timeout: LIMIT_MS },
       async (way) => {
         await using own = await ServerFleet.start({
-          ...{ database, replicas: 3, lease: LEASE },
+          ...{ database, replicas: 3, lease: LEASE, flags: FLAGS },
           schema: `kit_${way.protocolVersion}_${way.binding}`
             .replaceAll(/\W/g, "_")
             .toLowerCase(),
