@@ -47,6 +47,7 @@ export type {
   PermissionPolicy,
   PermissionRequest,
 } from "./agent/permission.ts";
+export { PieceJoiner } from "./agent/piece-joiner.ts";
 export { turnDirectory } from "./agent/turn-directory.ts";
 export {
   Code,

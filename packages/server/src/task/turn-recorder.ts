@@ -11,6 +11,7 @@ import {
 } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
+import { PieceJoiner } from "../agent/piece-joiner.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
@@ -38,11 +39,7 @@ export class TurnRecorder {
   readonly #log: EventLog;
   /** The events that are appended at the end of this turn of the event loop. */
   #waiting: LogEntry[] = [];
-  /**
-   * The first half of a character at the end of the last text, whose other half
-   * may begin the next one.
-   */
-  #half = "";
+  readonly #joiner = new PieceJoiner();
   #flushing: NodeJS.Immediate | undefined;
 
   readonly #arguments: "editable" | "fixed";
@@ -74,7 +71,7 @@ export class TurnRecorder {
   ): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    if (entries.length > 0) this.#closeText();
+    if (entries.length > 0) this.#pushAll(this.#joiner.end());
     const all = [
       ...this.#waiting,
       ...entries.map((entry) => ({ ...entry, model: this.model })),
@@ -114,11 +111,12 @@ export class TurnRecorder {
       this.#log.conversation.agentSessionId = event.value;
       return this.append([{ payload: { case: undefined } }]);
     }
-    if (event.case !== "text") {
-      this.#closeText();
-      this.#push(event);
-    } else if (!this.#addText(event.value)) {
-      return undefined;
+    if (event.case === "text" || event.case === "thought") {
+      const pieces = this.#joiner.add(event);
+      if (pieces.length === 0) return undefined;
+      this.#pushAll(pieces);
+    } else {
+      this.#pushAll([...this.#joiner.end(), event]);
     }
     // The agent's next request depends on a summary, which must be in the task
     // before that.
@@ -133,25 +131,10 @@ export class TurnRecorder {
     return undefined;
   }
 
-  #push(event: Recorded): void {
-    this.#waiting.push({ payload: payloadOf(event), model: this.model });
-  }
-
-  /** Adds a piece of text up to its last whole character, if it has one. */
-  #addText(piece: string): boolean {
-    const text = this.#half + piece;
-    this.#half = /[\ud800-\udbff]$/.test(text) ? text.slice(-1) : "";
-    const value = text.slice(0, text.length - this.#half.length);
-    const isAdded = value !== "" || piece === "";
-    if (isAdded) this.#push({ case: "text", value });
-    return isAdded;
-  }
-
-  /** Adds half a character whose other half did not come. */
-  #closeText(): void {
-    if (this.#half === "") return;
-    this.#half = "";
-    this.#push({ case: "text", value: "\ufffd" });
+  #pushAll(events: readonly Recorded[]): void {
+    for (const event of events) {
+      this.#waiting.push({ payload: payloadOf(event), model: this.model });
+    }
   }
 
   /**

@@ -23,7 +23,7 @@ export function readThought(text: string): AgentThought {
     : text;
   return create(AgentThoughtSchema, {
     subject: match?.[1]?.trim().toWellFormed() ?? "",
-    description: description.trim().toWellFormed(),
+    description: description.trim(),
   });
 }
 

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Message, NoticeSchema } from "@devtool/schema";
-import { Code, DevtoolError } from "@devtool/server/agent";
+import { Code, DevtoolError, PieceJoiner } from "@devtool/server/agent";
 import { stepStart } from "../history.ts";
 import type { ModelEvent } from "../model.ts";
 import { EMPTY_ANSWER, malformedFault } from "./answer-calls.ts";
@@ -134,27 +134,20 @@ async function* attempt<Piece>(
   }
 }
 
-/**
- * Joins a character that two pieces of text share, and replaces the halves of
- * characters that have no other half by U+FFFD.
- */
+/** Joins the halves of characters that two pieces share (`PieceJoiner`). */
 async function* joinSurrogates(
   events: AsyncIterable<ModelEvent>,
 ): AsyncIterable<ModelEvent> {
-  let half = "";
+  const joiner = new PieceJoiner();
   for await (const event of events) {
-    if (event.case === "text") {
-      const text = half + event.value;
-      half = /[\ud800-\udbff]$/.exec(text)?.[0] ?? "";
-      const whole = text.slice(0, text.length - half.length);
-      if (whole !== "") yield { case: "text", value: whole.toWellFormed() };
-      continue;
+    if (event.case === "text" || event.case === "thought") {
+      if (event.value !== "") yield* joiner.add(event);
+    } else {
+      yield* joiner.end();
+      yield event;
     }
-    if (half !== "") yield { case: "text", value: half.toWellFormed() };
-    half = "";
-    yield event;
   }
-  if (half !== "") yield { case: "text", value: half.toWellFormed() };
+  yield* joiner.end();
 }
 
 /**
