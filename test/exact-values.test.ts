@@ -1,5 +1,18 @@
+import { create } from "@bufbuild/protobuf";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
+import { notificationEvent } from "@devtool/client/webhook";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { assertExactJson } from "@devtool/schema";
+import {
+  AgentThoughtSchema,
+  assertExactJson,
+  quoteInexactNumbers,
+} from "@devtool/schema";
 import {
   type Agent,
   type AgentEvent,
@@ -179,11 +192,11 @@ const MUTANTS = roundsOf("DEVTOOL_EXACT_MUTANTS", {
   deep: 10_000,
 });
 
-describe("mutants of valid JSON", () => {
-  // Those that are not written with an exponent.
-  const wholes = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n });
-  const values = fc.jsonValue().map((value) => JSON.stringify({ value }));
+// Those that are not written with an exponent.
+const wholes = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n });
+const values = fc.jsonValue().map((value) => JSON.stringify({ value }));
 
+describe("mutants of valid JSON", () => {
   it("F15, F17: are refused if one number loses digits or one name is twice, and only then", () => {
     const seed = seedOf();
     fc.assert(
@@ -207,6 +220,69 @@ describe("mutants of valid JSON", () => {
   });
 });
 
+describe("B6: numbers of JSON that others send", () => {
+  const FIELDS = new Set(["data"]);
+  it.each(INEXACT)("keep the digits of %s in a string", (n) => {
+    const text = `[${n},{"data":[${n},{"n":-1,"x":${n}}],"n":${n}, "d\\u0061ta" : ${n}},"${n}"]`;
+    expect(JSON.parse(quoteInexactNumbers(text))).toEqual([
+      n,
+      { data: n, n },
+      n,
+    ]);
+    expect(JSON.parse(quoteInexactNumbers(text, FIELDS))).toEqual([
+      Number(n),
+      { data: n, n: Number(n) },
+      n,
+    ]);
+  });
+
+  it("are what they were if they are exact, and never make valid what is not", () => {
+    const seed = seedOf();
+    const any = fc.oneof(values, values.map(spoil), fc.string());
+    fc.assert(
+      fc.property(any, wholes, (json, whole) => {
+        const text = `[${json},{"data":${whole}},${whole}]`;
+        const isKept = BigInt(String(Number(whole))) === whole;
+        const kept = isKept ? Number(whole) : String(whole);
+        const before = parsed(text);
+        const after = parsed(quoteInexactNumbers(text));
+        const some = parsed(quoteInexactNumbers(text, FIELDS));
+        if (before === undefined) {
+          expect([after, some]).toEqual([undefined, undefined]);
+          return;
+        }
+        expect(after).toEqual([...before.slice(0, -2), { data: kept }, kept]);
+        expect(some).toEqual([
+          ...before.slice(0, -2),
+          { data: kept },
+          Number(whole),
+        ]);
+      }),
+      { numRuns: MUTANTS, seed },
+    );
+  });
+
+  it.each(INEXACT)("reach the receiver of a webhook as %s", (n) => {
+    const body = `{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[${part(n)}]}}`;
+    const event = notificationEvent({ body, sequence: 1n });
+    expect(JSON.stringify(event?.payload.value)).toContain(`"n":"${n}"`);
+  });
+});
+
+/** Returns JSON without one of its characters. */
+function spoil(json: string): string {
+  const at = Math.floor(json.length / 2);
+  return json.slice(0, at) + json.slice(at + 1);
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 const [HIGH, LOW] = ["\ud83d", "\ude00"];
 const PIECES: readonly (readonly [string, readonly string[], string])[] = [
   ["split over two pieces", [`a${HIGH}`, `${LOW}b`], "a😀b"],
@@ -217,12 +293,12 @@ const PIECES: readonly (readonly [string, readonly string[], string])[] = [
 ];
 
 describe("B3: a character of an agent", () => {
-  const agent = (pieces: readonly string[]): Agent => ({
+  const agent = (events: readonly AgentEvent[]): Agent => ({
     about: { name: "Own", description: "Says pieces." },
     open: () => ({
       createExecutor: () => ({
         execute: async function* (): AsyncIterable<AgentEvent> {
-          for (const value of pieces) yield { case: "text", value };
+          yield* events;
         },
       }),
     }),
@@ -231,7 +307,9 @@ describe("B3: a character of an agent", () => {
   it.each(PIECES)("%s is whole, or U+FFFD", async (_how, pieces, whole) => {
     await using server = await createServer({
       workspace: process.cwd(),
-      agents: { own: agent(pieces) },
+      agents: {
+        own: agent(pieces.map((value) => ({ case: "text", value }))),
+      },
     });
     const bindings = bindingsOf(server.url, {
       authorization: `Bearer ${server.token}`,
@@ -258,4 +336,36 @@ describe("B3: a character of an agent", () => {
       expect(heard).toBe(whole);
     }
   });
+
+  it.each(PIECES)(
+    "%s of a thought is whole, or U+FFFD",
+    async (_how, pieces, whole) => {
+      const thoughts = pieces.map((description): AgentEvent => {
+        const value = create(AgentThoughtSchema, { description });
+        return { case: "thought", value };
+      });
+      await using server = await createServer({
+        workspace: process.cwd(),
+        agents: { own: agent(thoughts) },
+      });
+      const client = createDevtoolClient(
+        createConnectTransport({
+          baseUrl: server.url,
+          httpVersion: "1.1",
+          interceptors: [bearerInterceptor(server.token)],
+        }),
+      );
+      const message = textMessage(crypto.randomUUID(), "x");
+      const limit = AbortSignal.timeout(60_000);
+      let thought = "";
+      for await (const { payload } of streamMessage(
+        client,
+        { message },
+        limit,
+      )) {
+        if (payload.case === "thought") thought += payload.value.description;
+      }
+      expect(thought).toBe(whole);
+    },
+  );
 });

@@ -431,6 +431,36 @@ describe("F9: a handshake that fails", () => {
   });
 });
 
+const NUMBERS = [
+  "9007199254740993",
+  "-9007199254740993",
+  "18446744073709551615",
+  "1e400",
+  "0.12345678901234567890",
+];
+
+describe("B6: a number in the data of a result", () => {
+  it.each(NUMBERS)("keeps its digits: %s", async (n) => {
+    const result = `{"content":[],"structuredContent":{"id":${n},"s":"${n}","l":[{"x":${n}}],"n":5}}`;
+    const raw = `{"jsonrpc":"2.0","id":ID,"result":${result}}`;
+    expect(JSON.parse(await called(calling({ raw })))).toEqual({
+      id: n,
+      s: n,
+      l: [{ x: n }],
+      n: 5,
+    });
+  });
+
+  it("is cut with its digits, where the result is too long", async () => {
+    const [n = ""] = NUMBERS;
+    const list = `[${Array(5000).fill(n)}]`;
+    const raw = `{"jsonrpc":"2.0","id":ID,"result":{"structuredContent":${list}}}`;
+    expect(await called(calling({ raw }))).toMatch(
+      /^\{"value":\["9007199254740993","9007199254740993"/,
+    );
+  });
+});
+
 describe("F10: a malformed reply", () => {
   it.each<[string, object, string]>([
     [
@@ -598,8 +628,23 @@ describe("a server over HTTP", () => {
       },
       "[hologram]",
     ],
+    [
+      "a large number",
+      {
+        body: '{"id":ID,"result":{"structuredContent":{"n":9007199254740993}}}',
+      },
+      '{"n":"9007199254740993"}',
+    ],
+    [
+      "an event with a large number",
+      {
+        type: "text/event-stream",
+        body: 'data: {"id":ID,"result":{"structuredContent":{"n":9007199254740993}}}\n\n',
+      },
+      '{"n":"9007199254740993"}',
+    ],
   ])(
-    "F10: ends a request that is answered with %s",
+    "F10, B6: ends a request that is answered with %s",
     async (_what, answer, text) => {
       const [message = ""] = await callOver((method) =>
         method === "tools/call" ? answer : undefined,

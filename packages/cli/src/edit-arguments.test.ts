@@ -73,6 +73,18 @@ describe("arguments that the user changes at the terminal", () => {
     ).toEqual([]);
   });
 
+  it("B6: are refused with a number that would be sent as another", async () => {
+    const { terminal, ended } = await play(
+      's/"command": ".*"/"command": 9007199254740993/',
+    );
+    await terminal.shows("choose > ");
+    terminal.press("c\r");
+    await terminal.shows("the number 9007199254740993, whose digits would be");
+    await terminal.shows("choose > ");
+    terminal.press("n\r");
+    await ended;
+  });
+
   it("are not sent when nothing was changed", async () => {
     const { terminal, ended } = await play("");
     await terminal.shows("choose > ");

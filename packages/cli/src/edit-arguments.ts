@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AskedToolCall, modifiedArgumentsPart } from "@devtool/client";
-import type { Part } from "@devtool/schema";
+import { assertExactJson, type Part, WireError } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import { editText } from "./editor.ts";
 import { errorMessage } from "./errors.ts";
@@ -43,10 +43,14 @@ export class ArgumentsEditor {
     let args: unknown;
     try {
       args = JSON.parse(text);
+      assertExactJson(text);
     } catch (cause) {
-      const problem = errorMessage(cause);
+      const problem =
+        cause instanceof WireError
+          ? `cannot be sent as they are: ${cause.message}`
+          : `are not valid JSON: ${errorMessage(cause)}`;
       throw new Error(
-        `the arguments are not valid JSON: ${problem}: choose again to correct them`,
+        `the arguments ${problem}: choose again to correct them`,
         { cause },
       );
     }

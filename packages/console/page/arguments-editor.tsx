@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { assertExactJson, WireError } from "@devtool/schema";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { type ReactNode, useState } from "react";
 import { words } from "./words.ts";
@@ -19,7 +20,7 @@ export function ArgumentsEditor({
   onChange,
 }: ArgumentsEditorProps): ReactNode {
   const [text, setText] = useState(() => JSON.stringify(initial, null, 2));
-  const [isBroken, setBroken] = useState(false);
+  const [problem, setProblem] = useState("");
   return (
     <>
       <textarea
@@ -29,7 +30,7 @@ export function ArgumentsEditor({
         spellCheck={false}
         onChange={({ currentTarget }) => setText(currentTarget.value)}
       />
-      {isBroken && <p role="alert">{words.notAnObject}</p>}
+      {problem !== "" && <p role="alert">{problem}</p>}
       <button
         type="button"
         // Not `disabled`, which would take the focus from it.
@@ -37,12 +38,24 @@ export function ArgumentsEditor({
         onClick={() => {
           if (isDisabled) return;
           const args = parseJsonOrUndefined(text);
-          setBroken(!isObject(args));
-          if (isObject(args)) onChange(args);
+          const found = isObject(args) ? findInexact(text) : words.notAnObject;
+          setProblem(found);
+          if (isObject(args) && found === "") onChange(args);
         }}
       >
         {words.askAgain}
       </button>
     </>
   );
+}
+
+/** Returns what of valid JSON would be sent as something else; or "". */
+function findInexact(text: string): string {
+  try {
+    assertExactJson(text);
+    return "";
+  } catch (reason) {
+    if (reason instanceof WireError) return reason.message;
+    throw reason;
+  }
 }

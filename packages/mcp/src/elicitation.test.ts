@@ -113,6 +113,16 @@ describe("elicitation", async () => {
     ).toMatchObject({ content: { age: 42 } });
   });
 
+  it.each(["9007199254740993", '{"n":9007199254740993}'])(
+    "B6: is never another number than the user's: %s",
+    async (text) => {
+      const answers = [send(text), send("7")];
+      const asked = await ask({ n: { type: "integer" } }, answers);
+      expect(asked.shown[1]).toContain("The last answer did not fit");
+      expect(asked.result).toEqual({ action: "accept", content: { n: 7 } });
+    },
+  );
+
   it("asks again with the reason, and cancels after three invalid answers", async () => {
     const fields: Fields = {
       age: { type: "integer", maximum: 99 },

@@ -6,6 +6,7 @@ import {
   GenericDetailsSchema,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
+  quoteInexactNumbers,
 } from "@devtool/schema";
 import {
   isObject,
@@ -261,7 +262,7 @@ function readContent(
     };
   }
   if (text.trim() === "") return defaults;
-  const value = parseJsonOrUndefined(text);
+  const value = parseJsonOrUndefined(quoteInexactNumbers(text));
   if (isObject(value)) return { ...defaults, ...value };
   if (!only || others.length > 0) return undefined;
   const [name, { type }] = only;

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { quoteInexactNumbers } from "@devtool/schema";
 import {
   isObject,
   listOrEmpty,
@@ -33,6 +34,14 @@ export const MAX_PAGES = 512;
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const INTERNAL_ERROR = -32603;
+
+/**
+ * The fields with data of tools, which keeps the digits of its numbers. The
+ * protocol's own numbers stay numbers.
+ */
+const DATA: ReadonlySet<string> = new Set(["structuredContent"]);
+/** `input` holds data only in prompts: elsewhere it may be part of a schema. */
+const PROMPT_DATA: ReadonlySet<string> = new Set([...DATA, "input"]);
 
 /** A request that has no answer yet. */
 interface OpenRequest {
@@ -87,7 +96,10 @@ export class MessageReader {
    * request.
    */
   readText(text: string): JsonValue | undefined {
-    const value = parseJsonOrUndefined(text);
+    const isPrompt = text.includes('"sampling/createMessage"');
+    const value = parseJsonOrUndefined(
+      quoteInexactNumbers(text, isPrompt ? PROMPT_DATA : DATA),
+    );
     if (value !== undefined) return this.read(value);
     const id = text.includes('"method"')
       ? undefined

@@ -101,6 +101,53 @@ function unescaped(token: string): string {
   }
 }
 
+/** What a number that a double cannot hold exactly has in it. */
+const LONG_NUMBER = /[\d.]{15}|\d[eE]/;
+
+/**
+ * A string, with the colon behind it where it is a name, a number, or the begin
+ * or end of an object or list. A string that is not closed goes to the end, so
+ * that the search takes linear time.
+ */
+const TOKEN =
+  /"[^"\\]*(?:\\.[^"\\]*)*(?:"(?:[ \t\n\r]*:)?|\\?$)|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|[{}[\]]/gs;
+
+/**
+ * Returns JSON text with every number that a double cannot hold with the same
+ * digits, such as 9007199254740993 and 1e400, as a string of its digits
+ * (JSON-3).
+ *
+ * @param fields names of the fields in whose values that is done, however deep;
+ * default: everywhere
+ */
+export function quoteInexactNumbers(
+  text: string,
+  fields?: ReadonlySet<string>,
+): string {
+  if (!LONG_NUMBER.test(text)) return text;
+  const none = fields ? Number.POSITIVE_INFINITY : 0;
+  let depth = 0;
+  // The depth of the one of `fields` in which this is.
+  let fieldDepth = none;
+  return text.replaceAll(TOKEN, (token) => {
+    const first = token[0];
+    if (first === "{" || first === "[") {
+      depth++;
+    } else if (first === "}" || first === "]") {
+      depth--;
+      if (depth < fieldDepth) fieldDepth = none;
+    } else if (first === '"') {
+      if (depth <= fieldDepth && token.endsWith(":")) {
+        const name = unescaped(token.slice(0, -1).trimEnd());
+        fieldDepth = fields?.has(name) ? depth : none;
+      }
+    } else if (depth >= fieldDepth && !isExactNumber(token)) {
+      return `"${token}"`;
+    }
+    return token;
+  });
+}
+
 /** A character after a backslash, or a code unit in hex. */
 const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/gis;
 

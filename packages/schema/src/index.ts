@@ -10,6 +10,7 @@ export { type DataContent, dataText } from "./data-text.ts";
 export {
   assertExactJson,
   isExactNumber,
+  quoteInexactNumbers,
   replaceLoneSurrogates,
 } from "./exact-json.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";

@@ -47,6 +47,13 @@ describe("the user's answer to a form", () => {
     });
   });
 
+  it("B6: keeps the digits of a number", () => {
+    const json = text('{"note":9007199254740993}');
+    expect(answerWith(CONFIRMATION, json)).toEqual({
+      note: "9007199254740993",
+    });
+  });
+
   it("has no white space around the value", () => {
     expect(answerWith(CONFIRMATION, text(" yes\n"))).toEqual({ note: "yes" });
   });

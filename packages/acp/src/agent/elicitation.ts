@@ -7,6 +7,7 @@ import {
   GenericDetailsSchema,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
+  quoteInexactNumbers,
   type Task,
   type ToolCallConfirmation,
   ToolCallSchema,
@@ -97,7 +98,7 @@ export function elicitationResponse(
   // Trimmed, since it is the value of a field: a blank answer leaves the field
   // as it is.
   const text = answerText(task, toolCallId).trim();
-  const value = parseJsonOrUndefined(text);
+  const value = parseJsonOrUndefined(quoteInexactNumbers(text));
   const [only, ...others] = fields;
   const given: JsonObject = isObject(value) ? value : {};
   if (only && others.length === 0 && !isObject(value)) {

@@ -1,6 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
-import { assertJsonBudget, oneLine } from "@devtool/schema";
+import {
+  assertJsonBudget,
+  oneLine,
+  quoteInexactNumbers,
+} from "@devtool/schema";
 import {
   isObject,
   objectOrEmpty,
@@ -15,6 +19,9 @@ const WINDOW_MS = 1000;
  * The number of messages after which the event loop continues with other work.
  */
 const MESSAGES_PER_TURN = 50;
+
+/** The fields with data of tools, which keeps the digits of its numbers. */
+const DATA: ReadonlySet<string> = new Set(["rawInput", "rawOutput"]);
 
 /** JSON-RPC's code for a message that is not valid. */
 const INVALID_ANSWER = -32600;
@@ -75,7 +82,7 @@ function messagesIn(line: string, maxBytes: number): AnyMessage[] {
   // Agents print lines that begin with `[` to their log, too.
   if (!/^(\[\s*)?\{/.test(line)) return [];
   assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
-  const value = parseJsonOrUndefined(line);
+  const value = parseJsonOrUndefined(quoteInexactNumbers(line, DATA));
   return [value].flat().flatMap((each) => messageFrom(each) ?? []);
 }
 

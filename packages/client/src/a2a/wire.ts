@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { keepStart, WireError } from "@devtool/schema";
+import { keepStart, quoteInexactNumbers, WireError } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
 import { ParseError } from "eventsource-parser/stream";
 
@@ -59,15 +59,13 @@ function refusedOrigin(reason: unknown): string {
  * Parses the text of an answer. Throws `Code.DataLoss` for invalid JSON, which
  * a retry cannot fix.
  *
- * An integer that a double cannot represent becomes a string of its digits
+ * A number that a double cannot represent becomes a string of its digits
  * (JSON-3). Half a surrogate pair, which no message can hold, becomes the
  * replacement character.
  */
 export function parseAnswer(text: string): JsonValue {
   try {
-    const json: JsonValue = JSON.parse(
-      LARGE_NUMBER.test(text) ? text.replaceAll(TOKEN, exactToken) : text,
-    );
+    const json: JsonValue = JSON.parse(quoteInexactNumbers(text));
     return SURROGATE.test(text) ? wellFormed(json) : json;
   } catch (reason) {
     const message = `the agent's answer is not valid JSON: got ${JSON.stringify(keepStart(text, 80))}`;
@@ -81,23 +79,8 @@ export function parseAnswer(text: string): JsonValue {
   }
 }
 
-/** What a large number has, wherever it stands in a text. */
-const LARGE_NUMBER = /\d{16}|[eE]\+?\d{3}/;
-
 /** The escape of half a surrogate pair. */
 const SURROGATE = /\\u[dD][89a-fA-F]/;
-
-/** A string or a number in JSON. */
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-
-function exactToken(token: string): string {
-  const number = Number(token);
-  if (token.startsWith('"') || Number.isSafeInteger(number)) return token;
-  const isExact =
-    Number.isFinite(number) &&
-    (!/^-?\d+$/.test(token) || BigInt(number) === BigInt(token));
-  return isExact ? token : JSON.stringify(token);
-}
 
 function wellFormed(json: JsonValue): JsonValue {
   if (typeof json === "string") return json.toWellFormed();

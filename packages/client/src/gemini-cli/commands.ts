@@ -13,6 +13,7 @@ import {
   ExecuteSlashCommandRequestSchema,
   isAwaitingApproval,
   openToolCalls,
+  quoteInexactNumbers,
   type RunSlashCommandRequest,
   type SlashCommandService,
   TaskEventSchema,
@@ -128,7 +129,8 @@ async function recordStream(
   let known: RecordedTask | undefined;
   for (const line of (await readText(response)).split("\n")) {
     if (!line.startsWith("data:")) continue;
-    const { result } = JSON.parse(line.slice("data:".length));
+    const data = quoteInexactNumbers(line.slice("data:".length));
+    const { result } = JSON.parse(data);
     known ??= recorded.open(taskIdFrom(result));
     known.appendFrame(result);
   }

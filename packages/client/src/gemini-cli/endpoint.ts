@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson, parseJson } from "@devtool/schema";
+import { decodeRfcJson, parseJson, quoteInexactNumbers } from "@devtool/schema";
 import { ErrorResponseSchema } from "@devtool/schema/gemini-cli";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
@@ -31,7 +31,7 @@ export class GeminiCliEndpoint {
     if (!response.ok) throw await errorFromResponse(response);
     return response.status === 204
       ? undefined
-      : parseJson(await readText(response));
+      : parseJson(quoteInexactNumbers(await readText(response)));
   }
 
   /**

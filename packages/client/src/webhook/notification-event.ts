@@ -1,5 +1,9 @@
 import { fromJson } from "@bufbuild/protobuf";
-import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import {
+  quoteInexactNumbers,
+  type TaskEvent,
+  TaskEventSchema,
+} from "@devtool/schema";
 import {
   decodeA2aJson,
   frameFromA2a,
@@ -28,7 +32,7 @@ export function notificationEvent({
   sequence,
 }: Pick<Notification, "body" | "sequence">): TaskEvent | undefined {
   try {
-    const json = objectOrEmpty(JSON.parse(body));
+    const json = objectOrEmpty(JSON.parse(quoteInexactNumbers(body)));
     if (typeof json.kind === "string") return decodeStreamFrame(json, sequence);
     if ("task" in json || "statusUpdate" in json) {
       return decodeStreamFrame(

@@ -57,6 +57,23 @@ describe("an app-server that is hostile", () => {
     expect(server.failure?.message).toContain(error);
   });
 
+  it("B6: keeps the digits of numbers in what tools get and give", async () => {
+    const command = commandOf(
+      (id) =>
+        `{"id":${id},"result":{"durationMs":9007199254740993,"arguments":{"n":9007199254740993},"result":{"structuredContent":{"n":1e400}}}}`,
+    );
+    await using server = await AppServer.start(
+      command,
+      { requestTimeoutMs: 60_000, maxUnread: 100 },
+      signal,
+    );
+    await expect(server.request("account/read", {}, signal)).resolves.toEqual({
+      durationMs: 9007199254740992,
+      arguments: { n: "9007199254740993" },
+      result: { structuredContent: { n: "1e400" } },
+    });
+  });
+
   it.each([
     ['"error":"plain"', 'invalid answer: "plain"'],
     ['"error":{"code":1}', 'invalid answer: {"code":1}'],

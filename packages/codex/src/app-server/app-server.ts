@@ -3,7 +3,11 @@ import {
   setImmediate as nextTurn,
 } from "node:timers/promises";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { assertJsonBudget, oneLine } from "@devtool/schema";
+import {
+  assertJsonBudget,
+  oneLine,
+  quoteInexactNumbers,
+} from "@devtool/schema";
 import {
   isObject,
   objectOrEmpty,
@@ -24,6 +28,17 @@ import {
  * items can hold images.
  */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
+
+/** The fields with data of tools, which keeps the digits of its numbers. */
+const DATA: ReadonlySet<string> = new Set([
+  "arguments",
+  "tool_params",
+  "structuredContent",
+  "contentItems",
+  "agentsStates",
+  "action",
+  "results",
+]);
 
 /** The methods of the app-server that are called. */
 export const CALLED_METHODS = [
@@ -277,7 +292,7 @@ export class AppServer implements AsyncDisposable {
           maxDepth: MAX_DEPTH,
           maxNodes: MAX_NODES,
         });
-        const message = parseJsonOrUndefined(line);
+        const message = parseJsonOrUndefined(quoteInexactNumbers(line, DATA));
         if (isObject(message)) {
           this.#deliver(message);
         } else if (line.trim() !== "" && ++broken > MAX_BROKEN_LINES) {

@@ -1,5 +1,9 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
+import {
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+  quoteInexactNumbers,
+} from "@devtool/schema";
 import {
   isObject,
   listOrEmpty,
@@ -134,7 +138,7 @@ export function elicitationAnswer(
 ): JsonObject {
   const chosen = results.get(optionId) ?? elicitationResult("cancel", null);
   if (chosen.action !== "accept" || !isObject(chosen.content)) return chosen;
-  const content = parseJsonOrUndefined(text);
+  const content = parseJsonOrUndefined(quoteInexactNumbers(text));
   return elicitationResult("accept", isObject(content) ? content : {});
 }
 

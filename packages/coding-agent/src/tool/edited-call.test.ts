@@ -121,6 +121,16 @@ describe("the check of changed arguments", () => {
       "modified_arguments.parts[0].txt is unknown: choose text",
     ],
     [
+      { parts: [{ n: 9007199254740992 }] },
+      Code.InvalidArgument,
+      'modified_arguments cannot be used: argument "parts.0.n" is a number with more digits than can be kept',
+    ],
+    [
+      { word: "\ud83d" },
+      Code.InvalidArgument,
+      'argument "word" has half a character',
+    ],
+    [
       { constructor: "x" },
       Code.InvalidArgument,
       "modified_arguments.constructor is unknown",

@@ -13,6 +13,7 @@ import {
   DevtoolError,
   invalid,
 } from "@devtool/server/agent";
+import { findUnkeptValue } from "./kept-values.ts";
 import { NO_EDITS, withPending } from "./pending-edits.ts";
 import {
   askForApproval,
@@ -113,6 +114,10 @@ async function prepareEdited(
   context: PrepareContext,
   signal: AbortSignal,
 ): Promise<PreparedCall> {
+  const problem = findUnkeptValue(args);
+  if (problem !== undefined) {
+    throw new DevtoolError(problem, Code.InvalidArgument);
+  }
   const tool = findTool(call, context);
   // The schemas of MCP servers say whether they allow other arguments, and MCP
   // tools check that.

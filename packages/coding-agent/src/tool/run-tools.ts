@@ -1,4 +1,4 @@
-import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { PolicyEngine } from "@devtool/policy";
 import {
   type EditRecord,
@@ -9,6 +9,7 @@ import {
 } from "@devtool/schema";
 import type { AgentEvent, ArgumentsEdit, Turn } from "@devtool/server/agent";
 import { checkEditedArguments } from "./edited-call.ts";
+import { findUnkeptValue } from "./kept-values.ts";
 import type { NewCall } from "./prepared-call.ts";
 import {
   runNewCalls,
@@ -129,34 +130,6 @@ export function newToolCall(id: string, { name, args }: WantedCall): NewCall {
       inputParameters: structFromJson(args),
       status: ToolCallStatus.PENDING,
     }),
-    problem: findProblem(args),
+    problem: findUnkeptValue(args),
   };
-}
-
-/**
- * Returns why a value could not be kept as it is; undefined when it can: for
- * the first number that is infinite, or an integer beyond 2^53, and for the
- * first text with half a surrogate pair.
- */
-function findProblem(value: JsonValue, path = ""): string | undefined {
-  const argument = `argument ${JSON.stringify(path)}`;
-  if (typeof value === "number") {
-    const isKept = Number.isSafeInteger(value) || !Number.isInteger(value);
-    return isKept && Number.isFinite(value)
-      ? undefined
-      : `${argument} is a number with more digits than can be kept: send up to 15 digits, or a string`;
-  }
-  if (typeof value === "string") {
-    return value.isWellFormed()
-      ? undefined
-      : `${argument} has half a character (a lone surrogate): send it whole`;
-  }
-  if (typeof value !== "object" || value === null) return undefined;
-  for (const [key, below] of Object.entries(value)) {
-    const found =
-      findProblem(key, path) ??
-      findProblem(below, path === "" ? key : `${path}.${key}`);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

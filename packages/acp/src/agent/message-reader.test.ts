@@ -1,0 +1,24 @@
+import { describe, expect, it } from "vitest";
+import { readMessages } from "./message-reader.ts";
+
+describe("the messages of an agent", () => {
+  it("B6: keep the digits of numbers in the input and output of calls", async () => {
+    const big = "9007199254740993";
+    const line = `{"jsonrpc":"2.0","method":"session/update","params":{"used":${big},"update":{"rawInput":{"n":${big}},"rawOutput":[${big}]}}}\n`;
+    async function* output(): AsyncIterable<Uint8Array> {
+      yield Buffer.from(line);
+    }
+    const limits = { maxMessageBytes: 1000, maxMessagesPerSecond: 10 };
+    const messages = readMessages(output(), {
+      limits,
+      nowMs: () => 0,
+      onForeignLine: () => undefined,
+    });
+    expect((await messages.next()).value).toMatchObject({
+      params: {
+        used: Number(big),
+        update: { rawInput: { n: big }, rawOutput: [big] },
+      },
+    });
+  });
+});
