@@ -1,13 +1,19 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { textMessage } from "@devtool/client";
 import { createMcp } from "@devtool/mcp";
 import { findSandbox } from "@devtool/sandbox";
-import { ApprovalMode, McpServerSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  McpServerSchema,
+  type Task,
+  TaskSchema,
+  TaskState,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { variantsOf } from "./depth.ts";
 import { clientOf } from "./sandbox/ground.ts";
@@ -57,6 +63,49 @@ describe("a root that lies in another one", () => {
       ).rejects.toThrow(/is not where it was|is outside the allowed roots/);
     }
   });
+
+  it.each(["link", "directory"])(
+    "R3: is no place for a turn or a call of a session that has begun once a %s takes its place",
+    async (kind) => {
+      await using victim = new Victim();
+      victim.file("x/id", "inside");
+      const inner = join(victim.workspace, "x");
+      const server = await victim.serve({
+        workspace: victim.workspace,
+        approvalMode: ApprovalMode.YOLO,
+        sandbox: "none",
+      });
+      const { tasks } = clientOf(server);
+      const send = async (text: string, contextId = ""): Promise<Task> => {
+        const { task } = await tasks.sendMessage({
+          message: textMessage(randomUUID(), text),
+          ...(contextId === ""
+            ? { settings: { workspacePath: inner } }
+            : { contextId }),
+        });
+        const whole = await tasks.getTask({ taskId: task?.id ?? "" });
+        return whole.task ?? create(TaskSchema);
+      };
+      const first = await send("read id");
+      expect(outputs(first)).toContain("inside");
+      writeFileSync(join(victim.loot, "id"), "secret");
+      const made =
+        kind === "link" ? `ln -s ${victim.loot}` : `cp -r ${victim.loot}`;
+      const swap = `run mv ${inner} ${inner}-old && ${made} ${inner}`;
+      for (const text of [`${swap}\nread id\nwrite id changed`, "read id"]) {
+        const task = await send(text, first.contextId);
+        expect(task).toMatchObject({
+          state: TaskState.FAILED,
+          error: expect.stringContaining(
+            `workspace "${inner}" is not where it was`,
+          ),
+        });
+        expect(outputs(task)).not.toContain("secret");
+      }
+      expect(readFileSync(join(victim.loot, "id"), "utf8")).toBe("secret");
+      expect(victim.read("x-old/id")).toBe("inside");
+    },
+  );
 });
 
 describe("a workspace with programs in the way of PATH (C1)", () => {

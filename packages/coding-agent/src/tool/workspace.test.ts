@@ -249,6 +249,20 @@ describe("Workspace (S9)", () => {
     expect(readdirSync(join(outside, "inner"))).toEqual(["secret"]);
   });
 
+  it("R3: does not go on in a workspace that was moved", () => {
+    const inner = join(root, "outer/inner");
+    mkdirSync(inner, { recursive: true });
+    using moved = new Workspace(inner);
+    moved.writeFile("a", "x");
+    renameSync(join(root, "outer"), join(root, "away"));
+    mkdirSync(inner, { recursive: true });
+    const message = `workspace "${inner}" is not where it was: it leads to "${join(root, "away/inner")}"`;
+    expect(() => moved.readFile("a")).toThrow(message);
+    expect(() => moved.writeFile("a", "y")).toThrow(message);
+    expect(() => moved.directoryPath(".")).toThrow(message);
+    expect(readdirSync(inner)).toEqual([]);
+  });
+
   /**
    * Writes and reads through a directory that another process swaps for a link.
    * Returns the accesses that left the workspace.

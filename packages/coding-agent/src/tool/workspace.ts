@@ -222,15 +222,11 @@ export class Workspace implements Disposable {
   }
 
   get #rootDirectory(): Descriptor {
-    if (this.#rootDescriptor) return this.#rootDescriptor;
-    const directory = Descriptor.openDirectory(this.root);
-    const realPath = directory.realPath();
-    if (realPath === this.root) {
-      this.#rootDescriptor = directory;
-      return directory;
-    }
-    // A link now takes the place of a directory above the workspace.
-    directory[Symbol.dispose]();
+    this.#rootDescriptor ??= Descriptor.openDirectory(this.root);
+    const realPath = this.#rootDescriptor.realPath();
+    if (realPath === this.root) return this.#rootDescriptor;
+    // A link takes the place of a directory above the workspace, or the
+    // workspace was moved.
     const problem = `is not where it was: it leads to ${JSON.stringify(realPath)}`;
     throw new DevtoolError(
       `workspace ${JSON.stringify(this.root)} ${problem}`,

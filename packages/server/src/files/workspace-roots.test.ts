@@ -9,7 +9,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { assertWorkspaceInPlace, WorkspaceRoots } from "./workspace-roots.ts";
+import {
+  assertWorkspaceInPlace,
+  beginInWorkspace,
+  WorkspaceRoots,
+} from "./workspace-roots.ts";
 
 describe("the roots of workspaces", () => {
   let base: string;
@@ -111,12 +115,25 @@ describe("the roots of workspaces", () => {
     expect(roots.contains(outside)).toBe(false);
   });
 
-  it.each(swaps.slice(0, 2))(
-    "S2: hold for the workspace of a session that goes on: %s",
+  it.each(swaps)(
+    "S2, R3: hold for the workspace of a session that goes on: %s",
     (_name, swap) => {
+      beginInWorkspace(sub);
       expect(() => assertWorkspaceInPlace(sub)).not.toThrow();
       swap();
-      expect(() => assertWorkspaceInPlace(sub)).toThrow("it leads to");
+      expect(() => assertWorkspaceInPlace(sub)).toThrow(
+        `workspace "${sub}" is not where it was`,
+      );
     },
   );
+
+  it("R3: hold since the first use, where a session began in an earlier process", () => {
+    expect(() => assertWorkspaceInPlace(sub)).not.toThrow();
+    renameSync(join(base, "outer/x"), join(base, "outer/y"));
+    mkdirSync(sub, { recursive: true });
+    const message = "another directory is in its place";
+    expect(() => assertWorkspaceInPlace(sub)).toThrow(message);
+    beginInWorkspace(sub);
+    expect(() => assertWorkspaceInPlace(sub)).not.toThrow();
+  });
 });

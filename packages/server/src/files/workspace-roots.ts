@@ -45,16 +45,36 @@ export class WorkspaceRoots {
 }
 
 /**
- * Throws `Code.FailedPrecondition` when the path of a session's workspace leads
- * elsewhere than when the session began: a link was put in its way.
+ * The identities of the directories in which sessions began, by their real
+ * paths, for all servers of this process.
+ */
+const begun = new Map<string, string>();
+
+/**
+ * Takes the directory at the path of a workspace for the one that new sessions
+ * mean.
  *
  * @param workspacePath a real path
  */
+export function beginInWorkspace(workspacePath: string): void {
+  const identity = identityAt(workspacePath);
+  if (identity !== undefined) begun.set(workspacePath, identity);
+}
+
+/**
+ * Throws `Code.FailedPrecondition` when the path of a session's workspace leads
+ * to another directory than when the session began, or than at its first use
+ * since the process was started: a link or a directory was put in its place.
+ *
+ * @param workspacePath a real path; empty for none
+ */
 export function assertWorkspaceInPlace(workspacePath: string): void {
-  const now = realPath(workspacePath);
-  if (now !== undefined && now !== workspacePath) {
-    throw movedError(workspacePath);
-  }
+  const now = workspacePath === "" ? undefined : realPath(workspacePath);
+  if (now === undefined) return;
+  if (now !== workspacePath) throw movedError(workspacePath);
+  const known = begun.get(workspacePath);
+  if (known === undefined) beginInWorkspace(workspacePath);
+  else if (known !== identityAt(workspacePath)) throw movedError(workspacePath);
 }
 
 /** A root, known by its real path, its device and its inode. */

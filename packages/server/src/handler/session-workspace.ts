@@ -1,7 +1,10 @@
 import { isAbsolute } from "node:path";
 import { invalid } from "../errors.ts";
 import { directoryAt, isInside, realPath } from "../files/real-path.ts";
-import type { WorkspaceRoots } from "../files/workspace-roots.ts";
+import {
+  beginInWorkspace,
+  type WorkspaceRoots,
+} from "../files/workspace-roots.ts";
 
 /** The directories in which sessions may work. */
 export interface WorkspaceOptions {
@@ -20,8 +23,8 @@ export interface WorkspaceOptions {
 }
 
 /**
- * Returns the real path of the workspace that a client named, or of the default
- * one when it named none. Throws `Code.InvalidArgument` when no session may
+ * Returns the real path of the workspace that a client named for a new session,
+ * or of the default one when it named none. Throws `Code.InvalidArgument` when no session may
  * work there, and `Code.FailedPrecondition` when it is in a root that leads
  * elsewhere now.
  */
@@ -67,5 +70,6 @@ export function resolveWorkspace(
       `choose a directory beside ${data}`,
     );
   }
+  beginInWorkspace(path);
   return path;
 }

@@ -2,8 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import {
   awaitedToolCalls,
   deriveState,
+  findToolCall,
   findToolCallDetail,
   isAwaitingApproval,
+  type Task,
   TaskState,
   TextContentSchema,
   ToolCallStatus,
@@ -12,6 +14,7 @@ import {
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
 import { PieceJoiner } from "../agent/piece-joiner.ts";
+import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
@@ -138,11 +141,14 @@ export class TurnRecorder {
   }
 
   /**
-   * Records tool calls. A call may run only when its EXECUTING is durable.
-   * Store failures surface on the next append.
+   * Records tool calls. A call may run only when its EXECUTING is durable, and
+   * its workspace is where it was. Store failures surface on the next append.
    */
   #recordCalls(updates: readonly CallUpdate[]): Promise<void> | undefined {
     const { task } = this.#log;
+    if (updates.some((update) => startsCall(update, task))) {
+      assertWorkspaceInPlace(task.settings?.workspacePath ?? "");
+    }
     const offered = updates.map((update) => {
       const { call, detail = findToolCallDetail(task, call.toolCallId) } =
         update;
@@ -168,6 +174,14 @@ export class TurnRecorder {
     recorded.catch(() => undefined);
     return undefined;
   }
+}
+
+/** Whether a call begins to run, and does not merely say how far it is. */
+function startsCall({ call }: CallUpdate, task: Task): boolean {
+  return (
+    call.status === ToolCallStatus.EXECUTING &&
+    findToolCall(task, call.toolCallId)?.status !== ToolCallStatus.EXECUTING
+  );
 }
 
 type Recorded = Exclude<

@@ -10,6 +10,7 @@ import type { AgentExecutor, Turn } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
 import { isPrompt, turnNews } from "../agent/turn-news.ts";
 import { TurnReplay } from "../agent/turn-replay.ts";
+import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
@@ -158,6 +159,7 @@ export class TurnRunner implements AsyncDisposable {
   /** Runs the agent for one turn, and returns the entry that ends the turn. */
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
     const { log, recorder, executor, earlier, sessions } = this.#options;
+    assertWorkspaceInPlace(log.task.settings?.workspacePath ?? "");
     await using session =
       sessions && executor.keepsSession
         ? await beginSessionTurn(this.#options, sessions, signal)
