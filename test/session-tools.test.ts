@@ -4,6 +4,7 @@ import { createServer as createWeb, type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { json } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   type CodingServerOptions,
@@ -17,7 +18,9 @@ import {
 } from "@devtool/schema/json";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nodeServer } from "./mcp/servers.ts";
 
+const ODD = fileURLToPath(new URL("mcp/odd-server.ts", import.meta.url));
 const EXT =
   "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 const TASK = "https://devtool.dev/a2a/task/v1alpha";
@@ -124,6 +127,26 @@ describe("what a session can use (SESSION-3)", () => {
     expect(task.words).toContain(
       'MCP server "ctx" of the client is not used: the operator has one of that name',
     );
+  });
+
+  it("B1: is what the operator's MCP servers list but for the odd ones, which a notice names once", async () => {
+    const good = { name: "good", inputSchema: { type: "object" } };
+    const odd = Array.from({ length: 50 }, (_one, at) => ({ name: `t${at}` }));
+    const tools = [null, good, ...odd];
+    const answers = { "tools/list": { result: { tools } } };
+    const servers = [nodeServer("odd", [ODD, JSON.stringify({ answers })])];
+    await using own = await serve({ mcp: createMcp({ servers }) });
+    const first = await begin({}, "call mcp__odd__good {}", own);
+    expect(first.words).toMatch(
+      /MCP server "odd": .*tool "t0" is left out: inputSchema is missing.*… \(\/mcp list shows all\)/,
+    );
+    expect(first.words.length).toBeLessThan(700);
+    expect(toolsOf(first)).toBeUndefined();
+    const limited = await begin({ allowed_tools: ["glob"] }, "text Hi.", own);
+    expect([limited.words, (await begin({}, "text Hi.", own)).words]).toEqual([
+      "Hi.",
+      "Hi.",
+    ]);
   });
 
   describe("N2: of the operator's editor, on the same machine", () => {

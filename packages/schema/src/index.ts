@@ -255,7 +255,6 @@ export {
   QueuedMessageSchema,
   Role,
   type SessionMcpServer,
-  SessionMcpServerSchema,
   type SessionTools,
   SessionToolsSchema,
   type Summary,

@@ -94,6 +94,8 @@ export class AgentHost implements AsyncDisposable {
   readonly searches: Searches = new Searches();
   readonly analyze: ShellAnalyzer = createShellAnalyzer();
   readonly histories: HistoryCache = new HistoryCache();
+  /** The notices that sessions got about what MCP servers list. */
+  readonly toldLeftOut: Set<string> = new Set();
   readonly #rules: readonly LabeledRule[];
   readonly #saved: SavedApprovals | undefined;
   /**
