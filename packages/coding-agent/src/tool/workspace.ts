@@ -129,7 +129,12 @@ export class Workspace implements Disposable {
     using parent = this.#openOrCreateDirectory(segments, path);
     const replacedMode = modeToKeep(parent, name, path);
     const newMode = mode ?? replacedMode;
-    const temporary = this.#createTemporary(parent, name, path);
+    const temporary = this.#createTemporary(
+      parent,
+      name,
+      newMode ?? 0o644,
+      path,
+    );
     using file = temporary.file;
     try {
       this.#assertInside(file, path);
@@ -253,13 +258,14 @@ export class Workspace implements Disposable {
   #createTemporary(
     parent: Descriptor,
     name: string,
+    mode: number,
     path: string,
   ): TemporaryFile {
     for (let attempt = 0; attempt < MAX_TEMPORARIES; attempt++) {
       // A name has at most 255 bytes, and UTF-8 needs up to three bytes per
       // UTF-16 unit.
       const temporary = `.${keepStart(name, 60)}.${process.pid}.${this.#temporaries++}.devtool-tmp`;
-      const file = parent.createFile(temporary, 0o644, path);
+      const file = parent.createFile(temporary, mode, path);
       if (file) return { name: temporary, file };
     }
     throw pathDenied(

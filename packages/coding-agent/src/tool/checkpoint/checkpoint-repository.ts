@@ -4,6 +4,12 @@ import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  parseJsonOrUndefined,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
 import {
   type GitCommand,
@@ -30,7 +36,9 @@ export interface Commit {
  * Stores checkpoints in a bare git repository.
  *
  * Each checkpoint is a commit without parents, with a reference that contains
- * its workspace and id.
+ * its workspace and id. The first line of its message is the checkpoint, the
+ * rest the permissions of its files: a tree of git knows only whether the owner
+ * may run a file.
  */
 export class CheckpointRepository {
   readonly #directory: string;
@@ -79,6 +87,12 @@ export class CheckpointRepository {
       "",
       signal,
     );
+    const body = await this.#git.run(
+      ["for-each-ref", "--format=%(contents:body)", ref],
+      "",
+      signal,
+    );
+    const permissionsOf = decodePermissions(body.toString("utf8"));
     const files = new Map<string, TrackedFile>();
     for (const line of output.toString("utf8").split("\0")) {
       // A line has the mode, the type, the id and, after a tab, the path. The
@@ -86,7 +100,13 @@ export class CheckpointRepository {
       const [, mode, blob = "", path = ""] =
         /^(100644|100755) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
       if (mode === "100644" || mode === "100755") {
-        files.set(path, { blob, mode, stamp: undefined, birthNs: 0n });
+        files.set(path, {
+          blob,
+          mode,
+          permissions: permissionsOf(path),
+          stamp: undefined,
+          birthNs: 0n,
+        });
       }
     }
     return { tree: tree.toString("utf8").trim(), files };
@@ -209,7 +229,9 @@ export class CommitWriter implements AsyncDisposable {
     const seconds = createTime
       ? Math.floor(timestampDate(createTime).getTime() / 1000)
       : 0;
-    const message = Buffer.from(toJsonString(CheckpointSchema, checkpoint));
+    const message = Buffer.from(
+      `${toJsonString(CheckpointSchema, checkpoint)}\n\n${encodePermissions(files)}`,
+    );
     const command = await this.#started();
     await command.write(
       `commit ${refOf(workspacePath, id)}\ncommitter devtool <devtool@localhost> ${seconds} +0000\n` +
@@ -239,6 +261,38 @@ export class CommitWriter implements AsyncDisposable {
     this.#command ??= this.#start();
     return this.#command;
   }
+}
+
+/**
+ * Encodes the permissions of files, in octal digits: the usual ones, and the
+ * paths of all files with others.
+ */
+function encodePermissions(files: TrackedFiles): string {
+  const groups = [
+    ...Map.groupBy(files, ([, { permissions = 0 }]) => permissions.toString(8)),
+  ].sort(([, one], [, other]) => other.length - one.length);
+  const [[usual] = [""], ...others] = groups;
+  const paths = others.map(([permissions, group]) => [
+    permissions,
+    group.map(([path]) => path),
+  ]);
+  return JSON.stringify({ usual, others: Object.fromEntries(paths) });
+}
+
+/**
+ * Returns the permissions of each path; undefined where they are not known, as
+ * in a checkpoint of an earlier version.
+ */
+function decodePermissions(text: string): (path: string) => number | undefined {
+  const { usual, others } = objectOrEmpty(parseJsonOrUndefined(text));
+  const known = new Map<unknown, number>();
+  for (const [permissions, paths] of Object.entries(objectOrEmpty(others))) {
+    for (const path of listOrEmpty(paths)) {
+      known.set(path, Number.parseInt(permissions, 8));
+    }
+  }
+  const rest = Number.parseInt(stringOrEmpty(usual), 8);
+  return (path) => known.get(path) ?? (Number.isNaN(rest) ? undefined : rest);
 }
 
 /** Quotes a path for `git fast-import`. */

@@ -57,6 +57,12 @@ describe("Checkpoints", () => {
       "src/\ufffd is in no checkpoint: its name is not UTF-8",
       "src/\ufffd-dir is in no checkpoint: its name is not UTF-8",
     ]);
+    write("src/a.txt", "two");
+    expect(await restore(open(), own(root), "1")).toEqual([
+      "src/a.txt",
+      "src/\ufffd (left as it is: its name is not UTF-8)",
+      "src/\ufffd-dir (left as it is: its name is not UTF-8)",
+    ]);
   });
 
   it("restores changed, deleted and new files, also after a restart", async () => {
@@ -73,6 +79,72 @@ describe("Checkpoints", () => {
       "src/a.txt",
     ]);
     expect(statSync(join(root, "run.sh")).mode & 0o777).toBe(0o755);
+  });
+
+  it.each([0o022, 0o002, 0o077])(
+    "B28: restores the permissions of files, no wider and no narrower, under umask %o",
+    async (umask) => {
+      const before = process.umask(umask);
+      try {
+        const modes = [0o600, 0o640, 0o444, 0o644, 0o755, 0o700, 0o664, 0o4755];
+        const names = modes.flatMap((mode) =>
+          ["deleted", "written", "opened", "run"].map((what): string => {
+            const name = `${mode.toString(8)}-${what}`;
+            write(name, "secret");
+            chmodSync(join(root, name), mode);
+            return name;
+          }),
+        );
+        const id = await open().snapshot(own(root), "Change", signal);
+        for (const name of names) {
+          const path = join(root, name);
+          if (name.endsWith("deleted")) rmSync(path);
+          if (name.endsWith("written")) write(name, "x");
+          if (name.endsWith("opened")) chmodSync(path, 0o666);
+          if (name.endsWith("run")) chmodSync(path, 0o711);
+        }
+        const lines = await restore(open(), own(root), id ?? "");
+        expect(lines.toSorted()).toEqual(names.toSorted());
+        for (const name of names) {
+          const path = join(root, name);
+          expect([name, (statSync(path).mode & 0o7777).toString(8)]).toEqual([
+            name,
+            (Number.parseInt(name, 8) & 0o777).toString(8),
+          ]);
+          expect(readFileSync(path, "utf8")).toBe("secret");
+        }
+      } finally {
+        process.umask(before);
+      }
+    },
+  );
+
+  it("B28: makes no file of a checkpoint of an earlier version wider", async () => {
+    write("secret", "s");
+    chmodSync(join(root, "secret"), 0o600);
+    const id = (await open().snapshot(own(root), "Change", signal)) ?? "";
+    const repository = join(dataDirectory, "checkpoints.git");
+    const git = (...args: string[]) =>
+      execFileSync("git", ["-C", repository, ...args], { encoding: "utf8" });
+    const [, ref = ""] = git("show-ref").trim().split(" ");
+    const subject = git("log", "-1", "--format=%s", ref);
+    const author = ["-c", "user.name=x", "-c", "user.email=x@x.example"];
+    const commit = git(
+      ...author,
+      "commit-tree",
+      `${ref}^{tree}`,
+      "-m",
+      subject,
+    );
+    git("update-ref", ref, commit.trim());
+    rmSync(join(root, "secret"));
+    rmSync(join(root, "run.sh"));
+    expect(await open().preview(own(root), id, signal)).toMatchObject({
+      write: ["run.sh", "secret"],
+    });
+    await restore(open(), own(root), id);
+    const modeOf = (name: string) => statSync(join(root, name)).mode & 0o777;
+    expect([modeOf("secret"), modeOf("run.sh")]).toEqual([0o600, 0o700]);
   });
 
   it("lists checkpoints with time and label, newest first, and makes none if nothing changed", async () => {
@@ -123,7 +195,10 @@ describe("Checkpoints", () => {
       writeFileSync(name, "two");
     }
     expect((await restore(open(), own(root), id ?? "")).toSorted()).toEqual(
-      names.toSorted(),
+      [
+        ...names,
+        "\ufffd\ufffd (left as it is: its name is not UTF-8)",
+      ].toSorted(),
     );
     for (const name of names) {
       expect(readFileSync(join(root, name), "utf8"), name).toBe("one");

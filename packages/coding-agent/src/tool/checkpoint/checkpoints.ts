@@ -118,7 +118,13 @@ export class Checkpoints {
     const { workspacePath: workspace } = place;
     try {
       assertGitIsOutside(workspace, this.#options.programs);
-      return await this.#inTurn(() => this.#snapshot(place, label, signal));
+      const tell = (path: string): void =>
+        this.#sendNotice(
+          `${listedPath(path)} is in no checkpoint: its name is not UTF-8`,
+        );
+      return await this.#inTurn(() =>
+        this.#snapshot(place, label, tell, signal),
+      );
     } catch (reason) {
       signal.throwIfAborted();
       const { message } = clientError(
@@ -216,7 +222,13 @@ export class Checkpoints {
     const { id } = preview;
     return this.#inTurn(async () => {
       const checkpoint = await this.#read(place, id, signal);
-      await this.#snapshot(place, `restore checkpoint ${id}`, signal);
+      const unreadable: string[] = [];
+      await this.#snapshot(
+        place,
+        `restore checkpoint ${id}`,
+        (path) => unreadable.push(path),
+        signal,
+      );
       const current = this.#latest.get(workspacePath)?.files ?? new Map();
       const plan = planRestore(checkpoint.files, current, checkpoint.time);
       assertPreviewed(plan, preview);
@@ -237,6 +249,10 @@ export class Checkpoints {
         ...plan.keep.map(
           (path) =>
             `${listedPath(path)} (left as it is: it is older than the checkpoint)`,
+        ),
+        ...unreadable.map(
+          (path) =>
+            `${listedPath(path)} (left as it is: its name is not UTF-8)`,
         ),
       ];
     });
@@ -289,6 +305,7 @@ export class Checkpoints {
   async #snapshot(
     place: CheckpointPlace,
     label: string,
+    onUnreadableName: (path: string) => void,
     signal: AbortSignal,
   ): Promise<string> {
     const { workspacePath, principal } = place;
@@ -302,10 +319,7 @@ export class Checkpoints {
         known: before?.files ?? new Map(),
         excluded: this.#options.dataDirectory,
         onContent: (content) => writer.content(content),
-        onUnreadableName: (path) =>
-          this.#sendNotice(
-            `${listedPath(path)} is in no checkpoint: its name is not UTF-8`,
-          ),
+        onUnreadableName,
       },
       signal,
     );

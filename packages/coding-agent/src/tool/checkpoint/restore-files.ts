@@ -1,7 +1,11 @@
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { listedPath } from "../listed-path.ts";
 import type { Workspace } from "../workspace.ts";
-import type { TrackedFile, TrackedFiles } from "./tracked-files.ts";
+import {
+  isAsKnown,
+  type TrackedFile,
+  type TrackedFiles,
+} from "./tracked-files.ts";
 
 /** The changes that restore the files of a workspace to a checkpoint. */
 export interface RestorePlan {
@@ -43,9 +47,9 @@ export function planRestore(
   const since = BigInt(checkpointTime.getTime() + 1) * 1_000_000n;
   const extra = [...current].filter(([path]) => !target.has(path));
   return {
-    write: [...target].filter(([path, { blob, mode }]) => {
-      const known = current.get(path);
-      return known?.blob !== blob || known.mode !== mode;
+    write: [...target].filter(([path, known]) => {
+      const file = current.get(path);
+      return !file || !isAsKnown(file, known);
     }),
     remove: extra
       .filter(([, { birthNs }]) => birthNs > since)
@@ -90,15 +94,15 @@ export function removeFile(workspace: Workspace, path: string): string {
 }
 
 /**
- * Writes a file with the content and mode of the checkpoint. Returns a line
- * with the outcome.
+ * Writes a file with the content and permissions of the checkpoint. Returns a
+ * line with the outcome.
  *
  * Leaves a file alone that exists but is not tracked now, because its content
  * could not be restored later.
  */
 export function writeFile(
   workspace: Workspace,
-  [path, { mode }]: readonly [path: string, file: TrackedFile],
+  [path, file]: readonly [path: string, file: TrackedFile],
   content: Buffer,
   current: TrackedFile | undefined,
 ): string {
@@ -109,16 +113,24 @@ export function writeFile(
         return `${listedPath(path)} (left as it is: it is ignored or too large now: move it away)`;
       }
     }
-    const changedMode = mode === "100755" ? 0o755 : 0o644;
-    workspace.writeFile(
-      path,
-      content,
-      current?.mode === mode ? undefined : changedMode,
-    );
+    workspace.writeFile(path, content, permissionsFor(file, current));
     return listedPath(path);
   } catch (reason) {
     return keptLine(path, reason);
   }
+}
+
+/**
+ * Returns the permissions to write a file with; undefined for those that it has
+ * now. Where the checkpoint does not know them, nobody but the owner gets any.
+ */
+function permissionsFor(
+  { mode, permissions }: TrackedFile,
+  current: TrackedFile | undefined,
+): number | undefined {
+  if (permissions !== undefined) return permissions;
+  if (current?.mode === mode) return undefined;
+  return mode === "100755" ? 0o700 : 0o600;
 }
 
 function keptLine(path: string, reason: unknown): string {

@@ -11,6 +11,11 @@ export interface TrackedFile {
   readonly blob: string;
   readonly mode: FileMode;
   /**
+   * Who may read, write and run the file: its nine permission bits. Undefined
+   * when it was read from a checkpoint of an earlier version, without them.
+   */
+  readonly permissions: number | undefined;
+  /**
    * A summary of the file status when the content was read. Undefined when the
    * file was only read from a checkpoint.
    */
@@ -134,7 +139,9 @@ async function readFiles(
         .digest("hex");
       const mode = (stats.mode & 0o100n) === 0n ? "100644" : "100755";
       if (blob !== before?.blob) await onContent(content);
-      files.set(path, { blob, mode, stamp, birthNs: stats.birthtimeNs });
+      const permissions = Number(stats.mode & 0o777n);
+      const birthNs = stats.birthtimeNs;
+      files.set(path, { blob, mode, permissions, stamp, birthNs });
     }
   }
   return files;
@@ -156,15 +163,27 @@ function readIfPossible(
 }
 
 /**
- * Returns whether two lists of files have the same paths, contents and modes.
+ * Returns whether files are those of a checkpoint, with the same paths, contents
+ * and permissions.
  */
 export function isUnchanged(
   before: TrackedFiles,
   files: TrackedFiles,
 ): boolean {
   if (before.size !== files.size) return false;
-  return [...files].every(([path, { blob, mode }]) => {
+  return [...files].every(([path, file]) => {
     const known = before.get(path);
-    return known?.blob === blob && known.mode === mode;
+    return known !== undefined && isAsKnown(file, known);
   });
+}
+
+/**
+ * Returns whether a file is as a checkpoint has it, as far as that says so.
+ */
+export function isAsKnown(file: TrackedFile, known: TrackedFile): boolean {
+  return (
+    file.blob === known.blob &&
+    file.mode === known.mode &&
+    file.permissions === (known.permissions ?? file.permissions)
+  );
 }
