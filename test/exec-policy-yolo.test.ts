@@ -55,6 +55,22 @@ describe("rules that deny where nothing asks", () => {
     expect(ORDINARY.filter((line) => !allowed.includes(line))).toEqual([]);
   });
 
+  it("R4: see or do not see the scripts that docs/policy.md lists, and auto_edit asks for each", async () => {
+    const page = readFileSync(
+      new URL("../docs/policy.md", import.meta.url),
+      "utf8",
+    );
+    const rows = [
+      ...page.matchAll(/^\| `([^`]+)` +\| (runs|asks) +\| (asks) +\|/gm),
+    ].map(([, line = "", yolo = ""]) => ({ line, yolo }));
+    expect(rows.length).toBeGreaterThan(20);
+    const lines = rows.map(({ line }) => line);
+    expect(await allowedOf(lines, DENIALS)).toEqual(
+      rows.filter(({ yolo }) => yolo === "runs").map(({ line }) => line),
+    );
+    expect(await allowedOf(lines, DENIALS, ApprovalMode.AUTO_EDIT)).toEqual([]);
+  });
+
   it("compare a pattern with what words name and may become", async () => {
     const rules = (pattern: string): string =>
       `[[rule]]\ncommand_regex = '${pattern}'\ndecision = "deny"`;

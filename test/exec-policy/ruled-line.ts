@@ -54,9 +54,22 @@ export class RuledLine {
 
   #command(): string {
     const target = this.#one(TARGETS);
+    if (this.#dice(12) === 0) return this.#input(target.join(" "));
     const start = this.#one(STARTS);
     const noise = this.#dice(3) === 0 ? ` ${this.#word()}` : "";
     return `${start}${noise} ${this.#hidden(target)}${this.#noise()}`.trim();
+  }
+
+  /** A launcher that runs its input. */
+  #input(text: string): string {
+    const launcher = this.#one(LAUNCHERS);
+    const quoted = this.#one([single, double])(text);
+    return this.#one([
+      `${launcher} <<<${quoted}`,
+      `echo ${quoted} | ${launcher}`,
+      `cat <<<${quoted} | ${launcher}`,
+      `${launcher} < <(echo ${quoted})`,
+    ]);
   }
 
   /** The words of a command, written so that they are harder to see. */

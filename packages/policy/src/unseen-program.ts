@@ -14,6 +14,8 @@ const PREFIX_WORD = /(?:[^\s']|'[^']*')+/g;
 const LITERAL_START = /^[\w@%=:,/~-]+(?= |$)/;
 /** The characters between the names in a word. */
 const BETWEEN_NAMES = /[^\w.+/@~*?[\]$-]+/;
+/** Characters that a shell or `printf` makes of others. */
+const ESCAPED = /\$'|\\[0-7xuU]/;
 /** Stands for the names in a word that may become anything, but no program. */
 const ANYTHING = "\0";
 /**
@@ -30,17 +32,24 @@ interface Restricted {
   readonly pattern: CompiledRule["command"];
 }
 
+/** What is known of the line in which a command stands. */
+interface UnseenLine {
+  readonly expands: "some" | "none";
+  readonly input: string;
+}
+
 /**
  * Returns why a command may run another one that rules ask about or deny,
  * although no reader saw that one; undefined when it cannot.
  *
  * `rules` are the rules about commands that ask or deny. `expands` says whether
  * the line has words that are expanded: elsewhere all characters are literal.
+ * `input` is the text from which its input comes; empty if it has none.
  */
 export function findUnseenProgram(
   command: SimpleCommand,
   rules: readonly CompiledRule[],
-  expands: "some" | "none",
+  { expands, input }: UnseenLine,
 ): string | undefined {
   const restricted = rules.flatMap(restrictedStarts);
   const isExpanded = (word: string): boolean =>
@@ -58,9 +67,16 @@ export function findUnseenProgram(
   if (use === "code") return `gives ${quoted} code to run`;
   const isFixed = (word: string): boolean =>
     use === "any" || !isExpanded(word) || !EXPANDED_TO_ANYTHING.test(word);
+  const isInputRun = use === "any" && readsInput(args);
+  if (isInputRun && ESCAPED.test(input)) {
+    return `gives ${quoted} input with escaped characters`;
+  }
   const named = findNamed(
     use === "any" ? namesIn(program) : [],
-    args.flatMap((word) => (isFixed(word) ? namesIn(word) : ANYTHING)),
+    [
+      ...args.flatMap((word) => (isFixed(word) ? namesIn(word) : ANYTHING)),
+      ...(isInputRun ? namesIn(input) : []),
+    ],
     restricted,
   );
   if (named !== undefined) {
@@ -72,6 +88,11 @@ export function findUnseenProgram(
   return free === undefined
     ? undefined
     : `gives ${quoted} ${JSON.stringify(free)}, which is expanded`;
+}
+
+/** Whether a program has nothing to work on but its input. */
+function readsInput(args: readonly string[]): boolean {
+  return args.includes("-") || args.every((word) => word.startsWith("-"));
 }
 
 function restrictedStarts({ rule, command }: CompiledRule): Restricted[] {

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { watchGitlinks } from "./added-gitlinks.ts";
 import { gitIdentity } from "./git-identity.ts";
 import { isTopSetting, isWithin, readGuardedPlaces } from "./guarded-places.ts";
 import {
@@ -26,6 +27,7 @@ import {
   systemMounts,
   toolDirectories,
 } from "./system-mounts.ts";
+import { workTreesAround } from "./work-trees.ts";
 import { isGrantable, workspaceMounts } from "./workspace-mounts.ts";
 
 /** The machine that a bwrap sandbox runs on. */
@@ -105,6 +107,12 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         request;
       const { missingSettings = "hold" } = request;
       assertOutside(options.program, access);
+      const gitDirectories = workTreesAround(access.workspace).flatMap(
+        ({ gitDirectory, commonDirectory }) => [gitDirectory, commonDirectory],
+      );
+      const writesIndex = gitDirectories.some((path) =>
+        isWithin(path, access.writable),
+      );
       const { mounts, guarded, held } = await planWorkspace(access, {
         tools,
         hidden: options.hidden,
@@ -152,6 +160,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         check: (pid) => checkMounts(pid, all, intended),
         guarded,
         hold: (end) => placeholders.hold(held, end),
+        ...(writesIndex && { disarm: await watchGitlinks(access) }),
         limits,
       };
     },

@@ -196,6 +196,74 @@ describe.skipIf(!sandbox.confines)(
       );
     });
 
+    it.each([
+      ["core.fsmonitor", "git -C sub config core.fsmonitor 'touch ../pwned'"],
+      [
+        "a filter",
+        "echo '* filter=x' > sub/.gitattributes; git -C sub config filter.x.clean 'touch ../pwned; cat'",
+      ],
+      [
+        "an included file",
+        "printf '[core]\\nfsmonitor = touch ../pwned\\n' > c; git -C sub config include.path ../../c",
+      ],
+      [
+        "a hook",
+        "printf '#!/bin/sh\\ntouch ../pwned' > sub/.git/hooks/post-index-change; chmod +x sub/.git/hooks/*",
+      ],
+      [
+        "config.worktree",
+        "git -C sub config extensions.worktreeConfig true; git -C sub config --worktree core.fsmonitor 'touch ../pwned'",
+      ],
+      [
+        "a repository that a .git file names",
+        "git -C sub config core.fsmonitor 'touch ../pwned'; mv sub/.git store; echo 'gitdir: ../store' > sub/.git",
+      ],
+      [
+        "a repository in the granted one",
+        "git -C sub config core.fsmonitor 'touch ../pwned'; mkdir .git/modules; mv sub/.git .git/modules/s; echo 'gitdir: ../.git/modules/s' > sub/.git",
+      ],
+      [
+        "a repository in it",
+        "git init -q sub/in; git -C sub/in commit -q --allow-empty -m x; git -C sub/in config core.fsmonitor 'touch ../../pwned'; git -C sub add in",
+      ],
+    ])(
+      "R5: leaves nothing that git status runs in a repository added with .git granted: %s",
+      async (_name, script) => {
+        git("init", "-q");
+        writeFileSync(join(workspace, "a"), "a");
+        git("add", "a");
+        await run(
+          `export HOME=/tmp GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; git init -q sub; echo x > sub/f; git -C sub add f; git -C sub commit -q -m x; ${script}; git add sub; echo y > sub/f; touch sub/f; touch -d '2001-01-01' sub/f`,
+          [join(workspace, ".git")],
+        );
+        spawnSync("git", ["status"], { cwd: workspace });
+        spawnSync("git", ["diff"], { cwd: workspace });
+        expect(existsSync(join(workspace, "pwned"))).toBe(false);
+        const listed = spawnSync("git", ["ls-files", "-s"], { cwd: workspace });
+        expect(listed.stdout.toString()).toMatch(/^160000 .*\tsub$/m);
+      },
+    );
+
+    it("R5: leaves no index whose gitlinks cannot be read", async () => {
+      git("init", "-q");
+      await run(
+        `seq 1001 | sed 's/.*/160000 ${SHA} 0\\t&/' | git update-index --index-info`,
+        [join(workspace, ".git")],
+      );
+      expect(readdirSync(join(workspace, ".git"))).toContain(
+        "index.replaced-1",
+      );
+    });
+
+    it("R5: keeps the configuration of an added repository that names no program", async () => {
+      git("init", "-q");
+      await run(
+        "export HOME=/tmp GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub remote add origin https://example.com/a; git add sub",
+        [join(workspace, ".git")],
+      );
+      expect(readdirSync(join(workspace, "sub/.git"))).toContain("config");
+    });
+
     it("cannot change the configuration of a submodule or work tree, even with .git granted", async () => {
       git("init", "-q");
       const modules = [

@@ -131,6 +131,11 @@ export interface SandboxedCommand {
    */
   readonly hold?: (end?: () => void) => Holding;
   /**
+   * Renames what the command left for git outside of the sandbox to run. Called
+   * when all of its processes have ended, after `hold` was undone.
+   */
+  readonly disarm?: () => Promise<readonly TakenPlace[]>;
+  /**
    * The places in the workspace that it can only read; undefined where nothing
    * confines it.
    */

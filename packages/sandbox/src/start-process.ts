@@ -24,6 +24,10 @@ export interface ProcessEnd {
    * Default: none.
    */
   readonly taken?: readonly TakenPlace[];
+  /**
+   * What was renamed in repositories that the command added to an index of git.
+   */
+  readonly disarmed?: readonly TakenPlace[];
 }
 
 /**
@@ -98,7 +102,13 @@ export function startProcess(
     if (!held) return end;
     await innerGone(spawned);
     held[Symbol.dispose]();
-    return held.taken.length === 0 ? end : { ...end, taken: held.taken };
+    const { taken } = held;
+    const disarmed = (await command.disarm?.()) ?? [];
+    return {
+      ...end,
+      ...(taken.length > 0 && { taken }),
+      ...(disarmed.length > 0 && { disarmed }),
+    };
   });
   const output = new CollectedOutput(spawned, ended);
   stop = (): void => void endProcess(spawned, command, ended);

@@ -320,15 +320,18 @@ function extensionOptions(
  * Creates the result of a call. `hint` is a line to add to the output of a
  * failed command.
  */
-function commandResult(
-  { exitCode, signalName, error, output, timedOutMs, taken = [] }: Outcome,
-  hint: string,
-): ToolEvent {
+function commandResult(outcome: Outcome, hint: string): ToolEvent {
+  const { exitCode, signalName, error, output, timedOutMs } = outcome;
+  const { taken = [], disarmed = [] } = outcome;
   const moved = taken.map(
     ({ path, keptAs }) =>
       `\n[${JSON.stringify(path)} appeared, which the sandbox does not let commands make: it is now ${JSON.stringify(keptAs)}]`,
   );
-  const notes = `${moved.join("")}${hint}`;
+  const renamed = disarmed.map(
+    ({ path, keptAs }) =>
+      `\n[${JSON.stringify(path)} is now ${JSON.stringify(keptAs)}: git outside of the sandbox would run what it names]`,
+  );
+  const notes = `${[...moved, ...renamed].join("")}${hint}`;
   const details = `${output === "" ? "" : `\n${output}`}${notes}`;
   if (timedOutMs !== undefined) {
     return failureResult(
