@@ -133,22 +133,23 @@ describe.skipIf(!HAS_TMUX)(
       await terminal.type("begin", "Enter");
       await model.asked(1);
       await terminal.shows(/^. working \d+s · Esc interrupts$/m);
-      await terminal.type("later", "Enter");
+      // Until the server has it, it waits with both of its slashes.
+      await terminal.type("//later", "Enter");
       await terminal.shows(
-        /^· queued: later\n {2}\(Up takes the last one back\)$/m,
+        /^· queued: \/later\n {2}\(Up takes the last one back\)$/m,
       );
       await terminal.type("", "Up");
-      await terminal.shows(/^> later$/m);
-      expect(await terminal.screen()).not.toContain("queued: later");
+      await terminal.shows(/^> \/\/later$/m);
+      expect(await terminal.screen()).not.toContain("queued: /later");
       await terminal.type(" and now", "C-t");
-      await terminal.shows(/^· queued: later and now$/m);
+      await terminal.shows(/^· queued: \/later and now$/m);
       model.call("update_plan", { plan: [] });
       await model.asked(2);
-      expect(model.heard[1]).toBe("later and now");
-      await terminal.type("waits", "Enter");
-      await terminal.shows(/^· queued: waits$/m);
+      expect(model.heard[1]).toBe("/later and now");
+      await terminal.type("//waits", "Enter");
+      await terminal.shows(/^· queued: \/waits$/m);
       await terminal.type("", "Escape");
-      await terminal.shows(/^canceled[\s\S]*^> waits$/m);
+      await terminal.shows(/^canceled[\s\S]*^> \/\/waits$/m);
     });
 
     it.skipIf(LEFT_TO_CI !== "")(
