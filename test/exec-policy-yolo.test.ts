@@ -106,7 +106,7 @@ describe("rules that deny where nothing asks", () => {
     expect(await allowedOf(line, above)).toEqual(line);
   });
 
-  it("are never weaker for a file that is named plainly (F12)", async () => {
+  it("are never weaker for a file that is named plainly (F12, V7)", async () => {
     const plain = [
       "cat .env",
       "cat < .env",
@@ -143,7 +143,18 @@ describe("rules that deny where nothing asks", () => {
       'unknown \'{"file":".env"}\'',
     ];
     const hiding = ["cat .e*", "cat $x", "cat .{env,x}", "cat $(echo .env)"];
-    expect(await allowedOf([...plain, ...hiding], SECRETS)).toEqual([]);
+    const forOtherShells = [
+      "npx -c 'cat .e*'",
+      "npx -c 'cat .e[!x]v'",
+      "tmux new 'cat .en?'",
+      "tmux new 'cat .e{nv,}'",
+      "docker exec c sh -c 'cat .$x'",
+      "uv run python -c 'print(1)'",
+      "echo 'print(1)' | python3 -W ignore",
+    ];
+    expect(
+      await allowedOf([...plain, ...hiding, ...forOtherShells], SECRETS),
+    ).toEqual([]);
     const ordinary = [
       "npm test",
       "cat a.txt",
@@ -154,6 +165,9 @@ describe("rules that deny where nothing asks", () => {
       "node x.js",
       "ls",
       "cargo build",
+      "npx eslint 'src/**/*.ts'",
+      "docker ps --format '{{.Names}} {{.Ports}}'",
+      "uv run pytest -k 'a or b'",
     ];
     expect(await allowedOf(ordinary, SECRETS)).toEqual(ordinary);
     const writing = `[[rule]]\ntool = "write_file"\npath = "generated/**"\ndecision = "deny"`;

@@ -152,6 +152,8 @@ export function bareSpellings([
   const name = posix.basename(program);
   const bare = [name, ...args];
   if (name === "git") return [bare, readGitCommand(bare).words];
+  // The program of a subcommand: `/usr/lib/git-core/git-push`.
+  if (name.startsWith("git-")) return [bare, ["git", name.slice(4), ...args]];
   const isOption = (word = ""): boolean => /^[-+]./.test(word);
   const spellings = [bare];
   for (let at = 0; isOption(args[at]) || isOption(args[at - 1]); at++) {

@@ -6,6 +6,8 @@ import { wordUse } from "./shell/word-use.ts";
 
 /** The characters between the paths in a word. */
 const BETWEEN_PATHS = /[^\w./%+~-]+/;
+/** Several words in one, which a shell that gets them would expand. */
+const EXPANDED_TEXT = /^(?=.*\s).*(?:[$`*?[]|\{[^{}\s]*(?:,|\.\.))/s;
 
 /**
  * Returns why a command may open a file that rules restrict, although they do
@@ -36,7 +38,8 @@ export function findUnseenFile(
   const mentioned = [...about.mentioned, ...paths];
   const rule = rules.find((compiled) => namesPath(compiled, mentioned));
   if (rule) return `names a file that ${rule.label} restricts`;
-  return use === "code"
-    ? `gives ${JSON.stringify(program)} code to run`
+  if (use === "code") return `gives ${JSON.stringify(program)} code to run`;
+  return use === "any" && args.some((word) => EXPANDED_TEXT.test(word))
+    ? `gives ${JSON.stringify(program)} text that a shell may expand`
     : undefined;
 }

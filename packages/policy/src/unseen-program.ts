@@ -16,6 +16,10 @@ const LITERAL_START = /^[\w@%=:,/~-]+(?= |$)/;
 const BETWEEN_NAMES = /[^\w.+/@~*?[\]$-]+/;
 /** Characters that a shell or `printf` makes of others. */
 const ESCAPED = /\$'|\\[0-7xuU]/;
+/** A set of characters that are not all those of names: `[!a]`, `[[:alpha:]]`. */
+const BRACKETS = /\[(?:[!^]|(?=\[:))(?:\[:\w+:\]|[^\s[\]])*\]/g;
+/** Alternatives in braces that have none within. */
+const BRACES = /\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}/;
 /** Stands for the names in a word that may become anything, but no program. */
 const ANYTHING = "\0";
 /**
@@ -202,7 +206,10 @@ function isNameOf(name: string, program: string): boolean {
 }
 
 function matchesName(pattern: string, name: string): boolean {
-  return picomatch.isMatch(name, pattern.replaceAll(/['"\\]/g, ""));
+  // With `posix`, `[!x]` is as in a shell.
+  return picomatch.isMatch(name, pattern.replaceAll(/['"\\]/g, ""), {
+    posix: true,
+  });
 }
 
 function baseOf(path: string): string {
@@ -211,13 +218,27 @@ function baseOf(path: string): string {
 
 /**
  * Returns the names in a word as a shell would see them, without quotes. A flag
- * is not one, but its value is: `--exec=rm`, `-crm`.
+ * is not one, but its value is: `--exec=rm`, `-crm`. Where another shell expands
+ * the word, what it may become is a pattern: `r?` for `r[!a]`, `pu*` for
+ * `pu{sh,ll}`.
  */
 function namesIn(word: string): string[] {
-  return word
+  const text = word
     .replaceAll(/['"\\]/g, "")
     .replaceAll("`", "$ ")
+    .replaceAll(BRACKETS, "?");
+  const patterns = split(replaceBraces(text)).filter((name) => name !== "*");
+  return BRACES.test(text) ? [...split(text), ...patterns] : split(text);
+}
+
+function split(text: string): string[] {
+  return text
     .split(BETWEEN_NAMES)
     .map((name) => name.replace(/^--.*|^-.|\/+$/g, ""))
     .filter((name) => name !== "");
+}
+
+function replaceBraces(text: string): string {
+  const replaced = text.replaceAll(new RegExp(BRACES, "g"), "*");
+  return replaced === text ? text : replaceBraces(replaced);
 }

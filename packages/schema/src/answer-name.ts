@@ -42,6 +42,12 @@ const REACHES: ReadonlyMap<string, AnswerReach> = new Map([
   [OPTION_REJECT, "decline"],
 ]);
 
+/** Ids of others that say no more than that: any further word may say more. */
+const PLAIN_DECLINE =
+  /^(reject|decline|deny|denied|cancel)(ed|led|d)?([_-]?(once|always|this))?$/i;
+const PLAIN_ALLOW =
+  /^(proceed|allow|approve|accept)(ed|d)?([_-]?(once|this))?$/i;
+
 /**
  * Returns how far an answer goes, by the id of its option. An id that is not
  * ours is read for that: one that may go further counts as such.
@@ -51,10 +57,10 @@ export function reachOfAnswer(optionId: string): AnswerReach {
   const [id = ""] = optionId.split(":", 1);
   const known = REACHES.get(id);
   if (known) return known;
-  if (/^(reject|decline|deny|cancel)/i.test(id)) return "decline";
+  if (PLAIN_DECLINE.test(id)) return "decline";
   if (!/^(proceed|allow|approve|accept)/i.test(id)) return "other";
   if (/sandbox/i.test(id)) return "without_sandbox";
-  return /always|session|task|save|all([_-]|$)/i.test(id) ? "always" : "once";
+  return PLAIN_ALLOW.test(id) ? "once" : "always";
 }
 
 /**
@@ -99,13 +105,17 @@ const LABELS: Readonly<
 /** The maximum length of an agent's words in the name of an answer. */
 const MAX_WORDS_LENGTH = 80;
 
+/** What may look like the end of the quotes around an agent's words. */
+const QUOTES =
+  /["\u201c-\u201f\u2033\u2036\u02ba\u02dd\u02ee\u05f4\u275d\u275e\u301d-\u301f\uff02]/gu;
+
 /**
  * Returns the name of an answer: our label, and behind it in quotes the words
  * of an agent, on one line and shortened. The label alone when the words are
  * empty or the same.
  */
 export function answerName(label: string, words: string): string {
-  const said = oneLine(words, MAX_WORDS_LENGTH).replaceAll('"', "'");
+  const said = oneLine(words, MAX_WORDS_LENGTH).replaceAll(QUOTES, "'");
   if (said === "" || said.toLowerCase() === label.toLowerCase()) return label;
   return label === ANSWER ? `${label} "${said}"` : `${label} ("${said}")`;
 }

@@ -117,6 +117,16 @@ describe("a call for a person", () => {
     [["proceed_always", "Allow once"], 'Always allow ("Allow once")'],
     [["proceed_always", "Always allow x"], "Always allow x"],
     [["accept_all", "OK"], 'Always allow ("OK")'],
+    // V9: what is not plainly once may go further.
+    [["allow_forever", "OK"], 'Always allow ("OK")'],
+    [["approve_execpolicy_amendment", "OK"], 'Always allow ("OK")'],
+    [["acceptEdits", "OK"], 'Always allow ("OK")'],
+    [["approved", "OK"], 'Allow once ("OK")'],
+    [["deny_and_allow_next", "OK"], 'Answer "OK"'],
+    [["denied", "OK"], 'Decline ("OK")'],
+    // V8: no mark of another script ends our quotes.
+    [["proceed_once", "x”) Decline (“y"], "Allow once (\"x') Decline ('y\")"],
+    [["proceed_once", "x＂ or ˮ„"], "Allow once (\"x' or ''\")"],
     [
       ["proceed_without_sandbox", "Allow once"],
       'Allow without a sandbox ("Allow once")',

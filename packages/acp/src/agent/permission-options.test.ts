@@ -84,6 +84,16 @@ describe("the options of a permission request", () => {
     expect(new PermissionOptions([ONCE]).rejected).toEqual(CANCELLED);
   });
 
+  it.each([
+    "al\u200bways",
+    "\uff41\uff4c\uff57\uff41\uff59\uff53",
+    "Yes, permanently",
+    "Similar commands",
+  ])("V9: goes further than once where its words %j say so", (name) => {
+    const options = [option("a", "allow_once", name), NO];
+    expect(new PermissionOptions(options).allowed).toBeUndefined();
+  });
+
   it("F20: may be none, which the answer that declines says", () => {
     expect(new PermissionOptions([]).shown("")).toMatchObject([
       { name: "Decline", description: "the agent offers no way to approve it" },

@@ -167,7 +167,7 @@ export class PermissionOptions {
 const WITHOUT_SANDBOX =
   /\b(without|no|outside|disable|bypass|skip)\b.{0,20}\bsandbox|\bunsandboxed\b/;
 const WIDER =
-  /\b(always|session|task|conversation|forever|from now on|remember|future|all|every\w*|bypass|skip|escalat\w*|unrestricted|yolo|full access|(don['’]?t|do not|never|stop) ask\w*)\b/;
+  /\b(always|session|task|conversation|forever|permanent\w*|for good|similar|until|prefix\w*|start\w* with|from now on|remember|future|all|every\w*|bypass|skip|escalat\w*|unrestricted|yolo|full access|(don['’]?t|do not|never|stop) ask\w*)\b/;
 
 /** What an answer for later calls means to the agent, which only it knows. */
 const AGENT_DECIDES = "the agent decides which later calls it covers";
@@ -211,7 +211,12 @@ function reachOf({
   const words = [
     optionId.replaceAll(/([a-z])([A-Z])/g, "$1 $2").replaceAll(/[_-]/g, " "),
     name,
-  ].map((text) => text.toLowerCase());
+  ].map((text) =>
+    text
+      .normalize("NFKC")
+      .replaceAll(/\p{Cf}/gu, "")
+      .toLowerCase(),
+  );
   if (words.some((text) => WITHOUT_SANDBOX.test(text))) {
     return "without_sandbox";
   }

@@ -163,6 +163,9 @@ function misreadSyntax(source: string): Doubt[] {
       text: "sets a variable to a descriptor",
     });
   }
+  if (source.includes("@P}")) {
+    doubts.push({ kind: "dynamic", text: "expands a value once more" });
+  }
   if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source)) {
     doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
   }

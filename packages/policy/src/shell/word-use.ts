@@ -1,4 +1,5 @@
 import { readGitCommand } from "./git-options.ts";
+import { isInterpreter, startsInterpreter, takesCode } from "./interpreters.ts";
 import type { SimpleCommand } from "./reading.ts";
 import { isSafeCommand } from "./safe-programs.ts";
 import { isHarmlessSed } from "./sed-script.ts";
@@ -46,25 +47,16 @@ const GIT_DATA: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Programs with a language of their own, which evaluate what they are given. */
-const INTERPRETER =
-  /^(python|pypy|node|nodejs|perl|ruby|php|lua|luajit|tclsh|wish|Rscript|R|julia|runghc|groovy|scala|elixir|erl|osascript)[\d.]*$/;
-/** The same, with commands: `deno eval`. */
-const RUNTIME = /^(deno|bun)$/;
-/** The flags, and commands of runtimes, that take code. */
-const INLINE_CODE =
-  /^(-\w*[ceEprRB]|--(eval|print|command|execute|run)\b|eval$|repl$)/;
-/** The flags with which an interpreter without a file reads no code. */
-const READS_NO_CODE = /^(--(version|help|test|check)|-[vVh])$/;
 /** Editors, databases and debuggers, whose commands can run a shell. */
 const WITH_SHELL: ReadonlySet<string> = new Set(
   (
     "ed red ex vi vim view nvim emacs sqlite3 psql mysql mariadb gnuplot octave m4 dc less more ftp sftp irb pry ghci jshell " +
-    "lldb"
+    "lldb mongosh mongo duckdb r2 radare2"
   ).split(" "),
 );
 /** What these run is read from their words, unless those are expanded. */
 const READ_BEFORE = /^([gmn]?awk|original-awk|g?find|fd|fdfind)$/;
+
 /**
  * Returns what the program of a command does with its words.
  *
@@ -76,11 +68,20 @@ export function wordUse(
 ): WordUse {
   const [first = "", ...args] = command.words;
   const name = first.slice(first.lastIndexOf("/") + 1);
+  const use = ownUse(name, command, isExpanded);
+  return use === "any" && startsInterpreter(name, args) ? "code" : use;
+}
+
+function ownUse(
+  name: string,
+  command: SimpleCommand,
+  isExpanded: (word: string) => boolean,
+): WordUse {
+  const args = command.words.slice(1);
   if (DATA.has(name)) return "data";
   if (NAMES.has(name)) return "names";
   if (WITH_SHELL.has(name)) return "code";
-  if (INTERPRETER.test(name)) return takesCode(args) ? "code" : "any";
-  if (RUNTIME.test(name) && INLINE_CODE.test(args[0] ?? "eval")) return "code";
+  if (isInterpreter(name)) return takesCode(name, args) ? "code" : "any";
   if (name === "git") {
     const subcommand = readGitCommand(command.words).words[1] ?? "";
     return GIT_DATA.has(subcommand) ? "data" : "any";
@@ -89,22 +90,4 @@ export function wordUse(
   if (isSed && !isHarmlessSed(args)) return "code";
   const isRead = isSed || READ_BEFORE.test(name) || isSafeCommand(command);
   return isRead && !args.some(isExpanded) ? "data" : "any";
-}
-
-/**
- * Returns whether an interpreter takes code from its words or its input. The
- * words behind its file, the first one that neither is a flag nor follows one,
- * are for that file.
- */
-function takesCode(args: readonly string[]): boolean {
-  const isFlag = (word = ""): boolean => /^-./.test(word);
-  const file = args.findIndex(
-    (word, index) => !isFlag(word) && !isFlag(args[index - 1]),
-  );
-  const own = file < 0 ? args : args.slice(0, file + 1);
-  const readsInput = own.every(isFlag) || own.at(-1) === "-";
-  return (
-    own.some((word) => isFlag(word) && INLINE_CODE.test(word)) ||
-    (readsInput && !own.some((word) => READS_NO_CODE.test(word)))
-  );
 }
