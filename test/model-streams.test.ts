@@ -20,6 +20,7 @@ let answer: Uint8Array | string = "";
 let mediaType = "text/event-stream";
 let received = "";
 let requests = 0;
+let isLeftOpen = false;
 const server = createServer((request, response) => {
   received = "";
   requests++;
@@ -29,7 +30,8 @@ const server = createServer((request, response) => {
   });
   request.on("end", () => {
     response.writeHead(200, { "content-type": mediaType });
-    response.end(answer);
+    response.write(answer);
+    if (!isLeftOpen) response.end();
   });
 });
 let url = "";
@@ -65,6 +67,7 @@ const OPTIONS = {
   random: () => 0,
   sleep: () => Promise.resolve(),
   retry: { maxAttempts: 2 },
+  timeouts: { idleMs: 1000 },
 };
 
 /** Stands for arguments in a piece: JSON that `JSON.stringify` would change. */
@@ -411,6 +414,365 @@ it.each<[Api, unknown, string]>([
     ]);
   },
 );
+
+const READ = { id: "1", name: "read_file", args: '{"file_path":"a"}' };
+const OTHER = { id: "2", name: "read_file", args: '{"file_path":"b"}' };
+const chat = (delta: object, finish?: string) => ({
+  choices: [{ delta, finish_reason: finish ?? null }],
+});
+const chatCalls = (...tool_calls: unknown[]) => chat({ tool_calls });
+const chatCall = ({ name, args }: Call, more: object = {}) => ({
+  function: { name, arguments: args },
+  ...more,
+});
+const done = (item: unknown) => ({ type: "response.output_item.done", item });
+const message = (...content: unknown[]) => ({ type: "message", content });
+const said = (text: string, more: object = {}) =>
+  message({ type: "output_text", text, ...more });
+const responded = (response: object) => ({
+  type: "response.completed",
+  response,
+});
+const functionCall = ({ id, name, args }: Call) => ({
+  type: "function_call",
+  call_id: id,
+  name,
+  arguments: args,
+});
+const block = (index: number, content_block: unknown) => ({
+  type: "content_block_start",
+  index,
+  content_block,
+});
+const blockDelta = (index: number, delta: unknown) => ({
+  type: "content_block_delta",
+  index,
+  delta,
+});
+const stopFor = (stop_reason: string | null | undefined) => ({
+  type: "message_delta",
+  delta: { stop_reason },
+  usage: { output_tokens: 5 },
+});
+const candidate = (parts: unknown, more: object = {}) => ({
+  candidates: [{ content: { role: "model", parts }, ...more }],
+});
+const STOP = { candidates: [{ finishReason: "STOP" }] };
+const MESSAGE_STOP = { type: "message_stop" };
+
+describe("a stream that is odd in one place", () => {
+  it.each<[string, Api, unknown[], string, Call[]?]>([
+    [
+      "K2: content in parts, as Mistral's",
+      CHAT,
+      [
+        chat({
+          content: [
+            { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
+          ],
+        }),
+        chat({ content: [null, { type: "text", text: "AB" }] }),
+        chat({}, "stop"),
+      ],
+      "AB",
+    ],
+    [
+      "K2: empty reasons before and after the end",
+      CHAT,
+      [chat({ content: "AB" }, ""), chat({}, "stop"), chat({}, "")],
+      "AB",
+    ],
+    [
+      "K2: null among the calls",
+      CHAT,
+      [chatCalls(null, chatCall(READ)), chat({}, "tool_calls")],
+      "",
+      [READ],
+    ],
+    [
+      "K2: no annotations",
+      RESPONSES,
+      [
+        { type: "response.output_text.delta", delta: "AB" },
+        done(said("AB", { annotations: [null, { type: "url_citation" }] })),
+        done(message(null, { type: "output_text" })),
+        done({ type: "message", content: null }),
+        done(null),
+        responded({}),
+      ],
+      "AB",
+    ],
+    [
+      "K2: null in place of texts",
+      RESPONSES,
+      [
+        { type: "response.output_text.delta", delta: null },
+        { type: "response.reasoning_text.done", text: null },
+        null,
+        { type: "response.output_text.delta", delta: "AB" },
+        { type: "response.completed" },
+      ],
+      "AB",
+    ],
+    [
+      "K2: null in place of blocks and texts",
+      ANTHROPIC,
+      [
+        { type: "message_start" },
+        block(1, null),
+        block(0, { type: "text", text: null }),
+        blockDelta(0, null),
+        blockDelta(0, { type: "text_delta", text: null }),
+        blockDelta(0, { type: "text_delta", text: "AB" }),
+        stopFor("end_turn"),
+        MESSAGE_STOP,
+      ],
+      "AB",
+    ],
+    [
+      "K2: the usage in an event of its own",
+      ANTHROPIC,
+      [
+        blockDelta(0, { type: "text_delta", text: "AB" }),
+        stopFor("end_turn"),
+        stopFor(null),
+        stopFor(undefined),
+        MESSAGE_STOP,
+      ],
+      "AB",
+    ],
+    [
+      "K2: null among the parts, and odd sources",
+      GEMINI,
+      [
+        candidate([null, { text: "AB" }], {
+          citationMetadata: { citations: [null, { uri: 5 }] },
+          groundingMetadata: { groundingChunks: [null, { web: { uri: 5 } }] },
+        }),
+        STOP,
+      ],
+      "AB",
+    ],
+    [
+      "K2: a prompt that was blocked for no reason",
+      GEMINI,
+      [
+        { promptFeedback: { blockReason: "BLOCK_REASON_UNSPECIFIED" } },
+        candidate([{ text: "AB" }]),
+        STOP,
+      ],
+      "AB",
+    ],
+    [
+      "K3: text that comes only whole",
+      RESPONSES,
+      [
+        done(said("A")),
+        { type: "response.output_text.done", text: "B" },
+        done(said("B")),
+        responded({ output: [said("A"), said("B")] }),
+      ],
+      "AB",
+    ],
+    [
+      "K3: an end that alone has the items",
+      RESPONSES,
+      [responded({ output: [said("AB"), functionCall(READ)] })],
+      "AB",
+      [READ],
+    ],
+    [
+      "K3: an end that alone has one of the calls",
+      RESPONSES,
+      [
+        done(functionCall(READ)),
+        responded({ output: [functionCall(READ), functionCall(OTHER)] }),
+      ],
+      "",
+      [READ, OTHER],
+    ],
+    [
+      "K4: calls without index and id",
+      CHAT,
+      [
+        chatCalls(chatCall(READ)),
+        chatCalls(chatCall(OTHER)),
+        chat({}, "tool_calls"),
+      ],
+      "",
+      [READ, OTHER],
+    ],
+    [
+      "K4: calls that all have the index 0 and no id, as Gemini's",
+      CHAT,
+      [
+        chatCalls(
+          chatCall(READ, { index: 0, id: "" }),
+          chatCall(OTHER, { index: 0, id: "" }),
+        ),
+        chat({}, "stop"),
+      ],
+      "",
+      [READ, OTHER],
+    ],
+    ...[{ index: 0, id: "another" }, { index: null }, {}].map(
+      (more): [string, Api, unknown[], string, Call[]] => [
+        `K4: a call whose next piece has ${JSON.stringify(more)}`,
+        CHAT,
+        [
+          chatCalls({
+            index: 0,
+            id: "1",
+            function: { name: "read_file", arguments: '{"file_path":' },
+          }),
+          chatCalls({ function: { arguments: '"a"}' }, ...more }),
+          chat({}, "tool_calls"),
+        ],
+        "",
+        [READ],
+      ],
+    ),
+    [
+      "K5: arguments as an object",
+      CHAT,
+      [
+        chatCalls({
+          index: 0,
+          id: "1",
+          function: { name: "read_file", arguments: { file_path: "a" } },
+        }),
+        chat({}, "stop"),
+      ],
+      "",
+      [READ],
+    ],
+    [
+      "K5: arguments as an object",
+      RESPONSES,
+      [
+        done({ ...functionCall(READ), arguments: { file_path: "a" } }),
+        responded({}),
+      ],
+      "",
+      [READ],
+    ],
+    [
+      "K5: arguments as text",
+      GEMINI,
+      [
+        candidate([{ functionCall: { name: READ.name, args: READ.args } }]),
+        STOP,
+      ],
+      "",
+      [READ],
+    ],
+    [
+      "K5: arguments that come whole with the start of the block",
+      ANTHROPIC,
+      [
+        block(0, {
+          type: "tool_use",
+          id: "1",
+          name: "read_file",
+          input: { file_path: "a" },
+        }),
+        { type: "content_block_stop", index: 0 },
+        stopFor("tool_use"),
+        MESSAGE_STOP,
+      ],
+      "",
+      [READ],
+    ],
+    [
+      "K5: blocks that share an index and are not closed",
+      ANTHROPIC,
+      [
+        ...[READ, OTHER].flatMap(({ id, name, args }) => [
+          block(0, { type: "tool_use", id, name, input: {} }),
+          blockDelta(0, { type: "input_json_delta", partial_json: args }),
+        ]),
+        stopFor("tool_use"),
+        MESSAGE_STOP,
+      ],
+      "",
+      [READ, OTHER],
+    ],
+  ])("loses nothing of %s", async (_what, api, pieces, text, wanted = []) => {
+    answer = events(pieces);
+    const read = await generate(api);
+    expect([read.text, read.failure]).toEqual([text, ""]);
+    expect(calls(read.events)).toMatchObject(
+      wanted.map(({ name, args }) => ({ name, args: JSON.parse(args) })),
+    );
+  });
+
+  it.each<[string, Api, unknown[], string]>([
+    [
+      "a response that ended as cancelled",
+      RESPONSES,
+      [done(said("A")), responded({ status: "cancelled" })],
+      "cancelled",
+    ],
+    [
+      "a response that completed with an error",
+      RESPONSES,
+      [
+        done(said("A")),
+        responded({ error: { code: "server_error", message: "kaput" } }),
+      ],
+      "kaput",
+    ],
+    [
+      "a response that is incomplete, whatever its status",
+      RESPONSES,
+      [done(said("A")), { type: "response.incomplete", response: {} }],
+      "incomplete",
+    ],
+    [
+      "a refusal that comes only whole",
+      RESPONSES,
+      [done(message({ type: "refusal", refusal: "never" })), responded({})],
+      "never",
+    ],
+    [
+      "a call whose arguments are a number",
+      CHAT,
+      [
+        chatCalls({ index: 0, function: { name: "t", arguments: 5 } }),
+        chat({}, "stop"),
+      ],
+      "form of its API",
+    ],
+  ])("K3: does not complete after %s", async (_what, api, pieces, failure) => {
+    answer = events(pieces);
+    expect((await generate(api)).failure).toContain(failure);
+  });
+});
+
+describe.each(APIS)("a stream of $name that is left open", (api) => {
+  it("K1: ends with its answer", async () => {
+    isLeftOpen = true;
+    answer = events(api.pieces(["AB"], [READ]));
+    const { text, failure, events: all } = await generate(api);
+    isLeftOpen = false;
+    server.closeAllConnections();
+    expect([text, failure, calls(all).length]).toEqual(["AB", "", 1]);
+  });
+
+  it("K1: fails without an end", async () => {
+    isLeftOpen = true;
+    const pieces = api.pieces(["AB"]);
+    answer = events(pieces.slice(0, pieces.findIndex(hasText) + 1));
+    const { text, failure } = await generate(api);
+    isLeftOpen = false;
+    server.closeAllConnections();
+    expect([text, failure]).toEqual(["AB", expect.stringContaining("arrive")]);
+  });
+});
+
+function hasText(piece: unknown): boolean {
+  return JSON.stringify(piece).includes("AB");
+}
 
 /** What may happen to one event on its way, and whether its text may be lost. */
 const MUTATIONS: readonly ((json: string) => string)[] = [

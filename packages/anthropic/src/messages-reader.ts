@@ -24,6 +24,8 @@ type OpenBlock =
       readonly case: "call";
       readonly id: string;
       readonly name: string;
+      /** The arguments, where a server does not send them in pieces. */
+      readonly input: unknown;
       text: string;
     }
   | { readonly case: "left out" };
@@ -47,20 +49,29 @@ export class MessagesReader
   #thoughts: Thinking[] = [];
   #hasText = false;
   #startUsage: Anthropic.Usage | undefined;
-  #lastDelta: Anthropic.RawMessageDeltaEvent | undefined;
+  #stop: Anthropic.RawMessageDeltaEvent.Delta | undefined;
+  #usage: Anthropic.MessageDeltaUsage | undefined;
   #isWhole = false;
 
   constructor(names: ToolNames) {
     this.#names = names;
   }
 
+  /** Nothing follows the end of the message. */
+  get progress(): "open" | "closed" {
+    return this.#isWhole ? "closed" : "open";
+  }
+
   *add(event: Anthropic.RawMessageStreamEvent): Iterable<ModelEvent> {
     switch (event.type) {
       case "message_start":
-        this.#startUsage = event.message.usage;
+        this.#startUsage = event.message?.usage;
         return;
       case "content_block_start": {
         const { index, content_block: block } = event;
+        // Some servers give every block the same index.
+        yield* this.#close(index);
+        if (!block) return;
         if (block.type === "text") {
           return yield* this.#readText(block.text);
         } else if (block.type === "thinking") {
@@ -76,6 +87,7 @@ export class MessagesReader
             case: "call",
             id: block.id,
             name: block.name,
+            input: block.input,
             text: "",
           });
         } else {
@@ -89,7 +101,9 @@ export class MessagesReader
       case "content_block_stop":
         return yield* this.#close(event.index);
       case "message_delta":
-        this.#lastDelta = event;
+        // Some servers send the usage in an event of its own.
+        this.#stop = event.delta?.stop_reason ? event.delta : this.#stop;
+        this.#usage = event.usage ?? this.#usage;
         return;
       case "message_stop":
         this.#isWhole = true;
@@ -101,7 +115,7 @@ export class MessagesReader
   }
 
   *end(): Iterable<ModelEvent> {
-    const { delta, usage } = this.#lastDelta ?? {};
+    const [delta, usage] = [this.#stop, this.#usage];
     if (!this.#isWhole || !delta) throw interruptedFault();
     switch (delta.stop_reason) {
       case "end_turn":
@@ -147,8 +161,8 @@ export class MessagesReader
     yield* calls;
   }
 
-  *#readText(text: string): Iterable<ModelEvent> {
-    if (text === "") return;
+  *#readText(text: string | null): Iterable<ModelEvent> {
+    if (!text) return;
     this.#hasText = true;
     yield { case: "text", value: text };
   }
@@ -157,6 +171,7 @@ export class MessagesReader
     index,
     delta,
   }: Anthropic.RawContentBlockDeltaEvent): Iterable<ModelEvent> {
+    if (!delta) return;
     if (delta.type === "text_delta") return yield* this.#readText(delta.text);
     const open = this.#open.get(index);
     if (delta.type === "input_json_delta") {
@@ -195,7 +210,7 @@ export class MessagesReader
       this.#calls.add({
         id: open.id,
         name,
-        args: open.text,
+        args: open.text || open.input,
         signature,
       });
     }

@@ -136,6 +136,12 @@ const CASES: readonly Case[] = [
     write: (data, index) => `id: ${9 - index}\n${line(data)}`,
   },
   {
+    name: "K6: an error that is null beside each result",
+    frames: HELLO,
+    said: "Hello.",
+    write: (data) => line(data.replace("{", '{"error":null,')),
+  },
+  {
     name: "B11: an artifact that is replaced",
     frames: [
       task(),
@@ -405,13 +411,18 @@ describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
     expect([joinText(events), lost.length]).toEqual(["Hello.", 2]);
   });
 
-  it("I5: fails with the error that its stream ends with", async () => {
+  it.each([
+    { error: { code: -32603, message: "boom" } },
+    { error: { code: -32603, message: "boom" }, result: null },
+    { error: "boom" },
+    { error: { code: null, message: "boom", data: null } },
+    { error: { message: "boom" } },
+    { error: { code: "boom" } },
+    { error: { data: { reason: "boom" } } },
+    { error: ["boom"] },
+  ])("I5, K6: fails with what its stream ends with: %j", async (outcome) => {
     const frames = [task(), says("working", "a1", { text: "Hello." })];
-    const error = {
-      jsonrpc: "2.0",
-      id: 1,
-      error: { code: -32603, message: "boom" },
-    };
+    const error = { jsonrpc: "2.0", id: 1, ...outcome };
     await using agent = await startRecordedAgent((response, id) => {
       response.writeHead(200, { "content-type": "Text/Event-Stream" });
       response.write(
@@ -421,7 +432,7 @@ describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
     });
     await expect(exchange(agent, version)).rejects.toMatchObject({
       code: Code.Internal,
-      rawMessage: "boom",
+      rawMessage: expect.stringContaining("boom"),
     });
     expect(agent.requests).toHaveLength(1);
   });

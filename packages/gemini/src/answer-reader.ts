@@ -5,16 +5,21 @@ import {
   interruptedFault,
   LeftOutContent,
   type ModelEvent,
-  malformedFault,
   readThought,
   tokenCount,
 } from "@devtool/coding-agent/model";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
-import { defined, isObject } from "@devtool/schema/json";
+import {
+  defined,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import type {
   Candidate,
   GenerateContentResponse,
   GenerateContentResponseUsageMetadata,
+  Part,
 } from "@google/genai";
 import { blockFault, stopFault } from "./stop-reason.ts";
 
@@ -23,6 +28,9 @@ export type Piece = Pick<
   GenerateContentResponse,
   "candidates" | "promptFeedback" | "usageMetadata"
 >;
+
+/** The reason of a prompt that was not blocked. */
+const UNBLOCKED = "BLOCK_REASON_UNSPECIFIED";
 
 /**
  * Turns the pieces of one streamed answer into events.
@@ -38,6 +46,11 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
   #lastCandidate: Candidate | undefined;
   #hasText = false;
 
+  /** The usage may follow the end. */
+  get progress(): "open" | "finished" {
+    return this.#lastCandidate ? "finished" : "open";
+  }
+
   /**
    * Yields the events of a piece. Throws a `ModelFault` for a piece that cannot
    * be used.
@@ -47,60 +60,16 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
     promptFeedback,
     usageMetadata,
   }: Piece): Iterable<ModelEvent> {
-    if (promptFeedback?.blockReason) {
-      throw blockFault(
-        promptFeedback.blockReason,
-        promptFeedback.blockReasonMessage,
-      );
+    const { blockReason = UNBLOCKED, blockReasonMessage } =
+      promptFeedback ?? {};
+    if (blockReason && blockReason !== UNBLOCKED) {
+      throw blockFault(blockReason, blockReasonMessage);
     }
     const candidate = candidates?.[0];
-    for (const {
-      functionCall,
-      text,
-      thought,
-      thoughtSignature,
-      ...others
-    } of candidate?.content?.parts ?? []) {
-      for (const kind of Object.keys(defined(others))) {
-        yield* this.#leftOut.add(kind);
-      }
-      if (functionCall) {
-        const { id = "", name = "", args } = functionCall;
-        if (args && !isObject(args)) throw malformedFault();
-        // The text is not decoded from base64: Gemini must get back exactly the
-        // characters that it sent.
-        const signature = thoughtSignature
-          ? new TextEncoder().encode(thoughtSignature)
-          : undefined;
-        this.#calls.add({
-          id,
-          name,
-          args,
-          signature,
-        });
-      } else if (text && thought) {
-        yield { case: "thought", value: readThought(text) };
-      } else if (text) {
-        this.#hasText = true;
-        yield { case: "text", value: text };
-      }
+    for (const part of candidate?.content?.parts ?? []) {
+      if (part) yield* this.#readPart(part);
     }
-    // The sources that the answer cites, and those that it is grounded on, are
-    // yielded once each.
-    const grounding = candidate?.groundingMetadata?.groundingChunks ?? [];
-    const sources = [
-      ...(candidate?.citationMetadata?.citations ?? []),
-      ...grounding.map(({ web = {} }) => ({ ...web, license: "" })),
-    ];
-    for (const { uri = "", title = "", license = "" } of sources) {
-      const key = JSON.stringify([uri, title]);
-      if (uri + title === "" || this.#citations.has(key)) continue;
-      this.#citations.add(key);
-      yield {
-        case: "citation",
-        value: create(CitationSchema, { uri, title, license }),
-      };
-    }
+    yield* this.#readSources(candidate);
     this.#usage = usageMetadata ?? this.#usage;
     if (candidate?.finishReason) this.#lastCandidate = candidate;
   }
@@ -129,5 +98,56 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
       yield { case: "usage", value };
     }
     yield* calls;
+  }
+
+  *#readPart({
+    functionCall,
+    text,
+    thought,
+    thoughtSignature,
+    ...others
+  }: Part): Iterable<ModelEvent> {
+    for (const kind of Object.keys(defined(others))) {
+      yield* this.#leftOut.add(kind);
+    }
+    if (functionCall) {
+      const { id, name, args } = functionCall;
+      // The text is not decoded from base64: Gemini must get back exactly the
+      // characters that it sent.
+      const signature = thoughtSignature
+        ? new TextEncoder().encode(thoughtSignature)
+        : undefined;
+      this.#calls.add({ id: id ?? "", name: name ?? "", args, signature });
+    } else if (text && thought) {
+      yield { case: "thought", value: readThought(text) };
+    } else if (text) {
+      this.#hasText = true;
+      yield { case: "text", value: text };
+    }
+  }
+
+  /**
+   * Yields the sources that the answer cites, and those that it is grounded on,
+   * once each.
+   */
+  *#readSources(candidate: Candidate | undefined): Iterable<ModelEvent> {
+    const { citationMetadata, groundingMetadata } = objectOrEmpty(candidate);
+    const cited = listOrEmpty(objectOrEmpty(citationMetadata).citations);
+    const grounds = listOrEmpty(
+      objectOrEmpty(groundingMetadata).groundingChunks,
+    );
+    const found = grounds.map((chunk) => objectOrEmpty(chunk).web);
+    for (const source of [...cited, ...found].map(objectOrEmpty)) {
+      const uri = stringOrEmpty(source.uri);
+      const title = stringOrEmpty(source.title);
+      const license = stringOrEmpty(source.license);
+      const key = JSON.stringify([uri, title]);
+      if (uri + title === "" || this.#citations.has(key)) continue;
+      this.#citations.add(key);
+      yield {
+        case: "citation",
+        value: create(CitationSchema, { uri, title, license }),
+      };
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   AnswerCalls,
   type AnswerReader,
@@ -6,6 +6,7 @@ import {
   interruptedFault,
   LeftOutContent,
   type ModelEvent,
+  malformedFault,
   PieceJoiner,
   readThought,
   stopFault,
@@ -14,7 +15,12 @@ import {
   unknownStopFault,
 } from "@devtool/coding-agent/model";
 import { UsageSchema } from "@devtool/schema";
-import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  isObject,
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import type { ChatCompletionChunk } from "openai/resources/chat/completions/completions";
 import type { CompletionUsage } from "openai/resources/completions";
 
@@ -23,7 +29,16 @@ interface OpenCall {
   readonly index: number;
   readonly id: string;
   name: string;
-  argumentsText: string;
+  /** Their text as far as it came, or an object. */
+  args: unknown;
+}
+
+type ToolCallPiece = ChatCompletionChunk.Choice.Delta.ToolCall;
+
+/** Whether a piece of arguments begins an object where another one ended. */
+function beginsAnother(before: unknown, piece: unknown): boolean {
+  const isWhole = isObject(before) || stringOrEmpty(before).endsWith("}");
+  return isWhole && (isObject(piece) || stringOrEmpty(piece).startsWith("{"));
 }
 
 /**
@@ -47,6 +62,11 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     this.#names = names;
   }
 
+  /** The usage may follow the end. */
+  get progress(): "open" | "finished" {
+    return this.#finishReason === undefined ? "open" : "finished";
+  }
+
   *add({ choices, usage }: ChatCompletionChunk): Iterable<ModelEvent> {
     this.#usage = usage ?? this.#usage;
     // Some servers leave the list out of their last chunk.
@@ -63,33 +83,10 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
       stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
     this.#thought = this.#pieces.join(this.#thought, thought);
     this.#refusal = this.#pieces.join(this.#refusal, delta.refusal ?? "");
-    for (const { index, id, function: piece } of delta.tool_calls ?? []) {
-      const open = this.#calls.findLast((call) => call.index === index);
-      // Some servers give every call the index 0, so another id means another
-      // call as well.
-      if (!open || (id && id !== open.id)) {
-        assertRoomForCall(this.#calls.length);
-        const argumentsText = this.#pieces.join("", piece?.arguments ?? "");
-        this.#calls.push({
-          index,
-          id: id ?? "",
-          name: piece?.name ?? "",
-          argumentsText,
-        });
-      } else {
-        open.name ||= piece?.name ?? "";
-        open.argumentsText = this.#pieces.join(
-          open.argumentsText,
-          piece?.arguments ?? "",
-        );
-      }
-    }
-    if (delta.content) {
-      yield* this.#takeThought();
-      this.#hasText = true;
-      yield { case: "text", value: delta.content };
-    }
-    this.#finishReason = choice.finish_reason ?? this.#finishReason;
+    for (const piece of delta.tool_calls ?? []) this.#addToCall(piece);
+    yield* this.#readContent(delta.content);
+    // Some servers send an empty reason in place of none.
+    this.#finishReason = choice.finish_reason || this.#finishReason;
   }
 
   *end(): Iterable<ModelEvent> {
@@ -109,11 +106,11 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     }
     if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
     const calls = new AnswerCalls();
-    for (const { id, name, argumentsText } of this.#calls) {
+    for (const { id, name, args } of this.#calls) {
       calls.add({
         id,
         name: this.#names.decode(name),
-        args: argumentsText,
+        args,
       });
     }
     const events = calls.end({ hasText: this.#hasText });
@@ -133,6 +130,76 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
       yield { case: "usage", value };
     }
     yield* events;
+  }
+
+  /** Reads the text, which Mistral sends as parts where the model thinks. */
+  *#readContent(content: unknown): Iterable<ModelEvent> {
+    if (Array.isArray(content)) {
+      for (const part of content) yield* this.#readPart(objectOrEmpty(part));
+    } else if (content) {
+      yield* this.#takeThought();
+      this.#hasText = true;
+      if (typeof content !== "string") throw malformedFault();
+      yield { case: "text", value: content };
+    }
+  }
+
+  *#readPart({ type, text, thinking }: JsonObject): Iterable<ModelEvent> {
+    if (type === "text") {
+      yield* this.#readContent(text);
+    } else if (type === "thinking") {
+      const thoughts = listOrEmpty(thinking).map(objectOrEmpty);
+      const thought = thoughts.map((one) => stringOrEmpty(one.text)).join("");
+      this.#thought = this.#pieces.join(this.#thought, thought);
+    } else {
+      yield* this.#leftOut.add(stringOrEmpty(type));
+    }
+  }
+
+  /** Begins a call with a piece, or adds the piece to the one it goes on. */
+  #addToCall(piece: ToolCallPiece | null): void {
+    if (!piece) return;
+    const { id, function: { name, arguments: args } = {} } = piece;
+    const open = this.#openCallOf(piece);
+    if (open) {
+      open.name ||= name ?? "";
+      open.args = this.#joinArguments(open.args, args);
+      return;
+    }
+    assertRoomForCall(this.#calls.length);
+    this.#calls.push({
+      index: piece.index,
+      id: id ?? "",
+      name: name ?? "",
+      args: this.#joinArguments("", args),
+    });
+  }
+
+  /**
+   * Returns the call that a piece goes on. Undefined for the first piece of a
+   * call.
+   *
+   * Servers leave the index out or give every call the index 0, and leave the
+   * id out or give every piece its own. A piece with a name begins a call then
+   * if its id is another one, or if the call before it is whole.
+   */
+  #openCallOf({ index, id, function: piece }: ToolCallPiece) {
+    const open = this.#calls.findLast(
+      (call) => (index ?? call.index) === call.index,
+    );
+    if (!open || !piece?.name || open.name === "") return open;
+    if (id) return id === open.id ? open : undefined;
+    return beginsAnother(open.args, piece.arguments) ? undefined : open;
+  }
+
+  /** Joins arguments, which some servers send in one piece as an object. */
+  #joinArguments(before: unknown, piece: unknown): unknown {
+    if (!piece) return before;
+    if (isObject(piece) && before === "") return piece;
+    if (typeof before !== "string" || typeof piece !== "string") {
+      throw malformedFault();
+    }
+    return this.#pieces.join(before, piece);
   }
 
   *#takeThought(): Iterable<ModelEvent> {

@@ -5,7 +5,6 @@ import {
   interruptedFault,
   LeftOutContent,
   type ModelEvent,
-  malformedFault,
   PieceJoiner,
   readThought,
   stopFault,
@@ -14,14 +13,28 @@ import {
   unknownStopFault,
 } from "@devtool/coding-agent/model";
 import { CitationSchema, UsageSchema } from "@devtool/schema";
+import {
+  listOrEmpty,
+  objectOrEmpty,
+  stringOrEmpty,
+} from "@devtool/schema/json";
 import type {
   Response,
+  ResponseFunctionToolCall,
   ResponseOutputItem,
+  ResponseOutputMessage,
   ResponseReasoningItem,
   ResponseStreamEvent,
 } from "openai/resources/responses/responses";
 import { pieceFault } from "./openai-error.ts";
 import { encodeReasoning } from "./reasoning-signature.ts";
+
+/** How a response ends that is not whole. */
+const UNFINISHED: ReadonlySet<string> = new Set([
+  "incomplete",
+  "failed",
+  "cancelled",
+]);
 
 /**
  * Turns the events of one streamed response into ours.
@@ -38,23 +51,30 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   #reasoning: ResponseReasoningItem[] = [];
   #refusal = "";
   #hasText = false;
-  #response: Response | undefined;
+  /** Whether pieces of the message that is not whole yet have come. */
+  #hasDelta = false;
+  /** The ids of the calls that have come. */
+  readonly #ids = new Set<string>();
+  #response: Partial<Response> | undefined;
 
   constructor(names: ToolNames) {
     this.#names = names;
   }
 
+  /** What follows the end does not belong to the answer. */
+  get progress(): "open" | "closed" {
+    return this.#response ? "closed" : "open";
+  }
+
   *add(event: ResponseStreamEvent): Iterable<ModelEvent> {
-    // What follows the end does not belong to the answer.
-    if (this.#response) return;
     switch (event.type) {
       case "response.output_text.delta":
-        if (event.delta === "") return;
-        this.#hasText = true;
-        return yield { case: "text", value: event.delta };
+        return yield* this.#readText(event.delta);
+      case "response.output_text.done":
+        return yield* this.#readWhole(event.text);
       case "response.reasoning_summary_text.done":
       case "response.reasoning_text.done":
-        if (event.text === "") return;
+        if (!event.text) return;
         return yield { case: "thought", value: readThought(event.text) };
       case "response.refusal.delta":
         this.#refusal = this.#pieces.join(this.#refusal, event.delta);
@@ -63,8 +83,7 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
         return yield* this.#readItem(event.item);
       case "response.completed":
       case "response.incomplete":
-        this.#response = event.response;
-        return;
+        return yield* this.#close(event.type, event.response);
       case "response.failed":
         throw pieceFault(event.response.error);
       case "error":
@@ -75,11 +94,28 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
     }
   }
 
+  /**
+   * Reads the end, with the items that some servers have nowhere else.
+   */
+  *#close(type: string, given: Response | null): Iterable<ModelEvent> {
+    const response: Partial<Response> = given ?? {};
+    if (response.error) throw pieceFault(response.error);
+    for (const item of response.output ?? []) {
+      const isCall = item?.type === "function_call";
+      if (isCall && !this.#ids.has(item.call_id)) yield* this.#readItem(item);
+      if (item?.type === "message" && !this.#hasText) {
+        yield* this.#readItem(item);
+      }
+    }
+    const ended = type === "response.incomplete" ? "incomplete" : "completed";
+    this.#response = { ...response, status: response.status ?? ended };
+  }
+
   *end(): Iterable<ModelEvent> {
     if (!this.#response) throw interruptedFault();
     const { incomplete_details, status, usage } = this.#response;
-    if (status === "incomplete") {
-      const { reason = "" } = incomplete_details ?? {};
+    if (status !== undefined && UNFINISHED.has(status)) {
+      const { reason = status } = incomplete_details ?? {};
       if (reason === "max_output_tokens") throw stopFault("output-limit");
       throw reason === "content_filter"
         ? stopFault("safety")
@@ -102,36 +138,59 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
     yield* calls;
   }
 
-  *#readItem(item: ResponseOutputItem): Iterable<ModelEvent> {
-    if (item.type === "reasoning") {
-      this.#reasoning.push(item);
-    } else if (item.type === "function_call") {
-      const kept = this.#reasoning.filter(
-        ({ encrypted_content }) => encrypted_content,
-      );
-      const signature = kept.length > 0 ? encodeReasoning(kept) : undefined;
-      this.#reasoning = [];
-      const { call_id: id, arguments: args } = item;
-      if (args && typeof args !== "string") throw malformedFault();
-      this.#calls.add({
-        id,
-        name: this.#names.decode(item.name),
-        args,
-        signature,
-      });
-    } else if (item.type !== "message") {
-      yield* this.#leftOut.add(item.type);
-      return;
+  *#readText(text: string | null): Iterable<ModelEvent> {
+    if (!text) return;
+    this.#hasDelta = true;
+    this.#hasText = true;
+    yield { case: "text", value: text };
+  }
+
+  /** Reads a text that is whole, unless its pieces have come. */
+  *#readWhole(text: string): Iterable<ModelEvent> {
+    if (!this.#hasDelta) yield* this.#readText(text);
+  }
+
+  *#readItem(item: ResponseOutputItem | null): Iterable<ModelEvent> {
+    if (!item) return;
+    switch (item.type) {
+      case "reasoning":
+        this.#reasoning.push(item);
+        return;
+      case "function_call":
+        return this.#addCall(item);
+      case "message":
+        return yield* this.#readMessage(item);
+      default:
+        yield* this.#leftOut.add(item.type);
     }
-    if (item.type !== "message") return;
-    for (const part of item.content) {
-      if (part.type !== "output_text") continue;
-      for (const annotation of part.annotations) {
+  }
+
+  #addCall({ call_id: id, name, arguments: args }: ResponseFunctionToolCall) {
+    const kept = this.#reasoning.filter(
+      ({ encrypted_content }) => encrypted_content,
+    );
+    const signature = kept.length > 0 ? encodeReasoning(kept) : undefined;
+    this.#reasoning = [];
+    this.#ids.add(id);
+    this.#calls.add({ id, name: this.#names.decode(name), args, signature });
+  }
+
+  *#readMessage(message: ResponseOutputMessage): Iterable<ModelEvent> {
+    const parts = listOrEmpty(message.content).map(objectOrEmpty);
+    const texts = parts.map(({ text }) => stringOrEmpty(text));
+    yield* this.#readWhole(texts.join(""));
+    this.#hasDelta = false;
+    for (const { annotations, refusal } of parts) {
+      this.#refusal ||= stringOrEmpty(refusal);
+      for (const annotation of listOrEmpty(annotations).map(objectOrEmpty)) {
+        const [uri, title] = [annotation.url, annotation.title];
         if (annotation.type !== "url_citation") continue;
-        const { url: uri, title } = annotation;
         yield {
           case: "citation",
-          value: create(CitationSchema, { uri, title }),
+          value: create(CitationSchema, {
+            uri: stringOrEmpty(uri),
+            title: stringOrEmpty(title),
+          }),
         };
       }
     }

@@ -1,9 +1,9 @@
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson } from "@devtool/schema";
+import { decodeRfcJson, keepStart } from "@devtool/schema";
 import { JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
-import { defined, objectOrEmpty } from "@devtool/schema/json";
+import { defined, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import {
   type CallHeaders,
@@ -135,9 +135,27 @@ function openFrame({ id }: Frame, json: JsonValue): Frame {
 }
 
 function readResult(json: JsonValue): JsonValue {
-  const { outcome } = decodeRfcJson(JsonRpcResponseSchema, json);
-  if (outcome.case === "error") throw errorFromJsonRpc(outcome.value);
-  const bare = outcome.case === undefined && objectOrEmpty(json).message;
+  const { error, result, ...rest } = objectOrEmpty(json);
+  if (error) throw readError(error);
+  // Null is absent: some servers have both members.
+  const answer = error === null && result ? { ...rest, result } : json;
+  const { outcome } = decodeRfcJson(JsonRpcResponseSchema, answer);
+  const bare = outcome.case === undefined && rest.message;
   if (typeof bare === "string") throw new ConnectError(bare, Code.Internal);
   return outcome.case === "result" ? toJson(ValueSchema, outcome.value) : null;
 }
+
+/** Reads an error of any form: one that cannot be read ends the call, too. */
+function readError(error: JsonValue): ConnectError {
+  const { code, message } = objectOrEmpty(error);
+  if (Number.isInteger(code) && typeof message === "string") {
+    const { outcome } = decodeRfcJson(JsonRpcResponseSchema, { error });
+    if (outcome.case === "error") return errorFromJsonRpc(outcome.value);
+  }
+  const said = typeof error === "string" ? error : stringOrEmpty(message);
+  const text = said || keepStart(JSON.stringify(error), MAX_ERROR_LENGTH);
+  return new ConnectError(text, Code.Internal);
+}
+
+/** Maximum length of an error that is shown as JSON, in characters. */
+const MAX_ERROR_LENGTH = 300;

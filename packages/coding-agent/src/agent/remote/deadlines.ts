@@ -17,12 +17,18 @@ export class Deadlines implements Disposable {
   readonly #timeouts: ModelTimeouts;
   #timer: NodeJS.Timeout;
   #isWaiting = true;
+  #isPast = false;
 
   /** Starts the timeout of the first piece. */
   constructor(timeouts: ModelTimeouts, signal: AbortSignal) {
     this.#timeouts = timeouts;
     this.signal = AbortSignal.any([signal, this.#controller.signal]);
     this.#timer = this.#startTimer("first piece", timeouts.firstByteMs);
+  }
+
+  /** Whether a piece did not come in time. */
+  get isPast(): boolean {
+    return this.#isPast;
   }
 
   /**
@@ -54,6 +60,7 @@ export class Deadlines implements Disposable {
       if (!this.#isWaiting) return;
       const problem = `the ${awaited} of the model's answer did not arrive within ${ms} ms`;
       const remedy = "send the message again";
+      this.#isPast = true;
       this.#controller.abort(
         new ModelFault(problem, Code.DeadlineExceeded, {
           remedy,

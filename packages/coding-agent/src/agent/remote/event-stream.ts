@@ -7,6 +7,9 @@ import { createParser } from "eventsource-parser";
 import { notJsonFault } from "./answer-calls.ts";
 import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
 
+/** The data of events that hold nothing. */
+const EMPTY: ReadonlySet<string> = new Set(["", "null"]);
+
 /**
  * Reads a stream of server-sent events as its standard says, and yields each
  * event in the one form that the readers of all SDKs know: its type, if its
@@ -38,13 +41,13 @@ export async function* normalizeEvents(
     parser.feed(decoder.decode(chunk, { stream: true }));
     for (const json of data.splice(0)) {
       if (json.trim() === "[DONE]") return;
-      if (json.trim() !== "") yield encodeEvent(json);
+      if (!EMPTY.has(json.trim())) yield encodeEvent(json);
     }
   }
   // The last event need not end in an empty line.
   parser.feed("\n");
   for (const json of data) {
-    if (json.trim() !== "" && json.trim() !== "[DONE]") {
+    if (!EMPTY.has(json.trim()) && json.trim() !== "[DONE]") {
       yield encodeEvent(json);
     }
   }

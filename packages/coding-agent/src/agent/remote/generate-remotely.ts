@@ -38,6 +38,11 @@ export interface RemoteOptions {
 /** Turns the pieces of one streamed answer into events. */
 export interface AnswerReader<Piece> {
   /**
+   * How far the answer is: `finished` once the API has said why it ended,
+   * though the usage may follow, and `closed` when nothing follows.
+   */
+  readonly progress: "open" | "finished" | "closed";
+  /**
    * Yields the events of a piece. Throws a `ModelFault` for a piece that cannot
    * be used.
    */
@@ -124,8 +129,14 @@ async function* attempt<Piece>(
   using deadlines = new Deadlines(timeouts, signal);
   const answer = createReader();
   try {
-    for await (const piece of deadlines.watch(ask(deadlines.signal))) {
-      yield* wellFormed(() => answer.add(piece));
+    try {
+      for await (const piece of deadlines.watch(ask(deadlines.signal))) {
+        yield* wellFormed(() => answer.add(piece));
+        // Some servers and proxies keep the connection open after the end.
+        if (answer.progress === "closed") break;
+      }
+    } catch (reason) {
+      if (answer.progress !== "finished" || !deadlines.isPast) throw reason;
     }
     yield* wellFormed(() => answer.end());
   } catch (reason) {
