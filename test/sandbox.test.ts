@@ -134,6 +134,29 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
     );
   });
 
+  it("lets no command reach into the first process of its sandbox, and traces others", async () => {
+    const [ptrace, read, write] =
+      process.arch === "arm64" ? [117, 270, 271] : [101, 310, 311];
+    const reach = `
+      exec perl -e '
+        my $own = fork; sleep 60 or exit if $own == 0;
+        my ($b, $seize, $kill) = ("." x 8, 0x4206, 9);
+        my $iov = pack("P Q", $b, 8);
+        for my $pid (1, $own) {
+          my $pidfd = syscall(434, $pid, 0);
+          my $vm = pack("Q Q", $pid == 1 ? 4096 : unpack("Q", pack("p", $b)), 8);
+          my $got = join ",", map { $_ < 0 ? 0 + $! : "done" } $pidfd;
+          $! = 0; syscall(${read}, $pid, $iov, 1, $vm, 1, 0); $got .= "," . ($! + 0);
+          $! = 0; syscall(${write}, $pid, $iov, 1, $vm, 1, 0); $got .= "," . ($! + 0);
+          $! = 0; syscall(${ptrace}, $seize, $pid, 0, 0); $got .= "," . ($! + 0);
+          $! = 0; syscall(${ptrace}, 16, $pid + 2**32, 0, 0) if $pid == 1; $got .= "," . ($! + 0);
+          print "$got\n";
+        }
+        kill 9, $own;
+      '`;
+    expect(await run(reach, sandbox)).toBe("1,1,1,1,1\ndone,0,0,0,0\n");
+  });
+
   it("gives no token away even with the network granted, and a place beside it", async () => {
     const wide: Partial<SandboxAccess> = {
       network: "host",

@@ -14,12 +14,30 @@ interface Calls {
   readonly architecture: number;
   readonly socket: number;
   readonly refused: readonly number[];
+  /**
+   * The calls that reach into another process, and the offset of the argument
+   * that has its id: `ptrace`, `process_vm_readv`, `process_vm_writev` and
+   * `pidfd_open`. They are refused for the first process, bubblewrap's: what
+   * took it over could outlive its command and the server.
+   */
+  readonly reaching: readonly (readonly [call: number, processAt: number])[];
   /** `clone` and `unshare`, whose first argument has the namespaces to make. */
   readonly namespaces: readonly number[];
   readonly fcntl: number;
 }
 
+/**
+ * Offsets in `struct seccomp_data`: the call's number, the architecture, and
+ * the low halves of the first two arguments.
+ */
+const NUMBER_AT = 0;
+const ARCHITECTURE_AT = 4;
+const FIRST_ARGUMENT_AT = 16;
+const SECOND_ARGUMENT_AT = 24;
 const IO_URING = [425, 426, 427];
+const PIDFD_OPEN = 434;
+/** The id of the first process in its namespace. */
+const FIRST_PROCESS = 1;
 const CALLS: ReadonlyMap<string, Calls> = new Map([
   // add_key, request_key, keyctl, perf_event_open, bpf, userfaultfd, syslog
   [
@@ -28,6 +46,12 @@ const CALLS: ReadonlyMap<string, Calls> = new Map([
       architecture: 0xc000003e,
       socket: 41,
       refused: [248, 249, 250, 298, 321, 323, 103, ...IO_URING],
+      reaching: [
+        [101, SECOND_ARGUMENT_AT],
+        [310, FIRST_ARGUMENT_AT],
+        [311, FIRST_ARGUMENT_AT],
+        [PIDFD_OPEN, FIRST_ARGUMENT_AT],
+      ],
       namespaces: [56, 272],
       fcntl: 72,
     },
@@ -38,6 +62,12 @@ const CALLS: ReadonlyMap<string, Calls> = new Map([
       architecture: 0xc00000b7,
       socket: 198,
       refused: [217, 218, 219, 241, 280, 282, 116, ...IO_URING],
+      reaching: [
+        [117, SECOND_ARGUMENT_AT],
+        [270, FIRST_ARGUMENT_AT],
+        [271, FIRST_ARGUMENT_AT],
+        [PIDFD_OPEN, FIRST_ARGUMENT_AT],
+      ],
       namespaces: [220, 97],
       fcntl: 25,
     },
@@ -65,14 +95,6 @@ const ERROR = 0x00050000;
 const EPERM = 1;
 const ENOSYS = 38;
 const EAFNOSUPPORT = 97;
-/**
- * Offsets in `struct seccomp_data`: the call's number, the architecture, and
- * the low halves of the first two arguments.
- */
-const NUMBER_AT = 0;
-const ARCHITECTURE_AT = 4;
-const FIRST_ARGUMENT_AT = 16;
-const SECOND_ARGUMENT_AT = 24;
 /**
  * First number of the x32 interface. No other system call has a number as
  * large.
@@ -107,6 +129,13 @@ export function seccompFilter(machine: string): Uint8Array | undefined {
     [RETURN, 0, 0, ERROR | EPERM],
     ...calls.refused.flatMap((call) => refusal(call, EPERM)),
     ...refusal(CLONE3, ENOSYS),
+    ...calls.reaching.flatMap(([call, processAt]): Instruction[] => [
+      [JUMP_IF_EQUAL, 0, 4, call],
+      [LOAD, 0, 0, processAt],
+      [JUMP_IF_EQUAL, 0, 1, FIRST_PROCESS],
+      [RETURN, 0, 0, ERROR | EPERM],
+      [RETURN, 0, 0, ALLOW],
+    ]),
     // No new user namespace.
     ...calls.namespaces.flatMap((call): Instruction[] => [
       [JUMP_IF_EQUAL, 0, 4, call],
