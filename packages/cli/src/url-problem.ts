@@ -14,10 +14,10 @@ export function urlProblem(url: string, reason: unknown): ConnectError {
 
 /**
  * Returns whether a server was not reached at all: nothing listens, its host is
- * not known, or its certificate is not trusted.
+ * not known, it does not speak TLS, or its certificate is not trusted.
  */
 export function isNotConnected(reason: unknown): boolean {
-  return /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$|CERT|SELF_SIGNED|^UNABLE_TO_/.test(
+  return /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EPROTO)$|^ERR_SSL_|CERT|SELF_SIGNED|^UNABLE_TO_/.test(
     causeCode(reason),
   );
 }

@@ -162,6 +162,19 @@ describe("the command with an A2A agent of others at --url", () => {
     },
   );
 
+  it.each(["connect", "grpc", "a2a", undefined])(
+    "V10: says at once that the server does not speak TLS, over %s",
+    async (protocol) => {
+      await using web = await serve((_request, response) => {
+        response.writeHead(404).end();
+      });
+      const given = protocol === undefined ? {} : { protocol };
+      await expect(
+        runs(web.url.replace("http:", "https:"), given),
+      ).rejects.toThrow("does not speak TLS");
+    },
+  );
+
   async function runs(url: string, more: object = {}) {
     const { io, out, err } = pipedIo();
     const outputLastMessage = join(directory, "last");
