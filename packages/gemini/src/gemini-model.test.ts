@@ -14,6 +14,7 @@ import {
   Role,
   ToolCallStatus,
 } from "@devtool/schema";
+import { Code } from "@devtool/server/agent";
 import {
   afterAll,
   beforeAll,
@@ -203,6 +204,25 @@ describe("the Gemini model", () => {
       );
       expect(fake.requests()).toHaveLength(5);
     });
+
+    it.each([
+      "MALFORMED_FUNCTION_CALL",
+      "MALFORMED_RESPONSE",
+      "UNEXPECTED_TOOL_CALL",
+    ])(
+      "does not repeat it once text was said: the answer fails, and its calls do not run: %s",
+      async (reason) => {
+        const script = `text hello\nread a.txt\nfinish ${reason}`;
+        const answer = model().generate(request([prompt(script)]), signal);
+        const kinds: string[] = [];
+        const read = async (): Promise<void> => {
+          for await (const event of answer) kinds.push(event.case);
+        };
+        await expect(read()).rejects.toMatchObject({ code: Code.Unavailable });
+        expect(kinds).toEqual(["text"]);
+        expect([fake.requests().length, waits]).toEqual([1, []]);
+      },
+    );
 
     it("reports a request that cannot be sent, and does not repeat it", async () => {
       const vertex = { project: "p", location: "global" };
