@@ -66,6 +66,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
       "packages/conformance/",
       "packages/server/src/push/",
       "packages/server/src/tck",
+      "test/agent-suite",
       "test/client-suite",
       "test/conformance",
       "test/literal-client",
@@ -73,6 +74,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
       "test/tck",
     ],
     suites: [
+      "test/agent-suite",
       "test/client-suite",
       "test/conformance-",
       "test/literal-client",

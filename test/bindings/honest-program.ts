@@ -133,6 +133,8 @@ async function answer(
     case "converseOverA2a":
     case "resumeOverA2a":
       return converseOver(work.value, program);
+    case "converseWithAgent":
+      return converseWithAgent(work.value, program);
     case undefined:
       return { case: "unsupported", value: "nothing" };
     default:
@@ -157,6 +159,31 @@ async function converseOver(
     case: "unsupported",
     value: `A2A ${protocolVersion} over ${protocolBinding}`,
   };
+}
+
+/** Sends the prompt, and reports the task that the client has then. */
+async function converseWithAgent(
+  asked: ConverseOverA2a,
+  { speaking }: HonestProgram,
+): Promise<Outcome> {
+  const { conversation, protocolVersion, protocolBinding } = asked;
+  const connecting = speaking?.(asked);
+  if (!conversation || !connecting) {
+    const value = `A2A ${protocolVersion} over ${protocolBinding}`;
+    return { case: "unsupported", value };
+  }
+  const { url, token, prompt, workspacePath } = conversation;
+  const client = createDevtoolClient(await connecting(url, token));
+  const request = {
+    message: textMessage(crypto.randomUUID(), prompt),
+    ...(workspacePath !== "" && { settings: { workspacePath } }),
+  };
+  let task = emptyTask();
+  const signal = AbortSignal.timeout(60_000);
+  for await (const event of streamMessage(client, request, signal)) {
+    task = reduceTask(task, event);
+  }
+  return { case: "conversation", value: create(ConversationSchema, { task }) };
 }
 
 function overConnect(baseUrl: string, token: string): Transport {

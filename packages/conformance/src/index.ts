@@ -3,7 +3,7 @@
  * adds API.
  *
  * `findSubject` with `runServerSuite` tests a server, `runPushSuite` its
- * notifications, `runClientSuite` a client, and `runProgramSuite` or
+ * notifications, `runClientSuite` and `runAgentSuite` a client, and `runProgramSuite` or
  * `runJsonSuite` readers and writers of JSON. `createReport` turns the results
  * into a report.
  */
@@ -36,6 +36,7 @@ export { readKnownFailing } from "./report/known-failing.ts";
 export { reportTable } from "./report/table.ts";
 export type { Requirement } from "./requirement/requirement.ts";
 export { REQUIREMENTS } from "./requirement/requirements.ts";
+export { agentCases, runAgentSuite } from "./runner/run-agent-suite.ts";
 export {
   type ClientSuiteOptions,
   clientCases,

@@ -13,8 +13,14 @@ export {
   type Suite,
   SuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/case_pb.ts";
-// Recorded conversations for testing clients.
+// Recorded conversations and played agents for testing clients.
 export {
+  type AgentAnswer,
+  AgentAnswerSchema,
+  type AgentCase,
+  type AgentDialect,
+  type AgentSuite,
+  AgentSuiteSchema,
   type ClientCase,
   ClientCaseSchema,
   type ClientSuite,

@@ -8,6 +8,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   type CaseResult,
   type ProgramStreams,
+  runAgentSuite,
   runClientSuite,
   runProgramSuite,
 } from "@devtool/conformance";
@@ -84,6 +85,7 @@ async function* programResults(
         over: { protocolVersion: "1.0", binding },
       });
     }
+    yield* runAgentSuite(streams, signal);
   } finally {
     running.stdin?.destroy();
     running.kill();

@@ -53,7 +53,8 @@ function hideToken(work: ProgramRequest["work"]): ProgramRequest["work"] {
     case "resume":
       return { ...work, value: hide(work.value) };
     case "converseOverA2a":
-    case "resumeOverA2a": {
+    case "resumeOverA2a":
+    case "converseWithAgent": {
       const { conversation } = work.value;
       return conversation
         ? {

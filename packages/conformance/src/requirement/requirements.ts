@@ -196,6 +196,45 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour: "the secrets of a push config are not given back",
     source: "own",
   },
+  "CLIENT-1": {
+    behaviour:
+      "server-sent events are read by their standard, and their ids are not ids of A2A",
+    source: "own",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-2": {
+    behaviour: "a message is posted once, and an error is shown",
+    source: "own",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-3": {
+    behaviour:
+      "artifacts are replaced or appended to, and the end of a task is its end",
+    source: "A2A 0.3 §7.2.3; own",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-4": {
+    behaviour:
+      "after a broken stream that cannot be resumed, the task is fetched",
+    source: "A2A 0.3 §7.9; own",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-5": {
+    behaviour: "one element that cannot be read costs only itself",
+    source: "own",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
+  "CLIENT-6": {
+    behaviour: "cards are read in every form that leads to an interface",
+    source: "A2A 0.3 §5.5; A2A 1.0 §8; own",
+    mode: "client",
+    untestedBecause: "the agent suite tests it, with a client",
+  },
   "ERR-1": {
     behaviour: "errors have the codes of the specifications and name the field",
     source: "JSON-RPC 2.0; A2A 0.3 §8",

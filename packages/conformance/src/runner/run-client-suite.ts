@@ -7,7 +7,7 @@ import {
 } from "@devtool/schema/conformance";
 import { Recording } from "../binding/recording.ts";
 import { inequality, mismatch } from "../match/match.ts";
-import { type CaseResult, elapsedMs } from "../play/case-result.ts";
+import type { CaseResult } from "../play/case-result.ts";
 import {
   Program,
   type ProgramOutcome,
@@ -20,6 +20,7 @@ import { Replay } from "../replay/replay.ts";
 import type { A2aInterface } from "../replay/replay-a2a-v1.ts";
 import { startReplayServer } from "../replay/replay-server.ts";
 import clientSuite from "../suites/client.json" with { type: "json" };
+import { PASSED, runCase, skipUnsupported, type Verdict } from "./verdict.ts";
 
 /**
  * Options of `runClientSuite`.
@@ -97,22 +98,6 @@ export async function* runClientSuite(
       }
     });
   }
-}
-
-type Verdict = Pick<CaseResult, "status" | "reason" | "exchanges">;
-
-const PASSED: Verdict = { status: "passed" };
-
-async function runCase(
-  id: string,
-  requirements: readonly string[],
-  run: () => Promise<Verdict>,
-): Promise<CaseResult> {
-  const start = performance.now();
-  const verdict = await run().catch(
-    (cause: unknown): Verdict => ({ status: "failed", reason: String(cause) }),
-  );
-  return { id, requirements, ...verdict, durationMs: elapsedMs(start) };
 }
 
 interface PlayResult {
@@ -200,12 +185,7 @@ class ConversationPlayer {
  * was sent.
  */
 function judgeOutcome(outcome: ProgramOutcome, replay: Replay): Verdict {
-  if (outcome.case === "unsupported") {
-    return {
-      status: "skipped",
-      reason: `the program does not support it: ${outcome.value}`,
-    };
-  }
+  if (outcome.case === "unsupported") return skipUnsupported(outcome.value);
   const [problem] = replay.problems;
   if (problem !== undefined) return { status: "failed", reason: problem };
   if (outcome.case !== "conversation") {

@@ -8,13 +8,15 @@ import type { Answer, AnswerJson } from "./program_pb.ts";
 import { file_devtool_conformance_v1alpha_program } from "./program_pb.ts";
 import type { TaskEvent, TaskEventJson } from "../../v1alpha/task_event_pb.ts";
 import { file_devtool_v1alpha_task_event } from "../../v1alpha/task_event_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { StructJson, Value, ValueJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/conformance/v1alpha/client.proto.
  */
 export const file_devtool_conformance_v1alpha_client: GenFile = /*@__PURE__*/
-  fileDesc("CihkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2xpZW50LnByb3RvEhtkZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEiRQoLQ2xpZW50U3VpdGUSNgoFY2FzZXMYASADKAsyJy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2xpZW50Q2FzZSKgAQoKQ2xpZW50Q2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyEioKBmV2ZW50cxgFIAMoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnRiBnByb3RvMw", [file_devtool_conformance_v1alpha_program, file_devtool_v1alpha_task_event]);
+  fileDesc("CihkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2xpZW50LnByb3RvEhtkZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEiRQoLQ2xpZW50U3VpdGUSNgoFY2FzZXMYASADKAsyJy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2xpZW50Q2FzZSKgAQoKQ2xpZW50Q2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyEioKBmV2ZW50cxgFIAMoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQigAEKCkFnZW50U3VpdGUSOwoIZGlhbGVjdHMYASADKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQWdlbnREaWFsZWN0EjUKBWNhc2VzGAIgAygLMiYuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkFnZW50Q2FzZSLGAgoMQWdlbnREaWFsZWN0EhgKEHByb3RvY29sX3ZlcnNpb24YASABKAkSQwoFY2FyZHMYAiADKAsyNC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQWdlbnREaWFsZWN0LkNhcmRzRW50cnkSRwoHcmVzdWx0cxgDIAMoCzI2LmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BZ2VudERpYWxlY3QuUmVzdWx0c0VudHJ5GkUKCkNhcmRzRW50cnkSCwoDa2V5GAEgASgJEiYKBXZhbHVlGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdDoCOAEaRwoMUmVzdWx0c0VudHJ5EgsKA2tleRgBIAEoCRImCgV2YWx1ZRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Q6AjgBIpgCCglBZ2VudENhc2USCgoCaWQYASABKAkSFAoMcmVxdWlyZW1lbnRzGAIgAygJEg0KBWNhcmRzGAMgAygJEhEKCWNhcmRfcGF0aBgEIAEoCRIOCgZldmVudHMYBSADKAkSOQoHYW5zd2VycxgGIAMoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BZ2VudEFuc3dlchIWCg53b3Jrc3BhY2VfcGF0aBgHIAEoCRImCgZwYXJhbXMYCCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDAoEc2FpZBgJIAEoCRIMCgRtYWRlGAogASgJEhQKB3JlZnVzZWQYCyABKAlIAIgBAUIKCghfcmVmdXNlZCJrCgtBZ2VudEFuc3dlchIOCgZtZXRob2QYASABKAkSDwoHcmVzdWx0cxgCIAMoCRImCgVlcnJvchgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEwoLaHR0cF9zdGF0dXMYBCABKAViBnByb3RvMw", [file_devtool_conformance_v1alpha_program, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
 
 /**
  * A file of recorded conversations, to be played to clients.
@@ -149,4 +151,400 @@ export type ClientCaseJson = {
  */
 export const ClientCaseSchema: GenMessage<ClientCase, {jsonType: ClientCaseJson}> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_client, 1);
+
+/**
+ * A file of agents to be played to clients, word by word. They are agents as
+ * others write them, with habits that a client must take.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentSuite
+ */
+export type AgentSuite = Message<"devtool.conformance.v1alpha.AgentSuite"> & {
+  /**
+   * What the agents say, in each version of A2A.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.AgentDialect dialects = 1;
+   */
+  dialects: AgentDialect[];
+
+  /**
+   * The cases. Each is played in each dialect, over JSON-RPC.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.AgentCase cases = 2;
+   */
+  cases: AgentCase[];
+};
+
+/**
+ * A file of agents to be played to clients, word by word. They are agents as
+ * others write them, with habits that a client must take.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentSuite
+ */
+export type AgentSuiteJson = {
+  /**
+   * What the agents say, in each version of A2A.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.AgentDialect dialects = 1;
+   */
+  dialects?: AgentDialectJson[];
+
+  /**
+   * The cases. Each is played in each dialect, over JSON-RPC.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.AgentCase cases = 2;
+   */
+  cases?: AgentCaseJson[];
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.AgentSuite.
+ * Use `create(AgentSuiteSchema)` to create a new message.
+ */
+export const AgentSuiteSchema: GenMessage<AgentSuite, {jsonType: AgentSuiteJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_client, 2);
+
+/**
+ * What agents say in one version of A2A. In strings, `${url}` is the base URL
+ * of the agent, and `${port}` its port.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentDialect
+ */
+export type AgentDialect = Message<"devtool.conformance.v1alpha.AgentDialect"> & {
+  /**
+   * Version of A2A: `0.3` or `1.0`.
+   *
+   * @generated from field: string protocol_version = 1;
+   */
+  protocolVersion: string;
+
+  /**
+   * Cards by name. A case without cards uses `usual`.
+   *
+   * @generated from field: map<string, google.protobuf.Struct> cards = 2;
+   */
+  cards: { [key: string]: JsonObject };
+
+  /**
+   * Results of methods and elements of streams by name.
+   *
+   * @generated from field: map<string, google.protobuf.Struct> results = 3;
+   */
+  results: { [key: string]: JsonObject };
+};
+
+/**
+ * What agents say in one version of A2A. In strings, `${url}` is the base URL
+ * of the agent, and `${port}` its port.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentDialect
+ */
+export type AgentDialectJson = {
+  /**
+   * Version of A2A: `0.3` or `1.0`.
+   *
+   * @generated from field: string protocol_version = 1;
+   */
+  protocolVersion?: string;
+
+  /**
+   * Cards by name. A case without cards uses `usual`.
+   *
+   * @generated from field: map<string, google.protobuf.Struct> cards = 2;
+   */
+  cards?: { [key: string]: StructJson };
+
+  /**
+   * Results of methods and elements of streams by name.
+   *
+   * @generated from field: map<string, google.protobuf.Struct> results = 3;
+   */
+  results?: { [key: string]: StructJson };
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.AgentDialect.
+ * Use `create(AgentDialectSchema)` to create a new message.
+ */
+export const AgentDialectSchema: GenMessage<AgentDialect, {jsonType: AgentDialectJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_client, 3);
+
+/**
+ * A conversation of one message with an agent, and what a client must make of
+ * it.
+ *
+ * The client must send the message with a streaming method and once, whatever
+ * the agent answers, and its interface is below the path `/a2a`.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentCase
+ */
+export type AgentCase = Message<"devtool.conformance.v1alpha.AgentCase"> & {
+  /**
+   * The id of the case, unique across all suites, such as `client/sse-ids`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Ids of the requirements that the case tests. At least one.
+   *
+   * @generated from field: repeated string requirements = 2;
+   */
+  requirements: string[];
+
+  /**
+   * Names of cards. The case is played once with each.
+   *
+   * @generated from field: repeated string cards = 3;
+   */
+  cards: string[];
+
+  /**
+   * Path of the card. Default: `/.well-known/agent-card.json`.
+   *
+   * @generated from field: string card_path = 4;
+   */
+  cardPath: string;
+
+  /**
+   * How the agent writes an event of a stream. The case is played once with
+   * each form. A byte order mark in front is written once.
+   *
+   * `<data>` stands for the JSON of its element on one line, `<lines>` for the
+   * same JSON as several `data:` lines. Default: `data: <data>\n\n`.
+   *
+   * @generated from field: repeated string events = 5;
+   */
+  events: string[];
+
+  /**
+   * Answers to requests. Each request gets the next answer of its method; the
+   * last one of a method answers all further requests. A method without an
+   * answer does not exist: the error is -32601.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.AgentAnswer answers = 6;
+   */
+  answers: AgentAnswer[];
+
+  /**
+   * Workspace of the session, as in Converse.
+   *
+   * @generated from field: string workspace_path = 7;
+   */
+  workspacePath: string;
+
+  /**
+   * Matches the params of the message, as in Expectation.
+   *
+   * @generated from field: google.protobuf.Value params = 8;
+   */
+  params?: Value | undefined;
+
+  /**
+   * Text of the agent's messages in the reported task, joined with spaces.
+   *
+   * @generated from field: string said = 9;
+   */
+  said: string;
+
+  /**
+   * Text of the artifacts of the reported task, joined with spaces.
+   *
+   * @generated from field: string made = 10;
+   */
+  made: string;
+
+  /**
+   * A part of the reason with which the client must refuse the conversation.
+   * Unset: the reported task must be completed.
+   *
+   * @generated from field: optional string refused = 11;
+   */
+  refused?: string | undefined;
+};
+
+/**
+ * A conversation of one message with an agent, and what a client must make of
+ * it.
+ *
+ * The client must send the message with a streaming method and once, whatever
+ * the agent answers, and its interface is below the path `/a2a`.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentCase
+ */
+export type AgentCaseJson = {
+  /**
+   * The id of the case, unique across all suites, such as `client/sse-ids`.
+   *
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * Ids of the requirements that the case tests. At least one.
+   *
+   * @generated from field: repeated string requirements = 2;
+   */
+  requirements?: string[];
+
+  /**
+   * Names of cards. The case is played once with each.
+   *
+   * @generated from field: repeated string cards = 3;
+   */
+  cards?: string[];
+
+  /**
+   * Path of the card. Default: `/.well-known/agent-card.json`.
+   *
+   * @generated from field: string card_path = 4;
+   */
+  cardPath?: string;
+
+  /**
+   * How the agent writes an event of a stream. The case is played once with
+   * each form. A byte order mark in front is written once.
+   *
+   * `<data>` stands for the JSON of its element on one line, `<lines>` for the
+   * same JSON as several `data:` lines. Default: `data: <data>\n\n`.
+   *
+   * @generated from field: repeated string events = 5;
+   */
+  events?: string[];
+
+  /**
+   * Answers to requests. Each request gets the next answer of its method; the
+   * last one of a method answers all further requests. A method without an
+   * answer does not exist: the error is -32601.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.AgentAnswer answers = 6;
+   */
+  answers?: AgentAnswerJson[];
+
+  /**
+   * Workspace of the session, as in Converse.
+   *
+   * @generated from field: string workspace_path = 7;
+   */
+  workspacePath?: string;
+
+  /**
+   * Matches the params of the message, as in Expectation.
+   *
+   * @generated from field: google.protobuf.Value params = 8;
+   */
+  params?: ValueJson;
+
+  /**
+   * Text of the agent's messages in the reported task, joined with spaces.
+   *
+   * @generated from field: string said = 9;
+   */
+  said?: string;
+
+  /**
+   * Text of the artifacts of the reported task, joined with spaces.
+   *
+   * @generated from field: string made = 10;
+   */
+  made?: string;
+
+  /**
+   * A part of the reason with which the client must refuse the conversation.
+   * Unset: the reported task must be completed.
+   *
+   * @generated from field: optional string refused = 11;
+   */
+  refused?: string;
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.AgentCase.
+ * Use `create(AgentCaseSchema)` to create a new message.
+ */
+export const AgentCaseSchema: GenMessage<AgentCase, {jsonType: AgentCaseJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_client, 4);
+
+/**
+ * What an agent answers to a request. Without results and error, it closes the
+ * connection.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentAnswer
+ */
+export type AgentAnswer = Message<"devtool.conformance.v1alpha.AgentAnswer"> & {
+  /**
+   * Method, by its name in A2A 1.0, such as `SendStreamingMessage`.
+   *
+   * @generated from field: string method = 1;
+   */
+  method: string;
+
+  /**
+   * Names of results. The elements of a stream, or the only result of a method
+   * that does not stream.
+   *
+   * @generated from field: repeated string results = 2;
+   */
+  results: string[];
+
+  /**
+   * Error of JSON-RPC: the answer, or the end of a stream that has begun.
+   *
+   * @generated from field: google.protobuf.Struct error = 3;
+   */
+  error?: JsonObject | undefined;
+
+  /**
+   * HTTP status of an answer that is not of JSON-RPC, whose body is the message
+   * of the error. 0 answers over JSON-RPC.
+   *
+   * @generated from field: int32 http_status = 4;
+   */
+  httpStatus: number;
+};
+
+/**
+ * What an agent answers to a request. Without results and error, it closes the
+ * connection.
+ *
+ * @generated from message devtool.conformance.v1alpha.AgentAnswer
+ */
+export type AgentAnswerJson = {
+  /**
+   * Method, by its name in A2A 1.0, such as `SendStreamingMessage`.
+   *
+   * @generated from field: string method = 1;
+   */
+  method?: string;
+
+  /**
+   * Names of results. The elements of a stream, or the only result of a method
+   * that does not stream.
+   *
+   * @generated from field: repeated string results = 2;
+   */
+  results?: string[];
+
+  /**
+   * Error of JSON-RPC: the answer, or the end of a stream that has begun.
+   *
+   * @generated from field: google.protobuf.Struct error = 3;
+   */
+  error?: StructJson;
+
+  /**
+   * HTTP status of an answer that is not of JSON-RPC, whose body is the message
+   * of the error. 0 answers over JSON-RPC.
+   *
+   * @generated from field: int32 http_status = 4;
+   */
+  httpStatus?: number;
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.AgentAnswer.
+ * Use `create(AgentAnswerSchema)` to create a new message.
+ */
+export const AgentAnswerSchema: GenMessage<AgentAnswer, {jsonType: AgentAnswerJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_client, 5);
 

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/program.proto.
  */
 export const file_devtool_conformance_v1alpha_program: GenFile = /*@__PURE__*/
-  fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIpwDCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABI3CgZyZXN1bWUYCiABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABJJChFjb252ZXJzZV9vdmVyX2EyYRgLIAEoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzZU92ZXJBMmFIABJHCg9yZXN1bWVfb3Zlcl9hMmEYDCABKAsyLC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VPdmVyQTJhSABCBgoEd29yayKrAQoPUHJvZ3JhbVJlc3BvbnNlEhAKBmJpbmFyeRgBIAEoDEgAEg4KBGpzb24YAiABKAlIABJBCgxjb252ZXJzYXRpb24YAyABKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2F0aW9uSAASEQoHcmVmdXNlZBgEIAEoCUgAEhUKC3Vuc3VwcG9ydGVkGAUgASgJSABCCQoHb3V0Y29tZSImCghSZWFkSnNvbhIMCgR0eXBlGAEgASgJEgwKBGpzb24YAiABKAkiKgoKUmVhZEJpbmFyeRIMCgR0eXBlGAEgASgJEg4KBmJpbmFyeRgCIAEoDCJsCghDb252ZXJzZRILCgN1cmwYASABKAkSDQoFdG9rZW4YAiABKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyIoIBCg9Db252ZXJzZU92ZXJBMmESOwoMY29udmVyc2F0aW9uGAEgASgLMiUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbnZlcnNlEhgKEHByb3RvY29sX3ZlcnNpb24YAiABKAkSGAoQcHJvdG9jb2xfYmluZGluZxgDIAEoCSJFCgZBbnN3ZXISEQoJb3B0aW9uX2lkGAEgASgJEhgKC25ld19jb250ZW50GAIgASgJSACIAQFCDgoMX25ld19jb250ZW50Il8KDENvbnZlcnNhdGlvbhIqCgZldmVudHMYASADKAsyGi5kZXZ0b29sLnYxYWxwaGEuVGFza0V2ZW50EiMKBHRhc2sYAiABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayJHCgxQcm9ncmFtU3VpdGUSNwoFY2FzZXMYASADKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUHJvZ3JhbUNhc2UiwwEKC1Byb2dyYW1DYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXISJgoGZXZlbnRzGAUgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiQKBHRhc2sYBiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUiswIKB0JpbmRpbmcSDQoFdGl0bGUYASABKAkSMwoFbmVlZHMYAiADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBIzCgVidWlsZBgDIAMoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEjUKB3Byb2dyYW0YBCABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1CgdleGFtcGxlGAYgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSQQoOa25vd25fZmFpbHVyZXMYBSADKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuS25vd25GYWlsdXJlIhgKB0NvbW1hbmQSDQoFd29yZHMYASADKAkiKgoMS25vd25GYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
+  fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIukDCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABI3CgZyZXN1bWUYCiABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABJJChFjb252ZXJzZV9vdmVyX2EyYRgLIAEoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzZU92ZXJBMmFIABJHCg9yZXN1bWVfb3Zlcl9hMmEYDCABKAsyLC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VPdmVyQTJhSAASSwoTY29udmVyc2Vfd2l0aF9hZ2VudBgNIAEoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzZU92ZXJBMmFIAEIGCgR3b3JrIqsBCg9Qcm9ncmFtUmVzcG9uc2USEAoGYmluYXJ5GAEgASgMSAASDgoEanNvbhgCIAEoCUgAEkEKDGNvbnZlcnNhdGlvbhgDIAEoCzIpLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzYXRpb25IABIRCgdyZWZ1c2VkGAQgASgJSAASFQoLdW5zdXBwb3J0ZWQYBSABKAlIAEIJCgdvdXRjb21lIiYKCFJlYWRKc29uEgwKBHR5cGUYASABKAkSDAoEanNvbhgCIAEoCSIqCgpSZWFkQmluYXJ5EgwKBHR5cGUYASABKAkSDgoGYmluYXJ5GAIgASgMIoQBCghDb252ZXJzZRILCgN1cmwYASABKAkSDQoFdG9rZW4YAiABKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyEhYKDndvcmtzcGFjZV9wYXRoGAUgASgJIoIBCg9Db252ZXJzZU92ZXJBMmESOwoMY29udmVyc2F0aW9uGAEgASgLMiUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbnZlcnNlEhgKEHByb3RvY29sX3ZlcnNpb24YAiABKAkSGAoQcHJvdG9jb2xfYmluZGluZxgDIAEoCSJFCgZBbnN3ZXISEQoJb3B0aW9uX2lkGAEgASgJEhgKC25ld19jb250ZW50GAIgASgJSACIAQFCDgoMX25ld19jb250ZW50Il8KDENvbnZlcnNhdGlvbhIqCgZldmVudHMYASADKAsyGi5kZXZ0b29sLnYxYWxwaGEuVGFza0V2ZW50EiMKBHRhc2sYAiABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayJHCgxQcm9ncmFtU3VpdGUSNwoFY2FzZXMYASADKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUHJvZ3JhbUNhc2UiwwEKC1Byb2dyYW1DYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXISJgoGZXZlbnRzGAUgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiQKBHRhc2sYBiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUiswIKB0JpbmRpbmcSDQoFdGl0bGUYASABKAkSMwoFbmVlZHMYAiADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBIzCgVidWlsZBgDIAMoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEjUKB3Byb2dyYW0YBCABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1CgdleGFtcGxlGAYgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSQQoOa25vd25fZmFpbHVyZXMYBSADKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuS25vd25GYWlsdXJlIhgKB0NvbW1hbmQSDQoFd29yZHMYASADKAkiKgoMS25vd25GYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
 
 /**
  * A task for a program under test.
@@ -89,6 +89,19 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
      */
     value: ConverseOverA2a;
     case: "resumeOverA2a";
+  } | {
+    /**
+     * Send the prompt to an agent that is found by its card, and which may lack
+     * the development-tool extension.
+     *
+     * The task of the response is the task as the program would show it to its
+     * user: its state, the messages of the agent in `history`, and its
+     * artifacts. Events are not compared.
+     *
+     * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a converse_with_agent = 13;
+     */
+    value: ConverseOverA2a;
+    case: "converseWithAgent";
   } | { case: undefined; value?: undefined };
 };
 
@@ -150,6 +163,18 @@ export type ProgramRequestJson = {
    * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a resume_over_a2a = 12;
    */
   resumeOverA2a?: ConverseOverA2aJson;
+
+  /**
+   * Send the prompt to an agent that is found by its card, and which may lack
+   * the development-tool extension.
+   *
+   * The task of the response is the task as the program would show it to its
+   * user: its state, the messages of the agent in `history`, and its
+   * artifacts. Events are not compared.
+   *
+   * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a converse_with_agent = 13;
+   */
+  converseWithAgent?: ConverseOverA2aJson;
 };
 
 /**
@@ -411,6 +436,14 @@ export type Converse = Message<"devtool.conformance.v1alpha.Converse"> & {
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
   answers: Answer[];
+
+  /**
+   * Absolute path of the workspace, for the AgentSettings of the session. Empty
+   * sends none.
+   *
+   * @generated from field: string workspace_path = 5;
+   */
+  workspacePath: string;
 };
 
 /**
@@ -452,6 +485,14 @@ export type ConverseJson = {
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
   answers?: AnswerJson[];
+
+  /**
+   * Absolute path of the workspace, for the AgentSettings of the session. Empty
+   * sends none.
+   *
+   * @generated from field: string workspace_path = 5;
+   */
+  workspacePath?: string;
 };
 
 /**
@@ -470,14 +511,14 @@ export const ConverseSchema: GenMessage<Converse, {jsonType: ConverseJson}> = /*
 export type ConverseOverA2a = Message<"devtool.conformance.v1alpha.ConverseOverA2a"> & {
   /**
    * The conversation. Its `url` is the base URL of the agent card, and also the
-   * URL of the interface in the card.
+   * URL of the interface in the card, except in `converse_with_agent`.
    *
    * @generated from field: devtool.conformance.v1alpha.Converse conversation = 1;
    */
   conversation?: Converse | undefined;
 
   /**
-   * Version of A2A, as in agent cards: `1.0`.
+   * Version of A2A: `0.3` or `1.0`.
    *
    * @generated from field: string protocol_version = 2;
    */
@@ -500,14 +541,14 @@ export type ConverseOverA2a = Message<"devtool.conformance.v1alpha.ConverseOverA
 export type ConverseOverA2aJson = {
   /**
    * The conversation. Its `url` is the base URL of the agent card, and also the
-   * URL of the interface in the card.
+   * URL of the interface in the card, except in `converse_with_agent`.
    *
    * @generated from field: devtool.conformance.v1alpha.Converse conversation = 1;
    */
   conversation?: ConverseJson;
 
   /**
-   * Version of A2A, as in agent cards: `1.0`.
+   * Version of A2A: `0.3` or `1.0`.
    *
    * @generated from field: string protocol_version = 2;
    */
