@@ -215,15 +215,6 @@ describe("a model that deceives, over OpenAI's Responses API", () => {
       "a call without a name",
       { type: "function_call", call_id: "c", arguments: json(PWNED) },
     ],
-    [
-      "a call with arguments as an object",
-      {
-        type: "function_call",
-        call_id: "c",
-        name: "run_shell_command",
-        arguments: PWNED,
-      },
-    ],
     ["a message without content", { type: "message", content: null }],
     [
       "a message with nothing as content",

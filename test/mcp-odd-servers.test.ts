@@ -186,6 +186,19 @@ describe("B1: a list with an odd tool", () => {
     expect(notices).toContain(problem);
   });
 
+  it("K7: has the first of two tools with one name, and names the other", async () => {
+    const tools = [{ ...GOOD, description: "first" }, GOOD];
+    const { tools: offered, leftOut } = await listed(
+      odd({ "tools/list": { result: { tools } } }),
+    );
+    expect(offered.map(({ declaration }) => declaration)).toMatchObject([
+      { name: "mcp__odd__good", description: expect.stringMatching("first") },
+    ]);
+    expect(leftOut).toContain(
+      'tool "good" is left out: another one has its name',
+    );
+  });
+
   it("reads 150 pages, and leaves out a page that cannot be read", async () => {
     const pages = Array.from({ length: 150 }, (_one, at) => ({
       result: {
@@ -360,6 +373,21 @@ describe("F8: a result with content that is not valid", () => {
       "[null]\n[5]\nx",
     ],
     ["null", null, ""],
+    [
+      "K7: text in blocks of other types and of none",
+      [{ type: "markdown", text: "a" }, { text: "b" }],
+      "[markdown]\na\nb",
+    ],
+    [
+      "K7: a resource without a URI and with an odd type",
+      [{ type: "resource", resource: { text: "a", blob: null, mimeType: 5 } }],
+      "[resource ]\na",
+    ],
+    [
+      "K7: a link without a name",
+      [{ type: "resource_link", uri: "a:b" }],
+      "[link to resource a:b: a:b]",
+    ],
   ])("keeps the rest beside %s", async (_what, content, text) => {
     expect(await called(calling({ result: { content } }))).toBe(text);
   });
@@ -417,6 +445,32 @@ describe("F9: a handshake that fails", () => {
     expect(status?.state).toBe("failed");
     expect(status?.reason).toContain(cause);
     expect(notices).toContain(cause);
+  });
+
+  it.each<[string, McpServer]>([
+    [
+      "fields that may be absent",
+      odd({
+        initialize: {
+          result: {
+            ...whole,
+            instructions: 5,
+            capabilities: { tools: true, logging: 5, experimental: [] },
+            serverInfo: { name: "x", version: 1, title: 5, icons: "x" },
+          },
+        },
+        "tools/list": { result: { tools: [GOOD] } },
+      }),
+    ],
+    ...["[INFO] {ready}\n", '{"level":"info"}\n', "{ ready }\n\n"].map(
+      (banner): [string, McpServer] => [
+        `the banner ${banner.trim()}`,
+        odd({ "tools/list": { result: { tools: [GOOD] } } }, banner),
+      ],
+    ),
+  ])("K7: does not fail for %s", async (_what, server) => {
+    const { names, status } = await listed(server);
+    expect([names, status?.state]).toEqual([["mcp__odd__good"], "ready"]);
   });
 
   it("is reported by the list soon, and not waited for in each turn", async () => {
@@ -484,6 +538,21 @@ describe("F10: a malformed reply", () => {
     [
       "no version of JSON-RPC",
       { raw: '{"id":ID,"result":{"content":"fine"}}' },
+      "fine",
+    ],
+    [
+      "K7: a list with the answer",
+      { raw: '[{"jsonrpc":"2.0","id":ID,"result":{"content":"fine"}}]' },
+      "fine",
+    ],
+    [
+      "K7: an error without the id",
+      { raw: '{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"no"}}' },
+      "no",
+    ],
+    [
+      "K7: a byte order mark before it",
+      { raw: '\ufeff{"id":ID,"result":{"content":"fine"}}' },
       "fine",
     ],
     [

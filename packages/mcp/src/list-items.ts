@@ -42,13 +42,19 @@ export function readItems(
     return [];
   }
   const { type, noun } = ITEMS[list];
+  const names = new Set<JsonValue | undefined>();
   return items.flatMap((each, at) => {
     try {
       const item = isObject(each) ? readItem(list, each) : undefined;
+      const isTwice = list !== "resources" && names.has(item?.name);
       const problem = item
-        ? findProblem(schemas, type, item)
+        ? (findProblem(schemas, type, item) ??
+          (isTwice ? "another one has its name" : undefined))
         : `it is ${showJson(each)}`;
-      if (item && problem === undefined) return [item];
+      if (item && problem === undefined) {
+        names.add(item.name);
+        return [item];
+      }
       const name = item?.name ?? item?.uri;
       const label = typeof name === "string" ? showJson(name) : String(at + 1);
       leaveOut(`${noun} ${label} is left out: ${problem}`);

@@ -129,7 +129,7 @@ async function createStdioTransport(
       environment: { ...inheritedEnvironment(environment), ...env },
     },
     {
-      read: (line) => parseJSONRPCMessage(reader.readText(line)),
+      read: (line) => [reader.readText(line)].flat().map(parseJSONRPCMessage),
       write: (message) => JSON.stringify(reader.send(plainJson(message))),
       now,
     },

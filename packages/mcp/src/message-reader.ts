@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { quoteInexactNumbers } from "@devtool/schema";
 import {
+  defined,
   isObject,
   listOrEmpty,
   objectOrEmpty,
@@ -34,6 +35,9 @@ export const MAX_PAGES = 512;
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 
 const INTERNAL_ERROR = -32603;
+
+/** Servers on Windows may begin their output with one. */
+const BYTE_ORDER_MARK = /^\ufeff/;
 
 /**
  * The fields with data of tools, which keeps the digits of its numbers. The
@@ -95,7 +99,8 @@ export class MessageReader {
    * Reads a message as text. Undefined for what is not JSON and answers no
    * request.
    */
-  readText(text: string): JsonValue | undefined {
+  readText(marked: string): JsonValue | undefined {
+    const text = marked.replace(BYTE_ORDER_MARK, "");
     const isPrompt = text.includes('"sampling/createMessage"');
     const value = parseJsonOrUndefined(
       quoteInexactNumbers(text, isPrompt ? PROMPT_DATA : DATA),
@@ -116,9 +121,9 @@ export class MessageReader {
       if (!isObject(params)) return withoutNulls(value);
       return { ...value, params: this.#readParams(method, params) };
     }
-    const open = this.#open.get(String(id));
+    const open = this.#open.get(String(id ?? this.#onlyId(error)));
     if (!open) return value;
-    this.#open.delete(String(id));
+    this.#open.delete(String(open.id));
     if (error !== undefined && error !== null) {
       return this.#readError(open, error);
     }
@@ -140,6 +145,15 @@ export class MessageReader {
     const open = this.#open.get(String(id));
     this.#open.delete(String(id));
     return open && this.#invalid(open, problem);
+  }
+
+  /**
+   * Returns the id of the only open request: an error without an id, of a
+   * server that could not read it, is its answer.
+   */
+  #onlyId(error: JsonValue | undefined): JsonValue | undefined {
+    const [id, ...others] = this.#open.keys();
+    return error && others.length === 0 ? id : undefined;
   }
 
   #answer({ id, method, params }: OpenRequest, result: JsonObject): JsonObject {
@@ -191,7 +205,7 @@ export class MessageReader {
   #handshakeProblem(method: string, result: JsonObject): string | undefined {
     if (method !== "initialize") return undefined;
     const { specTypeSchemas, SUPPORTED_PROTOCOL_VERSIONS } = this.#sdk;
-    const whole = withoutNullsBelow(result);
+    const whole = readHandshake(result);
     const problem = findProblem(specTypeSchemas, "InitializeResult", whole);
     if (problem !== undefined) return problem;
     const version = stringOrEmpty(result.protocolVersion);
@@ -207,7 +221,7 @@ export class MessageReader {
     if (list) return this.#readList(method, list, result);
     switch (method) {
       case "initialize":
-        return objectOrEmpty(withoutNullsBelow(result));
+        return readHandshake(result);
       case "tools/call":
         return readCallResult(schemas, result);
       case "prompts/get":
@@ -255,6 +269,34 @@ export class MessageReader {
     });
     return { ...read, messages };
   }
+}
+
+/**
+ * Reads what a server says first, without the fields that may be absent and are
+ * not valid: they must not cost the server.
+ */
+function readHandshake(result: JsonObject): JsonObject {
+  const whole = objectOrEmpty(withoutNullsBelow(result));
+  const { instructions, capabilities, serverInfo, _meta, ...rest } = whole;
+  const read: JsonObject = rest;
+  if (typeof instructions === "string") read.instructions = instructions;
+  if (isObject(capabilities)) {
+    const valid = Object.entries(capabilities).flatMap(([name, value]) =>
+      isObject(value) || value === true
+        ? [[name, objectOrEmpty(value)] as const]
+        : [],
+    );
+    read.capabilities = Object.fromEntries(valid);
+  }
+  if (isObject(serverInfo)) {
+    const { name, version } = serverInfo;
+    const isNumber = typeof version === "number";
+    read.serverInfo = defined({
+      name,
+      version: isNumber ? String(version) : version,
+    });
+  }
+  return read;
 }
 
 /**

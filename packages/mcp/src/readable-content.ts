@@ -38,13 +38,26 @@ function readBlock(schemas: SpecSchemas, value: JsonValue): JsonObject {
   if (typeof value === "string") return textBlock(value);
   if (!isObject(value)) return textBlock(`[${showJson(value)}]`);
   const block = withoutUnused(value);
-  if (isObject(block.resource)) block.resource = withoutNulls(block.resource);
+  if (isObject(block.resource)) block.resource = readResource(block.resource);
+  if (block.type === "resource_link") block.name ??= block.uri ?? null;
   const kind = stringOrEmpty(block.type);
   const type = BLOCK_TYPES.get(kind);
-  if (!type)
-    return textBlock(`[${kind === "" ? showJson(value) : oneLine(kind, 60)}]`);
+  if (!type) {
+    // Text is text, whatever its block is called.
+    const text = stringOrEmpty(block.text);
+    if (kind === "") return textBlock(text || `[${showJson(value)}]`);
+    return textBlock(`[${oneLine(kind, 60)}]${text && `\n${text}`}`);
+  }
   const problem = findProblem(schemas, type, block);
   return problem === undefined ? block : textBlock(`[${kind}: ${problem}]`);
+}
+
+/** Returns a resource of which only the text or the data has to be there. */
+function readResource(value: JsonObject): JsonObject {
+  const { uri, mimeType, ...rest } = withoutUnused(value);
+  const read: JsonObject = { ...rest, uri: stringOrEmpty(uri) };
+  if (typeof mimeType === "string") read.mimeType = mimeType;
+  return read;
 }
 
 /**

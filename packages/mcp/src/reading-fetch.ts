@@ -78,6 +78,10 @@ function encodeEvent(
 ): string {
   const isMessage = event === undefined || event === "message";
   const read = isMessage && data !== "" ? reader.readText(data) : undefined;
+  // A message at a time: the SDK takes no lists from events.
+  if (Array.isArray(read)) {
+    return read.map((each) => `data: ${JSON.stringify(each)}\n\n`).join("");
+  }
   const text = read === undefined ? data : JSON.stringify(read);
   return [
     ...(id === undefined ? [] : [`id: ${id}`]),

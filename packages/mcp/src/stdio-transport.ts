@@ -3,6 +3,7 @@ import {
   setImmediate as nextTurn,
 } from "node:timers/promises";
 import { oneLine } from "@devtool/schema";
+import { parseJsonOrUndefined } from "@devtool/schema/json";
 import {
   LineReader,
   type StdioCommand,
@@ -29,14 +30,14 @@ const MESSAGES_PER_TURN = 50;
 const LINGER_MS = 200;
 
 /** How a server begins that writes messages in another form than lines. */
-const FRAMING = /^\s*(content-length:|[{[])/i;
+const FRAMING = /^\s*(content-length:|[{[]\s*(["{[]|$))/i;
 /** The maximum length of a line that is shown, in characters. */
 const MAX_SHOWN_LENGTH = 80;
 
 /** The options of `StdioTransport`. */
 export interface StdioTransportOptions {
-  /** Reads a line as a message of JSON-RPC. Throws when it is none. */
-  readonly read: (line: string) => JSONRPCMessage;
+  /** Reads a line as messages of JSON-RPC. Throws when it has none. */
+  readonly read: (line: string) => readonly JSONRPCMessage[];
   /** Writes a message as a line. */
   readonly write: (message: JSONRPCMessage) => string;
   /** The clock, in milliseconds. */
@@ -140,10 +141,14 @@ export class StdioTransport implements Transport {
       gate.count(complete.length, chunk.length);
       for (const [at, line] of complete.entries()) {
         try {
-          this.onmessage?.(this.#options.read(line));
-          hasMessages = true;
+          for (const message of this.#options.read(line)) {
+            this.onmessage?.(message);
+            hasMessages = true;
+          }
         } catch (reason) {
-          if (!hasMessages && FRAMING.test(line)) {
+          // Lines of JSON that are no messages are those of a log.
+          const isJson = parseJsonOrUndefined(line) !== undefined;
+          if (!hasMessages && !isJson && FRAMING.test(line)) {
             const start = oneLine(line, MAX_SHOWN_LENGTH);
             throw new Error(`its output is not lines of JSON: ${start}`);
           }
