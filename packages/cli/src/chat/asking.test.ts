@@ -101,6 +101,27 @@ describe("a question to the user", () => {
     );
   });
 
+  it.each([1, 2, 4])(
+    "V11: allows nothing on %i rows before all of it was printed",
+    (rows) => {
+      const played = play();
+      played.put("a", "+line\n".repeat(9));
+      const small: LineStyle = { ...style, columns: 20 };
+      expect(played.asking.draw(rows, small).length).toBeLessThanOrEqual(
+        Math.max(2, rows),
+      );
+      played.asking.keys.drawn();
+      played.timers.pass(500);
+      played.press("y", "a");
+      expect(played.told).toEqual([]);
+      played.press("v");
+      played.asking.draw(rows, small);
+      played.asking.keys.drawn();
+      played.press("y");
+      expect(played.told).toEqual(["view a", "answer a proceed_once {}"]);
+    },
+  );
+
   it("loses the words and the keys that were meant for another one", () => {
     const played = play();
     played.put("a");

@@ -17,6 +17,7 @@ import {
   drawQuestion,
   type MenuSize,
   menuLines,
+  viewFirst,
 } from "./question.ts";
 import { QuestionKeys, type Timers } from "./question-keys.ts";
 
@@ -115,14 +116,18 @@ export class Asking {
 
   /**
    * Draws the question on at most this number of rows. Returns its lines and
-   * its menu; none without a question.
+   * its menu; none without a question. One of which too little is in view
+   * allows nothing before it was printed.
    */
   draw(rows: number, style: LineStyle): string[] {
     if (!this.call) return [];
     const drawn = drawQuestion(this.call, rows, this.#menu, style);
     this.lines = drawn.lines;
-    this.choices = drawn.choices;
-    const menu = menuLines(drawn.choices, style);
+    this.choices =
+      drawn.shown === "too little" && !this.#isPrinted
+        ? viewFirst(drawn.choices)
+        : drawn.choices;
+    const menu = menuLines(this.choices, style);
     const most = Math.max(1, rows - drawn.lines.length);
     return [...drawn.lines, ...menu.slice(0, most)];
   }
@@ -170,6 +175,12 @@ export class Asking {
     const text = this.words.take();
     if (!call || (text === "" && !this.isDeclining)) return;
     const choice = findChoice(this.choices, text);
+    if (!choice && !this.isDeclining && this.choices[0] === VIEW_ALL) {
+      // The words stay for when the question was seen.
+      this.words.paste(text);
+      this.#choose(VIEW_ALL.key);
+      return;
+    }
     if (this.isDeclining) {
       this.#answer(call, { ...DECLINE_AND_SAY, id: declineOf(call) }, text);
     } else if (choice) {

@@ -19,6 +19,11 @@ export interface QuestionView {
   /** The call and what it would do, as much as fits. */
   readonly lines: readonly string[];
   readonly choices: readonly Choice[];
+  /**
+   * How much is in view: all, a part with the whole menu, or less than one can
+   * answer by.
+   */
+  readonly shown: "all" | "part" | "too little";
 }
 
 /** Whether a menu that does not fit has its main answers alone, or all. */
@@ -42,24 +47,46 @@ export function drawQuestion(
   const whole = drawCall(call, Number.POSITIVE_INFINITY, style);
   const left = (choices: readonly Choice[]): number =>
     rows - menuLines(choices, style).length;
-  if (whole.length <= left(all)) return { lines: whole, choices: all };
+  if (whole.length <= left(all)) {
+    return { lines: whole, choices: all, shown: "all" };
+  }
   const choices = size === "all" ? all : shortMenu(all);
-  if (whole.length <= left(choices)) return { lines: whole, choices };
+  if (whole.length <= left(choices)) {
+    return { lines: whole, choices, shown: "all" };
+  }
   const withView = [...choices, VIEW_ALL];
-  return { lines: cutCall(call, left(withView), style), choices: withView };
+  const lines = cutCall(call, left(withView), style);
+  return lines
+    ? { lines, choices: withView, shown: "part" }
+    : {
+        lines: drawCall(call, 1, style).slice(0, 1),
+        choices: withView,
+        shown: "too little",
+      };
 }
 
-/** Returns the lines of a call, at most `maxLines`, and at least its first. */
+/**
+ * Returns the choices where a question shows too little of itself: to view it,
+ * and to decline.
+ */
+export function viewFirst(choices: readonly Choice[]): readonly Choice[] {
+  return [VIEW_ALL, ...choices.filter(({ key }) => key === "n")];
+}
+
+/**
+ * Returns the lines of a call, at most `maxLines`; undefined where its first
+ * ones and one of its content do not fit.
+ */
 function cutCall(
   call: AskedToolCall,
   maxLines: number,
   style: LineStyle,
-): string[] {
+): string[] | undefined {
   for (let content = maxLines; content > 0; content--) {
     const lines = drawCall(call, content, style);
     if (lines.length <= maxLines) return lines;
   }
-  return drawCall(call, 1, style).slice(0, Math.max(1, maxLines));
+  return undefined;
 }
 
 /** Returns the lines of a menu. */
