@@ -90,6 +90,10 @@ describe("rules that deny where nothing asks", () => {
         rules("(curl|wget) .*"),
       ),
     ).toEqual([]);
+    const broken = ["rm '\nx'", "rm a $'\\n'", 'rm "a\nb" c', "sudo rm 'a\n'"];
+    for (const pattern of ["rm.*", "(rm|x1)( .*)?", "rm .*"]) {
+      expect(await allowedOf(broken, rules(pattern)), pattern).toEqual([]);
+    }
     const ordinary = ["npm test", "git status", "ls -la"];
     expect(await allowedOf(ordinary, rules("(curl|wget) .*"))).toEqual(
       ordinary,

@@ -101,7 +101,14 @@ export function compileRule(
     decision: DECISION_NAMES[rule.decision],
     args: argsPattern === "" ? undefined : compilePattern(argsPattern),
     command:
-      commandRegex === "" ? undefined : compilePattern(commandRegex, "whole"),
+      commandRegex === ""
+        ? undefined
+        : // A word with a line break takes no command out of a rule that denies.
+          compilePattern(
+            commandRegex,
+            "whole",
+            rule.decision === RuleDecision.ALLOW ? "in a line" : "anything",
+          ),
     isPath:
       path.length === 0
         ? () => true

@@ -27,7 +27,8 @@ export interface Pattern {
 
 /**
  * Compiles a pattern that must match some part of a text (the default) or the
- * whole text.
+ * whole text. `dot` says whether `.` also matches a line break; default: it does
+ * not.
  *
  * Throws a `PolicyError` for a pattern that is too long, is not in RE2's
  * syntax, or compiles to too many instructions.
@@ -35,6 +36,7 @@ export interface Pattern {
 export function compilePattern(
   text: string,
   extent: "part" | "whole" = "part",
+  dot: "in a line" | "anything" = "in a line",
 ): Pattern {
   if (text.length > MAX_PATTERN_LENGTH) {
     throw patternError(
@@ -44,12 +46,12 @@ export function compilePattern(
   }
   let compiled: RE2JS;
   try {
-    compiled = RE2JS.compile(text);
+    compiled = RE2JS.compile(text, dot === "anything" ? RE2JS.DOTALL : 0);
   } catch (reason) {
     if (!(reason instanceof RE2JSSyntaxException)) throw reason;
     throw patternError(
       text,
-      `is not in RE2's syntax: ${reason.message.replace("error parsing regexp: ", "")}`,
+      `is not in RE2's syntax: ${reason.message.replace("error parsing regexp: ", "").replace("`(?s)", "`")}`,
     );
   }
   if (compiled.programSize() > MAX_PROGRAM_SIZE) {
