@@ -205,6 +205,26 @@ describe.skipIf(!HAS_TMUX)(
       expect(screen).not.toMatch(/^choose >$/m);
     });
 
+    it("F19: leaves no old prompt when the terminal is made narrow and wide", async () => {
+      await terminal.resize(60, 40);
+      await start(server);
+      const words = "some words that wrap in what is narrow";
+      await terminal.type(words);
+      await terminal.shows(/^> some words that wrap in what is narrow$/m);
+      const narrow = /^scripted · default$/m;
+      const wide = /^devtool · scripted · ~\/work · default$/m;
+      for (const columns of [24, 90, 20, 60]) {
+        await terminal.resize(columns, 40);
+        await terminal.shows(columns < 60 ? narrow : wide);
+      }
+      const screen = await terminal.shows(
+        /^> some words that wrap in what is narrow$/m,
+      );
+      expect(screen.match(/· default/g), screen).toHaveLength(1);
+      expect(screen.match(/some words/g), screen).toHaveLength(1);
+      expect(screen).toContain("Type a message.");
+    });
+
     it("lets nothing of the agent begin where a question does", async () => {
       await start(server);
       await terminal.type("begin", "Enter");

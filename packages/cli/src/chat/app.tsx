@@ -10,6 +10,7 @@ import {
   useWindowSize,
 } from "ink";
 import { type ReactNode, useEffect, useSyncExternalStore } from "react";
+import stringWidth from "string-width";
 import type { Paint } from "../render/style.ts";
 import type { Activity, Input, Screen } from "./screen.ts";
 import { shortCount } from "./status-line.ts";
@@ -114,16 +115,40 @@ function ActivityLine({
   paint,
 }: ActivityLineProps): ReactNode {
   const { frame } = useAnimation({ interval: 120 });
+  const words = keepStart(activityWords(activity), columns - 3);
+  return (
+    <Lines
+      lines={[
+        `${paint("prompt", FRAMES[frame % FRAMES.length] ?? "")} ${words}`,
+      ]}
+    />
+  );
+}
+
+function activityWords(activity: Activity): string {
   const seconds = Math.floor((performance.now() - activity.startedAt) / 1000);
   const tokens =
     activity.tokens === 0n ? "" : ` · ${shortCount(activity.tokens)} tokens`;
   const notice = activity.notice === "" ? "" : ` · ${activity.notice}`;
-  const words = `working ${seconds}s${tokens}${notice} · Esc interrupts`;
-  return (
-    <Lines
-      lines={[
-        `${paint("prompt", FRAMES[frame % FRAMES.length] ?? "")} ${keepStart(words, columns - 3)}`,
-      ]}
-    />
-  );
+  return `working ${seconds}s${tokens}${notice} · Esc interrupts`;
+}
+
+/**
+ * Returns the number of rows by which the terminal's own wrapping has moved the
+ * cursor down from the top of a frame that was drawn for `before` columns.
+ */
+export function addedRows(
+  { live, question, activity, queue, status, input }: Screen,
+  before: number,
+  columns: number,
+): number {
+  const { lines, cursor } = input;
+  const working = activity
+    ? [`⠋ ${keepStart(activityWords(activity), before - 3)}`]
+    : [];
+  const above = [...live, ...question, ...working, ...queue, status];
+  const added = [...above, ...lines.slice(0, cursor?.row)]
+    .map((line) => Math.max(0, Math.ceil(stringWidth(line) / columns) - 1))
+    .reduce((sum, rows) => sum + rows, 0);
+  return added + Math.max(0, Math.ceil((cursor?.column ?? 0) / columns) - 1);
 }

@@ -1,9 +1,11 @@
 import { PassThrough } from "node:stream";
 import { type Instance, render, type SuspendTerminal } from "ink";
 import type { Io } from "../io.ts";
+import { screenSize } from "../render/gutter.ts";
 import type { Paint } from "../render/style.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { App } from "./app.tsx";
+import { App, addedRows } from "./app.tsx";
+import type { Screen } from "./screen.ts";
 import type { ScreenStore } from "./screen-store.ts";
 
 /** Draws a chat with Ink. The keys come from the terminal, and not from Ink. */
@@ -12,10 +14,17 @@ export class InkTerminal {
   readonly #store: ScreenStore;
   readonly #instance: Instance;
   readonly #suspend = Promise.withResolvers<SuspendTerminal>();
+  readonly #io: Io;
+  /** What the terminal shows below the entries. */
+  #drawn: Screen;
+  /** The width in columns for which it was drawn. */
+  #columns = 0;
 
   constructor(terminal: Terminal, store: ScreenStore, io: Io, paint: Paint) {
     this.#terminal = terminal;
     this.#store = store;
+    this.#io = io;
+    this.#drawn = store.snapshot();
     terminal.aroundStop = (stop) => void this.#lend(stop);
     const app = (
       <App
@@ -25,6 +34,8 @@ export class InkTerminal {
         onResize={store.change}
       />
     );
+    // Before Ink, which draws for the new size in a listener of its own.
+    io.stdout.on("resize", this.#onResize);
     this.#instance = render(app, {
       stdout: io.stdout,
       stderr: io.stderr,
@@ -32,6 +43,10 @@ export class InkTerminal {
       interactive: true,
       exitOnCtrlC: false,
       patchConsole: false,
+      onRender: () => {
+        this.#drawn = store.snapshot();
+        this.#columns = screenSize(io.stdout).columns ?? 0;
+      },
     });
   }
 
@@ -55,9 +70,23 @@ export class InkTerminal {
   /** Draws the end, and leaves the terminal to the next program. */
   async end(): Promise<void> {
     await this.#instance.waitUntilRenderFlush();
+    this.#io.stdout.off("resize", this.#onResize);
     this.#instance.unmount();
     await this.#instance.waitUntilExit();
   }
+
+  /**
+   * Erases what a narrower terminal has wrapped. Ink then erases as many rows
+   * as it has drawn.
+   */
+  readonly #onResize = (): void => {
+    if (this.#store.isHeld) return;
+    const { columns = this.#columns } = screenSize(this.#io.stdout);
+    const added = wrapsAgain(this.#io.env)
+      ? addedRows(this.#drawn, this.#columns, columns)
+      : 0;
+    if (added > 0) this.#terminal.out.write(`\u001b[${added}A\r\u001b[J`);
+  };
 
   async #lend<T>(work: () => Promise<T>): Promise<T> {
     const suspend = await this.#suspend.promise;
@@ -69,4 +98,10 @@ export class InkTerminal {
       return done.promise;
     });
   }
+}
+
+/** Whether the terminal wraps what it shows again when its width changes. */
+function wrapsAgain({ TERM, TMUX, XTERM_VERSION, STY }: Io["env"]): boolean {
+  if (TMUX !== undefined) return true;
+  return TERM !== "linux" && XTERM_VERSION === undefined && STY === undefined;
 }

@@ -51,6 +51,11 @@ export class ScreenStore {
     });
   };
 
+  /** Whether the terminal belongs to another program. */
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
   /** Draws nothing until some work is done. */
   async hold<T>(work: () => Promise<T>): Promise<T> {
     this.#isHeld = true;
