@@ -113,6 +113,8 @@ describe("rules that deny where nothing asks", () => {
   it("are never weaker for a file that is named plainly (F12, V7)", async () => {
     const plain = [
       "cat .env",
+      "cat 'keys/a\nb'",
+      "cat 'a\nb/.env'",
       "cat < .env",
       "< .env",
       "grep x .env",

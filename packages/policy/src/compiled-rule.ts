@@ -112,7 +112,8 @@ export function compileRule(
     isPath:
       path.length === 0
         ? () => true
-        : picomatch([...path], { dot: true, nocase: false }),
+        : // With "s", `**` also matches names with line breaks.
+          picomatch([...path], { dot: true, nocase: false, flags: "s" }),
   };
 }
 
