@@ -29,3 +29,12 @@ export function earlierCommit(path: string): string | undefined {
       git("cat-file", "-e", `${commit}:${path}`) !== undefined,
   );
 }
+
+/**
+ * The commit that this tree is compared with: where it left the commit that
+ * `DEVTOOL_CI_BASE` names, for a push of several, or else `earlierCommit`.
+ */
+export function baseCommit(): string | undefined {
+  const against = process.env.DEVTOOL_CI_BASE ?? earlierCommit("package.json");
+  return against === undefined ? undefined : git("merge-base", "HEAD", against);
+}

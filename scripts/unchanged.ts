@@ -5,16 +5,11 @@
  * several. Says on standard error what it compared. With `DEVTOOL_CI_ALL`, or
  * with nothing to compare with, prints none.
  */
-import { earlierCommit, git } from "./earlier-commit.ts";
+import { baseCommit, git } from "./earlier-commit.ts";
 import { unchangedParts } from "./inputs.ts";
 
-const { DEVTOOL_CI_BASE, DEVTOOL_CI_ALL } = process.env;
-const against =
-  DEVTOOL_CI_ALL === undefined
-    ? (DEVTOOL_CI_BASE ?? earlierCommit("package.json"))
-    : undefined;
 const base =
-  against === undefined ? undefined : git("merge-base", "HEAD", against);
+  process.env.DEVTOOL_CI_ALL === undefined ? baseCommit() : undefined;
 const changed =
   base === undefined ? undefined : git("diff", "--name-only", base);
 const added = git("ls-files", "--others", "--exclude-standard");

@@ -1,4 +1,4 @@
-import { Agent, request } from "node:http";
+import { Agent, type OutgoingHttpHeaders, request } from "node:http";
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
@@ -73,6 +73,16 @@ export function stream1(
   });
 }
 
+/**
+ * Reads the whole log of a task at rest over A2A 0.3, counting events without
+ * parsing them.
+ */
+export function catchUp(target: Target, taskId: string): Promise<Seen> {
+  const params = { id: taskId };
+  const body = { jsonrpc: "2.0", id: 1, method: "tasks/resubscribe", params };
+  return post(target, JSON.stringify(body), { "last-event-id": "1" });
+}
+
 function exchange(target: Target, method: string, send: object): Promise<Seen> {
   const message = { messageId: `m${process.pid}-${nextId++}`, ...send };
   return post(
@@ -81,7 +91,11 @@ function exchange(target: Target, method: string, send: object): Promise<Seen> {
   );
 }
 
-function post(target: Target, body: string): Promise<Seen> {
+function post(
+  target: Target,
+  body: string,
+  further: OutgoingHttpHeaders = {},
+): Promise<Seen> {
   const { url, token } = target;
   const start = performance.now();
   return new Promise((resolve, reject) => {
@@ -91,6 +105,7 @@ function post(target: Target, body: string): Promise<Seen> {
       accept: "text/event-stream",
       authorization: `Bearer ${token}`,
       "x-a2a-extensions": EXTENSION,
+      ...further,
     };
     const sent = request(
       url,
@@ -132,7 +147,7 @@ function post(target: Target, body: string): Promise<Seen> {
         "code" in reason &&
         reason.code === "ECONNRESET"
       ) {
-        post(target, body).then(resolve, reject);
+        post(target, body, further).then(resolve, reject);
       } else {
         reject(reason);
       }

@@ -1,6 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -34,6 +40,8 @@ export interface Subject extends AsyncDisposable {
   prompt(text: string): Send;
   /** Resident memory now, in MB. */
   memoryMb(): number;
+  /** Processor time since its start, in milliseconds. */
+  processorMs(): number;
 }
 
 /**
@@ -53,21 +61,29 @@ export interface SubjectCommand {
 const path = (relative: string): string =>
   fileURLToPath(new URL(relative, import.meta.url));
 
+/** The repository that this file is in. */
+export const ROOT: string = path("../../");
+
+/** The server of a repository that is built: durable, on SQLite. */
+export function devtoolOf(repository: string): SubjectCommand {
+  return {
+    name: "devtool",
+    args: (directory) => [
+      join(repository, "packages/cli/dist/main.js"),
+      "serve",
+      "--json",
+      "--port",
+      "0",
+      "--data",
+      `${directory}-data`,
+      "--workspace",
+      directory,
+    ],
+  };
+}
+
 /** Our server: durable, on SQLite. */
-export const DEVTOOL: SubjectCommand = {
-  name: "devtool",
-  args: (directory) => [
-    path("../../packages/cli/dist/main.js"),
-    "serve",
-    "--json",
-    "--port",
-    "0",
-    "--data",
-    `${directory}-data`,
-    "--workspace",
-    directory,
-  ],
-};
+export const DEVTOOL: SubjectCommand = devtoolOf(ROOT);
 
 /**
  * Our server without our agent, durable, on SQLite: what somebody who brings an
@@ -175,6 +191,7 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
       ...(metadata && { metadata: metadata(directory) }),
     }),
     memoryMb: () => residentMb(child),
+    processorMs: () => processorMs(child.pid),
     async [Symbol.asyncDispose]() {
       await stop(child);
       for (const path of [directory, `${directory}-data`]) {
@@ -190,13 +207,18 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /**
- * User and system time of a process (proc(5)), which Linux counts in steps of
- * 10 ms.
+ * Processor time of all threads of a process so far, in milliseconds: the first
+ * number of their `schedstat`, in nanoseconds, where `/proc/PID/stat` counts in
+ * steps of 10 ms.
  */
 export function processorMs(pid: number | undefined): number {
-  const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
-  const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);
-  return (user + system) * 10;
+  return readdirSync(`/proc/${pid}/task`)
+    .map((thread) => {
+      const file = `/proc/${pid}/task/${thread}/schedstat`;
+      const [ran] = readFileSync(file, "utf8").split(" ");
+      return Number(ran) / 1e6;
+    })
+    .reduce((sum, ms) => sum + ms, 0);
 }
 
 function residentMb({ pid }: ChildProcess): number {

@@ -6,24 +6,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { create } from "@bufbuild/protobuf";
-import {
-  emptyTask,
-  MessageSchema,
-  PartSchema,
-  TaskCreatedSchema,
-} from "@devtool/schema";
-import type { AgentExecutor } from "@devtool/server";
-import { abortable } from "@devtool/server/agent";
 import { SqliteTaskStore } from "@devtool/server/operator";
-import {
-  Conversation,
-  EventLog,
-  TaskSession,
-  type TaskStore,
-} from "@devtool/server/testing";
+import type { TaskStore } from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
 import { busy, sabotageNamed } from "./sabotage.ts";
+import { appendsOf, beginSession } from "./session-appends.ts";
 
 const SECONDS = 1;
 /**
@@ -43,15 +30,6 @@ interface Appends {
    */
   readonly cpuUs: number;
 }
-
-/** An agent that is at work until it is stopped. */
-const BUSY: AgentExecutor = {
-  modelFor: () => "none",
-  async *execute(_turn, signal) {
-    await abortable(new Promise<never>(() => undefined), signal);
-  },
-  [Symbol.asyncDispose]: async () => undefined,
-};
 
 const directory = mkdtempSync(join(tmpdir(), "devtool-appends-"));
 {
@@ -149,41 +127,11 @@ async function appendToTasks(
     Array.from({ length: tasks }, async () => {
       await using session = await beginSession(store);
       while (performance.now() < end) {
-        const message = said("x".repeat(100));
-        await timed(() =>
-          session.accept({ message, activateExtension: false }),
-        );
-        await timed(() => session.withdraw(message.messageId));
+        for (const append of appendsOf(session)) await timed(append);
       }
     }),
   );
   return taken;
-}
-
-async function beginSession(store: TaskStore): Promise<TaskSession> {
-  const task = { ...emptyTask(), id: crypto.randomUUID(), contextId: "c" };
-  const log = new EventLog({
-    store,
-    task,
-    conversation: new Conversation(),
-    now: () => new Date(),
-  });
-  const session = new TaskSession({
-    log,
-    executor: BUSY,
-    earlier: async () => [],
-  });
-  await session.create(
-    create(TaskCreatedSchema, { principal: "local", message: said("begin") }),
-  );
-  return session;
-}
-
-function said(text: string) {
-  const parts = [
-    create(PartSchema, { content: { case: "text", value: text } }),
-  ];
-  return create(MessageSchema, { messageId: crypto.randomUUID(), parts });
 }
 
 /**

@@ -50,6 +50,20 @@ const SABOTAGES: ReadonlyMap<string, () => void> = new Map([
         };
       }),
   ],
+  // Each event that a stream sends is copied once more.
+  [
+    "copy",
+    () =>
+      onResponse((response) => {
+        const write = response.write.bind(response);
+        response.write = (chunk: unknown) => {
+          for (const [, data = ""] of String(chunk).matchAll(/^data: (.*)/gm)) {
+            structuredClone(JSON.parse(data));
+          }
+          return write(chunk);
+        };
+      }),
+  ],
   // A stream does not wait for its client.
   [
     "backpressure",
