@@ -87,8 +87,10 @@ export type Defined<T extends object> = {
  * `create` takes undefined for fields that are messages.
  */
 export function defined<T extends object>(fields: T): Defined<T>;
-export function defined(fields: object): object {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  );
+export function defined(fields: Readonly<Record<string, unknown>>): object {
+  const copy: Record<string, unknown> = {};
+  for (const name in fields) {
+    if (fields[name] !== undefined) copy[name] = fields[name];
+  }
+  return copy;
 }

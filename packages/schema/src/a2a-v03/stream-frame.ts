@@ -30,7 +30,7 @@ import {
   TaskState,
   ToolCallDetailSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { defined, isObject } from "../json.ts";
+import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { toolCallsOf } from "../tool-call.ts";
@@ -70,25 +70,15 @@ export function encodeStreamFrame(
   if (view === "plain") {
     const text = plainText(event);
     if (text === undefined) return undefined;
-    return JSON.stringify(
-      updateJson(
-        event,
-        text === "" ? undefined : textMessage(event, text),
-        undefined,
-      ),
-    );
+    const message = text === "" ? undefined : textMessage(event, text);
+    return updateText(event, message, undefined);
   }
   if (!isFramed(event)) return undefined;
   // A response has thousands of text events, so their JSON is built directly. A
   // test compares it with the message's.
   if (payload.case === "text") {
-    return JSON.stringify(
-      updateJson(
-        event,
-        textMessage(event, payload.value.text),
-        updateMetadata(event),
-      ),
-    );
+    const message = textMessage(event, payload.value.text);
+    return updateText(event, message, updateMetadata(event));
   }
   const { taskId, contextId } = event;
   const message = agentMessageOf(event);
@@ -99,7 +89,7 @@ export function encodeStreamFrame(
       A2aMessageSchema,
       encodeMessage(message, noKind, { taskId, contextId }),
     );
-  return JSON.stringify(updateJson(event, json, updateMetadata(event)));
+  return updateText(event, json, updateMetadata(event));
 }
 
 /**
@@ -161,13 +151,9 @@ export function decodeStreamFrame(
 export function updateMetadata(event: TaskEvent): JsonObject {
   const { payload, toolCallDetail, model } = event;
   const error = payload.case === "stateChange" ? payload.value.error : "";
-  const metadata: JsonObject = {
-    [EXTENSION_URI]: defined({
-      kind: Kind[kindOfEvent(event)],
-      model,
-      error: error || undefined,
-    }),
-  };
+  const shown: JsonObject = { kind: Kind[kindOfEvent(event)] ?? "", model };
+  if (error) shown.error = error;
+  const metadata: JsonObject = { [EXTENSION_URI]: shown };
   if (toolCallDetail) {
     metadata[TASK_EVENT_URI] = {
       toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail),
@@ -196,23 +182,23 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
 ]);
 
 /**
- * Builds the update directly as JSON, in the form of the message
+ * Writes the update directly as JSON, in the form of the message
  * TaskStatusUpdateEvent. A test compares the two.
  */
-function updateJson(
+function updateText(
   event: TaskEvent,
   message: JsonObject | undefined,
   metadata: JsonObject | undefined,
-): JsonObject {
-  return defined({
+): string {
+  const { taskId, contextId, time } = event;
+  const state = encodeState(event.state);
+  const timestamp = time && timestampDate(time).toISOString();
+  // Fields that are undefined are left out of the text.
+  return JSON.stringify({
     kind: "status-update",
-    taskId: event.taskId,
-    contextId: event.contextId,
-    status: defined({
-      state: encodeState(event.state),
-      message,
-      timestamp: event.time && timestampDate(event.time).toISOString(),
-    }),
+    taskId,
+    contextId,
+    status: { state, message, timestamp },
     final: endsExchange(event),
     metadata,
   });

@@ -9,6 +9,7 @@ import {
   type TaskState,
   type ToolCallDetail,
 } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
@@ -51,17 +52,18 @@ export interface LogEntry {
  * binary form has it: many readers refuse JSON with one.
  */
 function wellFormed(event: TaskEvent): TaskEvent {
-  return isWellFormed(event)
+  const { payload, model, toolCallDetail } = event;
+  return isWellFormed([payload, model, toolCallDetail])
     ? event
     : fromBinary(TaskEventSchema, toBinary(TaskEventSchema, event));
 }
 
 function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
-  if (typeof value !== "object" || value === null) return true;
-  if (ArrayBuffer.isView(value)) return true;
-  return Object.entries(value).every(
-    ([name, item]) => name.isWellFormed() && isWellFormed(item),
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  if (ArrayBuffer.isView(value) || !isObject(value)) return true;
+  return Object.keys(value).every(
+    (name) => name.isWellFormed() && isWellFormed(value[name]),
   );
 }
 

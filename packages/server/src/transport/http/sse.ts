@@ -102,7 +102,7 @@ export class SseStream implements Beating, Disposable {
   }
 
   #push(text: string): void {
-    this.#waiting += replaceLoneSurrogates(text);
+    this.#waiting += text;
     this.#flushing ??= setImmediate(() => void this.#flush());
   }
 
@@ -112,7 +112,7 @@ export class SseStream implements Beating, Disposable {
     // Writes nothing to a full socket. What waits stays here, where `send` sees
     // how much it is.
     while (this.#draining) await this.#draining;
-    const text = this.#waiting;
+    const text = replaceLoneSurrogates(this.#waiting);
     this.#waiting = "";
     const writable: Writable = this.#response;
     if (text === "" || writable.destroyed) return;
