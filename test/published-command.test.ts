@@ -75,7 +75,13 @@ describe.skipIf(LEFT_TO_CI !== "")(
       environment: NodeJS.ProcessEnv = process.env,
     ): Promise<ServerProcess> {
       return startServing(
-        ["--data", join(home, "data"), "--workspace", join(home, "workspace")],
+        [
+          "--data",
+          join(home, "data"),
+          "--workspace",
+          join(home, "workspace"),
+          "--grpc-in-card",
+        ],
         environment,
         main,
       );

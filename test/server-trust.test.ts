@@ -360,7 +360,7 @@ describe("a discovery file whose server is not the one that listens there", () =
       `is tested over each binding by that certificate${LEFT_TO_CI}`,
       async () => {
         await configureTls();
-        const { info } = await serving();
+        const { info } = await serving("--grpc-in-card");
         for (const binding of ["JSONRPC", "HTTP+JSON", "GRPC"]) {
           const way = [
             "--a2a",
@@ -447,7 +447,7 @@ describe("a discovery file whose server is not the one that listens there", () =
     }
   });
 
-  async function serving(): Promise<ServerProcess> {
+  async function serving(...flags: readonly string[]): Promise<ServerProcess> {
     const port = String(await freePort());
     const server = await startServing([
       "--data",
@@ -456,6 +456,7 @@ describe("a discovery file whose server is not the one that listens there", () =
       join(base, "work"),
       "--port",
       port,
+      ...flags,
     ]);
     owned.push({ [Symbol.asyncDispose]: () => server.kill() });
     return server;

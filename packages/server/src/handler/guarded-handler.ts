@@ -20,9 +20,9 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
         assertMaySend(request, context);
         return tasks.sendMessage(request, context);
       },
-      async *streamMessage(request, context) {
+      streamMessage(request, context) {
         assertMaySend(request.request, context);
-        yield* tasks.streamMessage(request, context);
+        return tasks.streamMessage(request, context);
       },
     },
     commands: {

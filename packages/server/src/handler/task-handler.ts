@@ -49,13 +49,10 @@ export function createTaskHandler(
         request,
         context.signal,
       ),
-    async *streamMessage(
-      { request = create(SendMessageRequestSchema) },
-      context,
-    ) {
-      using _stream = streams.enter(context);
-      yield* followExchange(
-        await beginExchange(exchanges, registrar, request, context),
+    streamMessage({ request = create(SendMessageRequestSchema) }, context) {
+      return followExchange(
+        () => beginExchange(exchanges, registrar, request, context),
+        streams.enter(context),
         context.signal,
       );
     },
@@ -162,20 +159,23 @@ async function finishExchange(
 }
 
 /**
- * Yields the events of an exchange until it ends. The first event of a retry
- * names the first message.
+ * Begins an exchange and yields its events until it ends. The first event of a
+ * retry names the first message.
  */
 async function* followExchange(
-  { held: begun, after, replay }: Exchange,
+  begin: () => Promise<Exchange>,
+  stream: Disposable,
   signal: AbortSignal,
 ): AsyncIterable<{ readonly event: TaskEvent; readonly replay?: Replay }> {
+  using _stream = stream;
+  const { held: begun, after, replay } = await begin();
   using held = begun;
-  for await (const event of held.session.read(after, signal)) {
-    const shown = { event: hideSecretsInEvent(event) };
+  for await (const read of held.session.read(after, signal)) {
+    const event = hideSecretsInEvent(read);
     failpoint("devtool:exchange.show.before");
     yield replay && event.sequence === after + 1n
-      ? { ...shown, replay }
-      : shown;
+      ? { event, replay }
+      : { event };
     failpoint("devtool:exchange.show.after");
     if (endsExchange(event)) return;
   }
