@@ -22,7 +22,7 @@ export class PieceJoiner {
     // A subject begins another thought.
     const isThought = piece.case === "thought";
     const begins = isThought && piece.value.subject !== "";
-    const before = begins || piece.case !== this.#case ? this.end() : [];
+    const before = begins || piece.case !== this.#case ? this.rest() : [];
     const text =
       this.#half + (isThought ? piece.value.description : piece.value);
     this.#half = /[\ud800-\udbff]$/.exec(text)?.[0] ?? "";
@@ -35,7 +35,7 @@ export class PieceJoiner {
   }
 
   /** Returns a piece for half a character whose other half did not come. */
-  end(): Piece[] {
+  rest(): Piece[] {
     if (this.#half === "") return [];
     this.#half = "";
     const text = "\ufffd";

@@ -74,7 +74,7 @@ export class TurnRecorder {
   ): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    if (entries.length > 0) this.#pushAll(this.#joiner.end());
+    if (entries.length > 0) this.#pushAll(this.#joiner.rest());
     const all = [
       ...this.#waiting,
       ...entries.map((entry) => ({ ...entry, model: this.model })),
@@ -119,7 +119,7 @@ export class TurnRecorder {
       if (pieces.length === 0) return undefined;
       this.#pushAll(pieces);
     } else {
-      this.#pushAll([...this.#joiner.end(), event]);
+      this.#pushAll([...this.#joiner.rest(), event]);
     }
     // The agent's next request depends on a summary, which must be in the task
     // before that.

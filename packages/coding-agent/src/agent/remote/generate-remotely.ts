@@ -154,11 +154,11 @@ async function* joinSurrogates(
     if (event.case === "text" || event.case === "thought") {
       if (event.value !== "") yield* joiner.add(event);
     } else {
-      yield* joiner.end();
+      yield* joiner.rest();
       yield event;
     }
   }
-  yield* joiner.end();
+  yield* joiner.rest();
 }
 
 /**
