@@ -174,6 +174,24 @@ describe("values of requests", () => {
     }
   });
 
+  it("F16: without digits in the query are refused in both versions", async () => {
+    const answers = await Promise.all([
+      get("/v1/tasks/t?historyLength="),
+      get("/v1/tasks/t?history_length="),
+      get("/v1/tasks?pageSize="),
+      get("/v1/tasks?page_size="),
+      get("/tasks/t?historyLength=", "1.0"),
+      get("/tasks?pageSize=", "1.0"),
+      get("/tasks?page_size=", "1.0"),
+    ]);
+    for (const answer of answers) {
+      expect(answer.status).toBe(400);
+      expect(answer.text).toMatch(
+        /(?:historyLength|pageSize)\b.* must be an? (?:integer|number)/,
+      );
+    }
+  });
+
   it.each(["5", '"5"', "5.0", "1e0", "null"])(
     "F16: with the integer %s are taken",
     async (after) => {

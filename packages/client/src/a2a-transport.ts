@@ -22,7 +22,9 @@ import type {
 import { errorFromHttpJsonV1 } from "./a2a/errors.ts";
 import { HttpJsonEndpoint } from "./a2a/http-json-endpoint.ts";
 import { JsonRpcEndpoint } from "./a2a/json-rpc-endpoint.ts";
+import type { TaskCalls } from "./a2a/task-calls.ts";
 import { createA2aTaskService } from "./a2a/tasks.ts";
+import { withoutStreams } from "./a2a/without-streams.ts";
 import type { A2aBinding } from "./a2a-v1/binding.ts";
 import { createGrpcBinding } from "./a2a-v1/grpc-binding.ts";
 import {
@@ -67,6 +69,13 @@ export interface A2aTransportOptions extends EndpointOptions {
    * Default: `active`.
    */
   readonly extension?: ExtensionUse;
+  /**
+   * Whether the agent streams. A message to one that does not is sent, and its
+   * task is asked for until it rests.
+   *
+   * Default: true.
+   */
+  readonly streaming?: boolean;
   /**
    * Creates the gRPC transport for a base URL, for instance
    * `(baseUrl) => createGrpcTransport({ baseUrl })` of
@@ -144,6 +153,16 @@ interface Services {
   readonly push: ServiceImpl<typeof PushService>;
 }
 
+function createTasks(
+  calls: TaskCalls,
+  { extension = "active", streaming = true }: A2aTransportOptions,
+): Services["tasks"] {
+  return createA2aTaskService(
+    streaming ? calls : withoutStreams(calls),
+    extension,
+  );
+}
+
 function createServicesV03(options: A2aTransportOptions): Services {
   const { protocolBinding, extension = "active" } = options;
   // The header activates the extension (CARD-3).
@@ -154,7 +173,7 @@ function createServicesV03(options: A2aTransportOptions): Services {
       ? createRestEndpoint(options, headers)
       : new JsonRpcEndpoint(options, headers);
   return {
-    tasks: createA2aTaskService(taskCallsV03(endpoint, extension), extension),
+    tasks: createTasks(taskCallsV03(endpoint, extension), options),
     commands: createA2aCommandService(endpoint),
     push: createPushServiceV03(endpoint),
   };
@@ -177,7 +196,7 @@ function createServicesV1(options: A2aTransportOptions): Services {
     binding: A2aBinding,
     commands: Services["commands"],
   ): Services => ({
-    tasks: createA2aTaskService(taskCallsV1(binding, tenant), extension),
+    tasks: createTasks(taskCallsV1(binding, tenant), options),
     commands,
     push: createPushServiceV1(binding, tenant),
   });

@@ -24,7 +24,8 @@ export interface AgentTransportOptions
 /**
  * Creates a transport to the agent that a card describes, over its best
  * supported interface: 1.0 before 0.3, otherwise the one that the card lists
- * first. The extension is activated if the card lists it.
+ * first. The extension is activated if the card lists it. An agent whose card
+ * says that it does not stream is sent messages, and asked for their tasks.
  *
  * With a token, interfaces that would expose it are skipped: plain HTTP to
  * another host than the card's, or to any host if the card came over HTTPS.
@@ -63,7 +64,8 @@ export function createAgentTransport(
     candidates.find(
       ({ protocolVersion }) => !protocolVersion.startsWith("0."),
     ) ?? candidates[0];
-  if (best) return createA2aTransport({ ...best, extension });
+  const streaming = card.capabilities?.streaming ?? true;
+  if (best) return createA2aTransport({ ...best, extension, streaming });
   const offers = card.supportedInterfaces.map(
     ({ url, protocolVersion, protocolBinding }) =>
       `${protocolVersion || "1.0"} over ${protocolBinding} at ${url}`,

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { ServerResponse } from "node:http";
-import type { JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import {
   emptyTask,
@@ -8,9 +8,10 @@ import {
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
+import { AgentCardSchema } from "@devtool/schema/a2a-v1";
 import { defined } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
-import { createA2aTransport } from "../src/a2a.ts";
+import { createA2aTransport, createAgentTransport } from "../src/a2a.ts";
 import {
   createDevtoolClient,
   type DevtoolClient,
@@ -21,6 +22,7 @@ import {
 import {
   json,
   type RecordedAgent,
+  type RecordedRequest,
   result,
   startRecordedAgent,
 } from "./recorded-agent.ts";
@@ -310,6 +312,8 @@ const CASES: readonly Case[] = [
 ];
 
 describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
+  const message = messageOf(version, "a1", [{ text: "Hello." }]);
+  const said = task("completed", { history: [message] });
   it.each(CASES)("may send $name", async (one) => {
     const { frames, said = "", made = "", told, write = line } = one;
     await using agent = await startRecordedAgent(
@@ -356,6 +360,44 @@ describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
       { content: { value: { name: "b.pdf", source: { value: link.url } } } },
     ]);
   });
+
+  it.each([
+    ["with its task", [said], ["send"]],
+    [
+      "with a task that works on",
+      [task(), task("working"), said],
+      ["send", "get", "get"],
+    ],
+  ])(
+    "I1: may not stream, as its card says, and answers %s",
+    async (_how, tasks, called) => {
+      const [first, ...later] = tasks.map((frame) => frame(version));
+      await using agent = await startRecordedAgent(
+        result(first),
+        ...later.map((one) => result(one.task ?? one)),
+      );
+      const { url } = agent;
+      const card = create(AgentCardSchema, {
+        capabilities: { streaming: false },
+        supportedInterfaces: [
+          { url, protocolBinding: "JSONRPC", protocolVersion: version },
+        ],
+      });
+      const client = createDevtoolClient(createAgentTransport(card, { url }));
+      const events = await Array.fromAsync(
+        streamMessage(client, { message: MESSAGE }, deadline(), QUICK),
+      );
+      expect([joinText(events), events.at(-1)?.state]).toEqual([
+        "Hello.",
+        TaskState.COMPLETED,
+      ]);
+      const short = ({ body: { method = "" } }: RecordedRequest): string =>
+        /send|get/i.exec(method)?.[0].toLowerCase() ?? method;
+      expect(agent.requests.map(short)).toEqual(called);
+      expect(agent.requests[0]?.body.method).not.toMatch(/stream/i);
+      expect(notices(events)).toEqual([]);
+    },
+  );
 
   it("B12: may break a stream and not resume it: the task is asked for", async () => {
     const made = [

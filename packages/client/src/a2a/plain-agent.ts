@@ -180,7 +180,7 @@ function newInKnownTask(
     ({ messageId }) => messageId === sent?.messageId,
   );
   const said = messages.filter(({ role }) => role !== Role.USER);
-  if (!content.isEmpty) return content.ofTask(said, artifactsOf(json));
+  if (content.isFollowed) return content.ofTask(said, artifactsOf(json));
   const fresh = prompt < 0 ? [] : messages.slice(prompt + 1);
   content.ofTask(
     said.filter((message) => !fresh.includes(message)),

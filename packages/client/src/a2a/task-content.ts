@@ -39,8 +39,13 @@ export class TaskContent {
    */
   #last: { key: string; id: string; text: string } | undefined;
 
-  get isEmpty(): boolean {
-    return this.#messages.size + this.#artifacts.size === 0;
+  #isFollowed = false;
+
+  /**
+   * Whether what the task has now can be told from what it had before.
+   */
+  get isFollowed(): boolean {
+    return this.#isFollowed || this.#messages.size + this.#artifacts.size > 0;
   }
 
   /**
@@ -82,6 +87,7 @@ export class TaskContent {
     messages: readonly Message[],
     artifacts: readonly Artifact[],
   ): ContentPayload[] {
+    this.#isFollowed = true;
     return [
       ...messages.flatMap((message) => this.#unseenOf(message)),
       ...artifacts.flatMap((artifact) => this.#newerThanSeen(artifact)),

@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   ApprovalMode,
-  isAtRest,
   type Message,
   MessageSchema,
   type Replay,
@@ -15,14 +14,8 @@ import {
   type TaskService,
   TaskState,
 } from "@devtool/schema";
-import { decodeState, findReplay } from "@devtool/schema/a2a-v03";
-import {
-  defined,
-  isObject,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
-import { backOff } from "../resume.ts";
+import { findReplay } from "@devtool/schema/a2a-v03";
+import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
 import { type KnownTask, KnownTasks } from "./known-tasks.ts";
@@ -34,6 +27,7 @@ import type { TaskCalls } from "./task-calls.ts";
 import type { TaskContent } from "./task-content.ts";
 import { isAnswered, withoutRetry } from "./unrepeatable.ts";
 import { unreadableAnswer } from "./wire.ts";
+import { pollTask } from "./without-streams.ts";
 
 /**
  * Creates the task service on top of one version of A2A.
@@ -210,17 +204,9 @@ async function* orPolled(
     if (!isAnswered(reason)) throw reason;
     refusal = reason;
   }
-  for (let retry = 0; ; retry++) {
-    const { result, leftOut = [] } = await calls.get(taskId, signal);
-    const { state } = objectOrEmpty(objectOrEmpty(result).status);
-    const isRest = isAtRest(decodeState(stringOrEmpty(state)));
-    const why = ConnectError.from(refusal).rawMessage;
-    const polls = `a stream, which the agent does not resume (${why}): the task is asked for again and again`;
-    const notices = retry === 0 && !isRest ? [polls] : [];
-    yield { result, leftOut: [...notices, ...leftOut], id: undefined };
-    if (isRest) return;
-    await backOff(retry, { baseDelayMs: 1000 }, signal);
-  }
+  const why = ConnectError.from(refusal).rawMessage;
+  const polls = `a stream, which the agent does not resume (${why}): the task is asked for again and again`;
+  yield* pollTask(calls, taskId, [polls], signal);
 }
 
 /**

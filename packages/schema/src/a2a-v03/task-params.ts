@@ -81,8 +81,8 @@ export interface TaskListQuery {
  */
 export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
   const given = isObject(params) ? params : {};
-  const text = (name: string, snake: string): string =>
-    String(given[name] ?? given[snake] ?? "");
+  const text = (name: string, snake: string, absent = ""): string =>
+    String(given[name] ?? given[snake] ?? absent);
   const status = text("status", "state");
   // Both spellings of A2A 0.3 are read: that of JSON-RPC, and that of its
   // proto, which has another word for canceled.
@@ -104,17 +104,17 @@ export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
   return {
     contextId: text("contextId", "context_id"),
     state,
-    pageSize: numberIn("pageSize", text("pageSize", "page_size")),
+    pageSize: numberIn("pageSize", text("pageSize", "page_size", "0")),
     pageToken: text("pageToken", "page_token"),
     historyLength: numberIn(
       "historyLength",
-      text("historyLength", "history_length"),
+      text("historyLength", "history_length", "0"),
     ),
     includeArtifacts: text("includeArtifacts", "include_artifacts") === "true",
   };
 }
 
 function numberIn(field: string, text: string): number {
-  if (/^(?:0|[1-9]\d{0,5})?$/.test(text)) return Number(text);
+  if (/^(?:0|[1-9]\d{0,5})$/.test(text)) return Number(text);
   throw new WireError(field, quote(text), "must be a number, 0 or more");
 }

@@ -203,7 +203,7 @@ describe("a request in the HTTP+JSON binding of A2A 0.3", () => {
         ["historyLength", ""],
         ["history_length", "2"],
       ]),
-    ).toEqual({ id: "t" });
+    ).toEqual({ id: "t", historyLength: "" });
   });
 
   it("cannot be read if an id is not percent-encoded correctly", () => {

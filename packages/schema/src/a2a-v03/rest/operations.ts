@@ -38,7 +38,7 @@ const BODY: ParamsForm = {
 const HISTORY: ParamsForm = {
   decode: (ids, { query }) => {
     const historyLength =
-      (query.get("historyLength") ?? query.get("history_length")) || undefined;
+      query.get("historyLength") ?? query.get("history_length");
     return defined({ ...ids, historyLength });
   },
   query: ({ historyLength }) =>
