@@ -369,7 +369,7 @@ describe.each(["0.3", "1.0"])("an agent of others over A2A %s", (version) => {
       ["send", "get", "get"],
     ],
   ])(
-    "I1: may not stream, as its card says, and answers %s",
+    "B21: may not stream, as its card says, and answers %s",
     async (_how, tasks, called) => {
       const [first, ...later] = tasks.map((frame) => frame(version));
       await using agent = await startRecordedAgent(
