@@ -195,6 +195,12 @@ describe("an ACP agent that is hostile", () => {
     [{ error: [] }, "invalid answer: []"],
     [{ error: { code: "x", message: "m" }, result: {} }, "invalid answer"],
     [{ error: { code: 7, message: "m" } }, "with error 7: m"],
+    [{ error: { code: 7, message: "m", data: "why" } }, "error 7: m: why"],
+    [
+      { error: { code: 7, message: "m", data: { details: "why" } } },
+      "error 7: m: why",
+    ],
+    [{ error: { code: 7, message: "m", data: { details: 5 } } }, "7: m"],
   ])(
     "F10: ends its turn when it answers a prompt with %j",
     async (promptAnswer, error) => {

@@ -214,7 +214,7 @@ export class AcpConnection implements AsyncDisposable {
       ) {
         throw DevtoolError.from(reason);
       }
-      const said = keepStart(reason.message, MAX_ERROR_LENGTH);
+      const said = keepStart(wordsOf(reason), MAX_ERROR_LENGTH);
       const text = `agent ${JSON.stringify(this.#options.name)} answered ${method} with error ${reason.code}: ${said}`;
       throw new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, {
         cause: reason,
@@ -333,3 +333,13 @@ const CODES: ReadonlyMap<number, Code> = new Map([
   [-32602, Code.InvalidArgument],
   [-32800, Code.Canceled],
 ]);
+
+/** Returns an error's message and what its data adds, as in Claude's agent. */
+function wordsOf(reason: Error): string {
+  const data = "data" in reason ? reason.data : undefined;
+  const { details, message } = objectOrEmpty(data);
+  const more = [data, details, message].map(stringOrEmpty).find(Boolean);
+  return more === undefined || reason.message.includes(more)
+    ? reason.message
+    : `${reason.message}: ${more}`;
+}

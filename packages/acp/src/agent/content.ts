@@ -27,6 +27,17 @@ export function textOfBlock(block: JsonObject): string {
   }
 }
 
+/**
+ * Returns content as a block. A text need not say that it is one, as a string
+ * or as a block without a type.
+ */
+export function blockOf(content: unknown): JsonObject {
+  if (typeof content === "string") return { type: "text", text: content };
+  const block = objectOrEmpty(content);
+  const isText = block.type === undefined && typeof block.text === "string";
+  return isText ? { ...block, type: "text" } : block;
+}
+
 /** Whether a content block is of a type of ACP, with what that type needs. */
 export function isUsableBlock(block: JsonObject): boolean {
   switch (block.type) {
@@ -34,12 +45,13 @@ export function isUsableBlock(block: JsonObject): boolean {
       return typeof block.text === "string";
     case "image":
     case "audio":
-      return stringOrEmpty(block.data) !== "";
+      return BASE64.test(stringOrEmpty(block.data));
     case "resource_link":
       return typeof block.uri === "string";
     case "resource": {
       const { text, blob } = objectOrEmpty(block.resource);
-      return typeof text === "string" || typeof blob === "string";
+      if (typeof text === "string" || blob === "") return true;
+      return BASE64.test(stringOrEmpty(blob));
     }
     default:
       return false;
@@ -79,10 +91,14 @@ export function fileOfBlock(block: JsonObject): Part | undefined {
   }
 }
 
-function bytesSource(base64: unknown): File["source"] {
+/** Base64 of either alphabet, alone or in a `data:` URL. */
+const BASE64 = /^(?:data:[^,]*;base64,)?[\w+/\s-]+={0,2}\s*$/;
+
+function bytesSource(data: unknown): File["source"] {
+  const base64 = stringOrEmpty(data).replace(/^data:[^,]*,/, "");
   return {
     case: "bytes",
-    value: Uint8Array.from(Buffer.from(stringOrEmpty(base64), "base64")),
+    value: Uint8Array.from(Buffer.from(base64, "base64")),
   };
 }
 

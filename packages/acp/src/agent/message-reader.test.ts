@@ -21,4 +21,21 @@ describe("the messages of an agent", () => {
       },
     });
   });
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":7,"result":{"stopReason":', 7],
+    ['{"result":{NaN},"id":"a"}', "a"],
+  ])("K8: end the request that %s answers", async (line, id) => {
+    async function* output(): AsyncIterable<Uint8Array> {
+      yield Buffer.from(`{"id":8,"method":"x",\n${line}\n`);
+    }
+    const messages = readMessages(output(), {
+      limits: { maxMessageBytes: 1000, maxMessagesPerSecond: 10 },
+      nowMs: () => 0,
+      onForeignLine: () => undefined,
+    });
+    expect(await Array.fromAsync(messages)).toMatchObject([
+      { id, error: { message: expect.stringContaining("it is not JSON") } },
+    ]);
+  });
 });

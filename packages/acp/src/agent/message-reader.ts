@@ -83,7 +83,16 @@ function messagesIn(line: string, maxBytes: number): AnyMessage[] {
   if (!/^(\[\s*)?\{/.test(line)) return [];
   assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
   const value = parseJsonOrUndefined(quoteInexactNumbers(line, DATA));
+  if (value === undefined) return brokenAnswer(line);
   return [value].flat().flatMap((each) => messageFrom(each) ?? []);
+}
+
+/** Returns what ends the request that a line answers in broken JSON. */
+function brokenAnswer(line: string): AnyMessage[] {
+  const [, id] = /"id"\s*:\s*("[^"\\]*"|-?\d+)/.exec(line) ?? [];
+  if (id === undefined || line.includes('"method"')) return [];
+  const error = errorFrom(`it is not JSON: ${oneLine(line, 80)}`);
+  return [{ jsonrpc: "2.0", id: JSON.parse(id), error }];
 }
 
 /**

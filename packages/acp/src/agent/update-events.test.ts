@@ -185,6 +185,8 @@ describe("the updates of an ACP agent as events", () => {
     [{ type: "hologram" }, "hologram"],
     [{ type: "text", text: 5 }, "text"],
     [{ type: "image", mimeType: "image/png" }, "image"],
+    [{ type: "image", mimeType: "image/png", data: "***" }, "image"],
+    [{ type: "resource", resource: { uri: "a:b", blob: "***" } }, "resource"],
     [{ type: "resource", resource: null }, "resource"],
     [{ type: "resource_link", name: "a" }, "resource_link"],
     [null, ""],
@@ -212,6 +214,34 @@ describe("the updates of an ACP agent as events", () => {
           : { case: "thought", value: { description: "after" } },
       );
     }
+  });
+
+  it.each(["AB", { text: "AB" }, ["A", { text: "B" }]])(
+    "K8: have the text of %j, which does not say that it is one",
+    (content) => {
+      const said = of("agent_message_chunk", { content });
+      expect(said.map(({ value }) => value).join("")).toBe("AB");
+    },
+  );
+
+  it("K8: have the data of a URL", () => {
+    const data = "data:image/png;base64,aGk=";
+    const content = { type: "image", mimeType: "image/png", data };
+    expect(of("agent_message_chunk", { content })).toMatchObject([
+      {
+        value: {
+          artifact: {
+            parts: [
+              {
+                content: {
+                  value: { source: { value: new Uint8Array([104, 105]) } },
+                },
+              },
+            ],
+          },
+        },
+      },
+    ]);
   });
 
   it("carry calls, but none without an id", () => {

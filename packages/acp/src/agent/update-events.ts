@@ -9,19 +9,14 @@ import {
   structFromJson,
   UsageSchema,
 } from "@devtool/schema";
-import {
-  isObject,
-  listOrEmpty,
-  objectOrEmpty,
-  stringOrEmpty,
-} from "@devtool/schema/json";
+import { isObject, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   type AgentEvent,
   type CallUpdate,
   quoted,
 } from "@devtool/server/agent";
 import type { CallBook } from "./call-book.ts";
-import { fileOfBlock, isUsableBlock, textOfBlock } from "./content.ts";
+import { blockOf, fileOfBlock, isUsableBlock, textOfBlock } from "./content.ts";
 
 /**
  * The maximum length of a thought, in characters; a longer one becomes several.
@@ -136,7 +131,7 @@ export class UpdateEvents {
    * the user of the others.
    */
   *#usable(content: unknown): Generator<AgentEvent, JsonObject[]> {
-    const blocks = [content].flat().map(objectOrEmpty);
+    const blocks = [content].flat().map(blockOf);
     for (const { type } of blocks.filter((block) => !isUsableBlock(block))) {
       yield* this.#leaveOut(
         `content of the type ${quoted(stringOrEmpty(type))}`,
