@@ -1,5 +1,3 @@
-import { TaskState } from "@devtool/schema";
-
 /** The exit codes of the command. */
 export const ExitCode = {
   OK: 0,
@@ -20,18 +18,3 @@ export const ExitCode = {
    */
   OUTPUT_CLOSED: 141,
 } as const;
-
-/** Returns the exit code for the state of a task. */
-export function exitCodeFor(state: TaskState): number {
-  switch (state) {
-    case TaskState.COMPLETED:
-      return ExitCode.OK;
-    case TaskState.CANCELED:
-      return ExitCode.CANCELED;
-    case TaskState.INPUT_REQUIRED:
-    case TaskState.AUTH_REQUIRED:
-      return ExitCode.INPUT_REQUIRED;
-    default:
-      return ExitCode.FAILED;
-  }
-}

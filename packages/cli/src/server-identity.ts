@@ -1,6 +1,5 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { get as getOpenly, type IncomingMessage } from "node:http";
-import { get as getOverTls } from "node:https";
+import type { IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { ReadinessSchema, type ServerInfo } from "@devtool/schema";
@@ -114,11 +113,11 @@ async function readAnswer(
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const request =
     url.protocol === "https:"
-      ? getOverTls(url, {
+      ? process.getBuiltinModule("node:https").get(url, {
           ...options,
           ...(info.certificate === "" ? {} : pinnedTls(info.certificate)),
         })
-      : getOpenly(url, options);
+      : process.getBuiltinModule("node:http").get(url, options);
   request.on("response", resolve).on("error", reject);
   const response = await promise;
   const chunks: Buffer[] = [];

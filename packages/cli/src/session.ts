@@ -20,12 +20,13 @@ import {
 } from "./approval.ts";
 import { approvalModeOf } from "./approval-mode.ts";
 import type { ConversationOptions } from "./conversation.ts";
-import { ExitCode, exitCodeFor } from "./exit-code.ts";
+import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
 import { createQuestioner } from "./prompter.ts";
 import { writeJsonLine } from "./render/json-line.ts";
 import { indented, paintFor } from "./render/style.ts";
 import { type Speakers, Transcript } from "./render/transcript.ts";
+import { exitCodeFor } from "./task-exit-code.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
 /** How a command answers questions and prints events. */

@@ -7,7 +7,7 @@ import { oneLine, TaskState, type TaskSummary } from "@devtool/schema";
 import { ageOf } from "../render/age.ts";
 import { visibleName } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";
-import { taskStateName } from "../task-states.ts";
+import { taskStateName } from "../task-state-name.ts";
 import type { Intent } from "./intent.ts";
 
 /** Maximum number of sessions to choose from: the largest page. */

@@ -10,7 +10,7 @@ import { writeJsonLine } from "../render/json-line.ts";
 import { visibleName } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
-import { taskStateName } from "../task-states.ts";
+import { taskStateName } from "../task-state-name.ts";
 
 /** The options of `devtool tasks`. */
 export interface TasksOptions extends ConnectionOptions {

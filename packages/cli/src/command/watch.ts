@@ -5,9 +5,10 @@ import {
   createNotifier,
   openConnection,
 } from "../connection.ts";
-import { ExitCode, exitCodeFor } from "../exit-code.ts";
+import { ExitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { createPrinter, interruptSignal } from "../session.ts";
+import { exitCodeFor } from "../task-exit-code.ts";
 import { findTaskId } from "../task-id.ts";
 
 /** The options of `devtool watch`. */

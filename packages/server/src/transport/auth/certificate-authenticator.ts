@@ -1,4 +1,3 @@
-import { TLSSocket } from "node:tls";
 import type { Right } from "../../handler/caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { sourceOf } from "./authenticator.ts";
@@ -35,6 +34,7 @@ export function createCertificateAuthenticator(
       // real one. That of its session is not.
       const socket =
         "stream" in request ? request.stream.session?.socket : request.socket;
+      const { TLSSocket } = process.getBuiltinModule("node:tls");
       if (!(socket instanceof TLSSocket)) return { case: "none" };
       const certificate = socket.getPeerX509Certificate();
       if (!certificate) return { case: "none" };

@@ -1,18 +1,11 @@
-import {
-  createServer as createHttpServer,
-  type Server as HttpServer,
-} from "node:http";
-import {
-  createServer as createHttp2Server,
-  type Http2Server,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
+import type { Server as HttpServer } from "node:http";
+import type {
+  Http2Server,
+  Http2ServerRequest,
+  Http2ServerResponse,
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
-import {
-  createServer as createTlsServer,
-  type TlsOptions as NodeTlsOptions,
-} from "node:tls";
+import type { TlsOptions as NodeTlsOptions } from "node:tls";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
@@ -106,14 +99,17 @@ export function createSniffingServer(
     ) {
       return http1;
     }
-    http2 ??= createHttp2Server(
-      {
-        settings: { maxConcurrentStreams: limits.maxConcurrentStreams },
-        maxSessionMemory: 32,
-      },
-      (request: Http2ServerRequest, response: Http2ServerResponse) =>
-        listener(request, response),
-    ).on("session", (session) => connections.addSession(session));
+    http2 ??= process
+      .getBuiltinModule("node:http2")
+      .createServer(
+        {
+          settings: { maxConcurrentStreams: limits.maxConcurrentStreams },
+          maxSessionMemory: 32,
+        },
+        (request: Http2ServerRequest, response: Http2ServerResponse) =>
+          listener(request, response),
+      )
+      .on("session", (session) => connections.addSession(session));
     return http2;
   };
   // Hands a connection to the server that its first bytes ask for, or closes it
@@ -136,7 +132,9 @@ export function createSniffingServer(
     });
   };
   const net = tls
-    ? createTlsServer(tlsOptions(tls, limits), accept)
+    ? process
+        .getBuiltinModule("node:tls")
+        .createServer(tlsOptions(tls, limits), accept)
     : createServer(accept);
   net.on("connection", (socket) => connections.add(socket));
   return { net, http1, connections };
@@ -146,7 +144,8 @@ function createHttp1(
   listener: Listener,
   { headersTimeoutMs, requestTimeoutMs }: ConnectionLimits,
 ): HttpServer {
-  const http1 = createHttpServer(
+  // An `import` of it also evaluates the HTTP client that it exports.
+  const http1 = process.getBuiltinModule("node:http").createServer(
     {
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
