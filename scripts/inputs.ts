@@ -1,9 +1,9 @@
 /**
  * A part of CI that takes long to install or build, and depends on few files:
- * what plays with bindings and with peers, and the check of the workflows,
- * which builds its linter.
+ * what plays with bindings and with peers, the check of the workflows, which
+ * builds its linter, and the comparison of speed, which builds a base.
  */
-export type Part = "bindings" | "peers" | "workflows";
+export type Part = "bindings" | "peers" | "workflows" | "speed";
 
 /** The files that determine what bindings and peers receive. */
 const SPEAKS = [
@@ -47,6 +47,13 @@ export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
     "test/gemini-cli-client.test.ts",
   ],
   workflows: [".github/workflows/", "scripts/check.ts"],
+  speed: [
+    "proto/",
+    "packages/",
+    "pnpm-lock.yaml",
+    "bench/src/",
+    "bench/prices.md",
+  ],
 };
 
 /** The parts of which no input is among the files that changed. */
@@ -65,4 +72,5 @@ const PARTS = [
   "bindings",
   "peers",
   "workflows",
+  "speed",
 ] as const satisfies readonly Part[];

@@ -15,7 +15,7 @@ const changed =
 const added = git("ls-files", "--others", "--exclude-standard");
 if (base === undefined || changed === undefined || added === undefined) {
   process.stderr.write(
-    "bindings, peers and the check of workflows are played: there is no earlier commit to compare with\n",
+    "all parts are played: there is no earlier commit to compare with\n",
   );
 } else {
   const parts = unchangedParts(`${changed}\n${added}`.split("\n"));

@@ -9,7 +9,7 @@ describe("what CI leaves out", () => {
     {
       what: "prose",
       changed: ["docs/push.md"],
-      left: ["bindings", "peers", "workflows"],
+      left: ["bindings", "peers", "workflows", "speed"],
     },
     {
       what: "a tool of our agent",
@@ -19,7 +19,7 @@ describe("what CI leaves out", () => {
     {
       what: "a binding",
       changed: ["docs/push.md", "bindings/go/binding.json"],
-      left: ["peers", "workflows"],
+      left: ["peers", "workflows", "speed"],
     },
     {
       what: "our client",
@@ -39,7 +39,7 @@ describe("what CI leaves out", () => {
     {
       what: "a workflow",
       changed: [".github/workflows/ci.yaml"],
-      left: ["bindings", "peers"],
+      left: ["bindings", "peers", "speed"],
     },
     { what: "a dependency", changed: ["pnpm-lock.yaml"], left: ["workflows"] },
   ])("is $left when $what changed", ({ changed, left }) => {

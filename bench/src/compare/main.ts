@@ -12,6 +12,7 @@ import { closeConnections } from "../client.ts";
 import { median, numberNamed } from "../load/row.ts";
 import { sabotageNamed } from "../load/sabotage.ts";
 import { ROOT } from "../subject.ts";
+import { staleTables } from "../table.ts";
 import { BaseError, openBase } from "./base.ts";
 import { type Pair, playRound, startSides } from "./round.ts";
 import { ALLOWED, allowedRatios, judge } from "./verdict.ts";
@@ -22,7 +23,10 @@ const SECONDS = numberNamed("seconds", 120);
 const FEWEST_ROUNDS = 6;
 
 const named = process.argv.slice(2).find((arg) => !arg.startsWith("--"));
-const commit = named ?? baseCommit();
+const commit = named || baseCommit();
+for (const sentence of staleTables()) {
+  console.log(`# bench/README.md: ${sentence}`);
+}
 if (commit === undefined) {
   console.log("skipped: there is no earlier commit to compare with");
 } else {
