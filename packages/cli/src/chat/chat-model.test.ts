@@ -185,13 +185,16 @@ class Played implements Disposable {
     }
   }
 
-  /** Each message is somewhere on the screen. */
+  /**
+   * Each message is somewhere on the screen, or in the input, of which the
+   * screen has the first line only while a question is open.
+   */
   #checkShown(after: string): void {
     this.#log.push(after);
     const all = this.#ui.lines.join("\n");
-    const lost = this.#sent.filter((text) => !all.includes(text));
-    expect(lost, `${this.#log.join(" ")}\n${all}`).toEqual([]);
     const { text } = this.#ui.chat.composer;
+    const lost = this.#sent.filter((one) => !`${all}\n${text}`.includes(one));
+    expect(lost, `${this.#log.join(" ")}\n${all}`).toEqual([]);
     const twice = this.#sent.filter((each) => text.split(each).length > 2);
     expect(twice, `${this.#log.join(" ")}\n${all}`).toEqual([]);
   }
