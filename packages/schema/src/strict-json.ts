@@ -49,7 +49,7 @@ function assertFields(
   options: StrictOptions,
 ): void {
   if (schema.typeName.startsWith("google.protobuf.")) return;
-  const seen = new Set<DescField>();
+  const seen = new Map<DescField, string>();
   for (const [key, value] of Object.entries(json)) {
     const at = path === "" ? key : `${path}.${key}`;
     const field = findField(schema, key);
@@ -59,14 +59,12 @@ function assertFields(
       const remedy = hints?.get(key) ?? `the fields here are ${known}`;
       throw new WireError(at, "", `is unknown: ${remedy}`);
     }
-    if (seen.has(field)) {
-      throw new WireError(
-        at,
-        "",
-        `is given twice, also as ${field.name}: send it once`,
-      );
+    const other = seen.get(field);
+    if (other !== undefined) {
+      const problem = `is given twice, also as ${other}: send it once`;
+      throw new WireError(at, "", problem);
     }
-    seen.add(field);
+    seen.set(field, key);
     if (value === null) {
       throw new WireError(at, "", "is null: leave it out, or give it a value");
     }

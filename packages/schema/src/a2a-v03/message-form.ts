@@ -42,6 +42,9 @@ export function assertMessageForm(
   }
   assertNoSettings(params, "params");
   assertNoSettings(message, "message");
+  const { metadata, ...configuration } = objectOrEmpty(params.configuration);
+  assertNoSettings(configuration, "configuration");
+  assertNoSettings(objectOrEmpty(metadata), "configuration.metadata");
 }
 
 const OTHER_FORM = {

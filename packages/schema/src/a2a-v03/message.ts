@@ -25,6 +25,7 @@ import {
 } from "./confirmation.ts";
 import { extensionMetadata } from "./metadata.ts";
 import { decodePart, encodePart, kindOfPart } from "./part.ts";
+import { assertNoSettings } from "./settings.ts";
 
 /** The task and the conversation that a message belongs to. */
 export interface MessagePlace {
@@ -158,7 +159,8 @@ export function decodeMessage(
  * was meant as an answer but cannot be decoded as one.
  */
 export function decodeSentMessage(message: A2aMessage, path: string): Message {
-  for (const [index, { data }] of message.parts.entries()) {
+  for (const [index, { data, metadata = {} }] of message.parts.entries()) {
+    assertNoSettings(metadata, `${path}.parts[${index}].metadata`);
     if (data && !looksLikeConfirmation(data)) {
       assertNoBrokenConfirmation(data, `${path}.parts[${index}].data`);
     }

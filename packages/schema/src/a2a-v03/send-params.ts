@@ -149,10 +149,11 @@ function requestFromMessage(
       'must be "user" in what a client sends',
     );
   }
-  const settings = decodeRequestSettings([
+  const places = [
     { metadata: message.metadata, path: "message.metadata" },
     { metadata, path: "metadata" },
-  ]);
+  ];
+  const settings = decodeRequestSettings(places);
   return create(SendMessageRequestSchema, {
     message: {
       ...decodeSentMessage(message, "message"),
@@ -164,6 +165,6 @@ function requestFromMessage(
     taskId: message.taskId,
     contextId: message.contextId,
     ...settings,
-    ...decodeMessageSettings(message.metadata),
+    ...decodeMessageSettings(places),
   });
 }

@@ -1,6 +1,16 @@
-import type { JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { EXTENSION_URI, SESSION_SETTINGS_URI } from "../extension.ts";
+import { decodeA2aJson } from "../a2a-v1/json.ts";
+import { sendRequestFromA2a } from "../a2a-v1/send-request.ts";
+import {
+  EXTENSION_URI,
+  MESSAGE_SETTINGS_URI,
+  SESSION_SETTINGS_URI,
+} from "../extension.ts";
+import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
+import { ApprovalPolicy } from "../gen/devtool/v1alpha/turn_settings_pb.ts";
+import { SendMessageRequestSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { decodeMessageSend } from "./send-params.ts";
 import { decodeRequestSettings } from "./settings.ts";
 
 const read = (...metadata: (JsonValue | undefined)[]) =>
@@ -192,7 +202,116 @@ describe("the settings of a request (SESSION-1, SESSION-3)", () => {
       },
       error: `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`,
     },
+    {
+      metadata: { [SESSION_SETTINGS_URI]: { allowedTools: [] } },
+      error: "allowedTools is an empty list: name what is allowed",
+    },
+    {
+      metadata: {
+        [SESSION_SETTINGS_URI]: { allowedTools: ["a"], allowed_tools: ["a"] },
+      },
+      error: "allowed_tools is given twice, also as allowedTools: send it once",
+    },
+    {
+      metadata: { [MESSAGE_SETTINGS_URI.replace("https", "http")]: {} },
+      error: `is not a key that this agent reads: use ${MESSAGE_SETTINGS_URI}`,
+    },
+    {
+      metadata: { agentOptions: { effort: "low" } },
+      error: `{"${SESSION_SETTINGS_URI}"`,
+    },
+    {
+      metadata: { messageSettings: { clientLabel: "l" } },
+      error: `{"${MESSAGE_SETTINGS_URI}"`,
+    },
   ])("are rejected as $metadata", ({ metadata, error }) => {
     expect(() => read(metadata)).toThrow(error);
   });
 });
+
+describe("V20: settings in another place than the metadata of the message", () => {
+  const session = { [SESSION_SETTINGS_URI]: { allowedTools: ["a"] } };
+  const turn = { approvalPolicy: "APPROVAL_POLICY_ON_REQUEST" };
+  const message = { [MESSAGE_SETTINGS_URI]: { turn } };
+  const other = { [MESSAGE_SETTINGS_URI]: { clientLabel: "l" } };
+
+  describe.each([
+    ["A2A 0.3", decodeV03],
+    ["A2A 1.0", decodeV1],
+  ])("of %s", (_version, decode) => {
+    it.each<[string, Places]>([
+      ["the request", { request: message }],
+      ["both, equally", { request: message, message }],
+    ])("are read in the metadata of %s", (_place, places) => {
+      const { messageSettings } = decode(places);
+      expect(messageSettings).toMatchObject({
+        turn: { approvalPolicy: ApprovalPolicy.ON_REQUEST },
+      });
+    });
+
+    it.each<[string, Places]>([
+      [
+        "message settings are given twice",
+        { request: message, message: other },
+      ],
+      ["message.parts[0].metadata", { part: session }],
+      ["message.parts[0].metadata", { part: message }],
+      [
+        "message.parts[0].metadata.allowedTools",
+        { part: { allowedTools: [] } },
+      ],
+      [
+        "cannot be read",
+        { message: { [MESSAGE_SETTINGS_URI]: { turn: null } } },
+      ],
+    ])("are refused: %s, %j", (error, places) => {
+      expect(() => decode(places)).toThrow(error);
+    });
+
+    it.each([
+      ["configuration.allowed_tools", { allowed_tools: ["a"] }],
+      ["configuration.metadata", { metadata: session }],
+      ["configuration.metadata", { metadata: message }],
+    ])("are refused in its JSON: %s, %j", (error, configuration) => {
+      expect(() => decode({ configuration })).toThrow(error);
+    });
+  });
+});
+
+/** Metadata by place, and the configuration of a request. */
+interface Places {
+  readonly request?: JsonObject;
+  readonly message?: JsonObject;
+  readonly part?: JsonObject;
+  readonly configuration?: JsonObject;
+}
+
+function decodeV03(places: Places): SendMessageRequest {
+  const { request = {}, message = {}, part = {}, configuration = {} } = places;
+  return decodeMessageSend({
+    message: {
+      messageId: "m",
+      role: "user",
+      parts: [{ kind: "text", text: "hi", metadata: part }],
+      metadata: message,
+    },
+    metadata: request,
+    configuration,
+  }).request;
+}
+
+function decodeV1(places: Places): SendMessageRequest {
+  const { request = {}, message = {}, part = {}, configuration = {} } = places;
+  return sendRequestFromA2a(
+    decodeA2aJson(SendMessageRequestSchema, {
+      message: {
+        messageId: "m",
+        role: "ROLE_USER",
+        parts: [{ text: "hi", metadata: part }],
+        metadata: message,
+      },
+      metadata: request,
+      configuration,
+    }),
+  );
+}

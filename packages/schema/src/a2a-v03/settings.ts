@@ -8,6 +8,7 @@ import {
   EXTENSION_URI,
   extensionVersionProblem,
   isExtensionUri,
+  MESSAGE_SETTINGS_URI,
   SESSION_SETTINGS_URI,
 } from "../extension.ts";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
@@ -74,8 +75,10 @@ function settingsUnder(
   path: string,
 ): Settings[] {
   if (isExtensionUri(key)) return [decodeAgentSettings(value)];
+  if (key === MESSAGE_SETTINGS_URI) return [];
   if (key === SESSION_SETTINGS_URI) {
     if (!isObject(value)) throw mistyped("SessionSettings", value, "an object");
+    assertNoEmptyList(value, "");
     return [
       { sessionSettings: decodeStrictJson(SessionSettingsSchema, value, "") },
     ];
@@ -83,16 +86,23 @@ function settingsUnder(
   const version = extensionVersionProblem(key);
   if (version !== undefined) throw new WireError(path, quote(key), version);
   // Another version of the key, or a misspelled one.
-  if (/devtool\.dev\/a2a\/session-settings/i.test(key)) {
-    throw new WireError(
-      path,
-      quote(key),
-      `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`,
-    );
+  const meant = settingsKeyLike(key);
+  if (meant !== undefined) {
+    const problem = `is not a key that this agent reads: use ${meant}`;
+    throw new WireError(path, quote(key), problem);
   }
   assertNoSettings({ [key]: value }, path);
   return [];
 }
+
+/** Returns the key of settings that a key is, or is meant to be. */
+function settingsKeyLike(key: string): string | undefined {
+  const [, of] = OWN_KEY.exec(key.toLowerCase()) ?? [];
+  if (of === undefined) return undefined;
+  return of === "message" ? MESSAGE_SETTINGS_URI : SESSION_SETTINGS_URI;
+}
+
+const OWN_KEY = /devtool\.dev\/a2a\/(session|message)-settings/;
 
 /**
  * Throws a `WireError` if an object holds settings that belong under a key of
@@ -100,25 +110,36 @@ function settingsUnder(
  */
 export function assertNoSettings(object: JsonObject, path: string): void {
   const field = Object.keys(object).find(
-    (key) => MISPLACED.has(key) || isExtensionUri(key),
+    (key) =>
+      MISPLACED.has(key) ||
+      isExtensionUri(key) ||
+      settingsKeyLike(key) !== undefined,
   );
   if (field === undefined) return;
-  if (isExtensionUri(field)) {
+  if (!MISPLACED.has(field)) {
     throw new WireError(
       path,
       quote(field),
       "is in the wrong place: it is a key of message.metadata",
     );
   }
-  const [key, example] = /^(agent|workspace)/i.test(field)
-    ? [EXTENSION_URI, '{"workspace_path": "/absolute/path"}']
-    : [SESSION_SETTINGS_URI, '{"allowedTools": ["read_file"]}'];
+  const [key, example] = exampleOf(field);
   const remedy = `write it under the key of its message: "metadata": {"${key}": ${example}}`;
   throw new WireError(
     `${path}.${field}`,
     "",
     `is in the wrong place: ${remedy}`,
   );
+}
+
+/** Returns the key under which a misplaced field belongs, and an example. */
+function exampleOf(field: string): readonly [string, string] {
+  if (/^message/i.test(field)) {
+    return [MESSAGE_SETTINGS_URI, '{"delivery": "MESSAGE_DELIVERY_QUEUE"}'];
+  }
+  return /^(agent_?settings|workspace)/i.test(field)
+    ? [EXTENSION_URI, '{"workspace_path": "/absolute/path"}']
+    : [SESSION_SETTINGS_URI, '{"allowedTools": ["read_file"]}'];
 }
 
 const MISPLACED: ReadonlySet<string> = new Set([
@@ -136,6 +157,11 @@ const MISPLACED: ReadonlySet<string> = new Set([
   "approvalMode",
   "mcp_servers",
   "mcpServers",
+  "agent_options",
+  "agentOptions",
+  "MessageSettings",
+  "messageSettings",
+  "message_settings",
 ]);
 
 /**
@@ -170,16 +196,7 @@ function decodeAgentSettings(value: JsonValue): Settings {
     { hints: HINTS },
   );
   const beside = entries.filter(([key]) => BESIDE.has(key));
-  const empty = beside.find(
-    ([, list]) => Array.isArray(list) && list.length === 0,
-  );
-  if (empty) {
-    throw new WireError(
-      empty[0],
-      "",
-      "is an empty list: name what is allowed, or leave it out",
-    );
-  }
+  assertNoEmptyList(Object.fromEntries(beside), "");
   return defined({
     settings: workspace && settings,
     sessionSettings:
@@ -191,6 +208,18 @@ function decodeAgentSettings(value: JsonValue): Settings {
           )
         : undefined,
   });
+}
+
+/**
+ * Throws a `WireError` for an empty list in the JSON of `SessionSettings`: its
+ * sender may mean that nothing is allowed, and no list at all allows all.
+ */
+export function assertNoEmptyList(settings: JsonObject, path: string): void {
+  for (const [key, list] of Object.entries(settings)) {
+    if (!Array.isArray(list) || list.length > 0) continue;
+    const problem = "is an empty list: name what is allowed, or leave it out";
+    throw new WireError(path === "" ? key : `${path}.${key}`, "", problem);
+  }
 }
 
 const BESIDE: ReadonlySet<string> = new Set([
@@ -253,7 +282,11 @@ function completed(
   });
 }
 
-function contradiction(field: string, values: readonly string[]): WireError {
+/** Creates the error for settings that differ in two places. */
+export function contradiction(
+  field: string,
+  values: readonly string[],
+): WireError {
   const quoted =
     values.length === 0
       ? ""

@@ -47,10 +47,11 @@ export function sendRequestFromA2a({
       "must be ROLE_USER in what a client sends",
     );
   }
-  const settings = decodeRequestSettings([
+  const places = [
     { metadata: message.metadata, path: "message.metadata" },
     { metadata, path: "metadata" },
-  ]);
+  ];
+  const settings = decodeRequestSettings(places);
   return create(OwnRequestSchema, {
     message: {
       ...decodeSentMessage(envelope, "message"),
@@ -63,6 +64,6 @@ export function sendRequestFromA2a({
     contextId: message.contextId,
     returnImmediately: configuration?.returnImmediately ?? false,
     ...settings,
-    ...decodeMessageSettings({ ...metadata, ...message.metadata }),
+    ...decodeMessageSettings(places),
   });
 }

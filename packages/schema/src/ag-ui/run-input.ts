@@ -1,5 +1,6 @@
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { assertNoEmptyList } from "../a2a-v03/settings.ts";
 import { assertExactJson } from "../exact-json.ts";
 import {
   type ForwardedProps,
@@ -8,7 +9,7 @@ import {
   type RunAgentInput,
   RunAgentInputSchema,
 } from "../gen/devtool/ag_ui/v1alpha/run_pb.ts";
-import { isObject, listOrEmpty } from "../json.ts";
+import { isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
 import { parseJson } from "../json-budget.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
@@ -89,9 +90,14 @@ export function readForwardedProps(input: RunAgentInput): ForwardedProps {
       "is unknown to agents: only devtool is read, so leave it out",
     );
   }
+  const devtool = json.devtool ?? {};
+  assertNoEmptyList(
+    objectOrEmpty(objectOrEmpty(devtool).sessionSettings),
+    "forwardedProps.devtool.sessionSettings",
+  );
   return decodeStrictJson(
     ForwardedPropsSchema,
-    json.devtool ?? {},
+    devtool,
     "forwardedProps.devtool",
   );
 }
