@@ -42,7 +42,7 @@ export default defineConfig({
       includeDependenciesRecursively: false,
       groups: [
         { name: "connect-node", test: /@connectrpc\/connect-node/ },
-        // Nearly every command reads most of these, as forty files before.
+        // Nearly every command reads most of these.
         { name: "protobuf", test: /@bufbuild\/protobuf/ },
         {
           name: "messages",
