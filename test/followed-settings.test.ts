@@ -1,7 +1,7 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
@@ -14,7 +14,7 @@ import {
 import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { codingAgent } from "@devtool/coding-agent";
-import { TaskState } from "@devtool/schema";
+import { type SendMessageRequestSchema, TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -134,6 +134,38 @@ describe("N1: a setting that the agent does not follow", () => {
         sessionSettings: { ...sessionSettings, allowedTools: ["read_file"] },
       }),
     ).rejects.toThrow('allowed_tools "read_file" cannot be used: agent "own"');
+  });
+
+  it("V21: is refused as a value that only a newer client knows", async () => {
+    const before = await countTasks();
+    const { task } = await client.tasks.sendMessage({
+      message: textMessage("known", "text Hi."),
+      sessionSettings: { agent: "devtool" },
+    });
+    const { id: taskId = "", contextId = "" } = task ?? {};
+    const newer: number = 17;
+    const unknown = {
+      sessionSettings: { agent: "devtool", approvalMode: newer },
+    };
+    const turn = { approvalPolicy: newer };
+    const cases: [string, MessageInitShape<typeof SendMessageRequestSchema>][] =
+      [
+        ["session_settings.approval_mode", unknown],
+        ["session_settings.approval_mode", { ...unknown, contextId }],
+        ["session_settings.approval_mode", { ...unknown, taskId }],
+        ["message_settings.delivery", { messageSettings: { delivery: newer } }],
+        [
+          "message_settings.turn.approval_policy",
+          { messageSettings: { turn }, sessionSettings: { agent: "codex" } },
+        ],
+      ];
+    for (const [field, request] of cases) {
+      const message = textMessage(crypto.randomUUID(), "text Hi.");
+      await expect(
+        client.tasks.sendMessage({ message, ...request }),
+      ).rejects.toThrow(`${field} "17" is not known here: choose UNSPECIFIED,`);
+    }
+    expect(await countTasks()).toBe(before + 1);
   });
 
   it("is followed where the agent says so, and the operator's own values ask nothing", async () => {

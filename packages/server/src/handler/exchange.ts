@@ -4,6 +4,7 @@ import {
   confirmationsOf,
   type ExecuteSlashCommandRequest,
   type Message,
+  MessageDelivery,
   type Replay,
   ReplaySchema,
   type SendMessageRequest,
@@ -23,7 +24,7 @@ import type { TaskFeed } from "../task/task-feed.ts";
 import type { HeldSession } from "../task/task-handle.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { assertKept } from "./kept-settings.ts";
-import { assertLabel, assertName } from "./name-limit.ts";
+import { assertKnown, assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
 import {
   approvalLimitOf,
@@ -116,10 +117,10 @@ export class Exchanges {
     newTaskId = "",
   ): Promise<Exchange> {
     const message = validMessage(request, this.#options.maxParts);
-    assertLabel(
-      "message_settings.client_label",
-      request.messageSettings?.clientLabel ?? "",
-    );
+    const { clientLabel = "", delivery = MessageDelivery.UNSPECIFIED } =
+      request.messageSettings ?? {};
+    assertLabel("message_settings.client_label", clientLabel);
+    assertKnown("message_settings.delivery", delivery, MessageDelivery);
     const key = JSON.stringify([principal, message.messageId]);
     const earlier =
       this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();

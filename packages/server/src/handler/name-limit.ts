@@ -44,6 +44,21 @@ export function assertNames(field: string, names: readonly string[]): void {
 }
 
 /**
+ * Throws `Code.InvalidArgument` for a value of an enum that this server does
+ * not know: that of a newer client may be stricter than all others.
+ */
+export function assertKnown(
+  field: string,
+  value: number,
+  known: Readonly<Record<number, string>>,
+): void {
+  if (known[value] !== undefined) return;
+  const names = Object.values(known).filter((name) => !/^\d/.test(name));
+  const remedy = `choose ${names.join(", ")}`;
+  throw invalid(field, String(value), "is not known here", remedy);
+}
+
+/**
  * Throws `Code.InvalidArgument` for a label that is too long, or that is not
  * one line of visible characters: people read it beside a decision.
  */

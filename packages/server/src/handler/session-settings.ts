@@ -13,7 +13,7 @@ import type { ConversationKey } from "../agent/agent.ts";
 import { invalid, quoted } from "../errors.ts";
 import { directoryAt, realPath } from "../files/real-path.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { assertName, assertNames } from "./name-limit.ts";
+import { assertKnown, assertName, assertNames } from "./name-limit.ts";
 import {
   resolveWorkspace,
   type WorkspaceOptions,
@@ -167,6 +167,7 @@ export function resolveSettings(
   const sessionSettings =
     requested.sessionSettings ?? create(SessionSettingsSchema);
   assertName("model", sessionSettings.model);
+  assertKnownMode(sessionSettings);
   const agent = options.resolveAgent(sessionSettings.agent);
   assertServersPermitted(sessionSettings.mcpServers, options);
   const resolved = { ...sessionSettings, agent };
@@ -236,6 +237,7 @@ export function changedApprovalMode(
 ): ApprovalMode | undefined {
   assertUnchanged(requested, earlier, options);
   if (!requested.sessionSettings) return undefined;
+  assertKnownMode(requested.sessionSettings);
   const { approvalMode: wanted, ...asked } = requested.sessionSettings;
   const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
   const isChanged = wanted !== current.approvalMode;
@@ -248,6 +250,10 @@ export function changedApprovalMode(
     conversation,
   );
   return approvalMode || undefined;
+}
+
+function assertKnownMode({ approvalMode }: SessionSettings): void {
+  assertKnown("session_settings.approval_mode", approvalMode, ApprovalMode);
 }
 
 function withApprovalMode(

@@ -9,6 +9,7 @@ import {
 import type { ConversationKey } from "../agent/agent.ts";
 import { turnDirectory } from "../agent/turn-directory.ts";
 import { invalid } from "../errors.ts";
+import { assertKnown } from "./name-limit.ts";
 import type { SessionOptions, Settings } from "./session-settings.ts";
 
 /**
@@ -40,25 +41,8 @@ export function assertTurn(
     );
   }
   const { approvalPolicy, sandboxPolicy } = turnSettings;
-  assertPolicy("approval_policy", approvalPolicy, ApprovalPolicy);
-  assertPolicy("sandbox_policy", sandboxPolicy, SandboxPolicy);
+  const field = "message_settings.turn";
+  assertKnown(`${field}.approval_policy`, approvalPolicy, ApprovalPolicy);
+  assertKnown(`${field}.sandbox_policy`, sandboxPolicy, SandboxPolicy);
   turnDirectory(session, message);
-}
-
-/**
- * Refuses a policy that this server does not know: that of a newer client may
- * be stricter than all others.
- */
-function assertPolicy(
-  field: string,
-  value: number,
-  known: Readonly<Record<number, string>>,
-): void {
-  if (known[value] === undefined) {
-    throw invalid(
-      `message_settings.turn.${field}`,
-      String(value),
-      "is not a policy",
-    );
-  }
 }
