@@ -3,7 +3,7 @@ import { isQuestionOfCall, type Part } from "@devtool/schema";
 import type { Approver } from "../approval.ts";
 import type { Choice } from "../choice.ts";
 import { type LineStyle, visible } from "../render/style.ts";
-import { AbandonedTurn, type ChatTasks } from "./chat-tasks.ts";
+import type { ChatTasks } from "./chat-tasks.ts";
 import { wrapLine } from "./entry.ts";
 import { menuLines } from "./question.ts";
 
@@ -35,8 +35,8 @@ export interface AnswersOptions {
   /** Prints lines. */
   readonly onLines: (lines: readonly string[]) => void;
   /**
-   * Called with the reason why an answer was not accepted. The question is
-   * asked again.
+   * Called with the reason why an answer was not accepted, `AbandonedTurn`
+   * included. The question is asked again.
    */
   readonly onProblem: (reason: unknown) => void;
 }
@@ -128,7 +128,6 @@ export class Answers {
     try {
       await send();
     } catch (reason) {
-      if (reason instanceof AbandonedTurn) return;
       this.#options.onProblem(reason);
     }
   }

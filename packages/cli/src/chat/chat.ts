@@ -3,7 +3,12 @@ import { shortTaskId } from "../task-id.ts";
 import type { TerminalInput } from "../terminal/terminal.ts";
 import { type AnswerMeans, Answers } from "./answers.ts";
 import { Asking } from "./asking.ts";
-import { type ChatTasks, DELIVERY, queuedText } from "./chat-tasks.ts";
+import {
+  AbandonedTurn,
+  type ChatTasks,
+  DELIVERY,
+  queuedText,
+} from "./chat-tasks.ts";
 import { Composer } from "./composer.ts";
 import { draftOf, insertText } from "./draft.ts";
 import type { InputHistory } from "./input-history.ts";
@@ -86,7 +91,10 @@ export class Chat {
       means: options,
       onLines: (lines) => this.printout.tellLines(lines),
       onProblem: (reason) => {
-        this.printout.tellProblem(reason);
+        // Whoever abandoned the turn has said why.
+        if (!(reason instanceof AbandonedTurn)) {
+          this.printout.tellProblem(reason);
+        }
         this.asking.again();
       },
     });
