@@ -44,7 +44,6 @@ const ARGUMENTS = [
   '{"command":{"toString":"touch pwned"}}',
   '{"command":true}',
   '{"__proto__":{"command":"touch pwned"}}',
-  '"{\\"command\\":\\"touch pwned\\"}"',
   "[]",
   `{"command":"ls","directory":"${"../".repeat(20)}tmp"}`,
   `{"command":${'{"a":'.repeat(5000)}1${"}".repeat(5000)}}`,
@@ -93,6 +92,16 @@ describe("a model that deceives, over Gemini's API", () => {
       expect(existsSync(join(workspace, "pwned"))).toBe(false);
     },
   );
+
+  it("K5: asks about arguments that are sent as text, as it would run them", async () => {
+    const args = JSON.stringify('{"command":"touch as-text"}');
+    const task = await ask(
+      `[{"functionCall":{"name":"run_shell_command","args":${args}}}]`,
+    );
+    const [call] = pendingToolCalls(task);
+    expect(call?.inputParameters?.command).toBe("touch as-text");
+    expect(existsSync(join(workspace, "as-text"))).toBe(false);
+  });
 
   it("has the command run that was shown, of two under one key", async () => {
     const args = '{"command":"touch first","command":"touch second"}';
