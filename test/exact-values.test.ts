@@ -269,6 +269,8 @@ describe("B6: numbers of JSON that others send", () => {
           expect([after, some]).toEqual([undefined, undefined]);
           return;
         }
+        // What was spoiled may be a number whose digits would be lost.
+        if (!isExact(json)) return;
         expect(after).toEqual([...before.slice(0, -2), { data: kept }, kept]);
         expect(some).toEqual([
           ...before.slice(0, -2),
@@ -387,3 +389,12 @@ describe("B3: a character of an agent", () => {
     },
   );
 });
+
+function isExact(json: string): boolean {
+  try {
+    assertExactJson(json);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -65,7 +65,7 @@ describe("a root that lies in another one", () => {
   });
 
   it.each(["link", "directory"])(
-    "R3: is no place for a turn or a call of a session that has begun once a %s takes its place",
+    "R3: refuses a turn and a call of a session that has begun once a %s takes its place",
     async (kind) => {
       await using victim = new Victim();
       victim.file("x/id", "inside");

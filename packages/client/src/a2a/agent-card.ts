@@ -91,9 +91,14 @@ export async function fetchAgentCard(
 
 function decodeCard(json: JsonValue): AgentCard {
   const isV1 = listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0;
-  return isV1
-    ? decodeA2aJson(AgentCardSchema, json)
-    : agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
+  if (isV1) return decodeA2aJson(AgentCardSchema, json);
+  const card = agentCardFromV03(
+    decodeRfcJson(CardV03Schema, json, "AgentCard"),
+  );
+  // Agents that stream and do not say so are common.
+  const said = objectOrEmpty(objectOrEmpty(json).capabilities).streaming;
+  if (said === undefined) delete card.capabilities?.streaming;
+  return card;
 }
 
 /**
