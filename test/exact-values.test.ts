@@ -11,6 +11,7 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   AgentThoughtSchema,
   assertExactJson,
+  isExactNumber,
   quoteInexactNumbers,
 } from "@devtool/schema";
 import {
@@ -269,9 +270,7 @@ describe("B6: numbers of JSON that others send", () => {
           expect([after, some]).toEqual([undefined, undefined]);
           return;
         }
-        // What was spoiled may be a number whose digits would be lost.
-        if (!isExact(json)) return;
-        expect(after).toEqual([...before.slice(0, -2), { data: kept }, kept]);
+        expect(after).toEqual(JSON.parse(text, digitsOrNumber));
         expect(some).toEqual([
           ...before.slice(0, -2),
           { data: kept },
@@ -293,6 +292,16 @@ describe("B6: numbers of JSON that others send", () => {
 function spoil(json: string): string {
   const at = Math.floor(json.length / 2);
   return json.slice(0, at) + json.slice(at + 1);
+}
+
+/** Has a number whose digits would be lost as a string of them. */
+function digitsOrNumber(
+  _name: string,
+  value: unknown,
+  context?: { readonly source?: string },
+): unknown {
+  const { source = "" } = context ?? {};
+  return typeof value === "number" && !isExactNumber(source) ? source : value;
 }
 
 function parsed(text: string): Json {
@@ -389,12 +398,3 @@ describe("B3: a character of an agent", () => {
     },
   );
 });
-
-function isExact(json: string): boolean {
-  try {
-    assertExactJson(json);
-    return true;
-  } catch {
-    return false;
-  }
-}
