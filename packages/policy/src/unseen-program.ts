@@ -16,8 +16,9 @@ const LITERAL_START = /^[\w@%=:,/~-]+(?= |$)/;
 const BETWEEN_NAMES = /[^\w.+/@~*?[\]$-]+/;
 /** Characters that a shell or `printf` makes of others. */
 const ESCAPED = /\$'|\\[0-7xuU]/;
-/** A set of characters that are not all those of names: `[!a]`, `[[:alpha:]]`. */
-const BRACKETS = /\[(?:[!^]|(?=\[:))(?:\[:\w+:\]|[^\s[\]])*\]/g;
+/** A set of more characters than it has: `[!a]`, `[[:alpha:]]`, `[x[=m=]]`. */
+const BRACKETS =
+  /\[(?:[!^]|(?=[^\s[\]]*\[[:.=]))(?:\[([:.=])[^\s[\]]+\1\]|[^\s[\]])*\]/g;
 /** Alternatives in braces that have none within. */
 const BRACES = /\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}/;
 /** Stands for the names in a word that may become anything, but no program. */
@@ -206,10 +207,8 @@ function isNameOf(name: string, program: string): boolean {
 }
 
 function matchesName(pattern: string, name: string): boolean {
-  // With `posix`, `[!x]` is as in a shell.
-  return picomatch.isMatch(name, pattern.replaceAll(/['"\\]/g, ""), {
-    posix: true,
-  });
+  const text = pattern.replaceAll(/['"\\]/g, "").replaceAll(BRACKETS, "?");
+  return picomatch.isMatch(name, text, { posix: true });
 }
 
 function baseOf(path: string): string {

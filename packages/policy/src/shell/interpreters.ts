@@ -1,8 +1,11 @@
 import { posix } from "node:path";
 
-/** Programs with a language of their own, which evaluate what they are given. */
+/**
+ * Programs with a language of their own, which evaluate what they are given,
+ * with their versions and builds: `jruby`, `python3.13t`, `php-cgi`.
+ */
 const INTERPRETER =
-  /^(python|pypy|ipython|jython|micropython|sage|node|nodejs|tsx|ts-node|babel-node|coffee|perl|raku|ruby|php|lua|luajit|tclsh|wish|Rscript|R|julia|runghc|groovy|scala|kotlin|jrunscript|clojure|clj|bb|elixir|iex|erl|osascript|swift|powershell|nu|xonsh|elvish|racket|guile|sbcl|ocaml)[\d.]*$/;
+  /^((i|micro)?python|jython|pypy|sage|node(js)?|tsx|esno|zx|(ts|babel|swc|vite|esbuild)-node|coffee|perl|raku|(j|m|mac|truffle)?ruby|php|luau?|luajit|tclsh|wish|Rscript|R|julia|runghc|runhaskell|groovy(sh)?|scala|kotlinc?|jrunscript|clojure|clj|bb|elixir|iex|erl|osascript|swift|powershell|pwsh|nu|xonsh|elvish|racket|guile|scheme|sbcl|clisp|ecl|ccl|ocaml|fsi)w?([\d.]+[a-z]{0,2})?(-(dbg|debug|cgi|cli|repl|c|jvm|jit|dev|static|nightly|nogil|intel64|arm64))?$/;
 /** The same, with commands: `deno eval`, `rails runner`. */
 const RUNTIME =
   /^(deno|bun|uv|crystal|mix|rails|flask|django-admin|manage\.py|artisan)$/;
@@ -13,7 +16,15 @@ const INLINE_CODE =
 const RUNTIME_CODE =
   /^(-pe|-[ep]|--(eval|print|execute)\b.*|eval|repl|runner|shell|tinker|console|[cr])$/;
 /** The modules of Python that evaluate their words or their input. */
-const CODE_MODULE = /^(timeit|code|asyncio|IPython|idlelib)\b/;
+const CODE_MODULE = /^(timeit|code|asyncio|IPython|idlelib|pdb)\b/;
+/** A flag of any program with code, and its value if that is in its word. */
+const CODE_FLAG = /^(?:--?(?:eval|exec|execute|command)(?:=|$)|-[cex]=?)(.*)$/s;
+/** What code has, and names, paths and settings have not. */
+const CODE_CHARACTER = /[()[\]{};'"`\\|<>!#&^%]/;
+/** A variable for a container, or a path with extras: `A={}`, `.[dev]`. */
+const SETTING = /^\w+=|^[\w./~-]*\[[\w,-]*\]$/;
+/** Programs in which such a flag never takes code that readers do not see. */
+const OTHER_FLAGS = /^(git|g?zip|tox)$/;
 /** The flags with which an interpreter without a file reads no code. */
 const READS_NO_CODE = /^(--(version|help|test|check)|-[vVh])$/;
 /** The flags whose next word is their value, and no file with code. */
@@ -21,9 +32,16 @@ const WITH_VALUE =
   /^(\w*py\w+[\d.]* -[WX]|(perl|ruby)[\d.]* -I|php[\d.]* -[dcz]|lua\w* -l|(node|nodejs|tsx|ts-node) (-r|--(require|import|loader|experimental-loader|title|env-file|conditions)))$/;
 /** Other names of the standard input, as `/proc/self/fd/0`. */
 const INPUT = /^-$|(^|\/)(stdin|fd\/\d+)$/;
-/** Words behind which a program runs the others: `uv run`, `docker exec`. */
-const RUNNER_WORD = /^(run|exec|dlx|x|--)$/;
+/** Words behind which a program runs the others: `uv run`, `nix shell -c`. */
+const RUNNER_WORD = /^(run|exec|dlx|x|--|--run|--command|-c)$/;
 const RUNNER = /^(npx|bunx|pnpx|uvx|pipx|ssh)$/;
+/** Programs whose first word names what they tell about or stop. */
+const TELLS = /^(man|info|type|whereis|pgrep|pkill|killall|apropos|tldr)$/;
+/** Last words that open a shell or a prompt: `rake console`, `poetry shell`. */
+const PROMPT = /^(console|repl|shell|tinker|irb|fsi|runghc)$/;
+/** Commands that read commands, or type their words into another shell. */
+const TYPES =
+  /^(wsl|nvm run|tmux .*(-\w{0,9}C{1,2}|send|paste)|(screen|byobu) .*stuff|(kitty|kitten|wezterm|zellij|xdotool) .*(send-text|write|type|key))\b/;
 /** The characters between the words of commands in a text for a shell. */
 const BETWEEN_WORDS = /[\s=;&|(){}`]+/;
 
@@ -41,12 +59,21 @@ export function takesCode(name: string, args: readonly string[]): boolean {
   if (RUNTIME.test(name)) return args.length === 0 || isGivenCode(name, args);
   const readsInput = args.every(
     (word, at) =>
-      isFlag(word) || WITH_VALUE.test(`${name} ${args[at - 1] ?? ""}`),
+      word === "" || isFlag(word) || isValue(name, word, args[at - 1]),
   );
   return (
     isGivenCode(name, args) ||
     (readsInput && !args.some((word) => READS_NO_CODE.test(word)))
   );
+}
+
+/**
+ * Whether a word is the value of the flag in front of it: of one that is known
+ * to have a value, or where the word does not look like a file with code.
+ */
+function isValue(name: string, word: string, flag = ""): boolean {
+  if (WITH_VALUE.test(`${name} ${flag}`)) return true;
+  return isFlag(flag) && !/^-\w*m$/.test(flag) && !/\.[a-z]\w*$/i.test(word);
 }
 
 /**
@@ -62,16 +89,36 @@ export function startsInterpreter(
     .filter((word) => word !== "");
   const isRunner =
     RUNNER.test(program) || words.some((word) => RUNNER_WORD.test(word));
+  const isTyped =
+    TYPES.test([program, ...args].join(" ")) || PROMPT.test(args.at(-1) ?? "");
+  const own = isInterpreter(program) ? ownWords(args) : args;
+  if (isTyped || hasCodeFlag(program, own)) return true;
   return words.some((word, at) => {
     const name = posix.basename(word);
     const behind = words.slice(at + 1);
     if (isInterpreter(name) && isGivenCode(name, behind)) return true;
-    const readsInput = isRunner && behind.every(isFlag);
+    const isRun = isRunner || (at === 0 && !TELLS.test(program));
     return (
-      readsInput &&
+      isRun &&
+      behind.every(isFlag) &&
       (SHELL.test(name) ||
         (INTERPRETER.test(name) &&
           !behind.some((flag) => READS_NO_CODE.test(flag))))
+    );
+  });
+}
+
+/**
+ * Whether a flag for code has a value that looks like it, whatever program it
+ * is for: `newlang -e 'f("r" .. "m")'`.
+ */
+function hasCodeFlag(program: string, args: readonly string[]): boolean {
+  if (OTHER_FLAGS.test(program)) return false;
+  return args.some((word, at) => {
+    const [, inWord] = CODE_FLAG.exec(word) ?? [];
+    const value = inWord === "" ? args[at + 1] : inWord;
+    return (
+      value !== undefined && CODE_CHARACTER.test(value) && !SETTING.test(value)
     );
   });
 }
@@ -84,21 +131,29 @@ function isGivenCode(name: string, args: readonly string[]): boolean {
       own.at(-1) === "run"
         ? [...own, ...ownWords(args.slice(own.length))]
         : own;
-    const isCode = (word: string): boolean =>
-      name !== "uv" && RUNTIME_CODE.test(word);
+    if (name === "uv") {
+      const behind = args.slice(args.indexOf("run") + 1);
+      const words = ownWords(behind);
+      const isCode = words.includes("-c") || namesCodeModule(words);
+      return args.includes("run") && (isCode || isInput(words.at(-1)));
+    }
+    const isCode = (word: string): boolean => RUNTIME_CODE.test(word);
     return words.some((word) => isCode(word) || isInput(word));
   }
-  const isModule = own.some((word, at) =>
-    /^-\w*m$/.test(word)
-      ? CODE_MODULE.test(own[at + 1] ?? "")
-      : word.startsWith("-m") && CODE_MODULE.test(word.slice(2)),
-  );
   return (
-    isModule ||
+    namesCodeModule(own) ||
     isInput(own.at(-1)) ||
     own.some((word, at) =>
       isFlag(word) || isFlag(own[at - 1]) ? INLINE_CODE.test(word) : false,
     )
+  );
+}
+
+function namesCodeModule(own: readonly string[]): boolean {
+  return own.some((word, at) =>
+    /^-\w*m$/.test(word)
+      ? CODE_MODULE.test(own[at + 1] ?? "")
+      : word.startsWith("-m") && CODE_MODULE.test(word.slice(2)),
   );
 }
 

@@ -163,6 +163,9 @@ function misreadSyntax(source: string): Doubt[] {
       text: "sets a variable to a descriptor",
     });
   }
+  if (DEFAULT_VALUE.test(source)) {
+    doubts.push({ kind: "assignment", text: "sets a variable" });
+  }
   if (source.includes("@P}")) {
     doubts.push({ kind: "dynamic", text: "expands a value once more" });
   }
@@ -193,6 +196,9 @@ const QUOTED_SUBSTITUTION = /'[^']*(\$[({]|`)|\\[$`]/;
  */
 const DESCRIPTOR_VARIABLE =
   /(^|[\s;&|()<>`])\{[A-Za-z_]\w*(\[[^\]]*\])?\}[<>&]/;
+
+/** `${name:=value}` sets a variable that has no value. */
+const DEFAULT_VALUE = /\$\{!?\w+(\[[^\]]*\])?:?=/;
 
 function union<T>(...lists: readonly (readonly T[])[]): T[] {
   const byText = new Map(
