@@ -24,7 +24,7 @@ import {
   unresponsiveServer,
   verifyServer,
 } from "./server-identity.ts";
-import { findProtocol } from "./spoken-protocol.ts";
+import { assertAnswersGrpc, findProtocol } from "./spoken-protocol.ts";
 
 /** The options by which a server is found and called. */
 export interface ConnectionOptions {
@@ -190,8 +190,10 @@ export async function connectionTo(
   const open = (to: Address): Promise<Transport> =>
     createTransport(to, protocol, notify);
   if (info?.token !== address.token) {
+    const transport = await open(address);
+    if (protocol === "grpc") await assertAnswersGrpc(address, transport);
     return {
-      client: createDevtoolClient(await open(address)),
+      client: createDevtoolClient(transport),
       address,
       isServerGone: () => false,
       foreign,

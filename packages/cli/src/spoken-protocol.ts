@@ -1,4 +1,9 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  type Transport,
+} from "@connectrpc/connect";
 import { findExtension, TaskService } from "@devtool/schema";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
@@ -29,8 +34,9 @@ export async function findProtocol(
   given: string | undefined,
   fetch: typeof globalThis.fetch,
 ): Promise<Spoken> {
-  const card = await findCard(url, fetch, given);
-  if (given === "connect" || given === "grpc") return { protocol: given };
+  if (given === "grpc") return { protocol: given };
+  const card = await findCard(url, fetch);
+  if (given === "connect") return { protocol: given };
   if (given !== "a2a" && (await isDevtool(url, fetch))) {
     return { protocol: "connect" };
   }
@@ -55,7 +61,6 @@ export async function findProtocol(
 async function findCard(
   url: string,
   fetch: typeof globalThis.fetch,
-  given: string | undefined,
 ): Promise<AgentCard | ConnectError> {
   const { fetchAgentCard } = await import("@devtool/client/a2a");
   try {
@@ -65,14 +70,37 @@ async function findCard(
     );
   } catch (reason) {
     const error = ConnectError.from(reason);
-    // A server of gRPC alone does not answer HTTP/1.1.
-    const isUnreached = error.code === Code.Unavailable;
-    if (isUnreached && (given !== "grpc" || isNotConnected(error))) {
-      throw urlProblem(url, error);
-    }
+    if (error.code === Code.Unavailable) throw urlProblem(url, error);
     return error;
   }
 }
+
+/**
+ * Throws, within 5 seconds, if no server answers as gRPC. Else each call would
+ * be repeated until its attempts are used up.
+ */
+export async function assertAnswersGrpc(
+  { url }: Pick<Address, "url">,
+  transport: Transport,
+): Promise<void> {
+  try {
+    await createClient(TaskService, transport).getTask({}, { timeoutMs: 4000 });
+  } catch (reason) {
+    const error = ConnectError.from(reason);
+    if (!UNANSWERED.has(error.code)) return;
+    if (isNotConnected(error)) throw urlProblem(url, error);
+    const problem = `nothing answers as gRPC there (${error.rawMessage}): check the port, or leave --protocol out`;
+    throw urlProblem(url, new ConnectError(problem, Code.FailedPrecondition));
+  }
+}
+
+/** The codes of calls that no server of gRPC has answered. */
+const UNANSWERED: ReadonlySet<Code> = new Set([
+  Code.DeadlineExceeded,
+  Code.Internal,
+  Code.Unavailable,
+  Code.Unknown,
+]);
 
 /**
  * Whether a server has devtool's own services: it answers a request for no task

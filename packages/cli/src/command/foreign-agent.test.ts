@@ -1,6 +1,11 @@
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
+import {
+  createServer as createNetServer,
+  type Server,
+  type Socket,
+} from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -175,6 +180,21 @@ describe("the command with an A2A agent of others at --url", () => {
     },
   );
 
+  it.each([
+    ["a web server", () => serve((_request, response) => response.end("hi"))],
+    ["a server that never answers", () => serveMute()],
+  ])(
+    "V24: says within 5 seconds that %s does not speak gRPC",
+    async (_what, start) => {
+      await using web = await start();
+      const begin = performance.now();
+      await expect(runs(web.url, { protocol: "grpc" })).rejects.toThrow(
+        /nothing answers as gRPC there \(.+\): check the port, or leave --protocol out/,
+      );
+      expect(performance.now() - begin).toBeLessThan(5000);
+    },
+  );
+
   async function runs(url: string, more: object = {}) {
     const { io, out, err } = pipedIo();
     const outputLastMessage = join(directory, "last");
@@ -292,17 +312,34 @@ async function serveAgent(
   return { ...server, v1: `${server.url}/v1`, calls };
 }
 
-async function serve(
-  listener: RequestListener,
-): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
+function serve(listener: RequestListener): Promise<Listening> {
+  const server = createServer(listener);
+  return listening(server, () => server.closeAllConnections());
+}
+
+/** Starts a server that takes connections and says nothing. */
+function serveMute(): Promise<Listening> {
+  const sockets: Socket[] = [];
+  const server = createNetServer((socket) => void sockets.push(socket));
+  return listening(server, () => {
+    for (const socket of sockets) socket.destroy();
+  });
+}
+
+type Listening = AsyncDisposable & { readonly url: string };
+
+async function listening(
+  server: Server,
+  closeConnections: () => void,
+): Promise<Listening> {
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   const port = typeof address === "object" && address ? address.port : 0;
   return {
     url: `http://127.0.0.1:${port}`,
     [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
+      closeConnections();
       if (server.listening) await once(server.close(), "close");
     },
   };
