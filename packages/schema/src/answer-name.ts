@@ -42,7 +42,10 @@ const REACHES: ReadonlyMap<string, AnswerReach> = new Map([
   [OPTION_REJECT, "decline"],
 ]);
 
-/** Ids of others that say no more than that: any further word may say more. */
+/**
+ * Ids of others that decline, or allow one call. An id with any other word may
+ * go further, and counts as going further.
+ */
 const PLAIN_DECLINE =
   /^(reject|decline|deny|denied|cancel)(ed|led|d)?([_-]?(once|always|this))?$/i;
 const PLAIN_ALLOW =

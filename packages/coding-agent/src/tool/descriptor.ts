@@ -85,8 +85,8 @@ export class Descriptor implements Disposable {
   }
 
   /** Creates a directory in this one and opens it. */
-  makeDirectory(name: string, path: string): Descriptor {
-    mkdirSync(this.#at(name));
+  makeDirectory(name: string, mode: number, path: string): Descriptor {
+    mkdirSync(this.#at(name), mode);
     const created = this.openDirectory(name, path);
     if (created) return created;
     throw pathDenied(path, "was changed while it was opened", "try again");

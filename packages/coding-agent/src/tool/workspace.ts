@@ -117,7 +117,8 @@ export class Workspace implements Disposable {
   }
 
   /**
-   * Writes a whole file, and creates missing directories.
+   * Writes a whole file, and creates missing directories: those above a file
+   * with a `mode` are for the owner alone, who may have kept others out of them.
    *
    * Writes and syncs a temporary file in the same directory, then renames it. A
    * replaced file keeps its mode unless `mode` is given. Throws for a target
@@ -126,7 +127,8 @@ export class Workspace implements Disposable {
   writeFile(path: string, content: string | Uint8Array, mode?: number): void {
     const { segments, name } = this.#split(path);
     failpoint("devtool:workspace.write.before");
-    using parent = this.#openOrCreateDirectory(segments, path);
+    const directoryMode = mode === undefined ? 0o777 : 0o700;
+    using parent = this.#openOrCreateDirectory(segments, path, directoryMode);
     const replacedMode = modeToKeep(parent, name, path);
     const newMode = mode ?? replacedMode;
     const temporary = this.#createTemporary(
@@ -293,13 +295,14 @@ export class Workspace implements Disposable {
   #openOrCreateDirectory(
     segments: readonly string[],
     path: string,
+    mode: number,
   ): Descriptor {
     let directory = this.#rootDirectory.lend();
     for (const segment of segments) {
       using parent = directory;
       directory =
         parent.openDirectory(segment, path) ??
-        parent.makeDirectory(segment, path);
+        parent.makeDirectory(segment, mode, path);
     }
     return directory;
   }

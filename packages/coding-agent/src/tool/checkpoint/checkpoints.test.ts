@@ -119,6 +119,19 @@ describe("Checkpoints", () => {
     },
   );
 
+  it("B28: makes directories that are gone for their owner alone", async () => {
+    mkdirSync(join(root, "private/deep"), { recursive: true, mode: 0o700 });
+    write("private/deep/key", "secret");
+    const id = await open().snapshot(own(root), "Change", signal);
+    rmSync(join(root, "private"), { recursive: true });
+    await restore(open(), own(root), id ?? "");
+    expect(
+      ["private", "private/deep", "private/deep/key"].map((path) =>
+        (statSync(join(root, path)).mode & 0o777).toString(8),
+      ),
+    ).toEqual(["700", "700", "644"]);
+  });
+
   it("B28: makes no file of a checkpoint of an earlier version wider", async () => {
     write("secret", "s");
     chmodSync(join(root, "secret"), 0o600);
