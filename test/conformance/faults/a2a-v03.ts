@@ -42,6 +42,8 @@ export const A2A_03: readonly Fault[] = [
         ? text
         : text.replace('"state":"completed"', '"state":"working"'),
     ),
+    // Their cases wait for the end of a task in this way.
+    ["STREAM-5", "STREAM-7", "STREAM-10"],
   ),
   fault(
     "A2A03-BLOCKING",
@@ -60,6 +62,7 @@ export const A2A_03: readonly Fault[] = [
         ? text.replaceAll('"state":"completed"', '"state":"working"')
         : text,
     ),
+    ["STREAM-10"],
   ),
   fault(
     "A2A03-GET",

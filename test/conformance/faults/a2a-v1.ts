@@ -87,6 +87,8 @@ export const A2A_1: readonly Fault[] = [
         ? text
         : text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING"),
     ),
+    // Its case waits for the end of a task in this way.
+    ["STREAM-10"],
   ),
   fault(
     "A2A1-RETURN-IMMEDIATELY",
@@ -118,6 +120,7 @@ export const A2A_1: readonly Fault[] = [
         ? text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING")
         : text,
     ),
+    ["STREAM-10"],
   ),
   fault(
     "A2A1-GET",

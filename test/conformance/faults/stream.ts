@@ -13,6 +13,7 @@ export const STREAM: readonly Fault[] = [
     "STREAM-1",
     "no frame is final",
     changeAnswers((text) => text.replaceAll('"final":true', '"final":false')),
+    ["CMD-1", "STREAM-2", "STREAM-10"],
   ),
   fault(
     "STREAM-1",
@@ -104,14 +105,20 @@ export const STREAM: readonly Fault[] = [
         ? body.replace(/"taskId":"[0-9a-f-]{36}"/, '"unknown":0')
         : body,
     ),
+    ["STREAM-2"],
   ),
-  fault("STREAM-6", "cancel does nothing", {
-    request: ({ body, headers }) =>
-      body.includes('"method":"tasks/cancel"') &&
-      headers["x-a2a-extensions"] !== undefined
-        ? { body: body.replace("tasks/cancel", "tasks/get") }
-        : undefined,
-  }),
+  fault(
+    "STREAM-6",
+    "cancel does nothing",
+    {
+      request: ({ body, headers }) =>
+        body.includes('"method":"tasks/cancel"') &&
+        headers["x-a2a-extensions"] !== undefined
+          ? { body: body.replace("tasks/cancel", "tasks/get") }
+          : undefined,
+    },
+    ["STREAM-2"],
+  ),
   fault(
     "STREAM-7",
     "an answer is not marked as a replay",
