@@ -82,6 +82,8 @@ export class CodexTurn {
    * mode: the next one begins with it.
    */
   #late: JsonObject[] = [];
+  /** Resolves when Codex has taken or refused what it was given meanwhile. */
+  #steered: Promise<unknown> = Promise.resolve();
 
   constructor(options: CodexTurnOptions) {
     this.#options = options;
@@ -133,6 +135,7 @@ export class CodexTurn {
         input,
         AbortSignal.any([signal, asking.signal]),
       );
+      await this.#steered;
       while (this.#late.length > 0) {
         const late = this.#late;
         this.#late = [];
@@ -140,6 +143,7 @@ export class CodexTurn {
           late,
           AbortSignal.any([signal, asking.signal]),
         );
+        await this.#steered;
       }
       return ended;
     } catch (reason) {
@@ -306,7 +310,13 @@ export class CodexTurn {
     });
   }
 
-  async #steer(input: JsonObject[], signal: AbortSignal): Promise<void> {
+  #steer(input: JsonObject[], signal: AbortSignal): Promise<void> {
+    const steering = this.#steerTurn(input, signal);
+    this.#steered = Promise.allSettled([this.#steered, steering]);
+    return steering;
+  }
+
+  async #steerTurn(input: JsonObject[], signal: AbortSignal): Promise<void> {
     const { server, threadId } = this.#options;
     const params = { threadId, input, expectedTurnId: this.#turnId };
     const reply = await server.call("turn/steer", params, signal);
