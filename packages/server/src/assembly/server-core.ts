@@ -3,7 +3,10 @@ import { ApprovalMode } from "@devtool/schema";
 import type { AgentServices } from "../agent/agent.ts";
 import { isUnavailable } from "../errors.ts";
 import { realPathOrMissing } from "../files/real-path.ts";
-import { WorkspaceRoots } from "../files/workspace-roots.ts";
+import {
+  forgetWorkspacesIn,
+  WorkspaceRoots,
+} from "../files/workspace-roots.ts";
 import { createAgentListHandler } from "../handler/agent-list-handler.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR, principalOf } from "../handler/caller.ts";
@@ -223,9 +226,11 @@ function rootsOf({
   workspace,
   workspaceRoots,
 }: Pick<ServerSettings, "workspace" | "workspaceRoots">): WorkspaceRoots {
-  return new WorkspaceRoots(
+  const roots = new WorkspaceRoots(
     workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
   );
+  forgetWorkspacesIn(roots);
+  return roots;
 }
 
 /** The parts of a server that its handlers use. */

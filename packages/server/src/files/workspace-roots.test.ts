@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   assertWorkspaceInPlace,
   beginInWorkspace,
+  forgetWorkspacesIn,
   WorkspaceRoots,
 } from "./workspace-roots.ts";
 
@@ -134,6 +135,17 @@ describe("the roots of workspaces", () => {
     const message = "another directory is in its place";
     expect(() => assertWorkspaceInPlace(sub)).toThrow(message);
     beginInWorkspace(sub);
+    expect(() => assertWorkspaceInPlace(sub)).not.toThrow();
+  });
+
+  it("R3: hold until another server of the process starts on what is there", () => {
+    beginInWorkspace(sub);
+    renameSync(join(base, "outer/x"), join(base, "outer/y"));
+    mkdirSync(sub, { recursive: true });
+    forgetWorkspacesIn(new WorkspaceRoots([outside]));
+    const message = "another directory is in its place";
+    expect(() => assertWorkspaceInPlace(sub)).toThrow(message);
+    forgetWorkspacesIn(new WorkspaceRoots([base]));
     expect(() => assertWorkspaceInPlace(sub)).not.toThrow();
   });
 });

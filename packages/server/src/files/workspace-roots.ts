@@ -62,9 +62,18 @@ export function beginInWorkspace(workspacePath: string): void {
 }
 
 /**
+ * Forgets the directories in which sessions began in some roots: a server that
+ * starts in a process works in those that are there now, as it would in a
+ * process of its own.
+ */
+export function forgetWorkspacesIn(roots: WorkspaceRoots): void {
+  for (const path of begun.keys()) if (roots.contains(path)) begun.delete(path);
+}
+
+/**
  * Throws `Code.FailedPrecondition` when the path of a session's workspace leads
  * to another directory than when the session began, or than at its first use
- * since the process was started: a link or a directory was put in its place.
+ * since its server was started: a link or a directory was put in its place.
  *
  * @param workspacePath a real path; empty for none
  */
