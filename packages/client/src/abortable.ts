@@ -5,12 +5,14 @@ export async function abortable<T>(
   promise: Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);
   signal.addEventListener("abort", abort);
+  if (signal.aborted) abort();
   try {
-    return await Promise.race([promise, aborted.promise]);
+    // The race handles the promise in any case: nobody else may, and a
+    // rejection that nobody handles ends a process of Node.
+    return await Promise.race([aborted.promise, promise]);
   } finally {
     signal.removeEventListener("abort", abort);
   }
