@@ -44,6 +44,7 @@ export { decodeState, encodeState } from "./a2a-v03/state.ts";
 export {
   decodeStreamFrame,
   encodeStreamFrame,
+  streamFrameEncoder,
 } from "./a2a-v03/stream-frame.ts";
 export {
   decodeTask,

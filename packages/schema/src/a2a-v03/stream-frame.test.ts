@@ -27,7 +27,11 @@ import {
   Role,
   TaskState,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeStreamFrame, encodeStreamFrame } from "./stream-frame.ts";
+import {
+  decodeStreamFrame,
+  encodeStreamFrame,
+  streamFrameEncoder,
+} from "./stream-frame.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 40 });
 const filled = text.filter((value) => value !== "");
@@ -187,6 +191,33 @@ describe("the frames of a stream in A2A 0.3", () => {
         ).toEqual(frame);
       }),
     );
+  });
+
+  it.each<MessageInitShape<typeof TaskEventSchema>>([
+    {},
+    { taskId: 'other "task"' },
+    { contextId: "other" },
+    { state: TaskState.SUBMITTED },
+    { model: "other" },
+    { time: timestampFromMs(2001) },
+    { toolCallDetail: { selectedOptionId: "x" } },
+    { payload: { case: "text", value: { text: "" } } },
+    { payload: { case: "notice", value: { text: "waits" } } },
+  ])("are the same from an encoder that keeps frames: %o", (other) => {
+    const piece = (fields: MessageInitShape<typeof TaskEventSchema>) =>
+      eventWith({
+        time: timestampFromMs(1001),
+        payload: { case: "text", value: { text: '"a" word' } },
+        ...fields,
+      });
+    const encode = streamFrameEncoder();
+    const sequence = 8n;
+    const events = [piece({}), piece({ sequence, ...other }), piece({})];
+    for (const view of ["extension", "plain"] as const) {
+      for (const each of events) {
+        expect(encode(each, view)).toBe(encodeStreamFrame(each, view));
+      }
+    }
   });
 
   it("start with the task that was created", () => {

@@ -1,18 +1,77 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   EventRowSchema,
   type TaskEvent,
   TaskEventSchema,
   type TaskState,
+  TextContentSchema,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
-/** Encodes events as one row. */
+/**
+ * Encodes events as one row, in the form of the message EventRow.
+ *
+ * The pieces of a text are most of what is stored. Those that were recorded
+ * together have everything but their sequence and text in common, which is
+ * encoded once.
+ */
 export function encodeRow(events: readonly TaskEvent[]): Uint8Array {
-  return toBinary(
-    EventRowSchema,
-    create(EventRowSchema, { events: [...events] }),
+  const writer = new BinaryWriter();
+  let shared: Shared | undefined;
+  for (const event of events) {
+    const { payload, sequence } = event;
+    writer
+      .tag(EventRowSchema.field.events.number, WireType.LengthDelimited)
+      .fork();
+    if (payload.case === "text" && !payload.value.$unknown) {
+      if (!shared || !isAlike(shared.event, event)) shared = sharedOf(event);
+      writer.raw(shared.data).tag(SEQUENCE, WireType.Varint).int64(sequence);
+      writer.tag(TEXT, WireType.LengthDelimited).fork();
+      writer.tag(TEXT_OF_CONTENT, WireType.LengthDelimited);
+      writer.string(payload.value.text).join();
+    } else {
+      writer.raw(toBinary(TaskEventSchema, event));
+    }
+    writer.join();
+  }
+  return writer.finish();
+}
+
+const SEQUENCE = TaskEventSchema.field.sequence.number;
+const TEXT = TaskEventSchema.field.text.number;
+const TEXT_OF_CONTENT = TextContentSchema.field.text.number;
+
+/** What pieces of a text have in common, encoded. */
+interface Shared {
+  /** The first of them. */
+  readonly event: TaskEvent;
+  readonly data: Uint8Array;
+}
+
+function sharedOf(event: TaskEvent): Shared {
+  const rest = { ...event, sequence: 0n, payload: { case: undefined } };
+  return { event, data: toBinary(TaskEventSchema, rest) };
+}
+
+/**
+ * Whether two pieces of a text differ in their sequence and text alone. A test
+ * compares all fields.
+ */
+function isAlike(one: TaskEvent, other: TaskEvent): boolean {
+  return (
+    one.taskId === other.taskId &&
+    one.contextId === other.contextId &&
+    one.time === other.time &&
+    one.state === other.state &&
+    one.model === other.model &&
+    one.toolCallDetail === other.toolCallDetail &&
+    one.extensionActive === other.extensionActive &&
+    one.agentSessionId === other.agentSessionId &&
+    one.approvalMode === other.approvalMode &&
+    !one.$unknown &&
+    !other.$unknown
   );
 }
 

@@ -118,42 +118,41 @@ export function approvalModeRecord(
 }
 
 /**
- * Returns the audit record for an event whose message sets options of the agent
- * itself; none for any other event.
+ * Returns the audit records for the events of one append whose messages set
+ * options of the agent itself.
  *
  * @param principalOf returns the principal of the task; called only for such an
  * event, because it folds the task
  */
 export function agentOptionsRecords(
   principalOf: () => string,
-  { taskId, sequence, time, payload }: TaskEvent,
+  events: readonly TaskEvent[],
 ): AuditRecord[] {
-  const options = agentOptionsOf(payload);
-  if (Object.keys(options).length === 0) return [];
   const action = AuditAction.AGENT_OPTIONS_SET;
-  const fields = {
-    principal: principalOf(),
-    taskId,
-    sequence,
-    time,
-    action,
-    shown: canonicalJson(options),
-  };
-  return [create(AuditRecordSchema, defined(fields))];
+  const records: AuditRecord[] = [];
+  for (const { taskId, sequence, time, payload } of events) {
+    const options = agentOptionsOf(payload);
+    if (!options || Object.keys(options).length === 0) continue;
+    const shown = canonicalJson(options);
+    const principal = principalOf();
+    const fields = { principal, taskId, sequence, time, action, shown };
+    records.push(create(AuditRecordSchema, defined(fields)));
+  }
+  return records;
 }
 
 function agentOptionsOf(
   payload: TaskEvent["payload"],
-): Readonly<Record<string, string>> {
+): Readonly<Record<string, string>> | undefined {
   switch (payload.case) {
     case "created":
-      return payload.value.sessionSettings?.agentOptions ?? {};
+      return payload.value.sessionSettings?.agentOptions;
     case "message":
       return payload.value.agentOptions;
     case "messageQueued":
-      return payload.value.message?.agentOptions ?? {};
+      return payload.value.message?.agentOptions;
     default:
-      return {};
+      return undefined;
   }
 }
 

@@ -53,7 +53,11 @@ export interface LogEntry {
  */
 function wellFormed(event: TaskEvent): TaskEvent {
   const { payload, model, toolCallDetail } = event;
-  return isWellFormed([payload, model, toolCallDetail])
+  // By far the most frequent one.
+  const content = payload.case === "text" ? payload.value.text : payload;
+  return isWellFormed(content) &&
+    model.isWellFormed() &&
+    isWellFormed(toolCallDetail)
     ? event
     : fromBinary(TaskEventSchema, toBinary(TaskEventSchema, event));
 }
@@ -188,12 +192,9 @@ export class EventLog {
     const changeRecords = changes.map((event) =>
       approvalModeRecord(this.#fold.task.principal, event),
     );
-    const optionRecords = events.flatMap((event) =>
-      agentOptionsRecords(() => this.#fold.task.principal, event),
-    );
     const audit = [
       ...changeRecords,
-      ...optionRecords,
+      ...agentOptionsRecords(() => this.#fold.task.principal, events),
       ...(before ? auditRecords(before, events) : []),
     ];
     this.conversation.earlier.noteChange(this.#fold.taskId);

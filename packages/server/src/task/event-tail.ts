@@ -4,10 +4,7 @@ import type { TaskEvent } from "@devtool/schema";
  * The maximum weight of a tail: that of 4,096 short events, or of 8 MB of text.
  */
 const MAX_WEIGHT = 4096;
-/**
- * An event weighs 1, and 1 more for this many characters or bytes in it.
- * Transports keep what they have encoded of it as long as it is kept.
- */
+/** An event weighs 1, and 1 more for this many characters or bytes in it. */
 const CHARACTERS_OF_WEIGHT = 2048;
 
 /**
@@ -15,7 +12,7 @@ const CHARACTERS_OF_WEIGHT = 2048;
  * up do not read from the store.
  */
 export class EventTail {
-  #events: { readonly event: TaskEvent; readonly weight: number }[] = [];
+  #events: TaskEvent[] = [];
   #weight = 0;
   /** The sequence of the newest event. */
   #end: bigint;
@@ -31,17 +28,16 @@ export class EventTail {
    */
   push(events: readonly TaskEvent[]): void {
     for (const event of events) {
-      const weight = 1 + Math.floor(charactersIn(event) / CHARACTERS_OF_WEIGHT);
-      this.#events.push({ event, weight });
-      this.#weight += weight;
+      this.#events.push(event);
+      this.#weight += weightOf(event);
     }
     this.#end = events.at(-1)?.sequence ?? this.#end;
     if (this.#weight <= MAX_WEIGHT) return;
     // Drops the oldest half by weight, so that trimming costs little per event.
     let drop = 0;
-    for (const { weight } of this.#events) {
+    for (const event of this.#events) {
       if (this.#weight <= MAX_WEIGHT / 2) break;
-      this.#weight -= weight;
+      this.#weight -= weightOf(event);
       drop++;
     }
     this.#events = this.#events.slice(drop);
@@ -55,9 +51,14 @@ export class EventTail {
     if (sequence >= this.#end) return [];
     const missing = Number(this.#end - sequence);
     return missing <= this.#events.length
-      ? this.#events.slice(-missing).map(({ event }) => event)
+      ? this.#events.slice(-missing)
       : undefined;
   }
+}
+
+/** Returns the weight of an event, which grows with its size in memory. */
+export function weightOf(event: TaskEvent): number {
+  return 1 + Math.floor(charactersIn(event) / CHARACTERS_OF_WEIGHT);
 }
 
 /**
