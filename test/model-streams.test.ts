@@ -185,6 +185,82 @@ const ANTHROPIC: Api = {
 
 const APIS = [GEMINI, CHAT, RESPONSES, ANTHROPIC];
 
+/** Answers with "AB" and a call, as of a server that does not stream. */
+const WHOLE: readonly (readonly [Api, object])[] = [
+  [
+    GEMINI,
+    {
+      candidates: [
+        null,
+        {
+          content: {
+            parts: [
+              { text: "AB" },
+              { functionCall: { name: "t", args: { n: 1 } } },
+            ],
+          },
+          finishReason: "STOP",
+        },
+      ],
+      usageMetadata: { promptTokenCount: 7 },
+    },
+  ],
+  [
+    CHAT,
+    {
+      object: "chat.completion",
+      choices: [
+        null,
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            content: "AB",
+            tool_calls: [
+              null,
+              { id: "1", function: { name: "t", arguments: '{"n":1}' } },
+            ],
+          },
+          finish_reason: "tool_calls",
+        },
+      ],
+      usage: { prompt_tokens: 7 },
+    },
+  ],
+  [
+    RESPONSES,
+    {
+      object: "response",
+      status: "completed",
+      error: null,
+      output: [
+        null,
+        { type: "message", content: [{ type: "output_text", text: "AB" }] },
+        {
+          type: "function_call",
+          call_id: "1",
+          name: "t",
+          arguments: '{"n":1}',
+        },
+      ],
+      usage: { input_tokens: 7 },
+    },
+  ],
+  [
+    ANTHROPIC,
+    {
+      type: "message",
+      content: [
+        null,
+        { type: "text", text: "AB" },
+        { type: "tool_use", id: "1", name: "t", input: { n: 1 } },
+      ],
+      stop_reason: "tool_use",
+      usage: { input_tokens: 7, output_tokens: 1 },
+    },
+  ],
+];
+
 function user(text: string): Message {
   return create(MessageSchema, {
     role: Role.USER,
@@ -554,6 +630,33 @@ describe("a stream that is odd in one place", () => {
       "AB",
     ],
     [
+      "I37: null among the choices",
+      CHAT,
+      [
+        { choices: [null, { delta: { content: "A" } }] },
+        { choices: [{ delta: { content: "B" } }, null] },
+        { choices: [null, { delta: {}, finish_reason: "stop" }, null] },
+        { choices: [null] },
+      ],
+      "AB",
+    ],
+    [
+      "I37: null among the candidates",
+      GEMINI,
+      [
+        { candidates: [null, ...candidate([{ text: "AB" }]).candidates] },
+        { candidates: [null, ...STOP.candidates] },
+      ],
+      "AB",
+    ],
+    [
+      "I37: null among the items of the end",
+      RESPONSES,
+      [responded({ output: [null, said("AB"), null, functionCall(READ)] })],
+      "AB",
+      [READ],
+    ],
+    [
       "K2: a prompt that was blocked for no reason",
       GEMINI,
       [
@@ -769,6 +872,84 @@ describe.each(APIS)("a stream of $name that is left open", (api) => {
     expect([text, failure]).toEqual(["AB", expect.stringContaining("arrive")]);
   });
 });
+
+describe.each(WHOLE)(
+  "an answer in place of a stream of $name",
+  (api, whole) => {
+    it.each([
+      ["application/json", JSON.stringify(whole)],
+      ["application/json; charset=utf-8", JSON.stringify(whole, null, 2)],
+      ["text/plain", `\ufeff\r\n${JSON.stringify(whole)}\r\n`],
+      ["text/event-stream", JSON.stringify(whole, null, 2)],
+      ["application/json", JSON.stringify([null, whole], null, 2)],
+    ])("I37: is used where it is whole: %s", async (type, body) => {
+      [mediaType, answer] = [type, body];
+      const { text, failure, events: all } = await generate(api);
+      mediaType = "text/event-stream";
+      expect([text, failure]).toEqual(["AB", ""]);
+      expect(calls(all)).toMatchObject([{ name: "t", args: { n: 1 } }]);
+      expect(all.find((each) => each.case === "usage")).toMatchObject({
+        value: { inputTokens: 7n },
+      });
+    });
+
+    it.each([
+      ["text/html; charset=utf-8", "<html><title>Log in</title>", "Log in"],
+      ["text/html", "<!DOCTYPE html><p>no title", "DOCTYPE"],
+      [
+        "application/json",
+        '{"error":{"message":"no such plan"}}',
+        "no such plan",
+      ],
+      ["application/json", '{\n  "error": {"message": "kaput"}\n}', "kaput"],
+      ["application/json", '{"error":"kaput"}', "kaput"],
+      ["application/json", '{"detail":"Not Found"}', "Not Found"],
+      ["application/json", '{"message":"kaput"}', "kaput"],
+      ["application/json", '{"choices":', "choices"],
+      ["application/json", "[]", "[]"],
+      ["text/plain", "upstream \u001b[31mgone", "upstream \\u{1b}[31mgone"],
+    ])("I37: fails once with what came: %s %s", async (type, body, words) => {
+      [mediaType, answer] = [type, body];
+      const before = requests;
+      const { failure } = await generate(api);
+      mediaType = "text/event-stream";
+      expect([requests - before, failure]).toEqual([
+        1,
+        expect.stringContaining(words),
+      ]);
+      expect(failure).toContain(type.split(";", 1)[0]);
+    });
+
+    it("I37: tries again after an error that may pass", async () => {
+      const error = {
+        type: "rate_limit_error",
+        code: api === GEMINI ? 429 : undefined,
+        message: "slow down",
+      };
+      answer = JSON.stringify({ error }, null, 1);
+      const before = requests;
+      const { failure } = await generate(api);
+      expect([requests - before, failure]).toEqual([
+        2,
+        expect.stringMatching(/429.*slow down/),
+      ]);
+    });
+
+    it("I37: says what error came as an event", async () => {
+      answer = event({ error: { message: "kaput" } });
+      const before = requests;
+      expect((await generate(api)).failure).toContain("kaput");
+      expect(requests - before).toBe(1);
+    });
+
+    it("I37: lists no models of a page", async () => {
+      [mediaType, answer] = ["text/html", "<html><title>Log in</title>"];
+      const listed = api.model().listModels?.(AbortSignal.timeout(10_000));
+      await expect(listed).rejects.toThrow("text/html");
+      mediaType = "text/event-stream";
+    });
+  },
+);
 
 function hasText(piece: unknown): boolean {
   return JSON.stringify(piece).includes("AB");

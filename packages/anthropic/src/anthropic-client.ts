@@ -1,9 +1,10 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import {
   createFetchAnswer,
+  ModelFault,
   withPlainErrors,
 } from "@devtool/coding-agent/model";
-import { answerFault, readAnthropicError } from "./anthropic-error.ts";
+import { readAnthropicError } from "./anthropic-error.ts";
 import type { AnthropicOptions } from "./anthropic-options.ts";
 
 /**
@@ -40,7 +41,7 @@ export function createAnthropicClient(
       yield* await send(await loading, signal);
     } catch (reason) {
       signal.throwIfAborted();
-      throw answerFault(reason);
+      throw ModelFault.from(reason);
     }
     // The SDK ends a stream without an error when the signal aborts.
     signal.throwIfAborted();
@@ -61,7 +62,12 @@ async function loadSdk({
     }),
     baseURL: baseUrl ?? "https://api.anthropic.com",
     webhookKey: null,
-    fetch: withPlainErrors(createFetchAnswer(readAnthropicError)),
+    fetch: withPlainErrors(
+      createFetchAnswer({
+        readError: readAnthropicError,
+        lists: ["content"],
+      }),
+    ),
     // The model decides about retries and timeouts, and the log must not hold
     // what a model says.
     maxRetries: 0,

@@ -1,10 +1,4 @@
-import {
-  type ApiError,
-  ModelFault,
-  notJsonFault,
-  readErrorBody,
-  statusFault,
-} from "@devtool/coding-agent/model";
+import { type ApiError, readErrorBody } from "@devtool/coding-agent/model";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
 /** Reads an error in Anthropic's form. */
@@ -19,6 +13,7 @@ function describeError(error: unknown): ApiError {
     type === "billing_error" || /credit balance is too low/.test(text);
   return {
     message: text,
+    status: STATUSES.get(stringOrEmpty(type)) ?? (type ? 500 : undefined),
     lastingRemedy: isUsedUp
       ? "the operator must check the plan and the payment"
       : undefined,
@@ -36,22 +31,3 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ["timeout_error", 504],
   ["overloaded_error", 529],
 ]);
-
-/**
- * Returns the fault for what Anthropic's SDK throws: for an answer without 2xx,
- * an error in it, or a piece that is not JSON.
- */
-export function answerFault(reason: unknown): ModelFault {
-  if (reason instanceof SyntaxError) return notJsonFault(reason);
-  if (
-    reason instanceof Error &&
-    "error" in reason &&
-    reason.error !== undefined &&
-    reason.cause === undefined
-  ) {
-    const { error } = objectOrEmpty(reason.error);
-    const status = STATUSES.get(stringOrEmpty(objectOrEmpty(error).type));
-    return statusFault(status ?? 500, describeError(error));
-  }
-  return ModelFault.from(reason);
-}

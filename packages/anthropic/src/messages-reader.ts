@@ -30,15 +30,16 @@ type OpenBlock =
     }
   | { readonly case: "left out" };
 
+/** An event, or a whole message of a server that does not stream. */
+type MessagePiece = Anthropic.RawMessageStreamEvent | Anthropic.Message;
+
 /**
  * Turns the events of one streamed message into ours.
  *
  * Text is yielded as it comes, a thought when it is whole. Calls are kept until
  * the message has ended well.
  */
-export class MessagesReader
-  implements AnswerReader<Anthropic.RawMessageStreamEvent>
-{
+export class MessagesReader implements AnswerReader<MessagePiece> {
   readonly #names: ToolNames;
   readonly #pieces = new PieceJoiner();
   readonly #calls = new AnswerCalls();
@@ -62,7 +63,9 @@ export class MessagesReader
     return this.#isWhole ? "closed" : "open";
   }
 
-  *add(event: Anthropic.RawMessageStreamEvent): Iterable<ModelEvent> {
+  *add(event: MessagePiece): Iterable<ModelEvent> {
+    // Some servers leave its type out.
+    if ("content" in event) return yield* this.#readWhole(event);
     switch (event.type) {
       case "message_start":
         this.#startUsage = event.message?.usage;
@@ -159,6 +162,15 @@ export class MessagesReader
       yield { case: "usage", value };
     }
     yield* calls;
+  }
+
+  *#readWhole(message: Anthropic.Message): Iterable<ModelEvent> {
+    for (const [index, content_block] of message.content.entries()) {
+      yield* this.add({ type: "content_block_start", index, content_block });
+    }
+    this.#startUsage = this.#usage = message.usage;
+    this.#stop = message;
+    this.#isWhole = true;
   }
 
   *#readText(text: string | null): Iterable<ModelEvent> {

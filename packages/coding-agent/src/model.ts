@@ -18,11 +18,11 @@ export {
   interruptedFault,
   LeftOutContent,
   malformedFault,
-  notJsonFault,
   PieceJoiner,
 } from "./agent/remote/answer-calls.ts";
 export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";
 export { CallResults, summaryText } from "./agent/remote/call-results.ts";
+export type { ApiForm } from "./agent/remote/event-stream.ts";
 export {
   createFetchAnswer,
   type FetchAnswer,

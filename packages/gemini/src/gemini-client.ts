@@ -3,7 +3,7 @@ import { defined } from "@devtool/schema/json";
 import { abortable } from "@devtool/server/agent";
 import type { GoogleGenAI } from "@google/genai";
 import type { GeminiOptions } from "./gemini-options.ts";
-import { answerFault, readGoogleError } from "./google-error.ts";
+import { readGoogleError } from "./google-error.ts";
 import { unsentFault } from "./unsent-fault.ts";
 
 /**
@@ -34,7 +34,7 @@ export function createGeminiClient(options: GeminiOptions): GeminiClient {
       yield* await openAnswer(await loading, send, signal);
     } catch (reason) {
       signal.throwIfAborted();
-      throw answerFault(reason);
+      throw ModelFault.from(reason);
     }
   };
 }
@@ -52,7 +52,10 @@ async function loadSdk({
       ? { ...vertex, vertexai: true }
       : { apiKey, vertexai: vertex === "express" }),
     httpOptions: defined({
-      fetch: createFetchAnswer(readGoogleError),
+      fetch: createFetchAnswer({
+        readError: readGoogleError,
+        lists: ["candidates"],
+      }),
       baseUrl,
     }),
   });

@@ -33,6 +33,11 @@ interface OpenCall {
   args: unknown;
 }
 
+/** A choice as it is in a chunk, or in an answer that comes in one piece. */
+interface WholeChoice extends ChatCompletionChunk.Choice {
+  readonly message?: ChatCompletionChunk.Choice.Delta;
+}
+
 type ToolCallPiece = ChatCompletionChunk.Choice.Delta.ToolCall;
 
 /** Whether a piece of arguments begins an object where another one ended. */
@@ -70,9 +75,9 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   *add({ choices, usage }: ChatCompletionChunk): Iterable<ModelEvent> {
     this.#usage = usage ?? this.#usage;
     // Some servers leave the list out of their last chunk.
-    const choice = choices?.[0];
+    const choice: WholeChoice | undefined = choices?.[0];
     if (!choice) return;
-    const delta: ChatCompletionChunk.Choice.Delta = choice.delta ?? {};
+    const delta = choice.delta ?? choice.message ?? {};
     // OpenAI's API has no field for the reasoning. Other servers name it in two
     // ways.
     const { reasoning_content, reasoning, ...others } = objectOrEmpty(delta);

@@ -1,9 +1,10 @@
 import {
   createFetchAnswer,
+  ModelFault,
   withPlainErrors,
 } from "@devtool/coding-agent/model";
 import type OpenAI from "openai";
-import { answerFault, readOpenAiError } from "./openai-error.ts";
+import { readOpenAiError } from "./openai-error.ts";
 import type { OpenAiOptions } from "./openai-options.ts";
 
 /**
@@ -38,7 +39,7 @@ export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
       yield* await send(await loading, signal);
     } catch (reason) {
       signal.throwIfAborted();
-      throw answerFault(reason);
+      throw ModelFault.from(reason);
     }
     // The SDK ends a stream without an error when the signal aborts.
     signal.throwIfAborted();
@@ -62,7 +63,12 @@ async function loadSdk({
     webhookSecret: null,
     organization: organization ?? null,
     project: project ?? null,
-    fetch: withPlainErrors(createFetchAnswer(readOpenAiError)),
+    fetch: withPlainErrors(
+      createFetchAnswer({
+        readError: readOpenAiError,
+        lists: ["choices", "output"],
+      }),
+    ),
     // The model decides about retries and timeouts, and the log must not hold
     // what a model says.
     maxRetries: 0,

@@ -1,7 +1,6 @@
 import {
   type ApiError,
-  ModelFault,
-  notJsonFault,
+  type ModelFault,
   readErrorBody,
   statusFault,
 } from "@devtool/coding-agent/model";
@@ -13,15 +12,13 @@ import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
  */
 export function readOpenAiError(text: string): ApiError {
   const body = readErrorBody(text);
-  return describeError(
-    typeof body.error === "string"
-      ? { message: body.error }
-      : (body.error ?? body),
-  );
+  return describeError(body.error ?? body);
 }
 
 function describeError(value: unknown): ApiError {
-  const { message, code, type } = objectOrEmpty(value);
+  const { message, code, type, status } = objectOrEmpty(
+    typeof value === "string" ? { message: value } : value,
+  );
   const kinds = [code, type].map(stringOrEmpty);
   let lastingRemedy: string | undefined;
   if (kinds.includes("context_length_exceeded")) {
@@ -30,8 +27,13 @@ function describeError(value: unknown): ApiError {
   if (kinds.includes("insufficient_quota")) {
     lastingRemedy = "the operator must check the plan and the payment";
   }
+  const known = STATUSES.find(([pattern]) => pattern.test(kinds.join(" ")));
+  const given = [status, code]
+    .map(Number)
+    .find((number) => number >= 400 && number < 600);
   return {
     message: stringOrEmpty(message) || kinds.find((kind) => kind !== "") || "",
+    status: known?.[1] ?? given,
     lastingRemedy,
   };
 }
@@ -47,35 +49,8 @@ const STATUSES: readonly (readonly [pattern: RegExp, status: number])[] = [
   [/permission/, 403],
 ];
 
-/**
- * Returns the fault for an error in place of a piece, or in a response that
- * failed.
- */
+/** Returns the fault for the error of a response that failed. */
 export function pieceFault(error: unknown): ModelFault {
-  const { code, type, status } = objectOrEmpty(error);
-  const kind = `${String(code ?? "")} ${stringOrEmpty(type)}`;
-  const known = STATUSES.find(([pattern]) => pattern.test(kind))?.[1];
-  const given = [status, code]
-    .map(Number)
-    .find((number) => number >= 400 && number < 600);
-  return statusFault(known ?? given ?? 400, describeError(error));
-}
-
-/**
- * Returns the fault for what OpenAI's SDK throws: for an answer without 2xx, an
- * error in it, or a piece that is not JSON.
- */
-export function answerFault(reason: unknown): ModelFault {
-  if (reason instanceof SyntaxError) return notJsonFault(reason);
-  // The SDK's error for an error in place of a piece has that error, and no
-  // status.
-  if (
-    reason instanceof Error &&
-    "error" in reason &&
-    reason.error !== undefined &&
-    reason.cause === undefined
-  ) {
-    return pieceFault(reason.error);
-  }
-  return ModelFault.from(reason);
+  const apiError = describeError(error);
+  return statusFault(apiError.status ?? 400, apiError);
 }

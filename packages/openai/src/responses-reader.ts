@@ -36,13 +36,16 @@ const UNFINISHED: ReadonlySet<string> = new Set([
   "cancelled",
 ]);
 
+/** An event, or a whole response of a server that does not stream. */
+type ResponsePiece = ResponseStreamEvent | (Response & { type?: never });
+
 /**
  * Turns the events of one streamed response into ours.
  *
  * Text and thoughts are yielded as they come. Calls are kept until the response
  * has ended well.
  */
-export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
+export class ResponsesReader implements AnswerReader<ResponsePiece> {
   readonly #names: ToolNames;
   readonly #pieces = new PieceJoiner();
   readonly #calls = new AnswerCalls();
@@ -66,7 +69,7 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
     return this.#response ? "closed" : "open";
   }
 
-  *add(event: ResponseStreamEvent): Iterable<ModelEvent> {
+  *add(event: ResponsePiece): Iterable<ModelEvent> {
     switch (event.type) {
       case "response.output_text.delta":
         return yield* this.#readText(event.delta);
@@ -88,10 +91,24 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
         throw pieceFault(event.response.error);
       case "error":
         throw pieceFault(event);
+      case undefined:
+        return yield* this.#readResponse(event);
       default:
       // The other events announce items whose whole content follows, or belong
       // to tools that are not offered.
     }
+  }
+
+  *#readResponse(response: Response): Iterable<ModelEvent> {
+    for (const item of response.output) {
+      const summary = item?.type === "reasoning" ? item.summary : [];
+      for (const thought of listOrEmpty(summary).map(objectOrEmpty)) {
+        const value = readThought(stringOrEmpty(thought.text));
+        yield { case: "thought", value };
+      }
+      yield* this.#readItem(item);
+    }
+    yield* this.#close("response.completed", { ...response, output: [] });
   }
 
   /**

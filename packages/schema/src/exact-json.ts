@@ -148,6 +148,38 @@ export function quoteInexactNumbers(
   });
 }
 
+/** A string, or the begin or end of an object or list. */
+const STRUCTURE = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|[{}[\]]/gs;
+
+/**
+ * Returns the texts of the objects and lists that follow each other in a text,
+ * with anything else or nothing between them. The last one may be cut off.
+ */
+export function splitJson(text: string): string[] {
+  const values: string[] = [];
+  OPENING.lastIndex = 0;
+  for (let begin = OPENING.exec(text); begin; begin = OPENING.exec(text)) {
+    const end = endOfValue(text, begin.index);
+    values.push(text.slice(begin.index, end));
+    OPENING.lastIndex = end;
+  }
+  return values;
+}
+
+const OPENING = /[{[]/g;
+
+/** Returns the position behind an object or list that begins at a position. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  STRUCTURE.lastIndex = start;
+  for (let token = STRUCTURE.exec(text); token; token = STRUCTURE.exec(text)) {
+    if (token[0] === "{" || token[0] === "[") depth++;
+    if (token[0] === "}" || token[0] === "]") depth--;
+    if (depth === 0) return STRUCTURE.lastIndex;
+  }
+  return text.length;
+}
+
 /** A character after a backslash, or a code unit in hex. */
 const ESCAPE = /\\(?:u(d[89a-f][0-9a-f]{2})|.)/gis;
 

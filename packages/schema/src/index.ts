@@ -12,6 +12,7 @@ export {
   isExactNumber,
   quoteInexactNumbers,
   replaceLoneSurrogates,
+  splitJson,
 } from "./exact-json.ts";
 export { exchangeHistory, replyOf } from "./exchange-history.ts";
 export {
@@ -339,6 +340,7 @@ export {
 } from "./json-budget.ts";
 export { assertJsonEncodable } from "./json-encodable.ts";
 export { LazyFold } from "./lazy-fold.ts";
+export { markLongIds, unmarkLongIds } from "./long-ids.ts";
 export { takesMode } from "./output-mode.ts";
 export { assertPlainIntegers } from "./plain-integers.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";

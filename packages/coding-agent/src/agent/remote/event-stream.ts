@@ -1,4 +1,6 @@
+import { quoteInexactNumbers } from "@devtool/schema";
 import {
+  listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
   stringOrEmpty,
@@ -6,6 +8,17 @@ import {
 import { createParser } from "eventsource-parser";
 import { notJsonFault } from "./answer-calls.ts";
 import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
+import { type ReadApiError, statusFault } from "./http-fault.ts";
+
+/** The form of an API's answers. */
+export interface ApiForm {
+  readonly readError: ReadApiError;
+  /**
+   * The names of the lists that an answer may have, such as `choices`. An answer
+   * in one piece has one of them.
+   */
+  readonly lists: readonly string[];
+}
 
 /** The data of events that hold nothing. */
 const EMPTY: ReadonlySet<string> = new Set(["", "null"]);
@@ -20,12 +33,13 @@ const EMPTY: ReadonlySet<string> = new Set(["", "null"]);
  * Numbers in the JSON that a double cannot hold exactly become infinite, and
  * calls with one are refused.
  *
- * Throws a `ModelFault` for an event that is not JSON.
+ * Throws a `ModelFault` for an event that is not JSON, or that is an error.
  *
- * @param lines UTF-8, not cut within a line
+ * @param lines not cut within a line; the last one is left out if it is
  */
 export async function* normalizeEvents(
-  lines: AsyncIterable<Uint8Array>,
+  lines: AsyncIterable<string>,
+  api: ApiForm,
 ): AsyncIterable<Uint8Array> {
   const data: string[] = [];
   const parser = createParser({
@@ -36,29 +50,53 @@ export async function* normalizeEvents(
       if (line.includes("{")) data.push(line);
     },
   });
-  const decoder = new TextDecoder();
   for await (const chunk of lines) {
-    parser.feed(decoder.decode(chunk, { stream: true }));
+    // A stream that breaks off ends in a line that was cut.
+    if (!/[\r\n]$/.test(chunk)) break;
+    parser.feed(chunk);
     for (const json of data.splice(0)) {
       if (json.trim() === "[DONE]") return;
-      if (!EMPTY.has(json.trim())) yield encodeEvent(json);
+      if (!EMPTY.has(json.trim())) yield encodeEvent(json, api);
     }
   }
   // The last event need not end in an empty line.
   parser.feed("\n");
   for (const json of data) {
     if (!EMPTY.has(json.trim()) && json.trim() !== "[DONE]") {
-      yield encodeEvent(json);
+      yield encodeEvent(json, api);
     }
   }
 }
 
-function encodeEvent(json: string): Uint8Array {
+/**
+ * Encodes a piece of an answer as an event. Throws a `ModelFault` for one that
+ * is not JSON, or that is an error.
+ */
+export function encodeEvent(json: string, api: ApiForm): Uint8Array {
   const piece = parseJsonOrUndefined(json);
   if (piece === undefined) throw notJsonFault(new SyntaxError("not JSON"));
-  const type = stringOrEmpty(objectOrEmpty(piece).type);
-  const name = /^[\w.]+$/.test(type) ? `event: ${type}\n` : "";
+  const { content, error, ...rest } = objectOrEmpty(piece);
+  // Anthropic's SDK drops what has no name.
+  const type = rest.type ?? (content ? "message" : "");
+  if (type === "error" || error) {
+    const apiError = api.readError(json);
+    throw statusFault(apiError.status ?? 400, apiError);
+  }
+  const name = /^[\w.]+$/.test(stringOrEmpty(type)) ? `event: ${type}\n` : "";
   // What is valid has line breaks between its tokens only.
-  const line = replaceInexactNumbers(json, INFINITE).replaceAll("\n", " ");
+  const line = replaceInexactNumbers(
+    withoutNulls(json, api),
+    INFINITE,
+  ).replaceAll(/[\r\n]/g, " ");
   return new TextEncoder().encode(`${name}data: ${line}\n\n`);
+}
+
+/** Returns JSON without null in the lists of an answer: SDKs fail at it. */
+function withoutNulls(json: string, { lists }: ApiForm): string {
+  const piece = objectOrEmpty(parseJsonOrUndefined(json));
+  const list = lists.find((name) => listOrEmpty(piece[name]).includes(null));
+  if (list === undefined) return json;
+  const exact = objectOrEmpty(parseJsonOrUndefined(quoteInexactNumbers(json)));
+  const items = listOrEmpty(exact[list]).filter((item) => item !== null);
+  return JSON.stringify({ ...exact, [list]: items });
 }

@@ -1,9 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { replaceLoneSurrogates } from "@devtool/schema";
 import { Code } from "@devtool/server/agent";
-import { normalizeEvents } from "./event-stream.ts";
-import { httpFault, type ReadApiError } from "./http-fault.ts";
+import type { ApiForm } from "./event-stream.ts";
+import { httpFault } from "./http-fault.ts";
 import { ModelFault } from "./model-fault.ts";
+import { readList, readStream } from "./read-answer.ts";
 
 /**
  * The maximum size of a piece of an answer, in bytes: larger than any that can
@@ -28,7 +29,8 @@ export type FetchAnswer = (
 
 /**
  * Creates the `fetch` for an SDK. It resolves to an answer whose status is 2xx
- * and whose body is JSON, or events in the form that every SDK reads.
+ * and whose body is JSON, where the request has none, or events in the form
+ * that every SDK reads.
  *
  * It rejects with a `ModelFault` for any other status, because the errors of
  * the SDKs lack the headers, which say how long to wait. The body fails with a
@@ -36,7 +38,8 @@ export type FetchAnswer = (
  * other characters, and where a piece has more than 4 MiB or the whole more
  * than 128 MiB.
  */
-export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
+export function createFetchAnswer(api: ApiForm): FetchAnswer {
+  const { readError } = api;
   return async (input, init) => {
     try {
       // A redirect is a fault: following it would send the key to another host.
@@ -47,16 +50,16 @@ export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
       const response = await fetch(input, request);
       if (!response.ok) throw await httpFault(response, readError);
       const { body, headers } = response;
-      const isJson = /^application\/json\b/i.test(
-        headers.get("content-type") ?? "",
-      );
       if (!body) return new Response(null, { headers });
-      // A stream that breaks off ends in a line that was cut. JSON in one piece
-      // need not end in a newline.
-      const lines = isJson
-        ? wholeLines(body, "keep")
-        : normalizeEvents(wholeLines(body, "drop"));
-      return new Response(ReadableStream.from(lines), { headers });
+      const answer = {
+        lines: wholeLines(body),
+        mediaType: headers.get("content-type") ?? "",
+      };
+      // Lists of models are asked for without a body.
+      const read = request.body
+        ? readStream(answer, api)
+        : readList(answer, api);
+      return new Response(ReadableStream.from(read), { headers });
     } catch (reason) {
       throw ModelFault.from(reason);
     }
@@ -80,17 +83,15 @@ export function withPlainErrors(fetchAnswer: FetchAnswer): FetchAnswer {
 }
 
 /**
- * Splits a body after line ends.
+ * Splits the text of a body after line ends.
  *
  * No character is cut then, and an SDK that searches its whole buffer with
- * every chunk takes linear time.
- *
- * @param lastLine what becomes of the bytes after the last line end
+ * every chunk takes linear time. Only the last chunk may lack a line end.
  */
 async function* wholeLines(
   body: AsyncIterable<Uint8Array>,
-  lastLine: "keep" | "drop",
-): AsyncIterable<Uint8Array> {
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
   let unfinished: Uint8Array[] = [];
   let [lineBytes, pieceBytes, answerBytes] = [0, 0, 0];
   for await (const bytes of body) {
@@ -107,7 +108,9 @@ async function* wholeLines(
       const pieceStart = endOfLastPiece(lines);
       pieceBytes =
         lines.length - pieceStart + (pieceStart === 0 ? pieceBytes : 0);
-      yield* validLines(lines);
+      for (const valid of validLines(lines)) {
+        yield decoder.decode(valid, { stream: true });
+      }
     }
     unfinished.push(bytes.subarray(end));
     lineBytes += bytes.length - end;
@@ -115,7 +118,9 @@ async function* wholeLines(
       throw sizeFault("a piece of the model's answer", MAX_PIECE_BYTES);
     }
   }
-  if (lastLine === "keep") yield* validLines(Buffer.concat(unfinished));
+  const rest = Buffer.concat(unfinished);
+  // A character that is cut belongs to a line that is.
+  if (isUtf8(rest)) yield decoder.decode(rest);
 }
 
 /**

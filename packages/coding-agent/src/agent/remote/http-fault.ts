@@ -11,6 +11,11 @@ const MAX_ERROR_CHARS = 64 * 1024;
 export interface ApiError {
   /** The message. Only the beginning of its first line is shown. */
   readonly message: string;
+  /**
+   * The HTTP status that the error stands for where it came with status 200.
+   * Undefined: the body names none.
+   */
+  readonly status?: number | undefined;
   /** The wait that the body asks for, in milliseconds. Default: 0. */
   readonly retryAfterMs?: number;
   /**
