@@ -7,4 +7,5 @@ export type {
   AcpPipe,
   ClientMethods,
 } from "./agent/acp-agent-options.ts";
+export { exactFetch } from "./agent/exact-fetch.ts";
 export { streamPipe } from "./agent/stream-pipe.ts";

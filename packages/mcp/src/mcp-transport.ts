@@ -1,15 +1,26 @@
 import { resolve } from "node:path";
-import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
+import {
+  type McpHttp,
+  type McpServer,
+  type McpStdio,
+  unmarkLongIds,
+} from "@devtool/schema";
 import { defined, plainJson } from "@devtool/schema/json";
-import { inheritedEnvironment, invalid } from "@devtool/server/agent";
+import {
+  inheritedEnvironment,
+  invalid,
+  type JsonLine,
+  JsonLines,
+} from "@devtool/server/agent";
 import type {
   AuthProvider,
   FetchLike,
+  JSONRPCMessage,
   OAuthClientProvider,
   Transport,
 } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
-import type { MessageReader } from "./message-reader.ts";
+import { type MessageReader, parseMessage } from "./message-reader.ts";
 import { readingFetch } from "./reading-fetch.ts";
 import { loadSdk } from "./sdk.ts";
 import { StdioTransport } from "./stdio-transport.ts";
@@ -120,6 +131,7 @@ async function createStdioTransport(
   reader: MessageReader,
 ): Promise<McpTransport> {
   const { parseJSONRPCMessage } = await loadSdk();
+  const lines = new JsonLines(parseMessage);
   const transport = new StdioTransport(
     {
       command,
@@ -129,8 +141,9 @@ async function createStdioTransport(
       environment: { ...inheritedEnvironment(environment), ...env },
     },
     {
-      read: (line) => [reader.readText(line)].flat().map(parseJSONRPCMessage),
-      write: (message) => JSON.stringify(reader.send(plainJson(message))),
+      read: (line) => readLine(lines.read(line), reader, parseJSONRPCMessage),
+      write: (message) =>
+        unmarkLongIds(JSON.stringify(reader.send(plainJson(message)))),
       now,
     },
   );
@@ -141,6 +154,31 @@ async function createStdioTransport(
     leave: () => Promise.resolve(),
     authorize: undefined,
   };
+}
+
+/** Reads the messages of a line. Throws when it holds none. */
+function readLine(
+  { values, broken, cut }: JsonLine,
+  reader: MessageReader,
+  parse: (value: unknown) => JSONRPCMessage,
+): JSONRPCMessage[] {
+  const read = [
+    ...values.flatMap((value) => reader.read(value)),
+    ...[...broken, cut].flatMap((text) => reader.failText(text) ?? []),
+  ];
+  const messages: JSONRPCMessage[] = [];
+  let problem: unknown;
+  for (const each of read) {
+    try {
+      messages.push(parse(each));
+    } catch (reason) {
+      problem = reason;
+    }
+  }
+  if (messages.length === 0) {
+    throw new SyntaxError("it holds no message", { cause: problem });
+  }
+  return messages;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { quoteInexactNumbers } from "@devtool/schema";
+import { markLongIds, quoteInexactNumbers } from "@devtool/schema";
 import {
   defined,
   isObject,
@@ -99,13 +99,16 @@ export class MessageReader {
    * Reads a message as text. Undefined for what is not JSON and answers no
    * request.
    */
-  readText(marked: string): JsonValue | undefined {
-    const text = marked.replace(BYTE_ORDER_MARK, "");
-    const isPrompt = text.includes('"sampling/createMessage"');
-    const value = parseJsonOrUndefined(
-      quoteInexactNumbers(text, isPrompt ? PROMPT_DATA : DATA),
-    );
-    if (value !== undefined) return this.read(value);
+  readText(text: string): JsonValue | undefined {
+    const value = parseMessage(text.replace(BYTE_ORDER_MARK, ""));
+    return value === undefined ? this.failText(text) : this.read(value);
+  }
+
+  /**
+   * Returns the error that ends the request that a text answers in broken JSON;
+   * undefined when it answers none.
+   */
+  failText(text: string): JsonObject | undefined {
     const id = text.includes('"method"')
       ? undefined
       : /"id"\s*:\s*"?([\w-]+)/.exec(text)?.[1];
@@ -269,6 +272,13 @@ export class MessageReader {
     });
     return { ...read, messages };
   }
+}
+
+/** Parses the text of a message; undefined for text that is not JSON. */
+export function parseMessage(text: string): JsonValue | undefined {
+  const isPrompt = text.includes('"sampling/createMessage"');
+  const exact = quoteInexactNumbers(text, isPrompt ? PROMPT_DATA : DATA);
+  return parseJsonOrUndefined(markLongIds(exact));
 }
 
 /**

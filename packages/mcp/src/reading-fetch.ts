@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { unmarkLongIds } from "@devtool/schema";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
@@ -23,7 +24,9 @@ export function readingFetch(
     const message = isRpc ? reader.send(sent) : undefined;
     const response = await fetch(
       url,
-      message ? { ...init, body: JSON.stringify(message) } : init,
+      message
+        ? { ...init, body: unmarkLongIds(JSON.stringify(message)) }
+        : init,
     );
     if (!response.ok || !response.body) return response;
     const type = response.headers.get("content-type") ?? "";

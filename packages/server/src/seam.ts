@@ -72,6 +72,7 @@ export {
   parseTarget,
 } from "./outbound/outbound-policy.ts";
 export { abortable } from "./stream/abortable.ts";
+export { type JsonLine, JsonLines } from "./stream/json-lines.ts";
 export { LineReader } from "./stream/line-reader.ts";
 export { mergeReady } from "./stream/merge.ts";
 export { Semaphore } from "./stream/semaphore.ts";

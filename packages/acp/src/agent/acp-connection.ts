@@ -6,7 +6,7 @@ import type {
   ClientContext,
   InitializeResponse,
 } from "@agentclientprotocol/sdk";
-import { keepStart } from "@devtool/schema";
+import { keepStart, unmarkLongIds } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   abortable,
@@ -95,7 +95,7 @@ export class AcpConnection implements AsyncDisposable {
         if ("method" in message && "id" in message) {
           this.#pending.add(message.id);
         }
-        if (!pipe.write(`${JSON.stringify(message)}\n`)) {
+        if (!pipe.write(`${unmarkLongIds(JSON.stringify(message))}\n`)) {
           throw new Error("the agent accepts no more input");
         }
         if ((pipe.unreadBytes ?? 0) > MAX_UNREAD_BYTES) {
@@ -295,7 +295,7 @@ export class AcpConnection implements AsyncDisposable {
       const text = `session ${quoted(id)} is not the session of this connection`;
       const error = { code: INVALID_PARAMS, message: text };
       const answer = { jsonrpc: "2.0", id: message.id, error };
-      this.#pipe.write(`${JSON.stringify(answer)}\n`);
+      this.#pipe.write(`${unmarkLongIds(JSON.stringify(answer))}\n`);
     }
     return undefined;
   }

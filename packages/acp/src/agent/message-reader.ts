@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
+import type { JsonValue } from "@bufbuild/protobuf";
 import {
   assertJsonBudget,
+  markLongIds,
   oneLine,
   quoteInexactNumbers,
 } from "@devtool/schema";
@@ -10,7 +12,7 @@ import {
   objectOrEmpty,
   parseJsonOrUndefined,
 } from "@devtool/schema/json";
-import { LineReader } from "@devtool/server/agent";
+import { type JsonLine, JsonLines, LineReader } from "@devtool/server/agent";
 import type { AcpLimits } from "./acp-agent-options.ts";
 
 /** The time in which messages are counted, in milliseconds. */
@@ -21,7 +23,7 @@ const WINDOW_MS = 1000;
 const MESSAGES_PER_TURN = 50;
 
 /** The fields with data of tools, which keeps the digits of its numbers. */
-const DATA: ReadonlySet<string> = new Set(["rawInput", "rawOutput"]);
+export const DATA: ReadonlySet<string> = new Set(["rawInput", "rawOutput"]);
 
 /** JSON-RPC's code for a message that is not valid. */
 const INVALID_ANSWER = -32600;
@@ -51,6 +53,7 @@ export async function* readMessages(
 ): AsyncGenerator<AnyMessage> {
   const { maxMessageBytes, maxMessagesPerSecond } = limits;
   const lines = new LineReader(maxMessageBytes);
+  const values = new JsonLines((text) => parse(text, maxMessageBytes));
   let windowStartMs = Number.NEGATIVE_INFINITY;
   let count = 0;
   for await (const chunk of output) {
@@ -60,14 +63,14 @@ export async function* readMessages(
         windowStartMs = now;
         count = 0;
       }
-      const messages = messagesIn(line.trim(), maxMessageBytes);
+      const { messages, isForeign } = messagesIn(values.read(line));
       count += Math.max(1, messages.length);
       if (count > maxMessagesPerSecond) {
         throw new Error(
           `it sent more than ${maxMessagesPerSecond} messages within a second`,
         );
       }
-      if (messages.length === 0 && line.trim() !== "") onForeignLine();
+      if (isForeign) onForeignLine();
       for (const [at, message] of messages.entries()) {
         yield message;
         if ((at + 1) % MESSAGES_PER_TURN === 0) await nextTurn();
@@ -77,49 +80,55 @@ export async function* readMessages(
   }
 }
 
-/** Returns the messages of a line; none for a line that is something else. */
-function messagesIn(line: string, maxBytes: number): AnyMessage[] {
-  // Agents print lines that begin with `[` to their log, too.
-  if (!/^(\[\s*)?\{/.test(line)) return [];
-  assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
-  const value = parseJsonOrUndefined(quoteInexactNumbers(line, DATA));
-  if (value === undefined) return brokenAnswer(line);
-  return [value].flat().flatMap((each) => messageFrom(each) ?? []);
+function parse(text: string, maxBytes: number): JsonValue | undefined {
+  assertJsonBudget(text, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
+  return parseJsonOrUndefined(markLongIds(quoteInexactNumbers(text, DATA)));
+}
+
+/** Returns the messages of a line, and whether it holds something else. */
+function messagesIn({ values, broken, cut }: JsonLine) {
+  const read = values.map((value) => [value].flat().flatMap(messageFrom));
+  const ended = broken.map(brokenAnswer);
+  const messages = [...read, ...ended, brokenAnswer(cut)].flat();
+  const isForeign = [...read, ...ended].some((found) => found.length === 0);
+  return { messages, isForeign };
 }
 
 /** Returns what ends the request that a line answers in broken JSON. */
 function brokenAnswer(line: string): AnyMessage[] {
-  const [, id] = /"id"\s*:\s*("[^"\\]*"|-?\d+)/.exec(line) ?? [];
-  if (id === undefined || line.includes('"method"')) return [];
+  if (line.includes('"method"')) return [];
   const error = errorFrom(`it is not JSON: ${oneLine(line, 80)}`);
-  return [{ jsonrpc: "2.0", id: JSON.parse(id), error }];
+  const [, id] = /"id"\s*:\s*("[^"\\]*"|-?\d+)/.exec(line) ?? [];
+  return id === undefined
+    ? []
+    : [{ jsonrpc: "2.0", id: JSON.parse(id), error }];
 }
 
 /**
- * Reads a message of JSON-RPC 2.0: a request, a notification or an answer.
- * Undefined for anything else.
+ * Reads a message of JSON-RPC 2.0: a request, a notification or an answer. None
+ * for anything else.
  *
  * What answers a request ends it, however badly: an answer that is malformed
  * becomes one with an error that says so.
  */
-function messageFrom(value: unknown): AnyMessage | undefined {
-  if (!isObject(value)) return undefined;
+function messageFrom(value: unknown): AnyMessage[] {
+  if (!isObject(value)) return [];
   const { jsonrpc, method, id, params, result } = value;
   const error = value.error ?? undefined;
   const hasId = typeof id === "string" || typeof id === "number";
   if (method !== undefined && method !== null) {
-    if (typeof method !== "string") return undefined;
+    if (typeof method !== "string") return [];
     const call = { jsonrpc: "2.0" as const, method, params: params ?? {} };
-    if (hasId || id === null) return { ...call, id };
-    return id === undefined ? call : undefined;
+    if (hasId || id === null) return [{ ...call, id }];
+    return id === undefined ? [call] : [];
   }
   const isAnswer =
     jsonrpc !== undefined || "result" in value || error !== undefined;
-  if (!hasId || !isAnswer) return undefined;
+  if (!hasId || !isAnswer) return [];
   if (error === undefined && "result" in value) {
-    return { jsonrpc: "2.0", id, result };
+    return [{ jsonrpc: "2.0", id, result }];
   }
-  return { jsonrpc: "2.0", id, error: errorFrom(error) };
+  return [{ jsonrpc: "2.0", id, error: errorFrom(error) }];
 }
 
 /** Reads the error of an answer, which may be anything. */

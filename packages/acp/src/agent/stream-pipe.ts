@@ -1,4 +1,6 @@
 import type { Stream } from "@agentclientprotocol/sdk";
+import { markLongIds } from "@devtool/schema";
+import { isRounded, LONG_ID_REFUSAL } from "../long-id.ts";
 import type { AcpPipe } from "./acp-agent-options.ts";
 
 /**
@@ -9,7 +11,7 @@ import type { AcpPipe } from "./acp-agent-options.ts";
  * pipe cancels the stream and does not wait for the agent.
  *
  * ```ts
- * acpAgent({ name: "remote", command: async () => streamPipe(createHttpStream("https://agents.example/acp")) });
+ * acpAgent({ name: "remote", command: async () => streamPipe(createHttpStream("https://agents.example/acp", { fetch: exactFetch })) });
  * ```
  */
 export function streamPipe({ readable, writable }: Stream): AcpPipe {
@@ -27,6 +29,10 @@ export function streamPipe({ readable, writable }: Stream): AcpPipe {
         !next.done;
         next = await reader.read()
       ) {
+        if (isRounded(next.value)) {
+          await writer.write(LONG_ID_REFUSAL);
+          continue;
+        }
         yield Buffer.from(`${JSON.stringify(next.value)}\n`);
       }
       ended.resolve("it closed its connection");
@@ -39,7 +45,7 @@ export function streamPipe({ readable, writable }: Stream): AcpPipe {
     output: read(),
     write(line) {
       unreadBytes += line.length;
-      const written = writer.write(JSON.parse(line));
+      const written = writer.write(JSON.parse(markLongIds(line)));
       written.then(() => (unreadBytes -= line.length)).catch(fail);
       return true;
     },

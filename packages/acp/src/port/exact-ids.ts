@@ -1,22 +1,16 @@
+import { markLongIds, unmarkLongIds } from "@devtool/schema";
+
 /** The streams of an ACP connection: one JSON object a line. */
 export interface ByteStreams {
   readonly output: WritableStream<Uint8Array>;
   readonly input: ReadableStream<Uint8Array>;
 }
 
-/**
- * A key with an integer that JavaScript may round. Within a JSON string its
- * quotes would be escaped.
- */
-const LONG_ID = /("(?:id|requestId)"\s*:\s*)(-?\d{16,})(?=\s*[,}])/g;
-/** How such an id begins as a string, in JSON. */
-const MARK = String.raw`\u0000int:`;
-const MARKED = /("(?:id|requestId)":)"\\u0000int:(-?\d+)"/g;
 const NEWLINE = 0x0a;
 
 /**
- * Returns streams that keep the digits of integer ids beyond 2^53, so that a
- * client finds the answer to its request. In between they are strings.
+ * Returns streams that keep the digits of ids beyond 2^53, so that a client
+ * finds the answer to its request. In between they are strings.
  */
 export function withExactIds({ input, output }: ByteStreams): ByteStreams {
   let line: Uint8Array[] = [];
@@ -36,24 +30,18 @@ export function withExactIds({ input, output }: ByteStreams): ByteStreams {
   });
   const outgoing = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      const bytes = Buffer.from(chunk);
-      const isMarked = bytes.includes(MARK);
-      controller.enqueue(
-        isMarked
-          ? Buffer.from(bytes.toString().replace(MARKED, "$1$2"))
-          : chunk,
-      );
+      const text = Buffer.from(chunk).toString();
+      const changed = unmarkLongIds(text);
+      controller.enqueue(changed === text ? chunk : Buffer.from(changed));
     },
   });
   outgoing.readable.pipeTo(output).catch(() => undefined);
   return { input: input.pipeThrough(incoming), output: outgoing.writable };
 }
 
-/** Returns whole lines with their long ids as strings behind a mark. */
+/** Returns whole lines with their long ids marked. */
 function markIds(lines: Buffer): Uint8Array {
   const text = lines.toString();
-  const changed = text.replaceAll(LONG_ID, (found, key: string, id: string) =>
-    Number.isSafeInteger(Number(id)) ? found : `${key}"${MARK}${id}"`,
-  );
+  const changed = text.split("\n").map(markLongIds).join("\n");
   return changed === text ? lines : Buffer.from(changed);
 }

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
-import { agent, ndJsonStream, type Stream } from "@agentclientprotocol/sdk";
+import {
+  type AnyMessage,
+  agent,
+  ndJsonStream,
+  type Stream,
+} from "@agentclientprotocol/sdk";
+import { isRounded, LONG_ID_REFUSAL } from "../long-id.ts";
 import { AcpAgent } from "./acp-agent.ts";
 import { withExactIds } from "./exact-ids.ts";
 import type { Port } from "./port.ts";
@@ -99,7 +105,7 @@ export async function serveAcp(
       acp.prompt(params, limit),
     )
     .onNotification("session/cancel", ({ params }) => acp.cancel(params))
-    .connect(stream);
+    .connect(withoutRoundedIds(stream));
   acp.closing(connection.signal);
   const close = (): void => connection.close();
   signal.addEventListener("abort", close, { once: true });
@@ -109,6 +115,29 @@ export async function serveAcp(
   } finally {
     signal.removeEventListener("abort", close);
   }
+}
+
+/**
+ * Returns a stream without the requests whose ids were rounded, which it
+ * refuses. Those of `stdioStream` keep their digits.
+ */
+function withoutRoundedIds({ readable, writable }: Stream): Stream {
+  const outgoing =
+    Promise.withResolvers<TransformStreamDefaultController<AnyMessage>>();
+  const answers = new TransformStream<AnyMessage, AnyMessage>({
+    start: outgoing.resolve,
+  });
+  const requests = new TransformStream<AnyMessage, AnyMessage>({
+    async transform(message, controller) {
+      if (!isRounded(message)) return controller.enqueue(message);
+      (await outgoing.promise).enqueue(LONG_ID_REFUSAL);
+    },
+  });
+  answers.readable.pipeTo(writable).catch(() => undefined);
+  return {
+    readable: readable.pipeThrough(requests),
+    writable: answers.writable,
+  };
 }
 
 /**

@@ -5,8 +5,10 @@ import {
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import {
   assertJsonBudget,
+  markLongIds,
   oneLine,
   quoteInexactNumbers,
+  unmarkLongIds,
 } from "@devtool/schema";
 import {
   isObject,
@@ -17,6 +19,7 @@ import {
   abortable,
   Code,
   DevtoolError,
+  JsonLines,
   LineReader,
   type StdioCommand,
   StdioProcess,
@@ -265,7 +268,7 @@ export class AppServer implements AsyncDisposable {
   }
 
   #send(message: JsonObject): void {
-    this.#process.write(`${JSON.stringify(message)}\n`);
+    this.#process.write(`${unmarkLongIds(JSON.stringify(message))}\n`);
     if (this.#process.unreadBytes > MAX_UNREAD_BYTES) {
       this.#end("it does not read its input");
     }
@@ -284,18 +287,17 @@ export class AppServer implements AsyncDisposable {
 
   async #read(): Promise<void> {
     const lines = new LineReader(MAX_MESSAGE_BYTES);
+    const json = new JsonLines(parse);
     let broken = 0;
     for await (const chunk of this.#process.output) {
       for (const [at, line] of [...lines.push(chunk)].entries()) {
-        assertJsonBudget(line, {
-          maxBytes: MAX_MESSAGE_BYTES,
-          maxDepth: MAX_DEPTH,
-          maxNodes: MAX_NODES,
-        });
-        const message = parseJsonOrUndefined(quoteInexactNumbers(line, DATA));
-        if (isObject(message)) {
-          this.#deliver(message);
-        } else if (line.trim() !== "" && ++broken > MAX_BROKEN_LINES) {
+        const { values, broken: texts, cut } = json.read(line);
+        for (const message of values) {
+          if (isObject(message)) this.#deliver(message);
+        }
+        for (const text of [...texts, cut]) this.#endBroken(text);
+        broken += texts.length;
+        if (broken > MAX_BROKEN_LINES) {
           throw new Error(
             `it wrote more than ${MAX_BROKEN_LINES} lines that are not valid JSON`,
           );
@@ -304,6 +306,14 @@ export class AppServer implements AsyncDisposable {
       }
       await nextTurn();
     }
+  }
+
+  /** Ends the request that a text answers in broken JSON. */
+  #endBroken(text: string): void {
+    if (text.includes('"method"')) return;
+    const id = /"id"\s*:\s*"?(\d+)/.exec(text)?.[1];
+    const message = `invalid answer: it is not JSON: ${oneLine(text, 80)}`;
+    this.#pending.get(Number(id))?.resolve({ case: "refused", message });
   }
 
   #deliver({ id, method, params, result, error }: JsonObject): void {
@@ -343,6 +353,15 @@ export class AppServer implements AsyncDisposable {
     for (const { reject } of this.#pending.values()) reject(this.#failure);
     this.#sink?.fail(this.#failure);
   }
+}
+
+function parse(text: string): JsonValue | undefined {
+  assertJsonBudget(text, {
+    maxBytes: MAX_MESSAGE_BYTES,
+    maxDepth: MAX_DEPTH,
+    maxNodes: MAX_NODES,
+  });
+  return parseJsonOrUndefined(markLongIds(quoteInexactNumbers(text, DATA)));
 }
 
 /**

@@ -1,8 +1,14 @@
-const NEWLINE = 10;
+const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+const BRACE = 0x7d;
+const BRACKET = 0x5d;
 
 /**
  * Splits the output of a program into lines. Buffers at most one unfinished
  * line, up to a maximum size.
+ *
+ * A program that ends its lines in carriage returns alone is read as well: one
+ * behind a `}` or `]`, at the end of a chunk, ends a line.
  */
 export class LineReader {
   readonly #maxBytes: number;
@@ -28,15 +34,23 @@ export class LineReader {
       end = chunk.indexOf(NEWLINE, from)
     ) {
       this.#buffer(chunk.subarray(from, end));
-      const line = Buffer.concat(this.#parts, this.#length)
-        .toString("utf8")
-        .replace(/\r$/, "");
-      this.#parts = [];
-      this.#length = 0;
       from = end + 1;
-      yield line;
+      yield this.#take();
     }
-    if (from < chunk.length) this.#buffer(chunk.subarray(from));
+    if (from === chunk.length) return;
+    this.#buffer(chunk.subarray(from));
+    const [last, before] = [chunk.at(-1), chunk.at(-2)];
+    if (last === RETURN && (before === BRACE || before === BRACKET)) {
+      yield this.#take();
+    }
+  }
+
+  /** Returns the unfinished line, and begins another. */
+  #take(): string {
+    const line = Buffer.concat(this.#parts, this.#length).toString("utf8");
+    this.#parts = [];
+    this.#length = 0;
+    return line.replace(/\r$/, "");
   }
 
   #buffer(part: Uint8Array): void {
