@@ -51,3 +51,22 @@ export function assertNarrower(
     `approval mode "${wanted}" allows more than "${allowed}", the operator's: leave it out, or change approval_mode of the server`,
   );
 }
+
+/**
+ * Throws when a message would allow more than the limit of its conversation. A
+ * server does not report that: it uses the limit.
+ *
+ * @param limit `Task.approval_limit`; unspecified where there is none
+ */
+export function assertWithinLimit(
+  mode: ApprovalMode,
+  limit: ApprovalMode,
+): void {
+  if (mode === ApprovalMode.UNSPECIFIED || limit === ApprovalMode.UNSPECIFIED) {
+    return;
+  }
+  if (stricterMode(limit, mode) === mode) return;
+  throw new Error(
+    `approval mode "${approvalModeName(mode)}" allows more than "${approvalModeName(limit)}", with which this conversation began: a new one may go further`,
+  );
+}

@@ -1,4 +1,6 @@
 import type { DevtoolClient } from "@devtool/client";
+import { ApprovalMode } from "@devtool/schema";
+import { approvalModeOf, assertWithinLimit } from "./approval-mode.ts";
 import { findTaskId } from "./task-id.ts";
 
 /**
@@ -7,7 +9,7 @@ import { findTaskId } from "./task-id.ts";
  */
 const MAX_SEARCHED = 20;
 
-/** How the command line names the task that a chat continues. */
+/** How the command line names the task that it continues. */
 export interface ContinuedTaskOptions {
   /** The task's id, or the beginning of it. */
   readonly task?: string;
@@ -17,13 +19,30 @@ export interface ContinuedTaskOptions {
   readonly workspace?: string | undefined;
   /** The name of the agent of the conversation. Default: any. */
   readonly agent?: string | undefined;
+  /** The name of the approval mode in which it goes on. Default: its own. */
+  readonly approvalMode?: string | undefined;
 }
 
 /**
- * Returns the id of the task that a chat continues; undefined for a new
- * conversation. Throws when there is no such task.
+ * Returns the id of the task that is continued; undefined for a new
+ * conversation. Throws when there is no such task, or when the task may not
+ * have the approval mode.
  */
 export async function continuedTaskId(
+  client: DevtoolClient,
+  options: ContinuedTaskOptions,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const mode = approvalModeOf(options.approvalMode);
+  const taskId = await findContinuedId(client, options, signal);
+  if (taskId !== undefined && mode !== ApprovalMode.UNSPECIFIED) {
+    const { task } = await client.tasks.getTask({ taskId }, { signal });
+    assertWithinLimit(mode, task?.approvalLimit ?? ApprovalMode.UNSPECIFIED);
+  }
+  return taskId;
+}
+
+async function findContinuedId(
   client: DevtoolClient,
   options: ContinuedTaskOptions,
   signal: AbortSignal,

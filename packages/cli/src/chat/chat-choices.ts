@@ -3,6 +3,7 @@ import {
   approvalModeName,
   approvalModeOf,
   assertNarrower,
+  assertWithinLimit,
 } from "../approval-mode.ts";
 import {
   type ChosenSettings,
@@ -63,15 +64,7 @@ export class ChatChoices {
    */
   chooseMode(mode: ApprovalMode): void {
     assertNarrower(mode, this.#options.operatorMode);
-    const { approvalLimit } = this.#task();
-    if (
-      approvalLimit !== ApprovalMode.UNSPECIFIED &&
-      stricterMode(approvalLimit, mode) !== mode
-    ) {
-      throw new Error(
-        `approval mode "${approvalModeName(mode)}" allows more than "${approvalModeName(approvalLimit)}", with which this conversation began: /new begins one that may go further`,
-      );
-    }
+    assertWithinLimit(mode, this.#task().approvalLimit);
     this.#mode = mode;
   }
 

@@ -75,7 +75,7 @@ describe("the commands of the terminal", () => {
     await played.run("/mode");
     expect(played.told().at(-1)).toBe("· mode: default");
     await expect(played.run("/mode auto-edit")).rejects.toThrow(
-      'approval mode "auto-edit" allows more than "default", with which this conversation began: /new begins',
+      'approval mode "auto-edit" allows more than "default", with which this conversation began: a new one may go further',
     );
     nextMode(played.chat);
     expect(choices.modeNow).toBe(ApprovalMode.PLAN);

@@ -352,6 +352,23 @@ describe("devtool chat", () => {
     expect(await readdir(workspace)).not.toContain("plan.txt");
   });
 
+  it.each(["--task", "--continue"])(
+    "does not go on with %s in an approval mode beyond the conversation's limit",
+    async (how) => {
+      await read(["text Begun.", "/exit"]);
+      const { tasks } = await client().tasks.listTasks({ pageSize: 1 });
+      const named =
+        how === "--task"
+          ? { task: tasks[0]?.id ?? "" }
+          : { continue: true as const };
+      await expect(
+        read(["text On.", "/exit"], { ...named, approvalMode: "yolo" }),
+      ).rejects.toThrow(
+        'approval mode "yolo" allows more than "default", with which this conversation began',
+      );
+    },
+  );
+
   function client() {
     const interceptors = [bearerInterceptor(server.token)];
     return createDevtoolClient(

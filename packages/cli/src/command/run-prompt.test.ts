@@ -212,6 +212,18 @@ describe("the prompt of devtool run", () => {
     await rm(data, { recursive: true });
   });
 
+  it("is refused in a task with an approval mode beyond the task's limit", async () => {
+    const begun = await run(["--json", "text Begun."]);
+    const id = begun.events[0]?.taskId ?? "";
+    const mode = ["--task", id, "--approval-mode"];
+    const { code, err, out } = await run([...mode, "auto-edit", "text On."]);
+    expect(err).toContain(
+      'approval mode "auto-edit" allows more than "default", with which this conversation began',
+    );
+    expect([code, out]).toEqual([1, ""]);
+    expect((await run([...mode, "plan", "text On."])).code).toBe(0);
+  });
+
   it("leaves what the agent said last in --output-last-message", async () => {
     const file = join(workspace, "last.txt");
     await writeFile(file, "old");

@@ -10,6 +10,7 @@ import {
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { approvalModeOf, assertNarrower } from "../approval-mode.ts";
 import {
   attachedBytes,
@@ -17,6 +18,7 @@ import {
   MAX_ATTACHED_BYTES,
   readAttachment,
 } from "../attachment.ts";
+import { continuedTaskId } from "../continued-task.ts";
 import { converse } from "../conversation.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -36,7 +38,7 @@ import {
   type SessionOptions,
   sessionSettings,
 } from "../session.ts";
-import { findTaskId, shortTaskId } from "../task-id.ts";
+import { shortTaskId } from "../task-id.ts";
 
 /** The options of `devtool run`. */
 export interface RunOptions extends JobOptions, SessionOptions, PromptOptions {
@@ -156,10 +158,9 @@ async function followJob(
   const { workspace, model, resume } = server;
   const text = textMessage(conversation.nextId(), prompt);
   const message = { ...text, parts: [...text.parts, ...images] };
+  const named = defined({ task: options.task, approvalMode });
   const taskId =
-    options.task === undefined
-      ? ""
-      : await findTaskId(server.client, options.task, interrupt.signal);
+    (await continuedTaskId(server.client, named, interrupt.signal)) ?? "";
   const request = {
     message,
     taskId,
