@@ -2,14 +2,20 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import type { SessionConfigOption } from "@agentclientprotocol/sdk";
+import type { McpServer, SessionConfigOption } from "@agentclientprotocol/sdk";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { type PortAgent, serveAcp, stdioStream } from "@devtool/acp/port";
+import {
+  type PortAgent,
+  portAgentFrom,
+  serveAcp,
+  stdioStream,
+} from "@devtool/acp/port";
 import {
   bearerInterceptor,
   createDevtoolClient,
   type DevtoolClient,
 } from "@devtool/client";
+import { fetchAgentCard } from "@devtool/client/a2a";
 import { Role, type Task, TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -29,7 +35,13 @@ describe("the agent as an option of a session", () => {
     release = gate.resolve;
     server = await createServer({
       workspace,
-      agents: { one: listener("one", gate.promise), two: listener("two") },
+      agents: {
+        one: {
+          ...listener("one", gate.promise),
+          follows: ["approval_mode", "mcp_servers"],
+        },
+        two: listener("two"),
+      },
     });
     const { url: baseUrl, token } = server;
     const interceptors = [bearerInterceptor(token)];
@@ -163,6 +175,41 @@ describe("the agent as an option of a session", () => {
     expect(editor.text).toBe("two heard A. B.\n");
   });
 
+  it("decides which settings are offered: those that it follows", async () => {
+    const offered = async (first: string, other: string) => {
+      await editor[Symbol.asyncDispose]();
+      editor = start([first, other]);
+      const { agent } = editor;
+      const { agentCapabilities } = await agent.request("initialize", {
+        protocolVersion: 1,
+      });
+      const opened = await agent.request("session/new", {
+        cwd: workspace,
+        mcpServers: [BROUGHT],
+      });
+      return { ...opened, takes: agentCapabilities?.mcpCapabilities };
+    };
+    const one = await offered("one", "two");
+    expect(one.takes).toEqual({ http: true, sse: true });
+    expect(one.modes?.availableModes.map(({ id }) => id)).toContain("plan");
+    await choose(one.sessionId, "two");
+    await editor.prompt(one.sessionId, "Hello.");
+    expect(editor.text).toMatch(
+      /The agent "two" does not take MCP servers of its clients: the session goes on without them\.\s*two heard Hello\./,
+    );
+    const two = await offered("two", "one");
+    expect(two.takes).toEqual({ http: false, sse: false });
+    expect(two.modes).toBeUndefined();
+    const mode = { sessionId: two.sessionId, modeId: "plan" };
+    await expect(
+      editor.agent.request("session/set_mode", mode),
+    ).rejects.toMatchObject({
+      message: 'mode "plan" cannot be used: the agent "two" has no modes',
+    });
+    await editor.prompt(two.sessionId, "Hello.");
+    expect(editor.text).toContain("two heard Hello.");
+  });
+
   it("must be one of them", async () => {
     const session = await editor.open(workspace);
     await expect(choose(session, "three")).rejects.toMatchObject({
@@ -196,19 +243,18 @@ describe("the agent as an option of a session", () => {
 
   function start(names: readonly string[]): Editor {
     const [input, output] = [new PassThrough(), new PassThrough()];
-    const described = (name: string): PortAgent => ({
-      name,
-      version: "1",
-      inputModes: [],
-      hasExtension: true,
-    });
-    const agents = new Map(names.map((name) => [name, described(name)]));
-    const connect = async () => ({
-      client,
-      workspace,
-      agent: described(names[0] ?? ""),
-      agents,
-    });
+    const described = async (name: string): Promise<[string, PortAgent]> => {
+      const url = `${server.url}/agents/${name}`;
+      const signal = AbortSignal.timeout(30_000);
+      const card = await fetchAgentCard({ url, extension: "optional" }, signal);
+      return [name, portAgentFrom(card)];
+    };
+    const connect = async () => {
+      const agents = new Map(await Promise.all(names.map(described)));
+      const [agent] = agents.values();
+      if (!agent) throw new Error("there is no agent");
+      return { client, workspace, agent, agents };
+    };
     void serveAcp(
       { stream: stdioStream(input, output), connect },
       new AbortController().signal,
@@ -216,6 +262,13 @@ describe("the agent as an option of a session", () => {
     return new Editor(input, output);
   }
 });
+
+const BROUGHT: McpServer = {
+  type: "http",
+  name: "tools",
+  url: "https://example.com",
+  headers: [],
+};
 
 /**
  * Returns an agent that says what it has heard, and waits for the next message.

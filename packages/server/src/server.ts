@@ -266,7 +266,7 @@ async function start(
     handler: core.handler,
     keys: core.keys,
     maxRequestBytes: core.limits.maxRequestBytes,
-    about: agents.default.about,
+    about: agents.described,
     agents: agents.choices,
     a2a: options.a2a ?? {},
     extensionRequired: options.extensionRequired ?? false,

@@ -21,9 +21,10 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
 import { ApprovalMode, oneLine, type Task } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { promptCapabilities } from "./content.ts";
 import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
-import type { Port } from "./port.ts";
+import { isFollowed, type Port } from "./port.ts";
 import { AcpSession } from "./session.ts";
 import type { SessionChoices } from "./session-choices.ts";
 import { assertWorksIn, listSessions, tasksOfSession } from "./session-list.ts";
@@ -78,6 +79,7 @@ export class AcpAgent {
     this.#capabilities = clientCapabilities ?? {};
     const { agent } = await asRpc(this.#host.connect(undefined, signal));
     const { hasExtension } = agent;
+    const takesServers = isFollowed(agent, "mcp_servers");
     return {
       protocolVersion: PROTOCOL_VERSION,
       agentInfo: { name: oneLine(agent.name), version: oneLine(agent.version) },
@@ -85,7 +87,7 @@ export class AcpAgent {
       agentCapabilities: {
         loadSession: hasExtension,
         promptCapabilities: promptCapabilities(agent.inputModes),
-        mcpCapabilities: { http: hasExtension, sse: hasExtension },
+        mcpCapabilities: { http: takesServers, sse: takesServers },
         sessionCapabilities: {
           close: {},
           ...(hasExtension && { list: {}, resume: {} }),
@@ -149,7 +151,7 @@ export class AcpAgent {
     modeId,
   }: SetSessionModeRequest): Promise<Record<string, never>> {
     const session = this.#find(sessionId);
-    session.choose({ approvalMode: modeOf(modeId) });
+    session.choose({ approvalMode: modeOf(modeId, session.agent) });
     return {};
   }
 
@@ -187,7 +189,7 @@ export class AcpAgent {
   #options(session: AcpSession): SessionConfigOption[] {
     return configOptions(session.choices, {
       agents: session.port.agents,
-      models: this.#host.models,
+      models: isFollowed(session.agent, "model") ? this.#host.models : [],
     });
   }
 
@@ -307,10 +309,10 @@ export class AcpAgent {
   ): Pick<NewSessionResponse, "modes" | "configOptions"> {
     if (!session.agent.hasExtension) return {};
     const options = this.#options(session);
-    return {
-      modes: modeState(session.choices.approvalMode),
-      ...(options.length > 0 && { configOptions: options }),
-    };
+    return defined({
+      modes: modeState(session.choices.approvalMode, session.agent),
+      configOptions: options.length > 0 ? options : undefined,
+    });
   }
 
   /** Runs something after the answer to the current request has been sent. */

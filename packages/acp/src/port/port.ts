@@ -45,16 +45,32 @@ export interface PortAgent {
    * gets each prompt as a new task of the same context.
    */
   readonly hasExtension: boolean;
+  /**
+   * The settings of sessions that the agent follows, such as `approval_mode`:
+   * `params.follows` of the extension in its card. Default: all.
+   */
+  readonly follows?: readonly unknown[] | undefined;
+}
+
+/** Whether an agent follows a setting of sessions. */
+export function isFollowed(
+  { hasExtension, follows }: PortAgent,
+  setting: "approval_mode" | "mcp_servers" | "model",
+): boolean {
+  return hasExtension && (follows?.includes(setting) ?? true);
 }
 
 /** Returns what an agent card says about an agent. */
 export function portAgentFrom(card: AgentCard): PortAgent {
   const { name, version, defaultInputModes, capabilities } = card;
-  const uris = capabilities?.extensions.map(({ uri }) => uri) ?? [];
+  const extensions = capabilities?.extensions ?? [];
+  const found = findExtension(extensions.map(({ uri }) => uri));
+  const { follows } = extensions.find(({ uri }) => uri === found)?.params ?? {};
   return {
     name,
     version,
     inputModes: defaultInputModes,
-    hasExtension: findExtension(uris) !== undefined,
+    hasExtension: found !== undefined,
+    follows: Array.isArray(follows) ? follows : undefined,
   };
 }

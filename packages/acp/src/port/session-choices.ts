@@ -7,7 +7,7 @@ import {
   SessionSettingsSchema,
 } from "@devtool/schema";
 import type { Conversation } from "./conversation.ts";
-import type { PortAgent } from "./port.ts";
+import { isFollowed, type PortAgent } from "./port.ts";
 
 /** The values that a client chose for a session. */
 export interface SessionChoices {
@@ -34,15 +34,15 @@ export type MessageSettings = Pick<
 export function settingsFor(
   { isStarted, approvalMode: current }: Conversation,
   choices: SessionChoices,
-  { hasExtension }: PortAgent,
+  agent: PortAgent,
   workspace: string | undefined,
 ): MessageSettings {
-  const { mcpServers, agent, model, approvalMode } = choices;
+  const { mcpServers, model, approvalMode } = choices;
   if (!isStarted) {
-    if (!hasExtension) return {};
+    if (!agent.hasExtension) return {};
     const sessionSettings = create(SessionSettingsSchema, {
-      mcpServers: [...mcpServers],
-      agent,
+      mcpServers: isFollowed(agent, "mcp_servers") ? [...mcpServers] : [],
+      agent: choices.agent,
       model,
       approvalMode,
     });

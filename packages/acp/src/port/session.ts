@@ -12,6 +12,7 @@ import {
   emptyTask,
   isTerminal,
   MessageSchema,
+  oneLine,
   type Part,
   Role,
   type SendMessageRequest,
@@ -25,7 +26,7 @@ import { partsFromPrompt } from "./content.ts";
 import { Conversation, Conversations } from "./conversation.ts";
 import { EditorServers } from "./editor-servers.ts";
 import { invalidParams, RPC_CODE } from "./errors.ts";
-import type { Port, PortAgent } from "./port.ts";
+import { isFollowed, type Port, type PortAgent } from "./port.ts";
 import {
   type MessageSettings,
   type SessionChoices,
@@ -127,10 +128,17 @@ export class AcpSession {
   chooseAgent(agent: string): string {
     this.#choices = { ...this.#choices, agent };
     this.#announced = undefined;
-    return this.#conversations.choose(agent, {
+    const news = this.#conversations.choose(agent, {
       isBusy: this.#prompting !== undefined,
       nextId: this.#host.nextId,
     });
+    const isWithout =
+      this.#choices.mcpServers.length > 0 &&
+      !isFollowed(this.agent, "mcp_servers");
+    const lost = isWithout
+      ? `The agent ${JSON.stringify(oneLine(this.agent.name))} does not take MCP servers of its clients: the session goes on without them.`
+      : "";
+    return [news, lost].filter((text) => text !== "").join(" ");
   }
 
   /** Shows the user a text that no agent has said. */

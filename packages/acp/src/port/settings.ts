@@ -13,7 +13,7 @@ import {
   oneLine,
 } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
-import type { Port, PortAgent } from "./port.ts";
+import { isFollowed, type Port, type PortAgent } from "./port.ts";
 import type { SessionChoices } from "./session-choices.ts";
 
 /**
@@ -42,10 +42,14 @@ const MODES = [
 ] as const;
 
 /**
- * Returns the modes of a session. A mode that only operators can choose is
- * shown as the server's.
+ * Returns the modes of a session; undefined for an agent that follows none. A
+ * mode that only operators can choose is shown as the server's.
  */
-export function modeState(current: ApprovalMode): SessionModeState {
+export function modeState(
+  current: ApprovalMode,
+  agent: PortAgent,
+): SessionModeState | undefined {
+  if (!isFollowed(agent, "approval_mode")) return undefined;
   const availableModes = MODES.map(({ id, name, description }) => ({
     id,
     name,
@@ -58,9 +62,15 @@ export function modeState(current: ApprovalMode): SessionModeState {
 }
 
 /**
- * Returns the approval mode with an id of `modeState`. Throws for another id.
+ * Returns the approval mode with an id of `modeState`. Throws for another id,
+ * and for a mode of an agent that follows none.
  */
-export function modeOf(modeId: string): ApprovalMode {
+export function modeOf(modeId: string, agent: PortAgent): ApprovalMode {
+  if (modeId !== "server" && !isFollowed(agent, "approval_mode")) {
+    throw invalidParams(
+      `mode ${JSON.stringify(modeId)} cannot be used: the agent ${JSON.stringify(agent.name)} has no modes`,
+    );
+  }
   const found = MODES.find(({ id }) => id === modeId);
   if (found) return found.mode;
   const known = MODES.map(({ id }) => id).join(", ");
@@ -82,6 +92,8 @@ const AGENT_OPTION = "agent";
 /**
  * Returns the options of a session. There are none without agents or models to
  * choose from.
+ *
+ * @param models those that its agent may be given
  */
 export function configOptions(
   { agent, model }: Pick<SessionChoices, "agent" | "model">,
@@ -204,7 +216,7 @@ export function mcpServersFrom(
 
 /** Returns why a server cannot be used by any agent; empty if it can. */
 function serverProblem(server: AcpMcpServer, agent: PortAgent): string {
-  if (!agent.hasExtension) {
+  if (!isFollowed(agent, "mcp_servers")) {
     return `the agent ${JSON.stringify(agent.name)} does not take MCP servers of its clients`;
   }
   if (server.name === "") return "it has no name";

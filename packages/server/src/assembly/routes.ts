@@ -1,4 +1,3 @@
-import type { About } from "../agent/agent.ts";
 import type { SigningKeys } from "../push/signing-keys.ts";
 import type { StaticSite } from "../static-site.ts";
 import { cardRoutes } from "../transport/a2a-v1/card-routes.ts";
@@ -10,6 +9,7 @@ import { type Route, routesBelow } from "../transport/http/route.ts";
 import { staticSiteRoutes } from "../transport/http/static-site.ts";
 import { VERSION } from "../version.ts";
 import { agentPath, type DialectOptions, dialectRoutes } from "./dialects.ts";
+import type { DescribedAgent } from "./served-agents.ts";
 
 /** Dependencies of `serverRoutes`. */
 export interface ServerRoutesOptions
@@ -27,12 +27,12 @@ export interface ServerRoutesOptions
   /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
   /** The description of the default agent. */
-  readonly about: About;
+  readonly about: DescribedAgent;
   /**
    * The description of each agent by name, when clients can choose; empty when
    * there is one agent.
    */
-  readonly agents: ReadonlyMap<string, About>;
+  readonly agents: ReadonlyMap<string, DescribedAgent>;
   /**
    * The time when the server started, which is when its agent cards last
    * changed.

@@ -255,9 +255,16 @@ export class ServedAgents implements AsyncDisposable {
    * The description of each agent by name, when clients can choose; empty when
    * there is one agent.
    */
-  get choices(): ReadonlyMap<string, About> {
+  get choices(): ReadonlyMap<string, DescribedAgent> {
     if (this.#agents.size < 2) return new Map();
-    return new Map([...this.#agents].map(([name, { about }]) => [name, about]));
+    return new Map(
+      [...this.#agents].map(([name, agent]) => [name, describe(agent)]),
+    );
+  }
+
+  /** The description of the default agent. */
+  get described(): DescribedAgent {
+    return describe(this.default);
   }
 
   /**
@@ -285,6 +292,13 @@ export class ServedAgents implements AsyncDisposable {
     );
     this.#opened.clear();
   }
+}
+
+/** What an agent card says about an agent. */
+export type DescribedAgent = About & Pick<Agent, "follows">;
+
+function describe({ about, follows }: Agent): DescribedAgent {
+  return { ...about, follows };
 }
 
 /** Creates an executor that fails each turn. */

@@ -40,6 +40,12 @@ export interface CardOptions {
   /** Default: one skill with the name and the description of the agent. */
   readonly skills?: readonly Skill[] | undefined;
 
+  /**
+   * The settings of clients that the agent follows (`Agent.follows`). Default:
+   * none.
+   */
+  readonly follows?: readonly string[] | undefined;
+
   /** Further extensions that clients may use. Default: none. */
   readonly extensions?: readonly CardExtension[] | undefined;
 }
@@ -63,6 +69,7 @@ export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
   } = options;
   const {
     extensions = [],
+    follows = [],
     skills = [{ id: "agent", name, description, tags: ["agent"] }],
   } = options;
   return create(AgentCardSchema, {
@@ -86,6 +93,7 @@ export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
           description:
             "Streams thoughts and tool calls, asks before a tool runs, runs slash commands.",
           required: extensionRequired,
+          params: { follows: [...follows] },
         },
         ...extensions.map(({ uri, description }) => ({
           uri,
