@@ -8,14 +8,14 @@ import type { RequestHandler } from "./request-handler.ts";
  *
  * Answering a tool call requires `approve`, unless the answer declines it. So
  * do settings of a session that replace approvals. Reading the audit log, which
- * covers all principals, requires `audit`.
+ * covers all principals, requires `audit`. All else is open to each principal,
+ * for its own tasks: each method has its line here, so that a new one has to be
+ * decided on.
  */
 export function guardedHandler(handler: RequestHandler): RequestHandler {
-  const { tasks, commands, audit } = handler;
+  const { tasks, commands, push, audit, agents, workspaces } = handler;
   return {
-    ...handler,
     tasks: {
-      ...tasks,
       async sendMessage(request, context) {
         assertMaySend(request, context);
         return tasks.sendMessage(request, context);
@@ -24,9 +24,15 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
         assertMaySend(request.request, context);
         return tasks.streamMessage(request, context);
       },
+      getTask: tasks.getTask,
+      listTasks: tasks.listTasks,
+      cancelTask: tasks.cancelTask,
+      withdrawMessage: tasks.withdrawMessage,
+      renameTask: tasks.renameTask,
+      subscribeTask: tasks.subscribeTask,
+      watchTasks: tasks.watchTasks,
     },
     commands: {
-      ...commands,
       // The list has the prompts of the session's MCP servers, which it starts.
       async getAllSlashCommands(request, context) {
         assertMaySend(request, context);
@@ -37,12 +43,30 @@ export function guardedHandler(handler: RequestHandler): RequestHandler {
         return commands.runSlashCommand(request, context);
       },
     },
+    push: {
+      setPushConfig: push.setPushConfig,
+      getPushConfig: push.getPushConfig,
+      listPushConfigs: push.listPushConfigs,
+      deletePushConfig: push.deletePushConfig,
+    },
     audit: {
       async *readAudit(request, context) {
         assertRight(context, "audit");
         yield* audit.readAudit(request, context);
       },
     },
+    agents: {
+      listAgents: agents.listAgents,
+      listModels: agents.listModels,
+    },
+    workspaces: {
+      listCheckpoints: workspaces.listCheckpoints,
+      getWorkspaceSettings: workspaces.getWorkspaceSettings,
+    },
+    streams: handler.streams,
+    offers: handler.offers,
+    recipientOf: handler.recipientOf,
+    assertKept: handler.assertKept,
   };
 }
 
