@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { textMessage } from "@devtool/client";
 import {
@@ -56,6 +56,27 @@ describe("the approval mode of a later message, at an ACP agent (SESSION-4)", ()
     expect(kept?.sequence).toBe(task.sequence);
     expect(await modeOf(acp, task)).toBe("default");
   });
+
+  it.each([false, true])(
+    "is refused, and nothing is stored, also for an agent that never ran, in another workspace: %s",
+    async (isElsewhere) => {
+      await using acp = await world({ planMode: "none" });
+      if (isElsewhere) await acp.say("say Hello.");
+      const before = await acp.client.tasks.listTasks({});
+      const message = textMessage("first", "say Hello.");
+      const workspacePath = join(acp.workspace, isElsewhere ? "sub" : ".");
+      mkdirSync(workspacePath, { recursive: true });
+      await expect(
+        acp.client.tasks.sendMessage({
+          message,
+          settings: { workspacePath },
+          sessionSettings: { approvalMode: PLAN },
+        }),
+      ).rejects.toThrow('agent "fake" has no mode "none"');
+      const after = await acp.client.tasks.listTasks({});
+      expect(after.tasks.length).toBe(before.tasks.length);
+    },
+  );
 
   it("does not count what the user has allowed for good once the session plans", async () => {
     await using acp = await world();

@@ -30,7 +30,7 @@ import { commandTree, findCommand } from "./slash-commands.ts";
  * session, in milliseconds.
  */
 const COMMANDS_MS = 1000;
-/** The maximum number of workspaces whose slash commands are kept. */
+/** The maximum number of workspaces of which commands and modes are kept. */
 const MAX_WORKSPACES = 256;
 
 /**
@@ -54,6 +54,8 @@ export class AcpHost implements OpenAgent, SessionPool {
    * MCP servers of their clients, too.
    */
   readonly #commands = new Map<string, readonly SlashCommand[]>();
+  /** Whether sessions have a mode to plan in, by principal and workspace. */
+  readonly #plans = new Map<string, boolean>();
   /** The directory in which the models are listed. */
   readonly #home: string;
   /**
@@ -89,23 +91,14 @@ export class AcpHost implements OpenAgent, SessionPool {
   }
 
   /**
-   * Refuses what the agent cannot follow: the approval mode `plan` when its
-   * sessions have shown that it has no mode for it, MCP servers of which it
-   * would use all tools, and options that clients may not set.
+   * Refuses what the agent cannot follow: MCP servers of which it would use all
+   * tools, and options that clients may not set.
    */
   checkSettings(
-    { approvalMode, mcpServers, agentOptions }: SessionSettings,
+    { mcpServers, agentOptions }: SessionSettings,
     conversation: ConversationKey,
   ): void {
-    const { name, planMode = "plan" } = this.options;
-    const known = [...this.#sessions.values()];
-    if (
-      approvalMode === ApprovalMode.PLAN &&
-      known.length > 0 &&
-      !known.some((session) => session.mode.has(planMode))
-    ) {
-      throw missingMode(name, planMode);
-    }
+    const { name } = this.options;
     const limited = mcpServers.find(
       ({ includeTools, excludeTools }) =>
         includeTools.length + excludeTools.length > 0,
@@ -117,6 +110,40 @@ export class AcpHost implements OpenAgent, SessionPool {
       });
     }
     this.#checkOptions(agentOptions, conversation);
+  }
+
+  /**
+   * Refuses the approval mode `plan` where the agent has no mode for it. The
+   * first time in a workspace it starts the agent for that, since only a
+   * session lists them.
+   */
+  async checkCapabilities(
+    { approvalMode }: SessionSettings,
+    place: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (approvalMode !== ApprovalMode.PLAN) return;
+    const { name, planMode = "plan" } = this.options;
+    const key = placeKey(place);
+    if (!this.#plans.has(key)) {
+      try {
+        const options = { ...this.#optionsIn(place), sessionId: "" };
+        await using session = await AcpSession.open(
+          { ...options, mcpServers: [] },
+          signal,
+        );
+        this.#notePlans(key, session);
+      } catch (reason) {
+        // The turn asks its user to log in.
+        if (DevtoolError.from(reason).code === Code.Unauthenticated) return;
+        throw reason;
+      }
+    }
+    if (this.#plans.get(key) === false) throw missingMode(name, planMode);
+  }
+
+  #notePlans(key: string, { mode }: AcpSession): void {
+    keep(this.#plans, key, mode.has(this.options.planMode ?? "plan"));
   }
 
   /**
@@ -160,6 +187,8 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (isCurrent && !open.connection.ended.aborted) return open;
     await open?.[Symbol.asyncDispose]();
     const session = await this.#open(task, signal);
+    const { workspacePath = "" } = task.settings ?? {};
+    this.#notePlans(placeKey({ ...task, workspacePath }), session);
     if (task.settings?.workspacePath === this.#home) {
       this.#models = session.config.models?.offered ?? [];
     }
@@ -273,13 +302,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       workspacePath,
       onNotice: this.#services.onNotice,
       onCommands: (update: JsonObject) => {
-        const key = placeKey(place);
-        this.#commands.delete(key);
-        this.#commands.set(key, commandTree(update));
-        const [oldest] = this.#commands.keys();
-        if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined) {
-          this.#commands.delete(oldest);
-        }
+        keep(this.#commands, placeKey(place), commandTree(update));
       },
       writing: this.#writing,
       nowMs: () => this.#services.now().getTime(),
@@ -327,6 +350,14 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (!this.#commands.has(key)) this.#commands.set(key, []);
     return this.#commands.get(key) ?? [];
   }
+}
+
+/** Sets an entry, and removes the oldest one beyond `MAX_WORKSPACES`. */
+function keep<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > MAX_WORKSPACES && oldest !== undefined) map.delete(oldest);
 }
 
 function keyOf({ principal, contextId }: ConversationKey): string {

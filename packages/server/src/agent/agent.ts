@@ -190,6 +190,20 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
   ): void;
 
   /**
+   * Checks settings that only the running agent can judge, which may start it.
+   * They are those of a request to a conversation, new or not.
+   *
+   * Rejects with a `DevtoolError` for what the agent cannot follow: the request
+   * is refused, and nothing is stored. Default: all values are accepted. The
+   * signal aborts after 45 seconds.
+   */
+  checkCapabilities?(
+    settings: SessionSettings,
+    place: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<void>;
+
+  /**
    * Lists the tools and MCP servers that a task can use now, for clients that
    * request the list (Gemini CLI's dialect). Default: none. When it throws a
    * `DevtoolError`, clients get an empty list.
@@ -236,7 +250,7 @@ export interface AgentCommands {
   ): Promise<string | undefined>;
 }
 
-/** The principal and the workspace that commands are listed for. */
+/** The principal and the workspace that an agent is asked about. */
 export interface CommandPlace {
   /**
    * The absolute path of the workspace; empty for none, which lists the

@@ -14,6 +14,7 @@ import {
   type AgentServices,
   CLIENT_SETTINGS,
   type ClientSetting,
+  type CommandPlace,
   type ConversationKey,
   type OpenAgent,
 } from "../agent/agent.ts";
@@ -23,6 +24,9 @@ import type { ApprovalBasis } from "../agent/permission.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { ServerOptions } from "../server-options.ts";
 import { VERSION } from "../version.ts";
+
+/** The maximum time in milliseconds in which an agent checks settings. */
+const CAPABILITIES_TIMEOUT_MS = 45_000;
 
 /**
  * The agents of a server by name. Each task has one of them; they are opened
@@ -224,6 +228,19 @@ export class ServedAgents implements AsyncDisposable {
     if (ignored) throw ignored;
     const name = settings.agent || this.#defaultName;
     this.#opened.get(name)?.checkSettings?.(settings, conversation);
+  }
+
+  /**
+   * Rejects with a `DevtoolError` for settings that their agent, when it runs,
+   * cannot follow.
+   */
+  async assertCapable(
+    settings: SessionSettings,
+    place: CommandPlace,
+  ): Promise<void> {
+    const name = settings.agent || this.#defaultName;
+    const signal = AbortSignal.timeout(CAPABILITIES_TIMEOUT_MS);
+    await this.#opened.get(name)?.checkCapabilities?.(settings, place, signal);
   }
 
   /** Returns the error for the first setting that its agent does not follow. */

@@ -277,6 +277,7 @@ function createHandlers(
     resolveAgent: (name) => agents.resolve(name),
     assertFollowed: (settings, turn, conversation) =>
       agents.assertFollowed(settings, turn, conversation),
+    assertCapable: (settings, place) => agents.assertCapable(settings, place),
     operatorMode: (name) =>
       agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED,
   });

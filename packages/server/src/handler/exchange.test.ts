@@ -137,6 +137,7 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
       resolveAgent: String,
       dataDirectory: undefined,
       assertFollowed: () => undefined,
+      assertCapable: async () => undefined,
       operatorMode: () => ApprovalMode.UNSPECIFIED,
     },
     ...{

@@ -8,6 +8,7 @@ import {
   type Replay,
   ReplaySchema,
   type SendMessageRequest,
+  type SessionSettings,
   shorten,
   type Task,
   type TaskCreated,
@@ -15,6 +16,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
+import type { CommandPlace } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
@@ -63,6 +65,14 @@ export interface ExchangeOptions extends SessionOptions {
   readonly nextId: () => string;
   /** The maximum number of parts of a message. */
   readonly maxParts: number;
+  /**
+   * Rejects with a `DevtoolError` for settings that the agent, which is in
+   * them, cannot follow when it runs.
+   */
+  readonly assertCapable: (
+    settings: SessionSettings,
+    place: CommandPlace,
+  ) => Promise<void>;
 }
 
 /** The conversation of a new task, as its request names it. */
@@ -264,6 +274,7 @@ export class Exchanges {
         ? await findAsking(this.#options, answers, { contextId, principal })
         : await this.find(taskId, principal);
     const { session } = held;
+    await this.#assertCapable(request, session.task, principal);
     assertFits(request, message, session.task, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the
@@ -293,6 +304,7 @@ export class Exchanges {
       conversation,
       this.#options,
     );
+    await this.#assertCapable(origin.settings, resolved, principal);
     const { message, command } = opening;
     if (message) assertTurn(message, resolved, conversation, this.#options);
     const own =
@@ -322,6 +334,24 @@ export class Exchanges {
       held: await registry.create(origin.taskId || nextId(), place, created),
       after: 0n,
     };
+  }
+
+  /**
+   * Rejects for requested settings that the agent of their session cannot
+   * follow when it runs.
+   */
+  async #assertCapable(
+    { sessionSettings: requested }: Settings,
+    { settings, sessionSettings }: Settings,
+    principal: string,
+  ): Promise<void> {
+    if (!requested) return;
+    const { agent = "" } = sessionSettings ?? {};
+    const { workspacePath = "" } = settings ?? {};
+    await this.#options.assertCapable(
+      { ...requested, agent },
+      { principal, workspacePath },
+    );
   }
 
   async #findSession(

@@ -191,6 +191,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     resolveAgent: String,
     dataDirectory: undefined,
     assertFollowed: () => undefined,
+    assertCapable: async () => undefined,
     operatorMode: () => ApprovalMode.UNSPECIFIED,
   });
   const streams = new StreamLimit(10);
