@@ -55,6 +55,24 @@ describe("rules that deny where nothing asks", () => {
     expect(ORDINARY.filter((line) => !allowed.includes(line))).toEqual([]);
   });
 
+  it.each(Object.keys(HIDDEN))(
+    "ask in auto_edit mode as well, also for lines that only read, behind %s",
+    async (group) => {
+      const mode = ApprovalMode.AUTO_EDIT;
+      const readable = `${DENIALS}\n[[rule]]\ntool = "*"\ndecision = "allow"`;
+      for (const rules of [DENIALS, readable]) {
+        expect(await allowedOf(HIDDEN[group] ?? [], rules, mode)).toEqual([]);
+      }
+    },
+  );
+
+  it("ask about no code where there are no such rules", async () => {
+    const lines = ["python3 -c x", "node -e 1", "cat a | newlang", "ed a"];
+    expect(await allowedOf(lines, "")).toEqual(lines);
+    const elsewhere = `${DENIALS}modes = ["default"]`;
+    expect(await allowedOf(lines, elsewhere)).toEqual(lines);
+  });
+
   it("R4: see or do not see the scripts that docs/policy.md lists, and auto_edit asks for each", async () => {
     const page = readFileSync(
       new URL("../docs/policy.md", import.meta.url),
@@ -98,6 +116,27 @@ describe("rules that deny where nothing asks", () => {
     expect(await allowedOf(ordinary, rules("(curl|wget) .*"))).toEqual(
       ordinary,
     );
+  });
+
+  it("are compared in bounded time with lines of 16,384 characters", {
+    timeout: 120_000,
+  }, async () => {
+    const units =
+      "[[:|a\\||a=(|{,|{,}|$[|$(|${x:-|((|`|--x |-w x |sudo a;|sh 'a b';|<a |a:|[[ |*1 |a b |node -a ";
+    await allowedOf(["npx a b"], DENIALS);
+    const slow: string[] = [];
+    for (const unit of units.split(/(?<!\\)\|/)) {
+      for (const start of ["", "npx ", "npx '"]) {
+        const piece = unit.replace("\\|", "|");
+        const line = start + piece.repeat((16_380 / piece.length) | 0);
+        const before = process.cpuUsage();
+        await allowedOf([start.endsWith("'") ? `${line}'` : line], DENIALS);
+        const { user, system } = process.cpuUsage(before);
+        // A tenth of it is usual; without a bound the first took 2 to 34 s.
+        if (user + system > 1_000_000) slow.push(`${start}${piece}`);
+      }
+    }
+    expect(slow).toEqual([]);
   });
 
   it("do not count in a mode that they do not name, nor below a rule that allows", async () => {
@@ -157,10 +196,12 @@ describe("rules that deny where nothing asks", () => {
       "docker exec c sh -c 'cat .$x'",
       "uv run python -c 'print(1)'",
       "echo 'print(1)' | python3 -W ignore",
+      "cat a | newlang",
+      "newlang < a",
     ];
-    expect(
-      await allowedOf([...plain, ...hiding, ...forOtherShells], SECRETS),
-    ).toEqual([]);
+    const all = [...plain, ...hiding, ...forOtherShells];
+    expect(await allowedOf(all, SECRETS)).toEqual([]);
+    expect(await allowedOf(all, SECRETS, ApprovalMode.AUTO_EDIT)).toEqual([]);
     const ordinary = [
       "npm test",
       "cat a.txt",
@@ -174,6 +215,8 @@ describe("rules that deny where nothing asks", () => {
       "npx eslint 'src/**/*.ts'",
       "docker ps --format '{{.Names}} {{.Ports}}'",
       "uv run pytest -k 'a or b'",
+      "ls | sort --parallel 2",
+      "./a.out < in.txt",
     ];
     expect(await allowedOf(ordinary, SECRETS)).toEqual(ordinary);
     const writing = `[[rule]]\ntool = "write_file"\npath = "generated/**"\ndecision = "deny"`;

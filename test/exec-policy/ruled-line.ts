@@ -54,21 +54,36 @@ export class RuledLine {
 
   #command(): string {
     const target = this.#one(TARGETS);
-    if (this.#dice(12) === 0) return this.#input(target.join(" "));
+    if (this.#dice(6) === 0) return this.#input(target.join(" "));
     const start = this.#one(STARTS);
     const noise = this.#dice(3) === 0 ? ` ${this.#word()}` : "";
     return `${start}${noise} ${this.#hidden(target)}${this.#noise()}`.trim();
   }
 
-  /** A launcher that runs its input. */
+  /** A launcher that runs its input, in which the command may be put together. */
   #input(text: string): string {
-    const launcher = this.#one(LAUNCHERS);
-    const quoted = this.#one([single, double])(text);
+    const launcher = this.#one([...LAUNCHERS, "launch x", "launch -f 'a b'"]);
+    const quoted = this.#one([
+      single(text),
+      double(text),
+      single(`v=${text.slice(0, 1)}; \${v}${text.slice(1)}`),
+    ]);
+    const reader = this.#one([
+      launcher,
+      `{ ${launcher}; }`,
+      `(x1; ${launcher})`,
+      `if ${launcher}; then ls; fi`,
+      `ls $(${launcher})`,
+      `tee >(${launcher})`,
+    ]);
     return this.#one([
-      `${launcher} <<<${quoted}`,
-      `echo ${quoted} | ${launcher}`,
-      `cat <<<${quoted} | ${launcher}`,
-      `${launcher} < <(echo ${quoted})`,
+      `${reader} <<<${quoted}`,
+      `echo ${quoted} | ${reader}`,
+      `echo ${quoted} | ${reader} | ls`,
+      `cat <<<${quoted} | ${reader}`,
+      `${reader} < <(echo ${quoted})`,
+      `${reader} <<E\n${text.slice(0, 1)}""${text.slice(1)}\nE\n`,
+      `echo y | ls; echo ${quoted} | ${reader}`,
     ]);
   }
 

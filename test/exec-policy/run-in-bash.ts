@@ -37,7 +37,8 @@ interface Programs {
   readonly wrappers: readonly string[];
   /**
    * Programs that run whatever their words may stand for: every word as a script,
-   * and all words from any word on as a command. Default: none.
+   * and all words from any word on as a command. Without words all but tar and
+   * rsync run their input, and `launch` always does. Default: none.
    */
   readonly launchers?: readonly string[];
   /** Empty files in the directory where the lines run. Default: none. */
@@ -97,7 +98,10 @@ case "\${0##*/} $* " in
   git*) exit 0 ;;
 esac
 export EXEC_LAUNCHED=1
-[ $# -gt 0 ] || /bin/dash
+case "\${0##*/} $#" in
+  "tar 0" | "rsync 0") ;;
+  launch* | *" 0") /bin/dash ;;
+esac
 while [ $# -gt 0 ]; do
   (PATH="$PATH" command -v "$1" >/dev/null && "$@")
   /bin/dash -c "$1"

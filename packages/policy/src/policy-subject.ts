@@ -1,9 +1,10 @@
-import { realpathSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { posix } from "node:path";
 import type { ApprovalMode, ToolCall } from "@devtool/schema";
 import { canonicalJson } from "@devtool/schema/json";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 import { readGitCommand } from "./shell/git-options.ts";
+import { isOption, MAX_OPTIONS } from "./shell/reading.ts";
 
 /** The values that the conditions of rules are compared with. */
 export interface PolicySubject {
@@ -53,6 +54,12 @@ export interface PolicyPlace {
   /** The absolute path of the workspace. */
   readonly workspace: string;
 }
+
+/**
+ * The maximum number of colons in the name of a file that is found behind
+ * another one, as in a revision.
+ */
+const MAX_COLONS = 16;
 
 /** The arguments of our own tools that name a file or directory. */
 const PATH_ARGUMENTS: readonly string[] = [
@@ -118,12 +125,12 @@ export function aboutCommand(
   // revision (`HEAD:.env`).
   const parts = args.flatMap((word) => {
     const inFlag = /^-\w./.test(word) ? [word.slice(2)] : [];
-    const inRevision = [...word.matchAll(/:/g)].map(({ index }) =>
-      word.slice(index + 1),
-    );
+    const inRevision = [...word.matchAll(/:/g)]
+      .slice(-MAX_COLONS)
+      .map(({ index }) => word.slice(index + 1));
     return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
   });
-  const mentioned = [...parts, ...targets].flatMap((word) => {
+  const mentioned = [...new Set([...parts, ...targets])].flatMap((word) => {
     const path = posix.resolve(directory, word);
     // Programs follow links, so a path and the file that it leads to both
     // count.
@@ -154,10 +161,10 @@ export function bareSpellings([
   if (name === "git") return [bare, readGitCommand(bare).words];
   // The program of a subcommand: `/usr/lib/git-core/git-push`.
   if (name.startsWith("git-")) return [bare, ["git", name.slice(4), ...args]];
-  const isOption = (word = ""): boolean => /^[-+]./.test(word);
   const spellings = [bare];
-  for (let at = 0; isOption(args[at]) || isOption(args[at - 1]); at++) {
-    if (at >= args.length) break;
+  const end = Math.min(args.length, MAX_OPTIONS);
+  for (let at = 0; at < end; at++) {
+    if (!isOption(args[at]) && !isOption(args[at - 1])) break;
     spellings.push([name, ...args.slice(at + 1)]);
   }
   return spellings;
@@ -202,7 +209,9 @@ export function isOutside(path: string): boolean {
  */
 export function realPath(path: string): string | undefined {
   try {
-    return realpathSync(path);
+    // Most words of a command are no files, and to throw takes longer.
+    const file = lstatSync(path, { throwIfNoEntry: false });
+    return file && realpathSync(path);
   } catch {
     return undefined;
   }

@@ -334,7 +334,6 @@ function findUnseen(
   const expands = doubts.some(({ kind }) => kind === "expansion")
     ? "some"
     : "none";
-  const input = inputIn(subject, doubts);
   for (const { command, verdict } of pairs) {
     const { compiled, rule } = verdict;
     const onlyReads = rule === READS_ONLY && subject.mode !== ApprovalMode.YOLO;
@@ -344,10 +343,7 @@ function findUnseen(
       .filter((one) => restricts(one, subject));
     const about = aboutCommand(subject, command.words, redirections);
     const unseen =
-      findUnseenProgram(command, above.filter(isCommandRule), {
-        expands,
-        input,
-      }) ??
+      findUnseenProgram(command, above.filter(isCommandRule), expands) ??
       findUnseenFile(
         command,
         about,
@@ -356,20 +352,6 @@ function findUnseen(
     if (unseen !== undefined) return unseenVerdict(unseen);
   }
   return undefined;
-}
-
-/**
- * Returns the text in which a line has input for its programs: all of it, as
- * nothing tells which of them reads it. Empty for a line without any.
- */
-function inputIn(
-  { details }: PolicySubject,
-  doubts: ShellAnalysis["doubts"],
-): string {
-  const line = details?.case === "executeDetails" ? details.value.command : "";
-  const hasInput =
-    doubts.some(({ kind }) => kind === "heredoc") || /\||<\(/.test(line);
-  return hasInput ? line : "";
 }
 
 function restricts(compiled: CompiledRule, { mode }: PolicySubject): boolean {

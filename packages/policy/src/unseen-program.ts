@@ -14,8 +14,6 @@ const PREFIX_WORD = /(?:[^\s']|'[^']*')+/g;
 const LITERAL_START = /^[\w@%=:,/~-]+(?= |$)/;
 /** The characters between the names in a word. */
 const BETWEEN_NAMES = /[^\w.+/@~*?[\]$-]+/;
-/** Characters that a shell or `printf` makes of others. */
-const ESCAPED = /\$'|\\[0-7xuU]/;
 /** A set of more characters than it has: `[!a]`, `[[:alpha:]]`, `[x[=m=]]`. */
 const BRACKETS =
   /\[(?:[!^]|(?=[^\s[\]]*\[[:.=]))(?:\[([:.=])[^\s[\]]+\1\]|[^\s[\]])*\]/g;
@@ -28,6 +26,11 @@ const ANYTHING = "\0";
  * patterns. A command with more asks.
  */
 const MAX_NAMES = 64;
+const PATTERN = /[*?[]/;
+/** The maximum number of patterns in words that are compared with names. */
+const MAX_PATTERNS = 256;
+/** The maximum length of a pattern that is compared with a name. */
+const MAX_PATTERN = 256;
 
 /** The start of the commands that a rule names. */
 interface Restricted {
@@ -37,25 +40,19 @@ interface Restricted {
   readonly pattern: CompiledRule["command"];
 }
 
-/** What is known of the line in which a command stands. */
-interface UnseenLine {
-  readonly expands: "some" | "none";
-  readonly input: string;
-}
-
 /**
  * Returns why a command may run another one that rules ask about or deny,
  * although no reader saw that one; undefined when it cannot.
  *
  * `rules` are the rules about commands that ask or deny. `expands` says whether
  * the line has words that are expanded: elsewhere all characters are literal.
- * `input` is the text from which its input comes; empty if it has none.
  */
 export function findUnseenProgram(
   command: SimpleCommand,
   rules: readonly CompiledRule[],
-  { expands, input }: UnseenLine,
+  expands: "some" | "none",
 ): string | undefined {
+  if (rules.length === 0) return undefined;
   const restricted = rules.flatMap(restrictedStarts);
   const isExpanded = (word: string): boolean =>
     expands === "some" && EXPANDED.test(word);
@@ -72,16 +69,16 @@ export function findUnseenProgram(
   if (use === "code") return `gives ${quoted} code to run`;
   const isFixed = (word: string): boolean =>
     use === "any" || !isExpanded(word) || !EXPANDED_TO_ANYTHING.test(word);
-  const isInputRun = use === "any" && readsInput(args);
-  if (isInputRun && ESCAPED.test(input)) {
-    return `gives ${quoted} input with escaped characters`;
+  const names = args.flatMap((word) =>
+    isFixed(word) ? namesIn(word) : ANYTHING,
+  );
+  const patterns = names.filter((name) => PATTERN.test(name));
+  if (use === "any" && patterns.length > MAX_PATTERNS) {
+    return `has more than ${MAX_PATTERNS} patterns in the words of ${quoted}`;
   }
   const named = findNamed(
     use === "any" ? namesIn(program) : [],
-    [
-      ...args.flatMap((word) => (isFixed(word) ? namesIn(word) : ANYTHING)),
-      ...(isInputRun ? namesIn(input) : []),
-    ],
+    names,
     restricted,
   );
   if (named !== undefined) {
@@ -93,11 +90,6 @@ export function findUnseenProgram(
   return free === undefined
     ? undefined
     : `gives ${quoted} ${JSON.stringify(free)}, which is expanded`;
-}
-
-/** Whether a program has nothing to work on but its input. */
-function readsInput(args: readonly string[]): boolean {
-  return args.includes("-") || args.every((word) => word.startsWith("-"));
 }
 
 function restrictedStarts({ rule, command }: CompiledRule): Restricted[] {
@@ -202,11 +194,15 @@ function isNameOf(name: string, program: string): boolean {
   }
   const [literal = base] = /^[^$]*(?=\$)/.exec(base) ?? [];
   return literal === base
-    ? /[*?[]/.test(base) && matchesName(base, program)
+    ? PATTERN.test(base) && matchesName(base, program)
     : program.startsWith(literal);
 }
 
 function matchesName(pattern: string, name: string): boolean {
+  // No name is as long, and reading a pattern takes the square of its length.
+  if (pattern.length > MAX_PATTERN) return true;
+  const [start = ""] = /^\w*/.exec(pattern) ?? [];
+  if (!name.startsWith(start)) return false;
   const text = pattern.replaceAll(/['"\\]/g, "").replaceAll(BRACKETS, "?");
   return picomatch.isMatch(name, text, { posix: true });
 }

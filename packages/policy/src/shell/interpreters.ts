@@ -42,6 +42,8 @@ const PROMPT = /^(console|repl|shell|tinker|irb|fsi|runghc)$/;
 /** Commands that read commands, or type their words into another shell. */
 const TYPES =
   /^(wsl|nvm run|tmux .*(-\w{0,9}C{1,2}|send|paste)|(screen|byobu) .*stuff|(kitty|kitten|wezterm|zellij|xdotool) .*(send-text|write|type|key))\b/;
+/** The maximum number of interpreters among words that are looked into. */
+const MAX_STARTS = 64;
 /** The characters between the words of commands in a text for a shell. */
 const BETWEEN_WORDS = /[\s=;&|(){}`]+/;
 
@@ -61,9 +63,14 @@ export function takesCode(name: string, args: readonly string[]): boolean {
     (word, at) =>
       word === "" || isFlag(word) || isValue(name, word, args[at - 1]),
   );
-  return (
-    isGivenCode(name, args) ||
-    (readsInput && !args.some((word) => READS_NO_CODE.test(word)))
+  return isGivenCode(name, args) || (readsInput && !endsBefore(args));
+}
+
+/** Whether a flag ends an interpreter before it reads its input. */
+function endsBefore(args: readonly string[]): boolean {
+  return args.some(
+    (word, at) =>
+      READS_NO_CODE.test(word) && !/^-\w+$/.test(args[at - 1] ?? ""),
   );
 }
 
@@ -93,7 +100,12 @@ export function startsInterpreter(
     TYPES.test([program, ...args].join(" ")) || PROMPT.test(args.at(-1) ?? "");
   const own = isInterpreter(program) ? ownWords(args) : args;
   if (isTyped || hasCodeFlag(program, own)) return true;
-  return words.some((word, at) => {
+  const starts = [...words.entries()].filter(([, word]) => {
+    const name = posix.basename(word);
+    return isInterpreter(name) || SHELL.test(name);
+  });
+  if (starts.length > MAX_STARTS) return true;
+  return starts.some(([at, word]) => {
     const name = posix.basename(word);
     const behind = words.slice(at + 1);
     if (isInterpreter(name) && isGivenCode(name, behind)) return true;
@@ -101,9 +113,7 @@ export function startsInterpreter(
     return (
       isRun &&
       behind.every(isFlag) &&
-      (SHELL.test(name) ||
-        (INTERPRETER.test(name) &&
-          !behind.some((flag) => READS_NO_CODE.test(flag))))
+      (SHELL.test(name) || (INTERPRETER.test(name) && !endsBefore(behind)))
     );
   });
 }
@@ -158,7 +168,7 @@ function namesCodeModule(own: readonly string[]): boolean {
 }
 
 /** Returns the flags in front of a file, what may be their values, and the file. */
-function ownWords(args: readonly string[]): readonly string[] {
+export function ownWords(args: readonly string[]): readonly string[] {
   const file = args.findIndex(
     (word, at) => !isFlag(word) && !isFlag(args[at - 1]),
   );

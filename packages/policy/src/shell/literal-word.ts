@@ -25,8 +25,10 @@ export function literalWord(text: string): ShellWord {
   // A tilde is expanded at the start of a word, and after `=` and `:` in a word
   // that looks like an assignment.
   let doubt = /(^|[=:])~/.test(text) ? "is expanded" : undefined;
+  const lastBrace = lastExpandedBrace(text);
   for (let at = 0; at < text.length; ) {
     const piece = readPiece(text, at);
+    if (text[at] === "{" && at < lastBrace) doubt ??= "is expanded";
     value.push(piece.value);
     doubt ??= piece.doubt;
     at = piece.end;
@@ -36,6 +38,15 @@ export function literalWord(text: string): ShellWord {
     value: text,
     doubt: { kind: "expansion", text: `${JSON.stringify(text)} ${doubt}` },
   };
+}
+
+/**
+ * Returns the position before which a brace is expanded: a comma or two dots
+ * follow it, and then a closing brace. `{}` and `HEAD^{commit}` are not.
+ */
+function lastExpandedBrace(text: string): number {
+  const before = text.slice(0, Math.max(text.lastIndexOf("}"), 0));
+  return Math.max(before.lastIndexOf(","), before.lastIndexOf(".."));
 }
 
 /** A part of a word that is quoted in one way. */
@@ -72,16 +83,9 @@ function readPiece(text: string, at: number): Piece {
       return { value: escaped, end: at + 2 };
     }
     default: {
-      const rest = text.slice(at);
-      let doubt = UNQUOTED_DOUBTS.get(character);
-      // Braces are expanded when they hold a comma or two dots; `{}` and
-      // `HEAD^{commit}` are not.
-      if (doubt === undefined && /^\{.*(,|\.\.).*\}/s.test(rest)) {
-        doubt = "is expanded";
-      }
-      if (doubt === undefined && /^[^\0-~]/.test(rest)) {
-        doubt = "has letters outside quotes";
-      }
+      const letters =
+        character > "~" ? "has letters outside quotes" : undefined;
+      const doubt = UNQUOTED_DOUBTS.get(character) ?? letters;
       return { value: character, end: at + 1, doubt };
     }
   }

@@ -56,6 +56,8 @@ const BUILTINS: ReadonlySet<string> = new Set(
  * command. The wrapper asks in any case.
  */
 const MAX_SUFFIXES = 64;
+/** The maximum number of words of such a command. */
+const MAX_WORDS = 256;
 
 const EVALUATING: ReadonlySet<string> = new Set(["eval", "trap"]);
 const FINDING: ReadonlySet<string> = new Set(["find", "gfind", "fd", "fdfind"]);
@@ -82,7 +84,7 @@ const MAKES: ReadonlySet<string> = new Set(["make", "gmake", "bmake"]);
  * or hold more than one word.
  */
 const MAKE_RUNS =
-  /^(--eval|-E|-f|--file|--makefile|-I|--include-dir)|^\.?(SHELL|SHELLFLAGS|\w*MAKEFLAGS|MAKEFILES)\W*=|=.*[^\w./,:+=@%-]/;
+  /^(--eval|-E|-[^\WCIEWjlo]*f|--file|--makefile|-I|--include-dir)|^\.?(SHELL|SHELLFLAGS|\w*MAKEFLAGS|MAKEFILES)\W*=|=.*[^\w./,:+=@%-]/;
 
 /**
  * Returns the commands that a command may run besides itself; undefined when it
@@ -157,9 +159,9 @@ export function payloadOf({ words }: SimpleCommand): Payload | undefined {
 function wrapperPayload(name: string, args: readonly string[]): Payload {
   const isShell = SHELLS.has(name);
   return {
-    commands: args
-      .slice(0, MAX_SUFFIXES)
-      .map((_word, index) => ({ words: args.slice(index) })),
+    commands: args.slice(0, MAX_SUFFIXES).map((_word, index) => ({
+      words: args.slice(index, index + MAX_WORDS),
+    })),
     scripts: isShell ? args : [],
     guesses: isShell ? [] : args.filter((word) => /\s/.test(word)),
     doubt: runsAnother(name),

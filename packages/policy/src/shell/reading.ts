@@ -5,6 +5,11 @@ export interface SimpleCommand {
    * is kept as it is written.
    */
   readonly words: readonly string[];
+  /**
+   * `"fed"` when the line gives it an input: by a pipe, a redirection or a
+   * heredoc, also one around it. Default: the input of the line.
+   */
+  readonly input?: "fed" | undefined;
 }
 
 /**
@@ -106,6 +111,35 @@ export function targetDoubt(operator: string, target: string): Doubt {
     kind: "target",
     text: `redirects with ${JSON.stringify(`${operator} ${target}`)}, which is expanded`,
   };
+}
+
+/**
+ * Returns whether a redirection gives a command something to read. `target` is
+ * empty where it is not a literal word.
+ */
+export function isInput(operator: string, target: string): boolean {
+  return operator.includes("<") && target !== "/dev/null";
+}
+
+/**
+ * Returns whether a command, given as its words with their quotes, only writes
+ * an answer, which is not code: `yes`, `echo y`. Behind its pipe no command
+ * counts as fed.
+ */
+export function isAnswer(words: readonly string[]): boolean {
+  const [program = "", ...args] = words;
+  return (
+    /^(yes|echo|printf|true|:)$/.test(program) &&
+    args.every((word) => /^(-n|(['"]?)(y|yes|n|no|\d*)(\\n)?\2)$/i.test(word))
+  );
+}
+
+/** The maximum number of options, and their values, in front of a subcommand. */
+export const MAX_OPTIONS = 64;
+
+/** Returns whether a word is an option by its form. */
+export function isOption(word = ""): boolean {
+  return /^[-+]./.test(word);
 }
 
 const HARMLESS_OPERATORS: ReadonlySet<string> = new Set([

@@ -1,5 +1,12 @@
 import { payloadOf } from "./payloads.ts";
-import type { Doubt, Reading, ShellReader, SimpleCommand } from "./reading.ts";
+import {
+  type Doubt,
+  isOption,
+  MAX_OPTIONS,
+  type Reading,
+  type ShellReader,
+  type SimpleCommand,
+} from "./reading.ts";
 import { createTreeSitterReader } from "./tree-sitter-reader.ts";
 import { createUnbashReader } from "./unbash-reader.ts";
 
@@ -30,10 +37,25 @@ export type ShellAnalyzer = (source: string) => Promise<ShellAnalysis>;
 /** Two readers of command lines that share no code. */
 type Readers = readonly [ShellReader, ShellReader];
 
+/** What the analysis of a line and of those within it has. */
+interface Work {
+  readonly readers: Readers;
+  /** How many lines within the line may still be analyzed. */
+  lines: number;
+}
+
 /** The maximum length of a command line that is read, in UTF-16 code units. */
 const MAX_COMMAND_LENGTH: number = 16 * 1024;
 /** The maximum number of commands that a line may have without a doubt. */
 const MAX_COMMANDS = 64;
+/** The maximum number of command lines within a line that are analyzed. */
+const MAX_LINES = 64;
+/** The maximum number of commands that are compared with rules. */
+const MAX_COMPARED = 512;
+/** The maximum length of a line that is wrong or too much, and read twice. */
+const MAX_RECOVERED = 2048;
+/** The maximum number of substitutions, which may be nested. */
+const MAX_SUBSTITUTIONS = 256;
 /**
  * The maximum depth of command lines within command lines (`sh -c "sh -c …"`).
  */
@@ -72,7 +94,15 @@ export function createShellAnalyzer(
     if (refusal) return { commands: [], doubts: [refusal], redirections: [] };
     loading ??= load();
     const readers = await loading.catch(() => undefined);
-    if (readers) return analyze(source, readers, 0);
+    if (readers) {
+      const analysis = analyze(source, { readers, lines: MAX_LINES }, 0);
+      if (analysis.commands.length <= MAX_COMPARED) return analysis;
+      return {
+        ...analysis,
+        commands: analysis.commands.slice(0, MAX_COMPARED),
+        doubts: [...analysis.doubts, TOO_MUCH],
+      };
+    }
     loading = undefined;
     return { commands: [], doubts: [UNREAD], redirections: [] };
   };
@@ -84,6 +114,10 @@ function refuse(source: string): Doubt | undefined {
     const text = `has ${source.length} characters: limit is ${MAX_COMMAND_LENGTH}`;
     return { kind: "limit", text };
   }
+  if ((source.match(/\$\[|[$<>]\(/g)?.length ?? 0) > MAX_SUBSTITUTIONS) {
+    const text = `has more than ${MAX_SUBSTITUTIONS} substitutions`;
+    return { kind: "limit", text };
+  }
   const hiding = HIDING_CHARACTER.exec(source)?.[0].codePointAt(0);
   if (hiding === undefined) return undefined;
   return {
@@ -92,24 +126,31 @@ function refuse(source: string): Doubt | undefined {
   };
 }
 
-function analyze(
-  source: string,
-  readers: Readers,
-  depth: number,
-): ShellAnalysis {
-  const [one, other] = [
-    attempt(readers[0], source),
-    attempt(readers[1], source),
-  ];
+function analyze(source: string, work: Work, depth: number): ShellAnalysis {
+  const one = attempt(work.readers[0], source);
+  // Recovering from errors takes tree-sitter the square of the length. The line
+  // asks in any case.
+  const isLost =
+    source.length > MAX_RECOVERED &&
+    (one.commands.length > MAX_COMMANDS ||
+      one.doubts.some(({ kind }) => kind === "syntax"));
+  const other = isLost ? one : attempt(work.readers[1], source);
   const doubts = [...misreadSyntax(source), ...one.doubts, ...other.doubts];
   const isSame =
-    sortedText(one.commands) === sortedText(other.commands) &&
+    sortedText(one.commands.map(({ words }) => words)) ===
+      sortedText(other.commands.map(({ words }) => words)) &&
     sortedText(one.redirections) === sortedText(other.redirections);
   if (!isSame) {
     doubts.push({ kind: "disagreement", text: "can be read in two ways" });
   }
   if (Math.max(one.commands.length, other.commands.length) > MAX_COMMANDS) {
     doubts.push(TOO_MUCH);
+  }
+  if ([...one.commands, ...other.commands].some(hasManyOptions)) {
+    doubts.push({
+      kind: "limit",
+      text: `has more than ${MAX_OPTIONS} options in front of a word`,
+    });
   }
   const commands = union(one.commands, other.commands);
   const redirections = union(one.redirections, other.redirections);
@@ -122,12 +163,14 @@ function analyze(
   if (depth >= MAX_DEPTH && hasLines) {
     return { commands, doubts: [...doubts, TOO_MUCH], redirections };
   }
-  const scripts = payloads.flatMap((payload) =>
-    payload.scripts.map((script) => analyze(script, readers, depth + 1)),
-  );
-  const guesses = payloads.flatMap((payload) =>
-    payload.guesses.map((guess) => analyze(guess, readers, depth + 1)),
-  );
+  const analyzeSome = (lines: readonly string[]): ShellAnalysis[] =>
+    lines.flatMap((line) => {
+      if (work.lines-- > 0) return analyze(line, work, depth + 1);
+      return [];
+    });
+  const scripts = analyzeSome(payloads.flatMap((payload) => payload.scripts));
+  const guesses = analyzeSome(payloads.flatMap((payload) => payload.guesses));
+  if (work.lines < 0) doubts.push(TOO_MUCH);
   return {
     commands: union(
       commands,
@@ -173,6 +216,13 @@ function misreadSyntax(source: string): Doubt[] {
     doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
   }
   return doubts;
+}
+
+function hasManyOptions({ words }: SimpleCommand): boolean {
+  const ahead = words.slice(0, MAX_OPTIONS + 2);
+  const isOver = (word: string, at: number): boolean =>
+    at > 0 && !isOption(word) && !isOption(ahead[at - 1]);
+  return ahead.length > MAX_OPTIONS + 1 && !ahead.some(isOver);
 }
 
 function attempt(reader: ShellReader, source: string): Reading {

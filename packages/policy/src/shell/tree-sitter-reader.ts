@@ -3,9 +3,12 @@ import type { Node } from "web-tree-sitter";
 import { literalWord } from "./literal-word.ts";
 import {
   type DoubtKind,
+  isAnswer,
+  isInput,
   type MutableReading,
   redirectionText,
   type ShellReader,
+  type SimpleCommand,
   targetDoubt,
 } from "./reading.ts";
 
@@ -117,7 +120,7 @@ async function load(): Promise<ShellReader> {
       if (!tree || tree.rootNode.hasError) {
         reading.doubts.push({ kind: "syntax", text: "is not understood" });
       }
-      if (tree) readNode(tree.rootNode, reading);
+      if (tree) readNode(tree.rootNode, undefined, reading);
     } finally {
       tree?.delete();
     }
@@ -129,7 +132,9 @@ async function load(): Promise<ShellReader> {
  * Adds the commands, doubts and redirections of a node and its descendants to
  * the reading.
  */
-function readNode({ type, children }: Node, reading: MutableReading): void {
+function readNode(node: Node, around: Input, reading: MutableReading): void {
+  const { type, children } = node;
+  const input = opensInput(node) ? "fed" : around;
   const [kind, text] = DOUBTS.get(type) ?? [];
   if (kind && text) {
     reading.doubts.push({ kind, text });
@@ -144,7 +149,7 @@ function readNode({ type, children }: Node, reading: MutableReading): void {
       text: `has ${JSON.stringify(type)}`,
     });
   }
-  if (type === "command") readCommand(children, reading);
+  if (type === "command") readCommand(children, input, reading);
   if (type === "file_redirect") {
     const operator = children.find(({ isNamed }) => !isNamed)?.type ?? "";
     const targets = children.filter(
@@ -159,10 +164,45 @@ function readNode({ type, children }: Node, reading: MutableReading): void {
       if (redirection !== undefined) reading.redirections.push(redirection);
     }
   }
-  for (const child of children) readNode(child, reading);
+  let before: Node | undefined;
+  for (const child of children) {
+    // The grammar has what follows `<<E` on its line within the redirection.
+    const own = child.type === "heredoc_redirect" ? around : input;
+    const isFed =
+      (type === "pipeline" && feeds(before)) ||
+      (type === "heredoc_redirect" && child.type === "pipeline");
+    readNode(child, isFed ? "fed" : own, reading);
+    if (child.isNamed) before = child;
+  }
 }
 
-function readCommand(children: readonly Node[], reading: MutableReading): void {
+/** The input of the commands in a node. */
+type Input = SimpleCommand["input"];
+
+/** Whether a node redirects the input of what is in it. */
+function opensInput({ type, text, children }: Node): boolean {
+  if (type === "process_substitution") return text.startsWith(">");
+  if (type !== "command" && type !== "redirected_statement") return false;
+  return children.some((child) => {
+    if (child.type !== "file_redirect") return /^here/.test(child.type);
+    const operator = child.children.find(({ isNamed }) => !isNamed);
+    return isInput(
+      operator?.type ?? "",
+      child.childForFieldName("destination")?.text ?? "",
+    );
+  });
+}
+
+/** Whether what stands before a part of a pipeline gives it more than an answer. */
+function feeds(before: Node | undefined): boolean {
+  return before !== undefined && !isAnswer(before.text.split(" "));
+}
+
+function readCommand(
+  children: readonly Node[],
+  input: Input,
+  reading: MutableReading,
+): void {
   const texts: string[] = [];
   let end = -1;
   for (const child of children.filter(({ type }) => !NO_WORDS.has(type))) {
@@ -175,7 +215,7 @@ function readCommand(children: readonly Node[], reading: MutableReading): void {
   const words = texts.map(literalWord);
   const [program] = words;
   if (!program) return;
-  reading.commands.push({ words: words.map(({ value }) => value) });
+  reading.commands.push({ words: words.map(({ value }) => value), input });
   reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
   if (program.doubt || program.value === "") {
     reading.doubts.push({ kind: "dynamic", text: "does not name its program" });

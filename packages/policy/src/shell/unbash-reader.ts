@@ -1,10 +1,13 @@
 import type { SyntaxNode, Word } from "unbash";
 import {
   type DoubtKind,
+  isAnswer,
+  isInput,
   type MutableReading,
   redirectionText,
   type ShellReader,
   type ShellWord,
+  type SimpleCommand,
   targetDoubt,
 } from "./reading.ts";
 
@@ -79,20 +82,53 @@ export async function createUnbashReader(): Promise<ShellReader> {
       doubts: [],
       redirections: [],
     };
-    const visit = (node: SyntaxNode): void => {
-      readNode(node, reading);
-      forEachChild(node, visit);
+    const visit = (node: SyntaxNode, around: Input): void => {
+      const input = opensInput(node) ? "fed" : around;
+      readNode(node, input, reading);
+      let before: SyntaxNode | undefined;
+      forEachChild(node, (child) => {
+        const isFed = node.type === "Pipeline" && feeds(before);
+        visit(child, isFed ? "fed" : input);
+        before = child;
+      });
     };
-    visit(parse(source));
+    visit(parse(source), undefined);
     return reading;
   };
+}
+
+/** The input of the commands in a node. */
+type Input = SimpleCommand["input"];
+
+/** Whether a node redirects the input of what is in it. */
+function opensInput(node: SyntaxNode): boolean {
+  if (node.type === "ProcessSubstitution") return node.operator === ">";
+  if (node.type !== "Command" && node.type !== "Redirected") return false;
+  return node.redirects.some(
+    (one) =>
+      one.type !== "Redirect" || isInput(one.operator, one.target?.value ?? ""),
+  );
+}
+
+/** Whether what stands before a part of a pipeline gives it more than an answer. */
+function feeds(before: SyntaxNode | undefined): boolean {
+  if (before === undefined || /^(Time|Negation)$/.test(before.type)) {
+    return false;
+  }
+  if (before.type !== "Command") return true;
+  const words = [before.name, ...before.args];
+  return !isAnswer(words.map((word) => word?.text ?? ""));
 }
 
 /**
  * Adds the commands, doubts and redirections of a node itself to the reading,
  * without those of its descendants.
  */
-function readNode(node: SyntaxNode, reading: MutableReading): void {
+function readNode(
+  node: SyntaxNode,
+  input: Input,
+  reading: MutableReading,
+): void {
   const { doubts } = reading;
   const kind = DOUBTS.get(node.type);
   if (kind !== undefined) {
@@ -112,7 +148,7 @@ function readNode(node: SyntaxNode, reading: MutableReading): void {
     );
     const words = [node.name, ...args].map(shellWord);
     const [program] = words;
-    reading.commands.push({ words: words.map(({ value }) => value) });
+    reading.commands.push({ words: words.map(({ value }) => value), input });
     doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
     if (program?.doubt || program?.value === "") {
       doubts.push({

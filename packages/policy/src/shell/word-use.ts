@@ -1,4 +1,5 @@
 import { readGitCommand } from "./git-options.ts";
+import { readsData } from "./input-readers.ts";
 import { isInterpreter, startsInterpreter, takesCode } from "./interpreters.ts";
 import type { SimpleCommand } from "./reading.ts";
 import { isSafeCommand } from "./safe-programs.ts";
@@ -50,10 +51,14 @@ const GIT_DATA: ReadonlySet<string> = new Set(
 /** Editors, databases and debuggers, whose commands can run a shell. */
 const WITH_SHELL: ReadonlySet<string> = new Set(
   (
-    "ed red ex vi vim view nvim emacs sqlite3 psql mysql mariadb gnuplot octave m4 dc less more ftp sftp irb pry ghci jshell " +
+    "ed red ex vi vim view nvim emacs sqlite3 psql mysql mariadb gnuplot octave m4 dc ftp sftp irb pry ghci jshell " +
     "lldb mongosh mongo duckdb r2 radare2"
   ).split(" "),
 );
+const PAGER = /^(less|more)$/;
+/** A debugger of tests, which reads commands from the input. */
+const DEBUGGED = /^--(pdb|trace)$/;
+const SED = /^g?sed$/;
 /** What these run is read from their words, unless those are expanded. */
 const READ_BEFORE = /^([gmn]?awk|original-awk|g?find|fd|fdfind)$/;
 
@@ -69,7 +74,12 @@ export function wordUse(
   const [first = "", ...args] = command.words;
   const name = first.slice(first.lastIndexOf("/") + 1);
   const use = ownUse(name, command, isExpanded);
-  return use === "any" && startsInterpreter(name, args) ? "code" : use;
+  const isFed = command.input === "fed";
+  if (isFed && args.some((word) => DEBUGGED.test(word))) return "code";
+  if (use !== "any") return use;
+  const isData = isRead(name, command) || readsData(command.words);
+  const isCode = startsInterpreter(name, args) || (isFed && !isData);
+  return isCode ? "code" : "any";
 }
 
 function ownUse(
@@ -86,8 +96,16 @@ function ownUse(
     const subcommand = readGitCommand(command.words).words[1] ?? "";
     return GIT_DATA.has(subcommand) ? "data" : "any";
   }
-  const isSed = /^g?sed$/.test(name);
-  if (isSed && !isHarmlessSed(args)) return "code";
-  const isRead = isSed || READ_BEFORE.test(name) || isSafeCommand(command);
-  return isRead && !args.some(isExpanded) ? "data" : "any";
+  if (PAGER.test(name)) return args.every(isPlainFlag) ? "data" : "code";
+  if (SED.test(name) && !isHarmlessSed(args)) return "code";
+  return isRead(name, command) && !args.some(isExpanded) ? "data" : "any";
+}
+
+function isRead(name: string, command: SimpleCommand): boolean {
+  return SED.test(name) || READ_BEFORE.test(name) || isSafeCommand(command);
+}
+
+/** Whether a word of a pager is a file, or flags that run nothing. */
+function isPlainFlag(word: string): boolean {
+  return !/^[-+]/.test(word) || /^-[eEFgGiIJmMnNqQrRsSuUwWX]+$/.test(word);
 }
