@@ -46,7 +46,7 @@ export default defineConfig({
         { name: "protobuf", test: /@bufbuild\/protobuf/ },
         {
           name: "messages",
-          test: /schema\/src\/gen\/(devtool\/v1alpha|google|lf)\//,
+          test: /schema\/src\/gen\/devtool\/v1alpha\//,
         },
       ],
     },

@@ -40,3 +40,12 @@ export function writeLine(stream: Writable, line: string): void {
 export function isTerminal(stream: Readable | Writable): boolean {
   return "isTTY" in stream && stream.isTTY === true;
 }
+
+/** Returns a signal that aborts on Ctrl-C. */
+export function interruptSignal(
+  io: Pick<Io, "onInterrupt">,
+): { readonly signal: AbortSignal } & Disposable {
+  const controller = new AbortController();
+  const stop = io.onInterrupt(() => controller.abort());
+  return { signal: controller.signal, [Symbol.dispose]: stop };
+}

@@ -178,12 +178,3 @@ export function sessionSettings({
       : undefined,
   });
 }
-
-/** Returns a signal that aborts on Ctrl-C. */
-export function interruptSignal(
-  io: Io,
-): { readonly signal: AbortSignal } & Disposable {
-  const controller = new AbortController();
-  const stop = io.onInterrupt(() => controller.abort());
-  return { signal: controller.signal, [Symbol.dispose]: stop };
-}

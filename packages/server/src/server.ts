@@ -29,7 +29,7 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "./server-options.ts";
-import type { ConnectRoutesOptions } from "./transport/connect/options.ts";
+import type { InProcessOptions } from "./transport/connect/in-process.ts";
 import {
   type Answering,
   type HttpListener,
@@ -38,7 +38,6 @@ import {
 import { Mount } from "./transport/http/mount.ts";
 import { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";
 import { CONNECTION_TIMEOUTS } from "./transport/http/sniffing-server.ts";
-import { createSessionService } from "./transport/sq-eq/service.ts";
 
 /** A running server, created by `createServer`. Disposing of it closes it. */
 export interface DevtoolServer extends AsyncDisposable {
@@ -331,20 +330,15 @@ async function stop(
  * libraries are loaded on use.
  */
 async function transportTo(
-  { handler, limits }: ServerCore,
-  own: Pick<ConnectRoutesOptions, "shutdown" | "onError">,
+  { handler }: ServerCore,
+  own: Pick<InProcessOptions, "shutdown" | "onError">,
 ): Promise<Transport> {
-  const { inProcessTransport } = await import("./transport/connect/adapter.ts");
-  const { maxRequestBytes } = limits;
-  return inProcessTransport(
-    {
-      ...own,
-      handler,
-      maxRequestBytes,
-      sessions: createSessionService(handler),
-    },
-    OPERATOR,
+  const { inProcessTransport } = await import(
+    "./transport/connect/in-process.ts"
   );
+  const { createSessionService } = await import("./transport/sq-eq/service.ts");
+  const sessions = createSessionService(handler);
+  return inProcessTransport({ ...own, handler, sessions }, OPERATOR);
 }
 
 /**

@@ -2,8 +2,7 @@ import { serveAcp, stdioStream } from "@devtool/acp/port";
 import { createNotifier } from "../connection.ts";
 import { type EditorOptions, EditorPorts } from "../editor-ports.ts";
 import { ExitCode } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { interruptSignal } from "../session.ts";
+import { type Io, interruptSignal } from "../io.ts";
 
 /** The options of `devtool acp`. */
 export interface AcpOptions extends EditorOptions {

@@ -13,10 +13,9 @@ import {
 import { CaseReportSchema, ReportSchema } from "@devtool/schema/conformance";
 import { defined } from "@devtool/schema/json";
 import { ExitCode } from "../exit-code.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 import { paintFor, visible } from "../render/style.ts";
-import { interruptSignal } from "../session.ts";
 import type { Play } from "./conformance-play.ts";
 import { playServer, type ServerOptions } from "./conformance-server.ts";
 

@@ -11,11 +11,11 @@ import { oneLine, PushFormat } from "@devtool/schema";
 import { type ConnectionOptions, connect, findServer } from "../connection.ts";
 import { errorCode, errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { parsePort } from "../listen-options.ts";
 import { pinnedFetch } from "../pinned-tls.ts";
 import { writeJsonText } from "../render/json-line.ts";
-import { createPrinter, interruptSignal } from "../session.ts";
+import { createPrinter } from "../session.ts";
 import { findTaskId } from "../task-id.ts";
 
 /** Maximum size of a notification in bytes. */

@@ -23,7 +23,7 @@ import { converse } from "../conversation.ts";
 import { errorMessage, UsageError } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { cancelInterrupted } from "../interrupted-task.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { LastMessage } from "../last-message.ts";
 import { type PromptOptions, readPrompt } from "../prompt-source.ts";
 import {
@@ -34,7 +34,6 @@ import {
 import {
   type CommandConversation,
   createConversation,
-  interruptSignal,
   type SessionOptions,
   sessionSettings,
 } from "../session.ts";

@@ -9,11 +9,10 @@ import { type ConnectionOptions, connect } from "../connection.ts";
 import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { cancelInterrupted } from "../interrupted-task.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { indented, visibleName } from "../render/style.ts";
 import {
   createConversation,
-  interruptSignal,
   type NewSessionOptions,
   type SessionOptions,
   sessionSettings,

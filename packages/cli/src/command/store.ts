@@ -6,10 +6,9 @@ import { PolicyFileSchema } from "@devtool/schema";
 import { copyStore, openStore } from "@devtool/server/operator";
 import type { ServerStore } from "@devtool/server/store";
 import { ExitCode } from "../exit-code.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
-import { interruptSignal } from "../session.ts";
 
 /** The options of `devtool store copy`. */
 export interface StoreOptions {

@@ -4,11 +4,10 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { oneLine, TaskState, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
-import { type Io, isTerminal, writeLine } from "../io.ts";
+import { type Io, interruptSignal, isTerminal, writeLine } from "../io.ts";
 import { ageOf } from "../render/age.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 import { visibleName } from "../render/style.ts";
-import { interruptSignal } from "../session.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 import { taskStateName } from "../task-state-name.ts";
 

@@ -3,11 +3,10 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
-import { type Io, writeLine } from "../io.ts";
+import { type Io, interruptSignal, writeLine } from "../io.ts";
 import { createQuestioner } from "../prompter.ts";
 import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
-import { interruptSignal } from "../session.ts";
 
 /** The options of `devtool trust`. */
 export interface TrustOptions {

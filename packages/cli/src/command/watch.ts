@@ -6,8 +6,8 @@ import {
   openConnection,
 } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { createPrinter, interruptSignal } from "../session.ts";
+import { type Io, interruptSignal } from "../io.ts";
+import { createPrinter } from "../session.ts";
 import { exitCodeFor } from "../task-exit-code.ts";
 import { findTaskId } from "../task-id.ts";
 

@@ -1,14 +1,12 @@
 import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 
-const FORMAT = new Intl.RelativeTimeFormat("en", { style: "narrow" });
-
 /** The units of an age, the largest first, with their length in seconds. */
 const UNITS = [
-  ["year", 365 * 86_400],
-  ["month", 30 * 86_400],
-  ["day", 86_400],
-  ["hour", 3600],
-  ["minute", 60],
+  ["y", 365 * 86_400],
+  ["mo", 30 * 86_400],
+  ["d", 86_400],
+  ["h", 3600],
+  ["m", 60],
 ] as const;
 
 /**
@@ -21,6 +19,5 @@ export function ageOf(time: Timestamp | undefined, now: number): string {
   if (!time) return "";
   const seconds = (now - timestampMs(time)) / 1000;
   const [unit, size] = UNITS.find(([, length]) => seconds >= length) ?? [];
-  if (!unit || !size) return "now";
-  return FORMAT.format(-Math.floor(seconds / size), unit);
+  return unit && size ? `${Math.floor(seconds / size)}${unit} ago` : "now";
 }

@@ -15,8 +15,8 @@ import {
 } from "../store/push-config-store.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
-import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a-v1/push-configs.ts";
-import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a-v03/push-configs.ts";
+import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a-v1/push-encodings.ts";
+import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a-v03/push-encodings.ts";
 import { TaskPush } from "./task-push.ts";
 
 /** Dependencies of `createNotifications`. */

@@ -5,61 +5,23 @@ import {
   ListPushConfigsRequestSchema,
   type PushConfig,
   PushConfigSchema,
-  PushFormat,
   SetPushConfigRequestSchema,
   WireError,
 } from "@devtool/schema";
-import {
-  encodePushConfig,
-  encodeStreamFrame,
-  JsonRpcCode,
-} from "@devtool/schema/a2a-v03";
+import { encodePushConfig, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import type { PushEncoding } from "../../push/push-format.ts";
-import { type AskedView, viewOf } from "../a2a/activation.ts";
+
 import type { MethodCall } from "../a2a/method.ts";
-import { withAnswer } from "../a2a/turn-answer.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
-
-/** The push format of configs that are set in each view. */
-const FORMATS: Readonly<Record<AskedView, PushFormat>> = {
-  extension: PushFormat.A2A_V03,
-  plain: PushFormat.A2A_V03_PLAIN,
-  inherited: PushFormat.A2A_V03_INHERITED,
-};
-
-/**
- * The encodings of notifications for configs set over A2A 0.3: the `result`
- * that the frame of a stream would have.
- */
-export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [
-  PushFormat,
-  PushEncoding,
-])[] = [
-  [FORMATS.extension, encodingFor("extension")],
-  [FORMATS.plain, encodingFor("plain")],
-  [FORMATS.inherited, encodingFor("inherited")],
-];
-
-function encodingFor(view: AskedView): PushEncoding {
-  return {
-    contentType: "application/json",
-    encode: async (event, readTask) => {
-      const shown = viewOf(view, event);
-      const post =
-        shown === "plain" ? await withAnswer(event, readTask) : event;
-      return encodeStreamFrame(post, shown);
-    },
-  };
-}
+import { PUSH_FORMATS } from "./push-encodings.ts";
 
 /** Returns a config that posts what the caller of a call would be streamed. */
 export function withFormat(
   { view }: Pick<MethodCall, "view">,
   config: PushConfig,
 ): PushConfig {
-  return { ...config, format: FORMATS[view] };
+  return { ...config, format: PUSH_FORMATS[view] };
 }
 
 /** A task, and one of its configs, or an empty id for all of them. */

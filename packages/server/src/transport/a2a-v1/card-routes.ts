@@ -8,7 +8,13 @@ import {
 } from "@devtool/schema/a2a-v03";
 import { hybridCard } from "../a2a/card.ts";
 import type { CardKey } from "../auth/card-signature.ts";
-import { isKnownTag, publicRoute, type Route, send } from "../http/route.ts";
+import {
+  CARD_PATHS,
+  isKnownTag,
+  publicRoute,
+  type Route,
+  send,
+} from "../http/route.ts";
 import { agentCardV1 } from "./card.ts";
 import { isVersion1, versionOf } from "./version.ts";
 
@@ -59,19 +65,18 @@ export function cardRoutes({
   ...options
 }: CardRoutesOptions): Route[] {
   const variants = new CardVariants(options);
-  return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map(
-    (path) =>
-      publicRoute(path, async (request, response) => {
-        const { body, etag } = await variants.get(versionOf(request));
-        const isKnown = isKnownTag(request, etag);
-        send(response, isKnown ? 304 : 200, {
-          body: isKnown ? "" : body,
-          etag,
-          "last-modified": modified.toUTCString(),
-          "cache-control": "public, max-age=60",
-          vary: "A2A-Version",
-        });
-      }),
+  return CARD_PATHS.map((path) =>
+    publicRoute(path, async (request, response) => {
+      const { body, etag } = await variants.get(versionOf(request));
+      const isKnown = isKnownTag(request, etag);
+      send(response, isKnown ? 304 : 200, {
+        body: isKnown ? "" : body,
+        etag,
+        "last-modified": modified.toUTCString(),
+        "cache-control": "public, max-age=60",
+        vary: "A2A-Version",
+      });
+    }),
   );
 }
 

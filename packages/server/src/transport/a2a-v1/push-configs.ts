@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import {
   type PushConfig,
   PushConfigSchema,
-  PushFormat,
   PushService,
 } from "@devtool/schema";
 import {
@@ -15,47 +14,12 @@ import {
 } from "@devtool/schema/a2a-v1";
 import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import type { PushEncoding } from "../../push/push-format.ts";
-import { type AskedView, viewOf } from "../a2a/activation.ts";
-import { withAnswer } from "../a2a/turn-answer.ts";
+
 import type { Call } from "./call.ts";
-import { encodeResponse, streamResponseFor } from "./frames.ts";
+import { PUSH_FORMATS } from "./push-encodings.ts";
 
 const { setPushConfig, getPushConfig, listPushConfigs, deletePushConfig } =
   PushService.method;
-
-/** The push format of configs that are set in each view. */
-const FORMATS: Readonly<Record<AskedView, PushFormat>> = {
-  extension: PushFormat.A2A_V1,
-  plain: PushFormat.A2A_V1_PLAIN,
-  inherited: PushFormat.A2A_V1_INHERITED,
-};
-
-/**
- * The encodings of notifications for configs set over A2A 1.0: each event as an
- * element of a stream (section 4.3.3).
- */
-export const A2A_V1_PUSH_ENCODINGS: readonly (readonly [
-  PushFormat,
-  PushEncoding,
-])[] = [
-  [FORMATS.extension, encodingFor("extension")],
-  [FORMATS.plain, encodingFor("plain")],
-  [FORMATS.inherited, encodingFor("inherited")],
-];
-
-function encodingFor(view: AskedView): PushEncoding {
-  return {
-    contentType: "application/a2a+json",
-    encode: async (event, readTask) => {
-      const shown = viewOf(view, event);
-      const post =
-        shown === "plain" ? await withAnswer(event, readTask) : event;
-      const response = streamResponseFor(post, shown);
-      return response && encodeResponse(response);
-    },
-  };
-}
 
 /** One config of a task. */
 interface ConfigPlace {
@@ -71,7 +35,7 @@ export function configFromA2a(
   asked: TaskPushNotificationConfig,
   { view }: Call,
 ): PushConfig {
-  return { ...pushConfigFromA2a(asked), format: FORMATS[view] };
+  return { ...pushConfigFromA2a(asked), format: PUSH_FORMATS[view] };
 }
 
 /** Sets a webhook for the updates of a task. */

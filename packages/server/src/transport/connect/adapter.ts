@@ -1,50 +1,28 @@
 import type { Readable, Writable } from "node:stream";
-import type { DescService, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
   type ConnectRouter,
   createConnectRouter,
-  createRouterTransport,
   type Interceptor,
-  type Transport,
 } from "@connectrpc/connect";
 import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import {
-  AgentListService,
-  AuditService,
-  assertJsonEncodable,
-  BrowserAccessService,
-  PushService,
-  SlashCommandService,
-  TaskService,
-  WorkspaceService,
-} from "@devtool/schema";
+import { assertJsonEncodable, BrowserAccessService } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
-import { SessionService } from "@devtool/schema/codex";
 import { DevtoolError } from "../../errors.ts";
-import {
-  type Caller,
-  contextValuesFor,
-  rightsKey,
-} from "../../handler/caller.ts";
-import { principalKey } from "../../handler/request-handler.ts";
+import { contextValuesFor } from "../../handler/caller.ts";
 import { callerOf } from "../auth/admitted.ts";
 import { isDisconnection } from "../http/client-gone.ts";
 import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
 import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
-import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
+import { type AdapterOptions, REDEEM_PATH } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
-
-/**
- * Refuses JSON requests with unknown fields: one could be a restriction, or a
- * condition of an approval (JSON-2).
- */
-const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
+import { registerServices, STRICT } from "./services.ts";
 
 /**
  * Maximum size in bytes of a request without credentials. It holds a code; a
@@ -58,7 +36,7 @@ const MAX_ANONYMOUS_BYTES = 4096;
  * The library's own adapter prints an error for each client that drops its
  * connection.
  */
-export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
+export function createAdapter(options: AdapterOptions): Route["handle"] {
   const { maxRequestBytes, onError } = options;
   const handlers = new Map(
     createRouter(options).handlers.map((each) => {
@@ -103,32 +81,6 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
 }
 
 /**
- * Creates a transport to our own services within this process.
- *
- * @param caller who makes the calls
- */
-export function inProcessTransport(
-  options: ConnectRoutesOptions,
-  caller: Caller,
-): Transport {
-  const { onError, shutdown } = options;
-  const interceptors: Interceptor[] = [
-    (next) => (call) => {
-      call.contextValues
-        .set(principalKey, caller.principal)
-        .set(rightsKey, caller.rights);
-      return next(call);
-    },
-    errorInterceptor(onError),
-  ];
-  const router = { interceptors, shutdownSignal: shutdown };
-  return createRouterTransport(
-    (routes) => void registerServices(routes, options),
-    { router },
-  );
-}
-
-/**
  * Refuses calls that stream in both directions and came over HTTP/1.1, and
  * closes their connection.
  */
@@ -167,8 +119,9 @@ const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
   return next({ ...call, message: checkEach(call.message) });
 };
 
-function createRouter(options: ConnectRoutesOptions): ConnectRouter {
-  const { a2a, queue, browsers, maxRequestBytes, onError, shutdown } = options;
+function createRouter(options: AdapterOptions): ConnectRouter {
+  const { a2a, queue, browsers } = options;
+  const { maxRequestBytes, onError, shutdown } = options;
   const router = createConnectRouter({
     interceptors: [
       errorInterceptor(onError),
@@ -185,40 +138,10 @@ function createRouter(options: ConnectRoutesOptions): ConnectRouter {
     services.push(BrowserAccessService);
     router.service(BrowserAccessService, browsers, STRICT);
   }
-  if (a2a) {
-    services.push(A2AService);
-    router.service(A2AService, a2a);
-  }
-  if (queue) {
-    services.push(MessageQueueService);
-    router.service(MessageQueueService, queue);
-  }
+  services.push(A2AService);
+  router.service(A2AService, a2a);
+  services.push(MessageQueueService);
+  router.service(MessageQueueService, queue);
   registerReflection(router, services);
   return router;
-}
-
-/** Registers our own services. Returns their descriptions. */
-function registerServices(
-  router: ConnectRouter,
-  { handler, sessions }: ConnectRoutesOptions,
-): DescService[] {
-  const services: DescService[] = [
-    TaskService,
-    SlashCommandService,
-    PushService,
-    AuditService,
-    AgentListService,
-    WorkspaceService,
-  ];
-  router.service(TaskService, handler.tasks, STRICT);
-  router.service(SlashCommandService, handler.commands, STRICT);
-  router.service(PushService, handler.push);
-  router.service(AuditService, handler.audit);
-  router.service(AgentListService, handler.agents);
-  router.service(WorkspaceService, handler.workspaces);
-  if (sessions) {
-    services.push(SessionService);
-    router.service(SessionService, sessions, STRICT);
-  }
-  return services;
 }

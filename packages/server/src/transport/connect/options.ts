@@ -26,12 +26,23 @@ export interface ConnectRoutesOptions {
   /** Lets web browsers in. Default: it is not served. */
   readonly browsers?: ServiceImpl<typeof BrowserAccessService> | undefined;
 
-  /** The service of A2A 1.0. Default: it is not served. */
-  readonly a2a?: ServiceImpl<typeof A2AService>;
-
-  /** Our addition to A2A 1.0 for queued messages. Default: it is not served. */
-  readonly queue?: ServiceImpl<typeof MessageQueueService>;
-
-  /** Sessions in the shape of Codex's queues. Default: they are not served. */
-  readonly sessions?: ServiceImpl<typeof SessionService>;
+  /** Loads the services that are not ours. */
+  readonly loadOtherServices: () => Promise<OtherServices>;
 }
+
+/** The services of other clients than ours. */
+export interface OtherServices {
+  /** The service of A2A 1.0. */
+  readonly a2a: ServiceImpl<typeof A2AService>;
+
+  /** Our addition to A2A 1.0 for queued messages. */
+  readonly queue: ServiceImpl<typeof MessageQueueService>;
+
+  /** Sessions in the shape of Codex's queues. */
+  readonly sessions: ServiceImpl<typeof SessionService>;
+}
+
+/** Dependencies of the adapter, which is loaded with all services. */
+export interface AdapterOptions
+  extends Omit<ConnectRoutesOptions, "loadOtherServices">,
+    OtherServices {}

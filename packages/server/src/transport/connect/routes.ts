@@ -18,9 +18,7 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
     if (request.httpVersionMajor === 1) {
       response.setHeader("x-accel-buffering", "no");
     }
-    loading ??= import("./adapter.ts").then(({ createAdapter }) =>
-      createAdapter(options),
-    );
+    loading ??= loadAdapter(options);
     return (await loading)(request, response);
   };
   const rpcs: Route = {
@@ -41,4 +39,11 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
     },
   };
   return [redeem, rpcs];
+}
+
+async function loadAdapter(
+  options: ConnectRoutesOptions,
+): Promise<Route["handle"]> {
+  const { createAdapter } = await import("./adapter.ts");
+  return createAdapter({ ...options, ...(await options.loadOtherServices()) });
 }

@@ -9,7 +9,6 @@ import { ClientGone } from "./client-gone.ts";
 import {
   errorText,
   idText,
-  JSON_RPC_PATHS,
   JsonRpcFailure,
   parseBody,
   type RpcRequest,
@@ -18,6 +17,7 @@ import {
 import {
   type HttpRequest,
   type HttpResponse,
+  JSON_RPC_PATHS,
   type Route,
   send,
 } from "./route.ts";

@@ -3,13 +3,6 @@ import { assertExactJson, parseJson, WireError } from "@devtool/schema";
 import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
 
-/** The paths that serve JSON-RPC. */
-export const JSON_RPC_PATHS: ReadonlySet<string> = new Set([
-  "/",
-  "/a2a",
-  "/a2a/",
-]);
-
 /** A failure with an error code of JSON-RPC or A2A that no `Code` maps to. */
 export class JsonRpcFailure extends Error {
   override readonly name: string = "JsonRpcFailure";

@@ -93,7 +93,7 @@ export class Mount {
       if (this.#open.size === 0) this.#onIdle();
     });
     if (this.#isStopping) {
-      refuse(request, response, STOPPING);
+      void refuse(request, response, STOPPING);
     } else if (request.readableDidRead || request.readableEnded) {
       send(response, 500, {
         body: JSON.stringify({ error: "internal error" }),

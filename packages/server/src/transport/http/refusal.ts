@@ -1,21 +1,16 @@
 import type { Readable, Writable } from "node:stream";
 import { finished } from "node:stream/promises";
 import { create } from "@bufbuild/protobuf";
-import {
-  errorToRest,
-  JsonRpcCode,
-  type JsonRpcError,
-  JsonRpcErrorSchema,
-} from "@devtool/schema/a2a-v03";
+import type { JsonRpcError } from "@devtool/schema/a2a-v03";
 import { Code } from "../../errors.ts";
 import { GOODBYE_MS } from "./connections.ts";
 import type { Refusal } from "./guard.ts";
-import { JSON_RPC_PATHS } from "./json-rpc.ts";
 import {
   finish,
   type HttpRequest,
   type HttpResponse,
   headerOf,
+  JSON_RPC_PATHS,
   pathOf,
   RPC_PATH,
 } from "./route.ts";
@@ -69,12 +64,12 @@ interface RefusalForm {
  * The HTTP status and `WWW-Authenticate` stay wherever the protocol leaves room
  * for them.
  */
-export function refuse(
+export async function refuse(
   request: HttpRequest,
   response: HttpResponse,
   refusal: Refusal,
-): void {
-  const form = formOf(request, refusal);
+): Promise<void> {
+  const form = await formOf(request, refusal);
   response.statusCode = form.status ?? refusal.status;
   response.setHeader("content-type", "application/json");
   if (refusal.challenge !== undefined) {
@@ -84,7 +79,7 @@ export function refuse(
     response.setHeader(name, value);
   }
   if (request.httpVersionMajor === 1) {
-    void closeAfter(request, response, form.body);
+    await closeAfter(request, response, form.body);
   } else {
     finish(response, form.body);
   }
@@ -116,7 +111,10 @@ async function closeAfter(
   finish(response, "");
 }
 
-function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
+async function formOf(
+  request: HttpRequest,
+  refusal: Refusal,
+): Promise<RefusalForm> {
   const type = headerOf(request, "content-type").toLowerCase();
   const path = pathOf(request);
   const { status, message } = refusal;
@@ -150,7 +148,7 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
     };
   }
   if (request.method === "POST" && JSON_RPC_PATHS.has(path)) {
-    const { code } = jsonRpcError(refusal);
+    const { code } = await jsonRpcError(refusal);
     return {
       body: JSON.stringify({
         jsonrpc: "2.0",
@@ -160,7 +158,8 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
     };
   }
   if (path.startsWith("/v1/")) {
-    return { body: JSON.stringify(errorToRest(jsonRpcError(refusal))) };
+    const { errorToRest } = await import("@devtool/schema/a2a-v03");
+    return { body: JSON.stringify(errorToRest(await jsonRpcError(refusal))) };
   }
   if (GEMINI_CLI_PATH.test(path)) {
     return { body: JSON.stringify({ error: message }) };
@@ -174,7 +173,13 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
   };
 }
 
-function jsonRpcError({ status, message }: Refusal): JsonRpcError {
+async function jsonRpcError({
+  status,
+  message,
+}: Refusal): Promise<JsonRpcError> {
+  const { JsonRpcCode, JsonRpcErrorSchema } = await import(
+    "@devtool/schema/a2a-v03"
+  );
   const code =
     status === 503 ? JsonRpcCode.INTERNAL_ERROR : JsonRpcCode.INVALID_REQUEST;
   return create(JsonRpcErrorSchema, { code, message });

@@ -34,7 +34,20 @@ export interface Route {
 }
 
 /** The paths of Connect and gRPC: `/package.Service/Method`. */
-export const RPC_PATH: RegExp = /^\/[a-z][\w.]*\.[A-Z]\w*\/\w+$/;
+export const RPC_PATH: RegExp = /^\/[a-z][\w.]*\.[A-Z]\w*\/[A-Z]\w*$/;
+
+/** The paths that serve JSON-RPC. */
+export const JSON_RPC_PATHS: ReadonlySet<string> = new Set([
+  "/",
+  "/a2a",
+  "/a2a/",
+]);
+
+/** The well-known path of an agent card, and its older one. */
+export const CARD_PATHS: readonly string[] = [
+  "/.well-known/agent-card.json",
+  "/.well-known/agent.json",
+];
 
 /**
  * Makes a route that answers GET and HEAD requests for one path without
