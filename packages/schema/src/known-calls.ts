@@ -28,6 +28,7 @@ export function noteCalls(
   after: readonly Message[],
   added: readonly string[],
 ): void {
+  if (after === before && added.length === 0) return;
   const known =
     CALL_IDS.get(before) ??
     (before.length === 0 ? new Set<string>() : undefined);

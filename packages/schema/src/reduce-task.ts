@@ -58,16 +58,8 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
       ? task
       : { ...task, stateText: "", error: "" };
   const folded = reducePayload(before, event);
-  const settings = folded.sessionSettings ?? create(SessionSettingsSchema);
-  // Events of earlier versions have no approval mode, and leave that of the
-  // session.
-  const { approvalMode } = event;
-  const isOtherMode =
-    approvalMode !== ApprovalMode.UNSPECIFIED &&
-    approvalMode !== settings.approvalMode;
   const next: Task = {
     ...folded,
-    ...(isOtherMode && { sessionSettings: { ...settings, approvalMode } }),
     id: event.taskId,
     contextId: event.contextId,
     state: event.state,
@@ -78,6 +70,15 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
     createTime: task.createTime ?? event.time,
     updateTime: event.time ?? task.updateTime,
   };
+  // Events of earlier versions have no approval mode, and leave that of the
+  // session.
+  const { approvalMode } = event;
+  const { UNSPECIFIED } = ApprovalMode;
+  const current = next.sessionSettings?.approvalMode ?? UNSPECIFIED;
+  if (approvalMode !== UNSPECIFIED && approvalMode !== current) {
+    const settings = next.sessionSettings ?? create(SessionSettingsSchema);
+    next.sessionSettings = { ...settings, approvalMode };
+  }
   noteCalls(task.history, next.history, callIdsIn(event));
   return next;
 }

@@ -2,6 +2,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
+  type EventRow as EventRowMessage,
   EventRowSchema,
   type TaskEvent,
   TaskEventSchema,
@@ -18,27 +19,45 @@ import { Code, DevtoolError } from "../errors.ts";
  * encoded once.
  */
 export function encodeRow(events: readonly TaskEvent[]): Uint8Array {
+  if (!events.some((event) => pieceOf(event) !== undefined)) {
+    return toBinary(EventRowSchema, rowOf(events));
+  }
   const writer = new BinaryWriter();
   let shared: Shared | undefined;
   for (const event of events) {
-    const { payload, sequence } = event;
-    writer
-      .tag(EventRowSchema.field.events.number, WireType.LengthDelimited)
-      .fork();
-    if (payload.case === "text" && !payload.value.$unknown) {
-      if (!shared || !isAlike(shared.event, event)) shared = sharedOf(event);
-      writer.raw(shared.data).tag(SEQUENCE, WireType.Varint).int64(sequence);
-      writer.tag(TEXT, WireType.LengthDelimited).fork();
-      writer.tag(TEXT_OF_CONTENT, WireType.LengthDelimited);
-      writer.string(payload.value.text).join();
-    } else {
-      writer.raw(toBinary(TaskEventSchema, event));
+    const text = pieceOf(event);
+    if (text === undefined) {
+      // Fields that are repeated add up when messages are joined.
+      writer.raw(toBinary(EventRowSchema, rowOf([event])));
+      continue;
     }
-    writer.join();
+    if (!shared || !isAlike(shared.event, event)) shared = sharedOf(event);
+    writer.tag(EVENTS, WireType.LengthDelimited).fork();
+    writer.raw(shared.data);
+    writer.tag(SEQUENCE, WireType.Varint).int64(event.sequence);
+    writer.tag(TEXT, WireType.LengthDelimited).fork();
+    writer.tag(TEXT_OF_CONTENT, WireType.LengthDelimited);
+    writer.string(text).join().join();
   }
   return writer.finish();
 }
 
+function rowOf(events: readonly TaskEvent[]): EventRowMessage {
+  return create(EventRowSchema, { events: [...events] });
+}
+
+/**
+ * Returns the text of an event that is a piece of a text and has no unknown
+ * field; undefined for any other event.
+ */
+function pieceOf({ payload, $unknown }: TaskEvent): string | undefined {
+  if (payload.case !== "text" || payload.value.$unknown || $unknown) {
+    return undefined;
+  }
+  return payload.value.text;
+}
+
+const EVENTS = EventRowSchema.field.events.number;
 const SEQUENCE = TaskEventSchema.field.sequence.number;
 const TEXT = TaskEventSchema.field.text.number;
 const TEXT_OF_CONTENT = TextContentSchema.field.text.number;
@@ -69,9 +88,7 @@ function isAlike(one: TaskEvent, other: TaskEvent): boolean {
     one.toolCallDetail === other.toolCallDetail &&
     one.extensionActive === other.extensionActive &&
     one.agentSessionId === other.agentSessionId &&
-    one.approvalMode === other.approvalMode &&
-    !one.$unknown &&
-    !other.$unknown
+    one.approvalMode === other.approvalMode
   );
 }
 

@@ -27,7 +27,7 @@ interface Append {
   readonly committed: PromiseWithResolvers<void>;
 }
 
-/** The end of a task's log, and the task's columns. */
+/** The end of a task's log in the file, and the task's columns. */
 interface Head {
   readonly sequence: bigint;
   readonly principal: string;
@@ -35,6 +35,10 @@ interface Head {
   readonly state: TaskState | undefined;
   /** Whether the file has the task as the latest of its context. */
   readonly isLatest: boolean;
+}
+
+/** A head with what a transaction has added to its log. */
+interface Grown extends Head {
   readonly last: TaskEvent;
 }
 
@@ -47,6 +51,11 @@ export class SqliteAppends {
   readonly #statements: TaskStatements;
   #queue: Append[] = [];
   #flushing: NodeJS.Immediate | undefined;
+  /**
+   * The ends of the logs that the last commit wrote, which its tasks most
+   * likely write next. Nothing else writes them: the file is locked.
+   */
+  #heads: ReadonlyMap<string, Head> = new Map();
   /** The last record of the audit chain. */
   #lastRecord: AuditRecord | undefined;
 
@@ -83,14 +92,14 @@ export class SqliteAppends {
     const queue = this.#queue;
     if (queue.length === 0) return;
     this.#queue = [];
-    const heads = new Map<string, Head>();
+    const heads = new Map<string, Grown>();
     try {
       failpoint("devtool:store.append.before");
       this.#statements.begin.run();
       const written = queue.filter((append) =>
         this.#writeIfFollows(append, heads),
       );
-      this.#writeHeads([...heads.values()]);
+      const newHeads = this.#writeHeads([...heads.values()]);
       const lastRecord = this.#writeAudit(
         written.flatMap(({ audit }) => audit),
       );
@@ -98,6 +107,7 @@ export class SqliteAppends {
       this.#statements.commit.run();
       failpoint("devtool:store.commit.after");
       this.#lastRecord = lastRecord;
+      this.#heads = newHeads;
       for (const { committed } of written) committed.resolve();
     } catch (reason) {
       this.#rollBack();
@@ -132,12 +142,15 @@ export class SqliteAppends {
    */
   #writeIfFollows(
     { events, rows, committed }: Append,
-    heads: Map<string, Head>,
+    heads: Map<string, Grown>,
   ): boolean {
     const [first] = events;
     const last = events.at(-1);
     if (!first || !last) return true;
-    const head = heads.get(first.taskId) ?? this.#readHead(first);
+    const head =
+      heads.get(first.taskId) ??
+      this.#heads.get(first.taskId) ??
+      this.#readHead(first);
     try {
       assertFollows(events, head.sequence);
     } catch (reason) {
@@ -180,7 +193,7 @@ export class SqliteAppends {
   }
 
   /** Reads the end of a task's log before this transaction. */
-  #readHead({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
+  #readHead({ taskId, payload }: TaskEvent): Head {
     const row = this.#statements.head.get(taskId);
     const principal = payload.case === "created" ? payload.value.principal : "";
     if (!row) {
@@ -195,8 +208,11 @@ export class SqliteAppends {
     };
   }
 
-  /** Updates the columns of the tasks that have new events. */
-  #writeHeads(heads: readonly Head[]): void {
+  /**
+   * Updates the columns of the tasks that have new events, and returns the
+   * heads of these tasks afterwards, by their ids.
+   */
+  #writeHeads(heads: readonly Grown[]): ReadonlyMap<string, Head> {
     failpoint("devtool:store.head.before");
     for (const { last, principal, state: before } of heads) {
       const { taskId, contextId, state, sequence } = last;
@@ -216,17 +232,27 @@ export class SqliteAppends {
     }
     // The latest task of each context, unless the file has it already. Most
     // appends write nothing here.
-    const latest = new Map(
-      heads.map((head) => [
-        JSON.stringify([head.principal, head.last.contextId]),
-        head,
-      ]),
-    );
+    const latest = new Map(heads.map((head) => [contextOf(head), head]));
     for (const { principal, last, isLatest } of latest.values()) {
       if (!isLatest) {
         this.#statements.putLatest.run(principal, last.contextId, last.taskId);
       }
     }
     failpoint("devtool:store.head.after");
+    return new Map(
+      heads.map((head) => {
+        const { principal, sequence, last } = head;
+        const isLatest = latest.get(contextOf(head)) === head;
+        return [
+          last.taskId,
+          { principal, sequence, state: last.state, isLatest },
+        ];
+      }),
+    );
   }
+}
+
+/** Returns a key of the context of a task. */
+function contextOf({ principal, last }: Grown): string {
+  return JSON.stringify([principal, last.contextId]);
 }

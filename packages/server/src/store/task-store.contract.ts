@@ -211,6 +211,21 @@ function testFindLatest(open: OpenTaskStore): void {
     ]);
     expect(await store.findLatest("me", "c")).toEqual(text("t1", 2n));
   });
+
+  it("finds it while the tasks of a context take turns", async () => {
+    await using store = await open();
+    await store.append([created("t1")]);
+    await store.append([created("t2")]);
+    const ends = { t1: 1n, t2: 1n };
+    const turns = [["t1"], ["t1"], ["t2"], ["t1", "t2"], ["t2"], ["t1"]];
+    for (const turn of turns) {
+      const events = turn.map((id) =>
+        text(id, id === "t1" ? ++ends.t1 : ++ends.t2),
+      );
+      await Promise.all(events.map((event) => store.append([event])));
+      expect(await store.findLatest("me", "c")).toEqual(events.at(-1));
+    }
+  });
 }
 
 function testFindMessage(open: OpenTaskStore): void {

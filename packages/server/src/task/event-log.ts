@@ -66,9 +66,10 @@ function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (Array.isArray(value)) return value.every(isWellFormed);
   if (ArrayBuffer.isView(value) || !isObject(value)) return true;
-  return Object.keys(value).every(
-    (name) => name.isWellFormed() && isWellFormed(value[name]),
-  );
+  for (const name in value) {
+    if (!name.isWellFormed() || !isWellFormed(value[name])) return false;
+  }
+  return true;
 }
 
 /** Dependencies of `EventLog`. */
