@@ -2,9 +2,11 @@ import { create, fromJson } from "@bufbuild/protobuf";
 import { DEFAULT_LIMITS, EXTENSION_URI } from "@devtool/schema";
 import {
   type Case,
+  CaseSchema,
   type Suite,
   SuiteSchema,
 } from "@devtool/schema/conformance";
+import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { ProtocolVersion } from "../binding/binding.ts";
 import { Recording } from "../binding/recording.ts";
 import { promptVariables, Variables } from "../match/variables.ts";
@@ -16,11 +18,11 @@ import {
 import { playCase } from "../play/play-case.ts";
 import { skipReason } from "../play/skip-reason.ts";
 import type { Subject } from "../subject/find-subject.ts";
+import { caseV03 } from "../suites/case-v03.ts";
 import scriptedPrompts from "../suites/scripted-prompts.json" with {
   type: "json",
 };
-import { SERVER_A2A_V1 } from "../suites/server-a2a-v1.ts";
-import { SERVER_A2A_V03 } from "../suites/server-a2a-v03.ts";
+import { SERVER_SUITES } from "../suites/server.ts";
 
 /**
  * Options of `runServerSuite`.
@@ -55,17 +57,22 @@ export interface ServerSuiteOptions {
 }
 
 /**
- * Returns the cases for servers of a version of A2A, as data.
+ * Returns the cases for servers of a version of A2A, as data, in the names of
+ * that version.
  */
 export function serverCases(version: ProtocolVersion): Suite {
-  const suites = (version === "0.3" ? SERVER_A2A_V03 : SERVER_A2A_V1).map(
-    (suite) => fromJson(SuiteSchema, suite),
-  );
-  const { name = "" } = suites[0] ?? {};
+  const cases = SERVER_SUITES.flatMap(({ cases }) => listOrEmpty(cases))
+    .map(objectOrEmpty)
+    .filter(({ protocolVersion = version }) => protocolVersion === version)
+    .map((one) =>
+      version === "0.3" && one.protocolVersion === undefined
+        ? caseV03(one)
+        : one,
+    );
   return create(SuiteSchema, {
-    name,
+    name: `A2A ${version} server`,
     protocolVersion: version,
-    cases: suites.flatMap(({ cases }) => cases),
+    cases: cases.map((one) => fromJson(CaseSchema, one)),
   });
 }
 

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/case.proto.
  */
 export const file_devtool_conformance_v1alpha_case: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJInsKBENhc2USCgoCaWQYASABKAkSFAoMcmVxdWlyZW1lbnRzGAIgAygJEjAKBXN0ZXBzGAMgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXASEAoIYmluZGluZ3MYFCADKAkSDQoFbmVlZHMYFSADKAkihgQKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJEjUKB3JlYWRpbmcYFiABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZGluZxouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARouCgxDYXB0dXJlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ3CgdSZWFkaW5nEhMKC3JlcXVpcmVtZW50GAEgASgJEg4KBnJlYXNvbhgCIAEoCRINCgVuZWVkcxgDIAMoCRI4CgZleHBlY3QYBCABKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24iOQoLSHR0cFJlcXVlc3QSDgoGbWV0aG9kGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEYm9keRgDIAEoCSKZBAoLRXhwZWN0YXRpb24SEwoLaHR0cF9zdGF0dXMYASABKAUSFwoKZXJyb3JfY29kZRgCIAEoBUgAiAEBEioKCmVycm9yX2RhdGEYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJgoGcmVzdWx0GAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBmZyYW1lcxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIpCglub19mcmFtZXMYBiADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKwoLZmlyc3RfZnJhbWUYByABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKgoKbGFzdF9mcmFtZRgIIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIXCg9jb25zZWN1dGl2ZV9pZHMYCSABKAgSDwoHbmV3X2lkcxgVIAEoCBIQCghmaXJzdF9pZBgKIAEoCRJGCgdoZWFkZXJzGAsgAygLMjUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uLkhlYWRlcnNFbnRyeRIZChFvdGhlcl9lcnJvcl9jb2RlcxgUIAMoBRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUINCgtfZXJyb3JfY29kZSJDCgtHb2xkZW5TdWl0ZRI0Cgdnb2xkZW5zGAEgAygLMiMuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkdvbGRlbiLVAQoGR29sZGVuEgwKBHR5cGUYASABKAkSJAoEanNvbhgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIOCgZiaW5hcnkYAyABKAwSJwoHbGVuaWVudBgEIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIyCgNiYWQYBSADKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQmFkSW5wdXQSKgoKZXF1aXZhbGVudBgGIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZSI+CghCYWRJbnB1dBIkCgRqc29uGAEgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEgwKBHNheXMYAiABKAliBnByb3RvMw", [file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJIpUBCgRDYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIwCgVzdGVwcxgDIAMoCzIhLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5TdGVwEhAKCGJpbmRpbmdzGBQgAygJEg0KBW5lZWRzGBUgAygJEhgKEHByb3RvY29sX3ZlcnNpb24YFiABKAkihgQKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJEjUKB3JlYWRpbmcYFiABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZGluZxouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARouCgxDYXB0dXJlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ3CgdSZWFkaW5nEhMKC3JlcXVpcmVtZW50GAEgASgJEg4KBnJlYXNvbhgCIAEoCRINCgVuZWVkcxgDIAMoCRI4CgZleHBlY3QYBCABKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24iOQoLSHR0cFJlcXVlc3QSDgoGbWV0aG9kGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEYm9keRgDIAEoCSKZBAoLRXhwZWN0YXRpb24SEwoLaHR0cF9zdGF0dXMYASABKAUSFwoKZXJyb3JfY29kZRgCIAEoBUgAiAEBEioKCmVycm9yX2RhdGEYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJgoGcmVzdWx0GAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBmZyYW1lcxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIpCglub19mcmFtZXMYBiADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKwoLZmlyc3RfZnJhbWUYByABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKgoKbGFzdF9mcmFtZRgIIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIXCg9jb25zZWN1dGl2ZV9pZHMYCSABKAgSDwoHbmV3X2lkcxgVIAEoCBIQCghmaXJzdF9pZBgKIAEoCRJGCgdoZWFkZXJzGAsgAygLMjUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uLkhlYWRlcnNFbnRyeRIZChFvdGhlcl9lcnJvcl9jb2RlcxgUIAMoBRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUINCgtfZXJyb3JfY29kZSJDCgtHb2xkZW5TdWl0ZRI0Cgdnb2xkZW5zGAEgAygLMiMuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkdvbGRlbiLVAQoGR29sZGVuEgwKBHR5cGUYASABKAkSJAoEanNvbhgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIOCgZiaW5hcnkYAyABKAwSJwoHbGVuaWVudBgEIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIyCgNiYWQYBSADKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQmFkSW5wdXQSKgoKZXF1aXZhbGVudBgGIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZSI+CghCYWRJbnB1dBIkCgRqc29uGAEgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEgwKBHNheXMYAiABKAliBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
  * A file of conformance cases.
@@ -37,8 +37,8 @@ export type Suite = Message<"devtool.conformance.v1alpha.Suite"> & {
   cases: Case[];
 
   /**
-   * Version of A2A that the cases use: `0.3` or `1.0`. Empty for a suite that
-   * is not played against servers.
+   * Version of A2A that the cases use: `0.3` or `1.0`. Empty where each case
+   * says its own, and for a suite that is not played against servers.
    *
    * @generated from field: string protocol_version = 20;
    */
@@ -66,8 +66,8 @@ export type SuiteJson = {
   cases?: CaseJson[];
 
   /**
-   * Version of A2A that the cases use: `0.3` or `1.0`. Empty for a suite that
-   * is not played against servers.
+   * Version of A2A that the cases use: `0.3` or `1.0`. Empty where each case
+   * says its own, and for a suite that is not played against servers.
    *
    * @generated from field: string protocol_version = 20;
    */
@@ -128,6 +128,15 @@ export type Case = Message<"devtool.conformance.v1alpha.Case"> & {
    * @generated from field: repeated string needs = 21;
    */
   needs: string[];
+
+  /**
+   * Version of A2A that the case is for, and in whose names it is written: `0.3`
+   * or `1.0`. Empty in a suite for servers means both: the case is written in
+   * the names of 1.0, and the kit writes it in those of 0.3.
+   *
+   * @generated from field: string protocol_version = 22;
+   */
+  protocolVersion: string;
 };
 
 /**
@@ -177,6 +186,15 @@ export type CaseJson = {
    * @generated from field: repeated string needs = 21;
    */
   needs?: string[];
+
+  /**
+   * Version of A2A that the case is for, and in whose names it is written: `0.3`
+   * or `1.0`. Empty in a suite for servers means both: the case is written in
+   * the names of 1.0, and the kit writes it in those of 0.3.
+   *
+   * @generated from field: string protocol_version = 22;
+   */
+  protocolVersion?: string;
 };
 
 /**
