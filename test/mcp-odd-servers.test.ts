@@ -515,6 +515,109 @@ describe("B6: a number in the data of a result", () => {
   });
 });
 
+describe("I37: an answer that is odd in one place", () => {
+  const fine = { result: { content: "fine" } };
+  const raw = (text: string) => ({ raw: text });
+  it.each<[string, object, string]>([
+    ...[0, "false", null, "", "0", "False"].map(
+      (isError): [string, object, string] => [
+        `isError ${JSON.stringify(isError)}`,
+        { result: { content: "fine", isError } },
+        "fine",
+      ],
+    ),
+    [
+      "two on a line",
+      raw('{"method":"x"}{"id":ID,"result":{"content":"fine"}}'),
+      "fine",
+    ],
+    [
+      "three, and text between",
+      raw(
+        '{"method":"x"} ok [info] {"method":"y"}{"id":ID,"result":{"content":"fine"}}',
+      ),
+      "fine",
+    ],
+    [
+      "a list whose first is broken",
+      raw('[5,null,{"id":ID,"result":{"content":"fine"}}]'),
+      "fine",
+    ],
+    [
+      "one on two lines",
+      raw(
+        '{"jsonrpc":"2.0","method":"notifications/message",\n"params":{"level":"info","data":1}}\n{"id":ID,"result":{"content":"fine"}}',
+      ),
+      "fine",
+    ],
+    ["NUL bytes", raw('\0\0{"id":ID,"result":{"content":"fine"}}\0'), "fine"],
+    [
+      "blank lines",
+      raw('\n  \n\t\r\n{"id":ID,"result":{"content":"fine"}}'),
+      "fine",
+    ],
+    [
+      "an error with data",
+      { error: { code: 5, message: "no", data: { at: "line\n2\u001b" } } },
+      'no: {"at":"line\\n2\\u001b"}',
+    ],
+    [
+      "an error with text",
+      { error: { code: 5, message: "no", data: "the \u001b file" } },
+      "no: the \\u{1b} file",
+    ],
+    [
+      "an error with a report",
+      {
+        error: {
+          code: 5,
+          message: "no",
+          data: [{ path: ["a"], message: "bad", code: "x" }],
+        },
+      },
+      "no: a: bad",
+    ],
+    [
+      "an error with much data",
+      { error: { code: 5, message: "no", data: "x".repeat(9999) } },
+      "characters",
+    ],
+  ])("loses nothing of %s", async (_what, answer, text) => {
+    const played = await called(calling(answer, fine));
+    expect(played).toContain(text);
+    expect(played.length).toBeLessThan(500);
+  });
+
+  it.each([
+    "9007199254740993",
+    "-9007199254740993",
+    "1e400",
+    '"9007199254740993"',
+  ])("answers a request with the digits of its id, %s", async (id) => {
+    const ping = raw(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`);
+    const server = odd({
+      "tools/list": { result: { tools: [GOOD] } },
+      "tools/call": [ping],
+      answered: true,
+    });
+    expect(await called(server)).toContain(`"id":${id}}`);
+  });
+
+  it("names a tool whose name another page has", async () => {
+    const other = { ...GOOD, name: "other" };
+    const { names, leftOut } = await listed(
+      odd({
+        "tools/list": [
+          { result: { tools: [GOOD], nextCursor: "2" } },
+          { result: { tools: [GOOD, other] } },
+        ],
+      }),
+    );
+    expect(names).toEqual(["mcp__odd__good", "mcp__odd__other"]);
+    expect(leftOut).toBe('tool "good" is left out: another one has its name');
+  });
+});
+
 describe("F10: a malformed reply", () => {
   it.each<[string, object, string]>([
     [

@@ -1,7 +1,8 @@
 // An MCP server without an SDK, which answers each method as its argument says:
 // JSON with the text to begin with, and for each method an answer, or a list of
 // answers of which the last is repeated. `{ "raw": "…" }` is a line as it is,
-// with ID in place of the id.
+// with ID in place of the id. With `answered`, what the client answers is the
+// result of its last request.
 import { createInterface } from "node:readline";
 
 const { answers = {}, first = "" } = JSON.parse(process.argv[2] ?? "{}");
@@ -21,8 +22,15 @@ const defaults: Record<string, unknown> = {
   ping: { result: {} },
 };
 
+let lastId: unknown;
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line);
+  if (method === undefined && answers.answered && lastId !== undefined) {
+    // What the client answers is the result of its own last request.
+    const result = { content: line };
+    process.stdout.write(`${JSON.stringify({ id: lastId, result })}\n`);
+  }
+  lastId = method === undefined ? lastId : id;
   if (id === undefined || method === undefined) return;
   const list = [answers[method] ?? defaults[method]].flat();
   const at = played.get(method) ?? 0;

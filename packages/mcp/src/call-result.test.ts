@@ -1,3 +1,4 @@
+import type { CallToolResult } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
 import { readCallResult } from "./call-result.ts";
 
@@ -28,6 +29,47 @@ describe("the result of a call", () => {
       LIMIT,
     );
     expect(result).toMatchObject(output("structuredData", { a: [1] }));
+  });
+
+  const text = (...texts: string[]) =>
+    texts.map((each) => ({ type: "text" as const, text: each }));
+  it.each<[string, string[], object]>([
+    ["the same JSON", ['{ "b": [1, "x"],\n"a": 1 }'], { a: 1, b: [1, "x"] }],
+    ["each of its items", ["1", "x"], { result: [1, "x"] }],
+    ["its only field", ["x"], { result: "x" }],
+    ["long numbers", ["9007199254740993"], { n: "9007199254740993" }],
+    ["nothing", ["", "null"], { a: 1 }],
+  ])("I37: is the data alone where the text says %s", (_what, texts, data) => {
+    const result = { content: text(...texts), structuredContent: data };
+    expect(readCallResult(result, 100)).toMatchObject(
+      output("structuredData", data),
+    );
+  });
+
+  it.each<[object, CallToolResult["content"], string]>([
+    [{}, text("done"), "done"],
+    [{ a: 1 }, text("done"), 'done\n{"a":1}'],
+    [{ a: 1 }, text('{"a":1}', '{"a":2}'), '{"a":2}\n{"a":1}'],
+    [
+      { a: 1 },
+      [...text('{"a":1}'), { type: "image", mimeType: "image/png", data: "" }],
+      '[image image/png, 0 bytes]\n{"a":1}',
+    ],
+    [[1], text("done"), 'done\n{"value":[1]}'],
+  ])("I37: loses no content beside the data %j", (data, content, wanted) => {
+    const result = { content, structuredContent: data };
+    expect(readCallResult(result, 100)).toMatchObject(output("text", wanted));
+  });
+
+  it("I37: is an error with its data", () => {
+    const result = {
+      isError: true,
+      content: text("no"),
+      structuredContent: { code: 5 },
+    };
+    expect(readCallResult(result, 100)).toMatchObject({
+      value: { value: { message: 'no\n{"code":5}' } },
+    });
   });
 
   it("wraps structured data that is not an object", () => {

@@ -1,11 +1,20 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   failureResult,
   type ToolEvent,
   textResult,
 } from "@devtool/coding-agent/tool";
-import { keepStart, structFromJson, ToolOutputSchema } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
+import {
+  keepStart,
+  quoteInexactNumbers,
+  structFromJson,
+  ToolOutputSchema,
+} from "@devtool/schema";
+import {
+  canonicalJson,
+  isObject,
+  parseJsonOrUndefined,
+} from "@devtool/schema/json";
 import type {
   CallToolResult,
   ContentBlock,
@@ -15,30 +24,66 @@ import type {
 /**
  * Returns the event for the result of a call.
  *
- * It is the structured data if the server gave some, otherwise the content as
- * text. Structured data that is not an object is wrapped in one. What is longer
- * than `maxOutputLength` is cut, and then text.
+ * It is the structured data if the server gave some and the content says nothing
+ * else, otherwise the content as text, with the data as JSON behind it.
+ * Structured data that is not an object is wrapped in one. What is longer than
+ * `maxOutputLength` is cut, and then text.
  */
 export function readCallResult(
   result: CallToolResult,
   maxOutputLength: number,
 ): ToolEvent {
-  const text = contentText(result.content);
+  const { structuredContent: data } = result;
+  const structured =
+    data === undefined
+      ? undefined
+      : structFromJson(isObject(data) ? data : { value: data });
+  const text = contentText(
+    structured ? otherContent(result.content, structured) : result.content,
+  );
+  const isEmpty = !structured || Object.keys(structured).length === 0;
+  const json = isEmpty ? "" : JSON.stringify(structured);
+  const all = [text, json].filter((part) => part !== "").join("\n");
   if (result.isError === true) {
-    const message = text === "" ? "the tool failed and did not say why" : text;
+    const message = all || "the tool failed and did not say why";
     return failureResult("mcp_tool_error", cut(message, maxOutputLength));
   }
-  const { structuredContent: data } = result;
-  if (data === undefined) return textResult(cut(text, maxOutputLength));
-  const structured = structFromJson(isObject(data) ? data : { value: data });
-  const json = JSON.stringify(structured);
-  if (json.length > maxOutputLength) {
-    return textResult(cut(json, maxOutputLength));
+  if (!structured || text !== "" || all.length > maxOutputLength) {
+    return textResult(cut(all, maxOutputLength));
   }
   const value = create(ToolOutputSchema, {
     result: { case: "structuredData", value: structured },
   });
   return { case: "result", value: { case: "output", value } };
+}
+
+/** JSON that says nothing. */
+const EMPTY_JSON: ReadonlySet<string> = new Set(["", "{}", "[]", "null"]);
+
+/**
+ * Returns the blocks of content that say something else than the data: servers
+ * repeat it as text, whole or by its fields and items.
+ */
+function otherContent(
+  content: readonly ContentBlock[],
+  data: JsonObject,
+): ContentBlock[] {
+  const fields = Object.values(data);
+  const known = new Set(
+    [data, ...fields, ...fields.filter(Array.isArray).flat()].map(
+      canonicalJson,
+    ),
+  );
+  return content.filter((block) => {
+    if (block.type !== "text") return true;
+    const text = block.text.trim();
+    const value = parseJsonOrUndefined(quoteInexactNumbers(text));
+    return !(
+      EMPTY_JSON.has(text) ||
+      known.has(canonicalJson(block.text)) ||
+      (value !== undefined && known.has(canonicalJson(value)))
+    );
+  });
 }
 
 /**

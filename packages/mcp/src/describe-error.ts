@@ -1,4 +1,4 @@
-import { keepStart } from "@devtool/schema";
+import { errorWords, keepStart } from "@devtool/schema";
 import {
   listOrEmpty,
   objectOrEmpty,
@@ -13,7 +13,8 @@ const MAX_LENGTH = 300;
  * Describes a caught value, with the message of its cause where that adds
  * something: `fetch failed (connect ECONNREFUSED …)`.
  *
- * An error of the protocol keeps the server's words. Any other is one line of
+ * An error of the protocol keeps the server's words, and up to 300 characters of
+ * its data. Any other is one line of
  * at most 300 characters, and no page and no report of a validator.
  */
 export function describeError(reason: unknown): string {
@@ -21,7 +22,8 @@ export function describeError(reason: unknown): string {
   const { message, cause } = reason;
   // Errors of the protocol have a number, those of the SDK a name.
   if ("code" in reason && typeof reason.code === "number") {
-    return withoutReport(message);
+    const data = "data" in reason ? reason.data : undefined;
+    return errorWords(withoutReport(message), withoutReports(data));
   }
   if ("status" in reason && typeof reason.status === "number") {
     const text = "text" in reason ? stringOrEmpty(reason.text) : "";
@@ -45,6 +47,11 @@ function httpWords(text: string): string {
 export function shortMessage(message: string): string {
   const [line = ""] = withoutReport(message).trim().split("\n", 1);
   return keepStart(line, MAX_LENGTH);
+}
+
+/** Returns the data of an error, as text if it is a validator's report. */
+function withoutReports(data: unknown): unknown {
+  return Array.isArray(data) ? withoutReport(JSON.stringify(data)) : data;
 }
 
 /** Returns a message with a validator's report at its end in plain words. */

@@ -28,13 +28,15 @@ const ITEMS = {
 } as const;
 
 /**
- * Returns the items of a list that are valid. Those that are not are left out,
- * and `leaveOut` gets the name of each and the reason.
+ * Returns the items of a page of a list that are valid. Those that are not are
+ * left out, and `leaveOut` gets the name of each and the reason. Adds the names
+ * to `names`, which has those of the pages before.
  */
 export function readItems(
   schemas: SpecSchemas,
   list: ListKind,
   items: JsonValue | undefined,
+  names: Set<JsonValue | undefined>,
   leaveOut: (text: string) => void,
 ): JsonObject[] {
   if (!Array.isArray(items)) {
@@ -42,7 +44,6 @@ export function readItems(
     return [];
   }
   const { type, noun } = ITEMS[list];
-  const names = new Set<JsonValue | undefined>();
   return items.flatMap((each, at) => {
     try {
       const item = isObject(each) ? readItem(list, each) : undefined;

@@ -47,6 +47,9 @@ const DATA: ReadonlySet<string> = new Set(["structuredContent"]);
 /** `input` holds data only in prompts: elsewhere it may be part of a schema. */
 const PROMPT_DATA: ReadonlySet<string> = new Set([...DATA, "input"]);
 
+/** What servers write for false, in JSON. */
+const NO = /^("?(false|0|no|null)"?|"")$/i;
+
 /** A request that has no answer yet. */
 interface OpenRequest {
   readonly id: JsonValue;
@@ -69,6 +72,8 @@ export class MessageReader {
   readonly #open = new Map<string, OpenRequest>();
   /** The page of each list that was last asked for, from 1. */
   readonly #pages = new Map<string, number>();
+  /** The names on the pages of each list that have been read. */
+  readonly #names = new Map<string, Set<JsonValue | undefined>>();
 
   constructor(sdk: ReaderSdk, onLeftOut: OnLeftOut) {
     this.#sdk = sdk;
@@ -243,9 +248,13 @@ export class MessageReader {
     const leaveOut = (text: string): void => this.#onLeftOut(list, text);
     const { nextCursor, ...rest } = result;
     const { specTypeSchemas: schemas } = this.#sdk;
+    const before =
+      this.#pages.get(method) === 1 ? undefined : this.#names.get(method);
+    const names = before ?? new Set();
+    this.#names.set(method, names);
     const page = {
       ...rest,
-      [list]: readItems(schemas, list, result[list], leaveOut),
+      [list]: readItems(schemas, list, result[list], names, leaveOut),
     };
     if (nextCursor === undefined) return page;
     if (typeof nextCursor !== "string") {
@@ -318,7 +327,7 @@ function readCallResult(schemas: SpecSchemas, result: JsonObject): JsonObject {
   const read: JsonObject = {
     ...rest,
     content: readBlocks(schemas, result.content),
-    isError: isError !== undefined && isError !== false,
+    isError: isError !== undefined && !NO.test(JSON.stringify(isError)),
   };
   if (data === undefined) return read;
   return {

@@ -93,6 +93,9 @@ describe("the secrets of an MCP server (S12)", () => {
     expect(secrets.hideInError(error)).toEqual(
       new Error("fetch failed (with [KEY])"),
     );
+    const data = { text: `${"x".repeat(140)}k3y-k3y-k3y${"x".repeat(200)}` };
+    const refused = Object.assign(new Error("no"), { code: 5, data });
+    expect(String(secrets.hideInError(refused))).not.toContain("k3y");
     const other = new Error("fetch failed");
     expect(secrets.hideInError(other)).toBe(other);
   });

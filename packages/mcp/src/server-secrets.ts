@@ -1,4 +1,4 @@
-import type { McpServer } from "@devtool/schema";
+import { errorWords, type McpServer } from "@devtool/schema";
 import { describeError } from "./describe-error.ts";
 
 /**
@@ -57,6 +57,12 @@ export class ServerSecrets {
    */
   hideInError(reason: unknown): unknown {
     if (!(reason instanceof Error)) return reason;
+    // A description may cut the data within a secret.
+    const data = "data" in reason ? (reason.data ?? null) : null;
+    const visible = this.hideIn(data);
+    if (visible !== data) {
+      return new Error(errorWords(this.hide(reason.message), visible));
+    }
     const description = describeError(reason);
     const hidden = this.hide(description);
     return hidden === description ? reason : new Error(hidden);

@@ -7,6 +7,7 @@ export { approvalModeOf, stricterMode } from "./approval-mode.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
 export { keepEnd, keepStart } from "./cut-text.ts";
 export { type DataContent, dataText } from "./data-text.ts";
+export { errorWords } from "./error-words.ts";
 export {
   assertExactJson,
   isExactNumber,

@@ -1,7 +1,7 @@
 import { isExactNumber } from "./exact-json.ts";
 
 /** A text that may have an id with more digits than a double holds. */
-const LONG_ID = /"(?:id|requestId)"\s*:\s*-?[\d.eE+-]{16,}/;
+const LONG_ID = /"(?:id|requestId)"\s*:\s*-?(?:[\d.]{16}|[\d.]+[eE])/;
 
 /** A name with its colon, another string, a number, or a bracket. */
 const TOKEN =

@@ -6,7 +6,7 @@ import type {
   ClientContext,
   InitializeResponse,
 } from "@agentclientprotocol/sdk";
-import { keepStart, unmarkLongIds } from "@devtool/schema";
+import { errorWords, keepStart, unmarkLongIds } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   abortable,
@@ -214,7 +214,9 @@ export class AcpConnection implements AsyncDisposable {
       ) {
         throw DevtoolError.from(reason);
       }
-      const said = keepStart(wordsOf(reason), MAX_ERROR_LENGTH);
+      const data = "data" in reason ? reason.data : undefined;
+      const words = errorWords(reason.message, data);
+      const said = keepStart(words, MAX_ERROR_LENGTH);
       const text = `agent ${JSON.stringify(this.#options.name)} answered ${method} with error ${reason.code}: ${said}`;
       throw new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, {
         cause: reason,
@@ -333,13 +335,3 @@ const CODES: ReadonlyMap<number, Code> = new Map([
   [-32602, Code.InvalidArgument],
   [-32800, Code.Canceled],
 ]);
-
-/** Returns an error's message and what its data adds, as in Claude's agent. */
-function wordsOf(reason: Error): string {
-  const data = "data" in reason ? reason.data : undefined;
-  const { details, message } = objectOrEmpty(data);
-  const more = [data, details, message].map(stringOrEmpty).find(Boolean);
-  return more === undefined || reason.message.includes(more)
-    ? reason.message
-    : `${reason.message}: ${more}`;
-}

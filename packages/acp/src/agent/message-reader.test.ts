@@ -1,3 +1,4 @@
+import { unmarkLongIds } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { readMessages } from "./message-reader.ts";
 
@@ -20,6 +21,37 @@ describe("the messages of an agent", () => {
         update: { rawInput: { n: big }, rawOutput: [big] },
       },
     });
+  });
+
+  it("I37: are read where several are on a line, or one on two", async () => {
+    const text = (n: number) =>
+      `{"method":"session/update","params":{"n":${n}}}`;
+    const foreign: number[] = [];
+    async function* output(): AsyncIterable<Uint8Array> {
+      yield Buffer.from(`${text(1)}${text(2)} done ${text(3)}\n`);
+      yield Buffer.from(`${text(4).replace(",", ",\n")}\n`);
+      yield Buffer.from(
+        '{"id":9007199254740993,"method":"ask"}{"id":1,"resu\n',
+      );
+    }
+    const messages = readMessages(output(), {
+      limits: { maxMessageBytes: 1000, maxMessagesPerSecond: 100 },
+      nowMs: () => 0,
+      onForeignLine: () => void foreign.push(1),
+    });
+    const read = await Array.fromAsync(messages);
+    expect(read).toMatchObject([
+      { params: { n: 1 } },
+      { params: { n: 2 } },
+      { params: { n: 3 } },
+      { params: { n: 4 } },
+      { method: "ask" },
+      { id: 1, error: { message: expect.stringContaining("is not JSON") } },
+    ]);
+    expect(unmarkLongIds(JSON.stringify(read[4]))).toContain(
+      '"id":9007199254740993',
+    );
+    expect(foreign).toEqual([]);
   });
 
   it.each([

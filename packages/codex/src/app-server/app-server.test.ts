@@ -57,6 +57,47 @@ describe("an app-server that is hostile", () => {
     expect(server.failure?.message).toContain(error);
   });
 
+  it("I37: answers a request with the digits of its id, on a line with others", async () => {
+    const command = {
+      ...commandOf(() => ""),
+      args: [
+        "-e",
+        `let asked;
+        require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+          const { id, method } = JSON.parse(line);
+          if (method === "initialize") {
+            console.log('{"id":' + id + ',"result":{}}');
+          } else if (method === "model/list") {
+            asked = id;
+            console.log('{"method":"x"}{"id":9007199254740993,"method":"ask"}');
+          } else if (method === undefined) {
+            console.log(JSON.stringify({ id: asked, error: { message: line } }));
+          }
+        });`,
+      ],
+    };
+    const limits = { requestTimeoutMs: 60_000, maxUnread: 100 };
+    await using server = await AppServer.start(command, limits, signal);
+    const ended = server.request("model/list", {}, signal);
+    await expect(ended).rejects.toThrow('{"id":9007199254740993,');
+  });
+
+  it("I37: ends a request whose answer is broken, and shows the data of errors", async () => {
+    const command = commandOf((id, method) =>
+      method === "initialize"
+        ? `{"id":${id},"result":{}}`
+        : method === "account/read"
+          ? `{"id":${id},"result":{`
+          : `{"id":${id},"error":{"message":"no","data":{"why":"said"}}}`,
+    );
+    const limits = { requestTimeoutMs: 60_000, maxUnread: 100 };
+    await using server = await AppServer.start(command, limits, signal);
+    const broken = server.request("account/read", {}, signal);
+    await expect(broken).rejects.toThrow("it is not JSON");
+    const refused = server.request("model/list", {}, signal);
+    await expect(refused).rejects.toThrow('no: {"why":"said"}');
+  });
+
   it("B6: keeps the digits of numbers in what tools get and give", async () => {
     const command = commandOf(
       (id) =>

@@ -5,6 +5,7 @@ import {
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import {
   assertJsonBudget,
+  errorWords,
   markLongIds,
   oneLine,
   quoteInexactNumbers,
@@ -373,7 +374,8 @@ function replyFrom(
   error: JsonValue | undefined,
 ): Reply {
   if (isObject(error) && typeof error.message === "string") {
-    return { case: "refused", message: error.message };
+    const message = errorWords(error.message, error.data);
+    return { case: "refused", message };
   }
   const isResult = result === null || isObject(result);
   if ((error ?? undefined) === undefined && isResult) {
