@@ -56,6 +56,15 @@ const painter: Agent = {
           yield artifact("A red dot", image("dot.png", "image/png"));
           yield artifact("A drawing", image("hostile.svg", "image/svg+xml"));
         }
+        if (word === "pieces") {
+          const pieces = ["dra", "ft"].map((value) =>
+            artifact("Report", { case: "text", value }, "append"),
+          );
+          yield* pieces;
+          await new Promise((resolve) =>
+            signal.addEventListener("abort", resolve),
+          );
+        }
         if (word === "notice") {
           yield {
             case: "notice",
@@ -77,8 +86,13 @@ const painter: Agent = {
   }),
 };
 
-function artifact(name: string, content: Part["content"]): AgentEvent {
+function artifact(
+  name: string,
+  content: Part["content"],
+  how: "append" | "replace" = "replace",
+): AgentEvent {
   const value = create(ArtifactUpdateSchema, {
+    append: how === "append",
     artifact: { artifactId: name, name, parts: [{ content }] },
   });
   return { case: "artifact", value };
@@ -232,6 +246,17 @@ describe.skipIf(CHROMIUM === undefined)(
         PLAN.map(({ status }) => status),
       );
       expect(await page.locator(".artifact").count()).toBe(0);
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("shows an artifact as it comes, its pieces of text as one", async () => {
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      await send(page, "pieces");
+      const report = page.locator(".artifact");
+      await report.getByText("draft", { exact: true }).waitFor();
+      expect(await report.locator("p").count()).toBe(1);
+      await page.getByRole("button", { name: "Stop" }).click();
       expect(opened.faults()).toEqual([]);
     });
 

@@ -1,4 +1,4 @@
-import { type Artifact, Role, visibleText } from "@devtool/schema";
+import { type Artifact, type Part, Role, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import { Item } from "./item.tsx";
 
@@ -15,10 +15,25 @@ export function Artifacts({
           {visibleText([name, description].filter(Boolean).join(" · "))}
         </figcaption>
       )}
-      {parts.map((part, index) => (
+      {withWholeTexts(parts).map((part, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: parts are appended, so a part keeps its place
         <Item key={index} item={{ key: artifactId, role: Role.AGENT, part }} />
       ))}
     </figure>
   ));
+}
+
+/** Joins the pieces of a text, which each update brings as a part of its own. */
+function withWholeTexts(parts: readonly Part[]): readonly Part[] {
+  const whole: Part[] = [];
+  for (const part of parts) {
+    const last = whole.at(-1);
+    if (part.content.case === "text" && last?.content.case === "text") {
+      const value = last.content.value + part.content.value;
+      whole.splice(-1, 1, { ...last, content: { case: "text", value } });
+    } else {
+      whole.push(part);
+    }
+  }
+  return whole;
 }

@@ -229,6 +229,64 @@ describe("the scrollback of a task", () => {
     expect(written, "U12: what was written after an edit").toContain("new");
   });
 
+  it("prints an artifact as it comes: finished lines, pieces of one text, and what replaces it at the end of the turn", () => {
+    const scrollback = new Scrollback();
+    const at = (state: TaskState, ...made: readonly (readonly string[])[]) => {
+      const task = { ...emptyTask(), id: "t", state };
+      const artifacts = made.map(([artifactId = "", ...texts]) =>
+        create(ArtifactSchema, {
+          artifactId,
+          parts: texts.map((value) => ({
+            content: { case: "text" as const, value },
+          })),
+        }),
+      );
+      return snapshotOf({ ...task, artifacts }, []);
+    };
+    const shown = (snapshot: TaskSnapshot) => [
+      printed(scrollback, snapshot),
+      scrollback.live(snapshot, style),
+    ];
+    const { WORKING, COMPLETED } = TaskState;
+    expect(shown(at(WORKING, ["x", "fir"]))).toEqual([
+      [],
+      ["· artifact: x", "    fir"],
+    ]);
+    expect(shown(at(WORKING, ["x", "fir", "st\nsec"]))).toEqual([
+      ["· artifact: x", "    first"],
+      ["    sec"],
+    ]);
+    const two = [
+      ["x", "fir", "st\nsec"],
+      ["y", "draft\n"],
+    ];
+    expect(shown(at(WORKING, ...two))).toEqual([
+      ["· artifact: y", "    draft"],
+      ["· artifact x continued:", "    sec"],
+    ]);
+    const replaced = [
+      ["x", "fir", "st\nsec"],
+      ["y", "FINAL\n"],
+    ];
+    expect(shown(at(WORKING, ...replaced))[0]).toEqual([]);
+    expect(shown(at(COMPLETED, ...replaced))).toEqual([
+      [
+        "· artifact x continued:",
+        "    sec",
+        "· artifact y replaced, it is now:",
+        "    FINAL",
+      ],
+      [],
+    ]);
+    expect(shown(at(COMPLETED, ...replaced))).toEqual([[], []]);
+    const other = at(COMPLETED, ["x", "of another task"]);
+    const task = { ...other.task, id: "u" };
+    expect(shown({ ...other, task })[0]).toEqual([
+      "· artifact: x",
+      "    of another task",
+    ]);
+  });
+
   it("prints an artifact once, and the end of each turn", () => {
     const scrollback = new Scrollback();
     const artifacts = [

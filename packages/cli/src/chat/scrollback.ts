@@ -1,7 +1,8 @@
 import type { TaskItem, TaskSnapshot } from "@devtool/client";
 import { isAtRest, Role, TaskState } from "@devtool/schema";
-import { indented, type LineStyle, visible } from "../render/style.ts";
-import { outcomeText, partLines } from "../render/transcript.ts";
+import { type LineStyle, visible } from "../render/style.ts";
+import { outcomeText } from "../render/transcript.ts";
+import { ArtifactLines } from "./artifact-lines.ts";
 import {
   callEntry,
   type Entry,
@@ -29,7 +30,9 @@ export class Scrollback {
   #opening = "";
   /** The end of a turn that was printed last. */
   #ended = "";
-  readonly #artifacts = new Set<string>();
+  readonly #artifacts = new ArtifactLines();
+  /** The number of times that lines of artifacts were printed. */
+  #artifactEntries = 0;
   /**
    * The calls that were answered in this chat, which has printed the question
    * and the answer; and whether what they do is what the question showed.
@@ -56,6 +59,11 @@ export class Scrollback {
       this.#characters = 0;
       this.#opening = "";
     }
+    if (entries.length > 0) this.#artifacts.interrupt();
+    const lines = this.#artifacts.advance(snapshot, style);
+    if (lines.length > 0) {
+      entries.push({ key: `artifacts ${this.#artifactEntries++}`, lines });
+    }
     return isAtRest(snapshot.task.state)
       ? [...entries, ...this.#endOf(snapshot, style)]
       : entries;
@@ -63,9 +71,14 @@ export class Scrollback {
 
   /**
    * Returns the lines of the unfinished parts: the end of a text, running
-   * calls.
+   * calls, the ends of artifacts.
    */
-  live({ items }: TaskSnapshot, style: LineStyle): string[] {
+  live(snapshot: TaskSnapshot, style: LineStyle): string[] {
+    const unfinished = this.#artifacts.live(snapshot, style);
+    return [...this.#liveItems(snapshot, style), ...unfinished];
+  }
+
+  #liveItems({ items }: TaskSnapshot, style: LineStyle): string[] {
     return items.slice(this.#items).flatMap((item, index) => {
       const { content } = item.part;
       if (content.case === "toolCall") {
@@ -143,7 +156,7 @@ export class Scrollback {
     };
   }
 
-  /** Returns the results and the reason of the end of a turn. */
+  /** Returns the reason of the end of a turn. */
   #endOf(
     { task, items }: TaskSnapshot,
     { paint, columns }: LineStyle,
@@ -155,25 +168,10 @@ export class Scrollback {
     const ended = `${task.id}/end/${items.length}/${task.artifacts.length}/${reason}`;
     if (ended === this.#ended) return [];
     this.#ended = ended;
-    const artifacts = task.artifacts.filter(
-      ({ artifactId }) => !this.#artifacts.has(artifactId),
-    );
-    const lines = artifacts.flatMap(({ artifactId, name, parts }) => {
-      this.#artifacts.add(artifactId);
-      const title = wrapLine(
-        paint("dim", `· artifact: ${indented(name || artifactId)}`),
-        columns,
-      );
-      return [
-        ...title,
-        ...partLines(parts).flatMap((line) => wrapLine(`    ${line}`, columns)),
-      ];
-    });
+    if (reason === "") return [];
     const isBad =
       task.state === TaskState.FAILED || task.state === TaskState.REJECTED;
-    if (reason !== "") {
-      lines.push(...wrapLine(paint(isBad ? "bad" : "dim", reason), columns));
-    }
-    return lines.length === 0 ? [] : [{ key: ended, lines }];
+    const lines = wrapLine(paint(isBad ? "bad" : "dim", reason), columns);
+    return [{ key: ended, lines }];
   }
 }
