@@ -12,7 +12,7 @@ import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-cli
 import { createNodeHttpHandler } from "@agentclientprotocol/sdk/experimental/node";
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { streamPipe } from "@devtool/acp";
+import { exactFetch, streamPipe } from "@devtool/acp";
 import { serveAcp } from "@devtool/acp/port";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
@@ -159,4 +159,83 @@ describe("ACP over Streamable HTTP", () => {
     silent.closeAllConnections();
     silent.close();
   }, 30_000);
+
+  it.each([
+    [exactFetch, '{"jsonrpc":"2.0","id":9007199254740993,"result":{}}'],
+    [fetch, '"id":null'],
+  ])(
+    "I37: answers an agent's request with its id, or refuses it",
+    async (fetch, wanted) => {
+      const posted = Promise.withResolvers<string>();
+      const asked = `{"jsonrpc":"2.0","id":9007199254740993,"method":"ask","params":{"rawInput":{"n":9007199254740995}}}`;
+      const agent = createHttpServer((request, response) => {
+        let body = "";
+        request.on("data", (chunk: Buffer) => (body += chunk));
+        request.on("end", () => {
+          if (request.method === "GET") {
+            response.writeHead(200, { "content-type": "text/event-stream" });
+            response.write(`data: ${asked}\n\n`);
+            return;
+          }
+          const isFirst = body.includes('"initialize"');
+          if (!isFirst) posted.resolve(body);
+          response.writeHead(isFirst ? 200 : 202, {
+            "content-type": "application/json",
+            "acp-connection-id": "c",
+          });
+          response.end(isFirst ? '{"jsonrpc":"2.0","id":1,"result":{}}' : "");
+        });
+      });
+      await new Promise<void>((done) => agent.listen(0, "127.0.0.1", done));
+      const address = agent.address();
+      const place = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/acp`;
+      const pipe = streamPipe(createHttpStream(place, { fetch }));
+      pipe.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}');
+      const lines: string[] = [];
+      const reading = (async () => {
+        for await (const line of pipe.output) {
+          lines.push(Buffer.from(line).toString());
+          if (lines.length !== 2) continue;
+          pipe.write('{"jsonrpc":"2.0","id":9007199254740993,"result":{}}');
+        }
+      })();
+      expect(await posted.promise).toContain(wanted);
+      await pipe[Symbol.asyncDispose]();
+      await reading;
+      // A request that is refused is not seen.
+      const asks = lines.slice(1).map((line) => JSON.parse(line).params);
+      const exact = [{ rawInput: { n: "9007199254740995" } }];
+      expect(asks).toEqual(fetch === exactFetch ? exact : []);
+      agent.closeAllConnections();
+      agent.close();
+    },
+  );
+
+  it("I37: refuses a client's request whose id was rounded", async () => {
+    const headers = { "content-type": "application/json" };
+    const first = await fetch(url, {
+      method: "POST",
+      headers,
+      body: '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}',
+    });
+    const connection = {
+      "acp-connection-id": first.headers.get("acp-connection-id") ?? "",
+    };
+    const events = await fetch(url, {
+      headers: { ...connection, accept: "text/event-stream" },
+    });
+    const body = `{"jsonrpc":"2.0","id":9007199254740993,"method":"session/list","params":{}}`;
+    await fetch(url, {
+      method: "POST",
+      headers: { ...headers, ...connection },
+      body,
+    });
+    let said = "";
+    for await (const chunk of events.body ?? []) {
+      said += Buffer.from(chunk).toString();
+      if (said.includes("2^53")) break;
+    }
+    expect(said).toContain('"id":null');
+    expect(said).not.toContain("9007199254740992");
+  });
 });
