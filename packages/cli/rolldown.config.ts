@@ -26,6 +26,8 @@ export default defineConfig({
   output: {
     dir: "dist",
     cleanDir: true,
+    // For `.js`, Node looks for a package.json to each file.
+    chunkFileNames: "[name]-[hash].mjs",
     sourcemap: true,
     sourcemapExcludeSources: true,
     // V8 keeps the text of each loaded file: without comments, and with one
