@@ -51,6 +51,16 @@ export const SESSION: readonly Fault[] = [
     changeRequests((body) => body.replace('{"allowed":["read_file"]}', "{}")),
   ),
   fault(
+    "SESSION-3",
+    "settings in a part are ignored (V20)",
+    changeRequests((body) =>
+      body.replace(
+        /"metadata":\{"(?:https:[^"]*|allowedTools)":[^{}]*\{?[^{}]*\}?\}(?=\}\])/,
+        '"metadata":{}',
+      ),
+    ),
+  ),
+  fault(
     "SESSION-4",
     "the model is that of the first message",
     changeAnswers((text) =>
