@@ -130,6 +130,13 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
       },
       'forwardedProps.devtool.settings.workspace_path "/" is outside the allowed roots',
     ],
+    [
+      "an empty list of tools, which would allow all",
+      {
+        forwardedProps: { devtool: { sessionSettings: { allowedTools: [] } } },
+      },
+      "forwardedProps.devtool.sessionSettings.allowedTools",
+    ],
   ])("%s, with an error that names it", async (_name, run, problem) => {
     const threadId = crypto.randomUUID();
     const { status, events } = await post({
@@ -214,6 +221,38 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     expect(shown.map(({ events }) => events.at(-1)?.type)).toEqual(
       shown.map(() => "RUN_FINISHED"),
     );
+  });
+
+  it("N1: gives effect to settings of a later message, or refuses them", async () => {
+    const threadId = crypto.randomUUID();
+    const say = (text: string, sessionSettings: JsonObject) =>
+      post({
+        threadId,
+        messages: [says(text)],
+        forwardedProps: { devtool: { sessionSettings } },
+      });
+    await say("text One.", {});
+    await say("write later.txt x\ntext Planned.", {
+      approvalMode: "APPROVAL_MODE_PLAN",
+    });
+    const before = await tasksOf(threadId);
+    expect(JSON.stringify(before.at(0)?.history.at(-2))).toContain(
+      "plan mode changes nothing",
+    );
+    for (const [settings, field] of [
+      [{ allowedTools: ["read_file"] }, "sessionSettings"],
+      [{ allowedTools: [] }, "sessionSettings.allowedTools"],
+      [{ model: "nope" }, "sessionSettings.model"],
+      [{ agent: "nope" }, "sessionSettings.agent"],
+      [{ mcpServers: [{ name: "m" }] }, "sessionSettings"],
+      [{ agentOptions: { effort: "x" } }, "sessionSettings.agentOptions"],
+    ] as const) {
+      const { events } = await say("text No.", settings);
+      expect(events.at(-1)?.message, JSON.stringify(settings)).toContain(
+        `forwardedProps.devtool.${field}`,
+      );
+    }
+    expect(await tasksOf(threadId)).toEqual(before);
   });
 
   it("stops a thread whose settings others have changed", async () => {

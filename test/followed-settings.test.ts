@@ -2,7 +2,11 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import { createClient } from "@connectrpc/connect";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+} from "@connectrpc/connect-node";
 import { acpAgent } from "@devtool/acp";
 import { fakeAgentCommand } from "@devtool/acp/testing";
 import {
@@ -15,6 +19,7 @@ import { codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { codingAgent } from "@devtool/coding-agent";
 import { type SendMessageRequestSchema, TaskState } from "@devtool/schema";
+import { A2AService, A2aRole } from "@devtool/schema/a2a-v1";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -229,7 +234,52 @@ const DIALECTS: Readonly<Record<string, Send>> = {
       params: { message },
     });
   },
-  "A2A 1.0": (server, agent, settings) =>
+  "A2A 0.3, HTTP+JSON": (server, agent, settings) =>
+    post(server, `/agents/${agent}/v1/message:send`, {
+      message: {
+        messageId: crypto.randomUUID(),
+        role: "ROLE_USER",
+        content: [{ text: "text Hi." }],
+        metadata: { [SETTINGS]: settings },
+      },
+    }),
+  "A2A 1.0, JSON-RPC": (server, agent, settings) =>
+    post(
+      server,
+      "/",
+      {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "SendMessage",
+        params: {
+          tenant: agent,
+          message: {
+            messageId: crypto.randomUUID(),
+            role: "ROLE_USER",
+            parts: [{ text: "text Hi." }],
+            metadata: { [SETTINGS]: settings },
+          },
+        },
+      },
+      { "a2a-version": "1.0" },
+    ),
+  "A2A 1.0, gRPC": async ({ url, token }, agent, settings) => {
+    const transport = createGrpcTransport({
+      baseUrl: url,
+      interceptors: [bearerInterceptor(token)],
+    });
+    const text = { content: { case: "text" as const, value: "text Hi." } };
+    const message = {
+      messageId: crypto.randomUUID(),
+      role: A2aRole.USER,
+      parts: [text],
+      metadata: { [SETTINGS]: settings },
+    };
+    return createClient(A2AService, transport)
+      .sendMessage({ tenant: agent, message })
+      .then(JSON.stringify, (error: unknown) => String(error));
+  },
+  "A2A 1.0, HTTP+JSON": (server, agent, settings) =>
     post(
       server,
       "/message:send",

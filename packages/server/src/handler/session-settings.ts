@@ -294,7 +294,7 @@ function assertUnchanged(
   }
   const agent = requested.sessionSettings?.agent ?? "";
   const kept = earlier.sessionSettings?.agent || resolveAgent("");
-  if (agent !== "" && kept !== "" && resolveAgent(agent) !== kept) {
+  if (agent !== "" && resolveAgent(agent) !== kept) {
     const problem = `this session belongs to agent ${quoted(kept)}`;
     throw invalid(
       "session_settings.agent",
