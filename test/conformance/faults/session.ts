@@ -55,7 +55,7 @@ export const SESSION: readonly Fault[] = [
     "settings in a part are ignored (V20)",
     changeRequests((body) =>
       body.replace(
-        /"metadata":\{"(?:https:[^"]*|allowedTools)":[^{}]*\{?[^{}]*\}?\}(?=\}\])/,
+        /"metadata":\{"(?:https:[^"]*settings[^"]*|allowedTools)":[^{}]*\{?[^{}]*\}?\}(?=\}\])/,
         '"metadata":{}',
       ),
     ),
