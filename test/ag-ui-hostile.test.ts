@@ -239,14 +239,15 @@ describe("runs of AG-UI that a server refuses", { timeout: LIMIT_MS }, () => {
     expect(JSON.stringify(before.at(0)?.history.at(-2))).toContain(
       "plan mode changes nothing",
     );
-    for (const [settings, field] of [
+    const refused: readonly (readonly [JsonObject, string])[] = [
       [{ allowedTools: ["read_file"] }, "sessionSettings"],
       [{ allowedTools: [] }, "sessionSettings.allowedTools"],
       [{ model: "nope" }, "sessionSettings.model"],
       [{ agent: "nope" }, "sessionSettings.agent"],
       [{ mcpServers: [{ name: "m" }] }, "sessionSettings"],
       [{ agentOptions: { effort: "x" } }, "sessionSettings.agentOptions"],
-    ] as const) {
+    ];
+    for (const [settings, field] of refused) {
       const { events } = await say("text No.", settings);
       expect(events.at(-1)?.message, JSON.stringify(settings)).toContain(
         `forwardedProps.devtool.${field}`,

@@ -64,7 +64,7 @@ const CASES = Object.entries(REFUSED).flatMap(([agent, fields]) =>
   fields.map((field) => [agent, field] as const),
 );
 
-describe("N1: a setting that the agent does not follow", () => {
+describe("N1, N12: a setting that the agent does not follow", () => {
   const workspace = realpathSync(mkdtempSync(join(tmpdir(), "followed-")));
   let server: DevtoolServer;
   let client: DevtoolClient;
