@@ -23,6 +23,7 @@ import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import {
   ApprovalMode,
   AuditAction,
+  isAtRest,
   MessageDelivery,
   OPTION_CANCEL,
   OPTION_PROCEED_ALWAYS,
@@ -499,6 +500,27 @@ describe("Codex behind the port", () => {
     });
     const declined = await answer(await send("elicit", "m4"), OPTION_CANCEL);
     expect(JSON.parse(wordsIn(declined))).toMatchObject({ action: "decline" });
+  });
+
+  it("names the MCP servers that fail, and says for /mcp that Codex manages its own", async () => {
+    await server.close();
+    await start({ config: { mcp_servers: { works: {}, broken: {} } } });
+    const task = await send("say Hi.");
+    const notices: string[] = [];
+    const taskId = task.id;
+    for await (const { event } of client().subscribeTask({ taskId })) {
+      if (event?.payload.case === "notice") {
+        notices.push(event.payload.value.text);
+      }
+      if (event && isAtRest(event.state)) break;
+    }
+    expect(notices).toEqual([
+      'Codex\'s MCP server "broken" cannot be used: no such program',
+    ]);
+    const { result } = await connect().commands.runSlashCommand({
+      command: { commandPath: ["mcp", "list"], args: "" },
+    });
+    expect(result?.message).toContain("Codex manages its MCP servers itself");
   });
 
   it("refuses a request that it does not support, by its name", async () => {

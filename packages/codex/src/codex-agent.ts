@@ -54,6 +54,13 @@ export function codexAgent(options: CodexOptions = {}): Agent {
           ...options.permission?.basis,
           approvalMode: options.approvalMode ?? ApprovalMode.DEFAULT,
         },
+        commands: {
+          list: async () => [],
+          check: async ({ commandPath }) =>
+            commandPath[0] === "mcp"
+              ? "Codex manages its MCP servers itself: the conversation names those that fail, and codex mcp list shows its configuration"
+              : `/${commandPath.join(" ")} does not exist: this agent has no commands`,
+        },
         createExecutor: () => new CodexExecutor(host),
         models: (signal) => {
           const workingDirectory =

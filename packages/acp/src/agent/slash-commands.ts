@@ -58,6 +58,9 @@ export function findCommand(
   let level = commands;
   for (const word of path) {
     const command = level.find(({ name }) => name === word);
+    if (!command && level === commands && word === "mcp") {
+      return "the agent manages its MCP servers itself, and ACP has no way to ask it for their states";
+    }
     if (!command) {
       const names = level.map(({ name }) => `/${name}`).join(", ");
       return `command "/${path.join(" ")}" does not exist: ${names === "" ? "the agent has none" : `choose ${names}`}`;

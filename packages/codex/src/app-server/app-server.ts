@@ -122,6 +122,10 @@ const MAX_UNREAD_BYTES: number = 64 * 1024 * 1024;
  * read, in milliseconds.
  */
 const LINGER_MS = 200;
+/** The maximum number of notifications that are kept for the next sink. */
+const MAX_HELD = 64;
+/** Says how far an MCP server has started, at any time. */
+export const MCP_STATUS = "mcpServer/startupStatus/updated";
 /** JSON-RPC's code for a method that does not exist. */
 const METHOD_NOT_FOUND = -32601;
 
@@ -140,6 +144,8 @@ export class AppServer implements AsyncDisposable {
   /** Why the connection has ended; undefined while it is open. */
   #failure: DevtoolError | undefined;
   #sink: MessageSink | undefined;
+  /** What arrived without a sink and is kept for the next one. */
+  readonly #held: ServerMessage[] = [];
   #lastId = 0;
 
   private constructor(command: StdioCommand, limits: AppServerLimits) {
@@ -191,11 +197,13 @@ export class AppServer implements AsyncDisposable {
 
   /**
    * Delivers the messages of the app-server to a sink, until the returned value
-   * is disposed of. While there is no sink, notifications are dropped and
-   * requests are refused.
+   * is disposed of. While there is no sink, notifications are dropped, but for
+   * those about MCP servers, which start before a turn, and requests are
+   * refused.
    */
   attach(sink: MessageSink): Disposable {
     this.#sink = sink;
+    for (const held of this.#held.splice(0)) sink.push(held);
     if (this.#failure) sink.fail(this.#failure);
     return {
       [Symbol.dispose]: () => {
@@ -340,6 +348,8 @@ export class AppServer implements AsyncDisposable {
       }
     } else if (isId) {
       this.refuse(id, "no turn is running");
+    } else if (method === MCP_STATUS && this.#held.length < MAX_HELD) {
+      this.#held.push({ case: "notification", ...content });
     }
   }
 

@@ -78,6 +78,14 @@ async function respond(
       return reply(modelPage(params));
     case "thread/start":
     case "thread/fork":
+      for (const name of Object.keys(
+        objectOf(objectOf(params.config).mcp_servers),
+      )) {
+        const [status, error] = name.startsWith("broken")
+          ? ["failed", "no such program"]
+          : ["ready", null];
+        notify("mcpServer/startupStatus/updated", { name, status, error });
+      }
       return reply({
         thread: startThread(),
         model: "gpt-own",

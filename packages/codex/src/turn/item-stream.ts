@@ -13,6 +13,7 @@ import {
   stringOrEmpty,
 } from "@devtool/schema/json";
 import { type AgentEvent, quoted } from "@devtool/server/agent";
+import { MCP_STATUS } from "../app-server/app-server.ts";
 import type { CallBook } from "./call-book.ts";
 import { type FileChange, fileDiffOf, readChanges } from "./file-change.ts";
 import { callOfItem, endOfItem } from "./item-call.ts";
@@ -313,6 +314,15 @@ const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["warning", (_stream, { message }) => notice(stringOrEmpty(message))],
   ["guardianWarning", (_stream, { message }) => notice(stringOrEmpty(message))],
   ["configWarning", (_stream, { summary }) => notice(stringOrEmpty(summary))],
+  [
+    MCP_STATUS,
+    (_stream, { name, status, error }) =>
+      status === "failed"
+        ? notice(
+            `Codex's MCP server ${quoted(stringOrEmpty(name))} cannot be used: ${stringOrEmpty(error) || "it did not start"}`,
+          )
+        : [],
+  ],
   [
     "model/rerouted",
     (_stream, { toModel }) =>
