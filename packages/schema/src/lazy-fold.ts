@@ -70,28 +70,29 @@ export class LazyFold {
 function joinTexts(events: readonly TaskEvent[]): TaskEvent[] {
   const joined: TaskEvent[] = [];
   let run: string[] = [];
-  for (const [index, event] of events.entries()) {
-    if (event.payload.case !== "text" || !continues(event, events[index - 1])) {
-      joined.push(event);
-      continue;
-    }
-    run.push(event.payload.value.text);
-    if (continues(events[index + 1], event)) continue;
-    const value = { ...event.payload.value, text: run.join("") };
-    joined.push({ ...event, payload: { case: "text", value } });
+  let before: TaskEvent | undefined;
+  const endRun = (): void => {
+    if (before?.payload.case !== "text" || run.length === 0) return;
+    const value = { ...before.payload.value, text: run.join("") };
+    joined.push({ ...before, payload: { case: "text", value } });
     run = [];
+  };
+  for (const event of events) {
+    if (event.payload.case === "text" && continues(event, before)) {
+      run.push(event.payload.value.text);
+    } else {
+      endRun();
+      joined.push(event);
+    }
+    before = event;
   }
+  endRun();
   return joined;
 }
 
-/** Whether an event continues the text of the one before it. */
-function continues(
-  event: TaskEvent | undefined,
-  before: TaskEvent | undefined,
-): boolean {
+/** Whether an event with text continues the text of the one before it. */
+function continues({ model }: TaskEvent, before: TaskEvent | undefined) {
   return (
-    event?.payload.case === "text" &&
-    before?.payload.case === "text" &&
-    (event.model === "" || event.model === before.model)
+    before?.payload.case === "text" && (model === "" || model === before.model)
   );
 }
