@@ -65,15 +65,15 @@ export interface FrameEvents {
  * path of what cannot be read.
  */
 export function taskFromAnswer(json: JsonValue): Task {
-  const answer = objectOrEmpty(json);
-  if (answer.kind !== "message") return decodeTask(withKnownRoles(answer));
+  const answer = completeFrame(objectOrEmpty(json));
+  if (answer.kind !== "message") return decodeTask(answer);
   const { taskId, contextId } = answer;
   return decodeTask({
     kind: "task",
     id: stringOrEmpty(taskId),
     contextId: stringOrEmpty(contextId),
     status: { state: "completed" },
-    history: [withKnownRole(answer)],
+    history: [answer],
   });
 }
 
@@ -285,27 +285,58 @@ function endOf(event: TaskEvent, state: TaskState): TaskEvent {
 }
 
 /**
- * Returns a frame in which every message is the user's or the agent's. Agents
- * call their own role by other names.
+ * Returns a frame with what A2A 0.3 requires and other agents leave out or write
+ * in their own way: the kinds of the frame and of all parts, and roles that are
+ * the user's or the agent's.
  */
-export function withKnownRoles(frame: JsonObject): JsonObject {
-  if (frame.kind === "message") return withKnownRole(frame);
-  const { status, history } = frame;
-  const message = isObject(status) ? status.message : undefined;
-  return {
-    ...frame,
-    ...(isObject(status) &&
-      isObject(message) && {
-        status: { ...status, message: withKnownRole(message) },
-      }),
-    ...(Array.isArray(history) && {
-      history: history.map((item) =>
-        isObject(item) ? withKnownRole(item) : item,
-      ),
-    }),
-  };
+export function completeFrame(frame: JsonObject): JsonObject {
+  const kind = frame.kind ?? frameKind(frame);
+  if (kind === "message") return completeMessage(frame);
+  const complete: JsonObject = { ...frame };
+  if (kind !== undefined) complete.kind = kind;
+  const { status, history, artifact, artifacts } = frame;
+  if (isObject(status) && isObject(status.message)) {
+    const message = completeMessage(status.message);
+    complete.status = { ...status, message };
+  }
+  if (Array.isArray(history)) {
+    complete.history = history.map((item) =>
+      isObject(item) ? completeMessage(item) : item,
+    );
+  }
+  if (isObject(artifact)) complete.artifact = withPartKinds(artifact);
+  if (Array.isArray(artifacts)) {
+    complete.artifacts = artifacts.map((item) =>
+      isObject(item) ? withPartKinds(item) : item,
+    );
+  }
+  return complete;
 }
 
-function withKnownRole(message: JsonObject): JsonObject {
-  return message.role === "user" ? message : { ...message, role: "agent" };
+/** Returns the kind of a frame by its fields; undefined if they do not say. */
+function frameKind(frame: JsonObject): string | undefined {
+  const has = (name: string): boolean => (frame[name] ?? null) !== null;
+  if (has("artifact")) return "artifact-update";
+  if (has("parts")) return "message";
+  if (has("history") || has("artifacts")) return "task";
+  if (!has("status")) return undefined;
+  return has("id") && !has("taskId") ? "task" : "status-update";
+}
+
+function completeMessage(message: JsonObject): JsonObject {
+  const role = message.role === "user" ? "user" : "agent";
+  return withPartKinds({ ...message, kind: "message", role });
+}
+
+/** The kinds of parts, which are the names of their fields, too. */
+const PART_KINDS = ["text", "file", "data"] as const;
+
+function withPartKinds(holder: JsonObject): JsonObject {
+  if (!Array.isArray(holder.parts)) return holder;
+  const parts = holder.parts.map((part) => {
+    if (!isObject(part) || (part.kind ?? null) !== null) return part;
+    const kind = PART_KINDS.find((name) => (part[name] ?? null) !== null);
+    return kind === undefined ? part : { ...part, kind };
+  });
+  return { ...holder, parts };
 }

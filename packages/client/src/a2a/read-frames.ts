@@ -16,11 +16,11 @@ import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { abortable } from "../abortable.ts";
 import { decodeReadable } from "./decode-readable.ts";
 import {
+  completeFrame,
   eventsFromFrame,
   type FrameEvents,
   receivedMessage,
   type StreamPosition,
-  withKnownRoles,
 } from "./plain-agent.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import type { TaskContent } from "./task-content.ts";
@@ -207,7 +207,7 @@ class FrameReader {
    */
   #decode(json: JsonValue, id: string | undefined): Decoded {
     const { start, mayBeLog, contentOf } = this.#source;
-    const frame = withKnownRoles(objectOrEmpty(json));
+    const frame = completeFrame(objectOrEmpty(json));
     const metadata = objectOrEmpty(frame.metadata);
     const number = id !== undefined && SEQUENCE.test(id) ? BigInt(id) : 0n;
     const hasExtension = [extensionMetadata, taskEventMetadata].some((find) =>

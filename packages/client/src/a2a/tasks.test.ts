@@ -1,7 +1,9 @@
 import {
   create,
   type JsonObject,
+  type JsonValue,
   type MessageInitShape,
+  toJson,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import {
@@ -149,6 +151,72 @@ describe("the log of a task over A2A", () => {
       events.push(event);
     }
     expect(events.map(describeEvent)).toEqual(["1 created", "2 stateChange"]);
+  });
+});
+
+describe("I37: an agent that leaves kinds out", () => {
+  const said = (id: string, text: string) => ({
+    kind: "message",
+    messageId: id,
+    role: "agent",
+    parts: [
+      { kind: "text", text },
+      { kind: "data", data: { a: 1 } },
+      { kind: "file", file: { uri: "https://a.example/" } },
+    ],
+  });
+  const artifact = { artifactId: "a", parts: [{ kind: "text", text: "3" }] };
+  const place = { taskId: "t1", contextId: "c1" };
+  const WORK = [
+    {
+      kind: "task",
+      id: "t1",
+      contextId: "c1",
+      status: { state: "working", message: said("m2", "1") },
+      history: [said("m3", "2")],
+      artifacts: [artifact],
+    },
+    {
+      kind: "artifact-update",
+      ...place,
+      artifact: { ...artifact, artifactId: "b" },
+    },
+    {
+      kind: "status-update",
+      ...place,
+      status: { state: "working", message: said("m4", "4") },
+    },
+    { kind: "status-update", ...place, status: { state: "completed" } },
+  ];
+  const REPLY = [{ ...said("m5", "5"), ...place }];
+
+  /** The events of a stream, as JSON. */
+  async function read(frames: readonly JsonValue[]): Promise<string> {
+    const streams = [frames.map((result) => ({ result, id: undefined }))];
+    const { client } = agent(streams, "none");
+    const events: TaskEvent[] = [];
+    for await (const event of streamMessage(client, { message }, signal)) {
+      events.push(event);
+    }
+    return JSON.stringify(events.map((each) => toJson(TaskEventSchema, each)));
+  }
+
+  it.each([WORK, REPLY])("is read as one that has them", async (...frames) => {
+    const whole = await read(frames);
+    const json = JSON.stringify(frames);
+    const kinds = [...json.matchAll(/"kind":"[^"]*",/g)];
+    expect(kinds.length).toBeGreaterThan(3);
+    const without = kinds.map(({ 0: kind, index }) =>
+      JSON.parse(json.slice(0, index) + json.slice(index + kind.length)),
+    );
+    for (const odd of [
+      ...without,
+      JSON.parse(json.replaceAll(/"kind":"[^"]*",/g, "")),
+    ]) {
+      expect(await read(odd)).toBe(whole);
+    }
+    const nulls = JSON.parse(json.replaceAll(/"kind":"[^"]*"/g, '"kind":null'));
+    expect(await read(nulls)).toBe(whole);
   });
 });
 
