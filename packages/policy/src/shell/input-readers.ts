@@ -27,6 +27,9 @@ const RUNTIME = /^(deno|bun|uv|crystal|mix)$/;
 /** Interpreters that read their input behind a file in a flag. */
 const PROMPT =
   /^(R|sage|julia|nu|xonsh|elvish|erl|clj|clojure|groovysh|racket|guile|scheme|sbcl|clisp|ecl|ccl)$/;
+/** Debuggers and prompts of interpreters that have a file. */
+const DEBUGGER =
+  /^(perl\S* (\S+ )*-d|node(js)? (inspect|debug) |php\S* (\S+ )*-a )/;
 /** Directories with programs that were installed. */
 const INSTALLED = /(^|\/)(\.[^/.][^/]*|node_modules|vendor|venv)\//;
 
@@ -57,6 +60,7 @@ export function readsData([program = "", ...args]: readonly string[]): boolean {
 function staysOpen(name: string, args: readonly string[]): boolean {
   if (name === "iex" || (PROMPT.test(name) && !isNoFlag(args[0]))) return true;
   const own = ownWords(args);
+  if (DEBUGGER.test([name, ...own, ""].join(" "))) return true;
   return own.some((word, at) => {
     const [, module] = /^-[bBdEIOPqRsSuvx]*m(.*)$/.exec(word) ?? [];
     return module !== undefined && !MODULE.test(module || (own[at + 1] ?? ""));

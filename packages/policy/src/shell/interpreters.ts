@@ -33,7 +33,7 @@ const WITH_VALUE =
 /** Other names of the standard input, as `/proc/self/fd/0`. */
 const INPUT = /^-$|(^|\/)(stdin|fd\/\d+)$/;
 /** Words behind which a program runs the others: `uv run`, `nix shell -c`. */
-const RUNNER_WORD = /^(run|exec|dlx|x|--|--run|--command|-c)$/;
+const RUNNER_WORD = /^(run|exec|foreach|dlx|x|--|--run|--command|-c)$/;
 const RUNNER = /^(npx|bunx|pnpx|uvx|pipx|ssh)$/;
 /** Programs whose first word names what they tell about or stop. */
 const TELLS = /^(man|info|type|whereis|pgrep|pkill|killall|apropos|tldr)$/;
@@ -42,6 +42,10 @@ const PROMPT = /^(console|repl|shell|tinker|irb|fsi|runghc)$/;
 /** Commands that read commands, or type their words into another shell. */
 const TYPES =
   /^(wsl|nvm run|tmux .*(-\w{0,9}C{1,2}|send|paste)|(screen|byobu) .*stuff|(kitty|kitten|wezterm|zellij|xdotool) .*(send-text|write|type|key))\b/;
+/** Flags that only tell which shell is meant, and flags that start a program. */
+const NAMES_SHELL = /shell|lang|type|syntax|format|completion|^-([tls]|ln)$/;
+const STARTS_PROGRAM =
+  /^--[\w-]*(command|filter|program|exec|rsh|preview|cmd|pre|pager|askpass|wrapper|entrypoint)$/;
 /** The maximum number of interpreters among words that are looked into. */
 const MAX_STARTS = 64;
 /** The characters between the words of commands in a text for a shell. */
@@ -99,7 +103,7 @@ export function startsInterpreter(
   const isTyped =
     TYPES.test([program, ...args].join(" ")) || PROMPT.test(args.at(-1) ?? "");
   const own = isInterpreter(program) ? ownWords(args) : args;
-  if (isTyped || hasCodeFlag(program, own)) return true;
+  if (isTyped || hasCodeFlag(program, own) || hasProgramFlag(args)) return true;
   const starts = [...words.entries()].filter(([, word]) => {
     const name = posix.basename(word);
     return isInterpreter(name) || SHELL.test(name);
@@ -131,6 +135,28 @@ function hasCodeFlag(program: string, args: readonly string[]): boolean {
       value !== undefined && CODE_CHARACTER.test(value) && !SETTING.test(value)
     );
   });
+}
+
+/**
+ * Whether a flag starts a shell or an interpreter, which then reads what the
+ * program gives it: `split --filter=sh`, `tar -I bash`.
+ */
+function hasProgramFlag(args: readonly string[]): boolean {
+  return args.some((word, at) => {
+    const [, flag = word, joined = ""] =
+      /^(--[\w-]+)=(.*)$/s.exec(word) ?? /^(-\w)(\w+)$/.exec(word) ?? [];
+    const next = isFlag(word) ? (args[at + 1] ?? "") : "";
+    return isProgramOf(flag, joined) || isProgramOf(word, next);
+  });
+}
+
+/** Whether a flag starts its value, which is a shell or an interpreter. */
+function isProgramOf(flag: string, value: string): boolean {
+  const [first = "", ...others] = value.replaceAll(/['"]/g, "").split(/\s+/);
+  const name = posix.basename(first);
+  if (!others.every(isFlag)) return false;
+  if (SHELL.test(name)) return !NAMES_SHELL.test(flag);
+  return STARTS_PROGRAM.test(flag) && isInterpreter(name);
 }
 
 /** Whether words give an interpreter code, or have it read its input. */
