@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import type { Message } from "@bufbuild/protobuf";
+import type { DescService, Message } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -12,7 +12,6 @@ import {
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
 import { assertJsonEncodable, BrowserAccessService } from "@devtool/schema";
-import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { DevtoolError } from "../../errors.ts";
 import { contextValuesFor } from "../../handler/caller.ts";
 import { callerOf } from "../auth/admitted.ts";
@@ -20,8 +19,7 @@ import { isDisconnection } from "../http/client-gone.ts";
 import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
 import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
-import { type AdapterOptions, REDEEM_PATH } from "./options.ts";
-import { registerReflection } from "./reflection.ts";
+import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 import { registerServices, STRICT } from "./services.ts";
 
 /**
@@ -30,16 +28,28 @@ import { registerServices, STRICT } from "./services.ts";
  */
 const MAX_ANONYMOUS_BYTES = 4096;
 
+/** Registers services beside our own, whose descriptions it is given. */
+type RegisterMore = (
+  router: ConnectRouter,
+  own: readonly DescService[],
+) => void;
+
 /**
- * Creates the request handler for Connect, gRPC and gRPC-Web.
+ * Creates the request handler of our own services for Connect, gRPC and
+ * gRPC-Web.
  *
  * The library's own adapter prints an error for each client that drops its
  * connection.
+ *
+ * @param registerMore - Default: there are no other services.
  */
-export function createAdapter(options: AdapterOptions): Route["handle"] {
+export function createAdapter(
+  options: ConnectRoutesOptions,
+  registerMore?: RegisterMore,
+): Route["handle"] {
   const { maxRequestBytes, onError } = options;
   const handlers = new Map(
-    createRouter(options).handlers.map((each) => {
+    createRouter(options, registerMore).handlers.map((each) => {
       const maxBytes =
         each.requestPath === REDEEM_PATH
           ? MAX_ANONYMOUS_BYTES
@@ -119,9 +129,11 @@ const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
   return next({ ...call, message: checkEach(call.message) });
 };
 
-function createRouter(options: AdapterOptions): ConnectRouter {
-  const { a2a, queue, browsers } = options;
-  const { maxRequestBytes, onError, shutdown } = options;
+function createRouter(
+  options: ConnectRoutesOptions,
+  registerMore?: RegisterMore,
+): ConnectRouter {
+  const { handler, browsers, maxRequestBytes, onError, shutdown } = options;
   const router = createConnectRouter({
     interceptors: [
       errorInterceptor(onError),
@@ -133,15 +145,11 @@ function createRouter(options: AdapterOptions): ConnectRouter {
     readMaxBytes: maxRequestBytes,
     shutdownSignal: shutdown,
   });
-  const services = registerServices(router, options);
+  const services = registerServices(router, handler);
   if (browsers) {
     services.push(BrowserAccessService);
     router.service(BrowserAccessService, browsers, STRICT);
   }
-  services.push(A2AService);
-  router.service(A2AService, a2a);
-  services.push(MessageQueueService);
-  router.service(MessageQueueService, queue);
-  registerReflection(router, services);
+  registerMore?.(router, services);
   return router;
 }

@@ -3,17 +3,19 @@ import {
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
+import { SessionService } from "@devtool/schema/codex";
 import { type Caller, rightsKey } from "../../handler/caller.ts";
 import { principalKey } from "../../handler/request-handler.ts";
 import { errorInterceptor } from "./errors.ts";
-import type { AdapterOptions } from "./options.ts";
-import { registerServices } from "./services.ts";
+import type { ConnectRoutesOptions, OtherServices } from "./options.ts";
+import { registerServices, STRICT } from "./services.ts";
 
 /** Dependencies of `inProcessTransport`. */
 export type InProcessOptions = Pick<
-  AdapterOptions,
-  "handler" | "sessions" | "shutdown" | "onError"
->;
+  ConnectRoutesOptions,
+  "handler" | "shutdown" | "onError"
+> &
+  Pick<OtherServices, "sessions">;
 
 /**
  * Creates a transport to our own services within this process.
@@ -36,7 +38,10 @@ export function inProcessTransport(
   ];
   const router = { interceptors, shutdownSignal: shutdown };
   return createRouterTransport(
-    (routes) => void registerServices(routes, options),
+    (routes) => {
+      registerServices(routes, options.handler);
+      routes.service(SessionService, options.sessions, STRICT);
+    },
     { router },
   );
 }

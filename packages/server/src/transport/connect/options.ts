@@ -26,7 +26,10 @@ export interface ConnectRoutesOptions {
   /** Lets web browsers in. Default: it is not served. */
   readonly browsers?: ServiceImpl<typeof BrowserAccessService> | undefined;
 
-  /** Loads the services that are not ours. */
+  /**
+   * Loads the services of other clients than ours, with the first request for
+   * one of them, or for the reflection of all services.
+   */
   readonly loadOtherServices: () => Promise<OtherServices>;
 }
 
@@ -41,8 +44,3 @@ export interface OtherServices {
   /** Sessions in the shape of Codex's queues. */
   readonly sessions: ServiceImpl<typeof SessionService>;
 }
-
-/** Dependencies of the adapter, which is loaded with all services. */
-export interface AdapterOptions
-  extends Omit<ConnectRoutesOptions, "loadOtherServices">,
-    OtherServices {}

@@ -1,25 +1,34 @@
 import { ANONYMOUS } from "../../handler/caller.ts";
 import { admit } from "../auth/admitted.ts";
-import { type Route, RPC_PATH } from "../http/route.ts";
+import { pathOf, type Route, RPC_PATH } from "../http/route.ts";
 import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
 
+/** The beginning of the paths of our own services. */
+const OWN_SERVICES = "/devtool.v1alpha.";
+
 /**
- * The route of our services over Connect, gRPC and gRPC-Web, with server
+ * The routes of all services over Connect, gRPC and gRPC-Web, with server
  * reflection.
  *
  * The first request loads the libraries, which takes about 30 ms: a server that
- * only speaks A2A starts without them.
+ * only speaks A2A starts without them. The services of other clients than ours
+ * are loaded by the first request for one.
  */
 export function connectRoutes(options: ConnectRoutesOptions): Route[] {
-  let loading: Promise<Route["handle"]> | undefined;
+  let own: Promise<Route["handle"]> | undefined;
+  let all: Promise<Route["handle"]> | undefined;
   const handle: Route["handle"] = async (request, response) => {
     // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events
     // back until its buffer is full.
     if (request.httpVersionMajor === 1) {
       response.setHeader("x-accel-buffering", "no");
     }
-    loading ??= loadAdapter(options);
-    return (await loading)(request, response);
+    if (pathOf(request).startsWith(OWN_SERVICES)) {
+      own ??= loadOwn(options);
+      return (await own)(request, response);
+    }
+    all ??= loadAll(options);
+    return (await all)(request, response);
   };
   const rpcs: Route = {
     name: "connect",
@@ -41,9 +50,20 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
   return [redeem, rpcs];
 }
 
-async function loadAdapter(
+async function loadOwn(
   options: ConnectRoutesOptions,
 ): Promise<Route["handle"]> {
   const { createAdapter } = await import("./adapter.ts");
-  return createAdapter({ ...options, ...(await options.loadOtherServices()) });
+  return createAdapter(options);
+}
+
+async function loadAll(
+  options: ConnectRoutesOptions,
+): Promise<Route["handle"]> {
+  const { createAdapter } = await import("./adapter.ts");
+  const { registerOtherServices } = await import("./other-services.ts");
+  const others = await options.loadOtherServices();
+  return createAdapter(options, (router, own) =>
+    registerOtherServices(router, own, others),
+  );
 }

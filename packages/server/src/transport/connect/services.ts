@@ -8,8 +8,7 @@ import {
   TaskService,
   WorkspaceService,
 } from "@devtool/schema";
-import { SessionService } from "@devtool/schema/codex";
-import type { AdapterOptions } from "./options.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
 
 /**
  * Refuses JSON requests with unknown fields: one could be a restriction, or a
@@ -19,13 +18,10 @@ export const STRICT: {
   readonly jsonOptions: { readonly ignoreUnknownFields: boolean };
 } = { jsonOptions: { ignoreUnknownFields: false } };
 
-/**
- * Registers the services that are served within the process, too. Returns their
- * descriptions.
- */
+/** Registers our own services. Returns their descriptions. */
 export function registerServices(
   router: ConnectRouter,
-  { handler, sessions }: Pick<AdapterOptions, "handler" | "sessions">,
+  handler: RequestHandler,
 ): DescService[] {
   router.service(TaskService, handler.tasks, STRICT);
   router.service(SlashCommandService, handler.commands, STRICT);
@@ -33,7 +29,6 @@ export function registerServices(
   router.service(AuditService, handler.audit);
   router.service(AgentListService, handler.agents);
   router.service(WorkspaceService, handler.workspaces);
-  router.service(SessionService, sessions, STRICT);
   return [
     TaskService,
     SlashCommandService,
@@ -41,6 +36,5 @@ export function registerServices(
     AuditService,
     AgentListService,
     WorkspaceService,
-    SessionService,
   ];
 }
