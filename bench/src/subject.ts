@@ -221,6 +221,28 @@ export function processorMs(pid: number | undefined): number {
     .reduce((sum, ms) => sum + ms, 0);
 }
 
+/**
+ * Processor time so far of this process, of those that it started, and of those
+ * that they did, in milliseconds.
+ */
+export function familyMs(pid: number = process.pid): number {
+  try {
+    const children = readdirSync(`/proc/${pid}/task`).flatMap(
+      (thread) =>
+        readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").match(
+          /\d+/g,
+        ) ?? [],
+    );
+    return children.reduce(
+      (sum, child) => sum + familyMs(Number(child)),
+      processorMs(pid),
+    );
+  } catch {
+    // It has ended meanwhile.
+    return 0;
+  }
+}
+
 function residentMb({ pid }: ChildProcess): number {
   const [, kilobytes = "0"] =
     /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];

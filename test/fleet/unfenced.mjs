@@ -5,8 +5,8 @@ const CHANGES = [
   // Appends check neither who writes nor after what, and replace what somebody else has written.
   ["AND task.sequence = input.before AND task.fence = input.fence", ""],
   [
-    "JOIN written ON written.id = task_id\n  ), messages AS",
-    "JOIN written ON written.id = task_id ON CONFLICT (task_id, sequence) DO UPDATE SET data = excluded.data\n  ), messages AS",
+    "AS row (task_id, sequence, data)\n    JOIN written ON written.id = task_id",
+    "AS row (task_id, sequence, data)\n    JOIN written ON written.id = task_id ON CONFLICT (task_id, sequence) DO UPDATE SET data = excluded.data",
   ],
   // A lease is renewed however late, and its end is not noticed.
   ["WHERE id = $1 AND alive_until > clock_timestamp()", "WHERE id = $1"],

@@ -2,10 +2,21 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Agent, AgentEvent, Turn } from "@devtool/server";
 
 /** The number of words of a live task. */
-export const WORDS = 10;
+export const WORDS = 30;
 
 /** The prefix of the message id that begins a live task. */
 export const LIVE = "live";
+
+/** The number of words of a task that says them as fast as it can. */
+export const BURST_WORDS = 2500;
+
+/** The prefix of the message id that begins such a task. */
+export const BURST = "burst";
+
+const WORDS_OF = new Map([
+  [LIVE, WORDS],
+  [BURST, BURST_WORDS],
+]);
 
 /**
  * The time in milliseconds since 1970, with fractions: the same in all
@@ -16,8 +27,8 @@ export function wallTime(): number {
 }
 
 /**
- * Says the time once, or once a second in a live task: a reader knows how long
- * the word took.
+ * Says the time once, once a second in a live task, or often at once: a reader
+ * knows how long the word took.
  */
 export const clockAgent: Agent = {
   about: { name: "clock", description: "Says the time." },
@@ -27,9 +38,10 @@ export const clockAgent: Agent = {
         { prompt }: Turn,
         signal: AbortSignal,
       ): AsyncIterable<AgentEvent> {
-        const words = prompt?.messageId.startsWith(LIVE) ? WORDS : 1;
+        const [kind = ""] = prompt?.messageId.split("-") ?? [];
+        const words = WORDS_OF.get(kind) ?? 1;
         for (let word = 0; word < words; word++) {
-          if (words > 1) {
+          if (kind === LIVE) {
             await delay(500 + Math.random() * 1000, undefined, { signal });
           }
           yield { case: "text", value: `${wallTime()} ` };

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { setTimeout as delay, setImmediate } from "node:timers/promises";
 import type { TaskEvent } from "@devtool/schema";
 import {
   assertFollows,
@@ -24,6 +24,8 @@ const MAX_CONFLICTS = 5;
  */
 const OUTAGE_RETRY_MS = 200;
 
+type OnWritten = (taskId: string, rows: readonly Uint8Array[]) => void;
+
 /**
  * Writes appends in batches, one batch at a time and each in one statement.
  *
@@ -33,19 +35,19 @@ const OUTAGE_RETRY_MS = 200;
 export class AppendQueue {
   readonly #pool: Pool;
   readonly #leases: Pick<PostgresLeases, "owner" | "isHeld">;
-  readonly #onWritten: (taskIds: readonly string[]) => void;
+  readonly #onWritten: OnWritten;
   readonly #appends: Append[] = [];
   #writing: Promise<void> | undefined;
 
   /**
    * @param leases those under which this server writes
-   * @param onWritten receives the ids of tasks whose events were committed,
-   * before their appends resolve
+   * @param onWritten called for each task whose rows were committed, before
+   * their appends resolve
    */
   constructor(
     pool: Pool,
     leases: Pick<PostgresLeases, "owner" | "isHeld">,
-    onWritten: (taskIds: readonly string[]) => void,
+    onWritten: OnWritten,
   ) {
     this.#pool = pool;
     this.#leases = leases;
@@ -70,18 +72,21 @@ export class AppendQueue {
 
   async #writeAll(): Promise<void> {
     // Appends of one turn of the event loop share a batch.
-    await Promise.resolve();
+    await setImmediate();
     while (this.#appends.length > 0) {
       const groups = takeBatch(this.#appends);
       try {
         failpoint("devtool:postgres.append.before");
         const written = await this.#commitInTime(groups);
         failpoint("devtool:postgres.append.after");
-        this.#onWritten([...written]);
         for (const { taskId, appends } of groups) {
-          if (written.has(taskId)) {
-            for (const { committed } of appends) committed.resolve();
-          }
+          if (!written.has(taskId)) continue;
+          const rows = appends.flatMap((append) => append.rows);
+          this.#onWritten(
+            taskId,
+            rows.map(({ data }) => data),
+          );
+          for (const { committed } of appends) committed.resolve();
         }
         const refused = groups.filter(({ taskId }) => !written.has(taskId));
         if (refused.length > 0) await this.#refuse(refused);

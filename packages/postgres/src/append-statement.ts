@@ -11,6 +11,57 @@ import type { QueryConfig } from "pg";
 import type { AppendGroup } from "./append-batch.ts";
 import { keyText } from "./key-text.ts";
 
+/** The groups of a batch: $1 to $8, as `APPEND` has them. */
+const INPUT = `
+  input AS (
+    SELECT * FROM unnest(
+      $1::text[], $2::text[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[]
+    ) WITH ORDINALITY AS input (id, context_id, principal, state, time_ms, before, sequence, fence, position)
+  )`;
+
+/** Updates the tasks that exist, have the fence, and end before their group. */
+const ADVANCED = `
+  advanced AS (
+    UPDATE task SET state = input.state, time_ms = input.time_ms, sequence = input.sequence
+    FROM input
+    WHERE task.id = input.id AND input.before > 0 AND task.sequence = input.before AND task.fence = input.fence
+    RETURNING task.id, task.context_id, task.principal
+  )`;
+
+/** Inserts the rows of the tasks that were written: $9 to $11. */
+const EVENTS = `
+  events AS (
+    INSERT INTO event (task_id, sequence, data)
+    SELECT task_id, sequence, data FROM unnest($9::text[], $10::bigint[], $11::bytea[]) AS row (task_id, sequence, data)
+    JOIN written ON written.id = task_id
+  )`;
+
+/** Makes each task the latest of its context, in the order of `position`. */
+const LATEST = `
+  latest AS (
+    INSERT INTO context (principal, id, task_id)
+    SELECT principal, context_id, id FROM (
+      SELECT DISTINCT ON (principal, context_id) principal, context_id, id FROM written
+      ORDER BY principal, context_id, position DESC
+    ) AS last
+    WHERE NOT EXISTS (
+      SELECT FROM context
+      WHERE context.principal = last.principal AND context.id = last.context_id AND context.task_id = last.id
+    )
+    ORDER BY principal, context_id
+    ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id
+  )`;
+
+/**
+ * Writes the groups of a batch that only add to their logs, as `APPEND` does:
+ * what agents say while they work. It costs PostgreSQL a quarter less.
+ */
+const ADVANCE = `
+  WITH ${INPUT}, ${ADVANCED}, written AS (
+    SELECT advanced.*, input.position FROM advanced JOIN input ON input.id = advanced.id
+  ), ${EVENTS}, ${LATEST}
+  SELECT id FROM written`;
+
 /**
  * Writes the groups of a batch that follow their logs and have the fence of
  * their tasks, and returns the ids of these tasks.
@@ -33,11 +84,7 @@ import { keyText } from "./key-text.ts";
  * workspace, agent.
  */
 const APPEND = `
-  WITH input AS (
-    SELECT * FROM unnest(
-      $1::text[], $2::text[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[]
-    ) WITH ORDINALITY AS input (id, context_id, principal, state, time_ms, before, sequence, fence, position)
-  ), claim AS (
+  WITH ${INPUT}, claim AS (
     SELECT input.principal, message_id, task_id
     FROM unnest($12::text[], $13::text[], $14::bigint[]) AS message (task_id, message_id, sequence)
     JOIN input ON input.id = message.task_id
@@ -54,19 +101,10 @@ const APPEND = `
     WHERE before = 0 AND id NOT IN (SELECT task_id FROM claim EXCEPT SELECT task_id FROM claimed)
     ON CONFLICT (id) DO NOTHING
     RETURNING id, context_id, principal
-  ), advanced AS (
-    UPDATE task SET state = input.state, time_ms = input.time_ms, sequence = input.sequence
-    FROM input
-    WHERE task.id = input.id AND input.before > 0 AND task.sequence = input.before AND task.fence = input.fence
-    RETURNING task.id, task.context_id, task.principal
-  ), written AS (
+  ), ${ADVANCED}, written AS (
     SELECT done.*, input.position, input.fence FROM (SELECT * FROM created UNION ALL SELECT * FROM advanced) AS done
     JOIN input ON input.id = done.id
-  ), events AS (
-    INSERT INTO event (task_id, sequence, data)
-    SELECT task_id, sequence, data FROM unnest($9::text[], $10::bigint[], $11::bytea[]) AS row (task_id, sequence, data)
-    JOIN written ON written.id = task_id
-  ), messages AS (
+  ), ${EVENTS}, messages AS (
     INSERT INTO message (principal, message_id, task_id, sequence)
     SELECT DISTINCT ON (principal, message_id) principal, message_id, task_id, sequence
     FROM unnest($12::text[], $13::text[], $14::bigint[]) AS message (task_id, message_id, sequence)
@@ -74,19 +112,7 @@ const APPEND = `
     WHERE sequence > 1 OR fence = 0
     ORDER BY principal, message_id, position DESC, sequence DESC
     ON CONFLICT (principal, message_id) DO UPDATE SET task_id = excluded.task_id, sequence = excluded.sequence
-  ), latest AS (
-    INSERT INTO context (principal, id, task_id)
-    SELECT principal, context_id, id FROM (
-      SELECT DISTINCT ON (principal, context_id) principal, context_id, id FROM written
-      ORDER BY principal, context_id, position DESC
-    ) AS last
-    WHERE NOT EXISTS (
-      SELECT FROM context
-      WHERE context.principal = last.principal AND context.id = last.context_id AND context.task_id = last.id
-    )
-    ORDER BY principal, context_id
-    ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id
-  ), labels AS (
+  ), ${LATEST}, labels AS (
     INSERT INTO label (task_id, title, title_key, workspace, agent)
     SELECT label.* FROM unnest($21::text[], $22::text[], $23::text[], $24::text[], $25::text[])
       AS label (task_id, title, title_key, workspace, agent)
@@ -129,21 +155,31 @@ export function appendStatement(
   const answers = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap(({ answer }) => (answer ? [{ taskId, ...answer }] : [])),
   );
+  const written = [
+    tasks.map(({ id }) => id),
+    tasks.map(({ contextId }) => contextId),
+    tasks.map(({ principal }) => principal),
+    tasks.map(({ state }) => state),
+    tasks.map(({ timeMs }) => timeMs),
+    tasks.map(({ before }) => before),
+    tasks.map(({ sequence }) => sequence),
+    tasks.map(({ fence }) => fence),
+    rows.map(({ taskId }) => keyText(taskId)),
+    rows.map(({ sequence }) => sequence),
+    rows.map(({ data }) => data),
+  ];
+  const others = [labels, messages, records, answers];
+  if (
+    tasks.every(({ before }) => before > 0n) &&
+    others.every(({ length }) => length === 0)
+  ) {
+    return { name: "advance", text: ADVANCE, values: written };
+  }
   return {
     name: "append",
     text: APPEND,
     values: [
-      tasks.map(({ id }) => id),
-      tasks.map(({ contextId }) => contextId),
-      tasks.map(({ principal }) => principal),
-      tasks.map(({ state }) => state),
-      tasks.map(({ timeMs }) => timeMs),
-      tasks.map(({ before }) => before),
-      tasks.map(({ sequence }) => sequence),
-      tasks.map(({ fence }) => fence),
-      rows.map(({ taskId }) => keyText(taskId)),
-      rows.map(({ sequence }) => sequence),
-      rows.map(({ data }) => data),
+      ...written,
       messages.map(({ taskId }) => taskId),
       messages.map(({ messageId }) => messageId),
       messages.map(({ sequence }) => sequence),

@@ -65,6 +65,26 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
     for (const watch of watches) watch[Symbol.dispose]();
   });
 
+  it("carries small events, and only names what is larger", async () => {
+    const schema = nextSchema();
+    await using writer = await open(schema);
+    await using reader = await open(schema);
+    const id = "an id, with\tblanks";
+    const brought: (readonly bigint[] | undefined)[] = [];
+    using _watch = reader.shared.changes.watch(id, (events) =>
+      brought.push(events?.map(({ sequence }) => sequence)),
+    );
+    await listening();
+    await writer.append([created(id)]);
+    await writer.append([text(id, 2n), text(id, 3n)]);
+    await expect.poll(() => brought.flat()).toContain(3n);
+    expect(brought.flat().filter(Boolean)).toEqual([1n, 2n, 3n]);
+    brought.length = 0;
+    await writer.append([text(id, 4n, "x".repeat(9000))]);
+    await expect.poll(() => brought).toContain(undefined);
+    expect(brought.flat().filter(Boolean)).toEqual([]);
+  });
+
   it("wakes by its poll when no notification comes", async () => {
     const schema = nextSchema();
     await using store = await open(schema);

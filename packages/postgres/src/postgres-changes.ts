@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import type { TaskChanges } from "@devtool/server/store";
+import type { TaskEvent } from "@devtool/schema";
+import { decodeRow, type TaskChanges } from "@devtool/server/store";
 import { Client, type ClientConfig, type Pool } from "pg";
 import { keyText } from "./key-text.ts";
 
@@ -11,6 +12,12 @@ const POLL_MS = 1000;
 
 /** The maximum size in bytes of a notification. PostgreSQL permits 8000. */
 const MAX_PAYLOAD_BYTES = 7000;
+
+/**
+ * The maximum size in bytes of the rows of a task that a notification carries.
+ * Readers read larger ones, so that servers without readers are not sent them.
+ */
+const MAX_CARRIED_BYTES = 2000;
 
 /**
  * The key that stands for the inbox among the keys of tasks. `keyText` never
@@ -27,11 +34,17 @@ const ALL_KEY = String.raw`\a`;
  */
 const GIVEN_UP_KEY = String.raw`\l`;
 
+/** What a watch calls, with the events that a notification carries. */
+type Wake = (events?: readonly TaskEvent[]) => void;
+
 /** The watches of one key. */
 interface Watched {
   /** The functions to call when what the key stands for has changed. */
-  readonly wakes: Set<() => void>;
-  /** The end of the log at the last poll; undefined before the first one. */
+  readonly wakes: Set<Wake>;
+  /**
+   * The end of the log at the last poll, or at the last notification with
+   * events; undefined before the first one.
+   */
   sequence: string | undefined;
 }
 
@@ -50,8 +63,11 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   readonly #config: ClientConfig;
   readonly #channel: string;
   readonly #watched = new Map<string, Watched>();
-  /** The ids of the tasks to notify about next. */
-  #announced = new Set<string>();
+  /**
+   * The keys to notify about next, with the last rows that were appended while
+   * they are small.
+   */
+  #announced = new Map<string, Uint8Array[]>();
   #announcing: Promise<void> | undefined;
   #listener: Promise<Client | undefined> | undefined;
   #poll: NodeJS.Timeout | undefined;
@@ -64,22 +80,25 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     this.#channel = `devtool_${hash("sha256", schema).slice(0, 32)}`;
   }
 
-  /** Notifies all servers that the logs of tasks have grown. */
-  announce(taskIds: readonly string[]): void {
-    this.#announceKeys(taskIds.map(keyText));
+  /**
+   * Notifies all servers that the log of a task has grown by rows, or that a
+   * request to it has a reply.
+   */
+  announce(taskId: string, rows: readonly Uint8Array[] = []): void {
+    this.#announceKey(keyText(taskId), rows);
   }
 
   /** Notifies all servers that the inbox has an entry. */
   announceEntry(): void {
-    this.#announceKeys([INBOX_KEY]);
+    this.#announceKey(INBOX_KEY);
   }
 
   /** Notifies all servers that this one has given up its tasks. */
   announceGivenUp(): void {
-    this.#announceKeys([GIVEN_UP_KEY]);
+    this.#announceKey(GIVEN_UP_KEY);
   }
 
-  watch(taskId: string, wake: () => void): Disposable {
+  watch(taskId: string, wake: Wake): Disposable {
     return this.#watch(keyText(taskId), wake);
   }
 
@@ -96,12 +115,14 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     return this.#watch(GIVEN_UP_KEY, wake);
   }
 
-  #announceKeys(keys: readonly string[]): void {
-    for (const key of keys) this.#announced.add(key);
+  #announceKey(key: string, rows: readonly Uint8Array[] = []): void {
+    const all = [...(this.#announced.get(key) ?? []), ...rows];
+    const bytes = all.reduce((sum, { length }) => sum + length, 0);
+    this.#announced.set(key, bytes > MAX_CARRIED_BYTES ? [] : all);
     this.#announcing ??= this.#announceAll();
   }
 
-  #watch(key: string, wake: () => void): Disposable {
+  #watch(key: string, wake: Wake): Disposable {
     const watched = this.#watched.get(key) ?? {
       wakes: new Set(),
       sequence: undefined,
@@ -133,13 +154,13 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     // Appends that are acknowledged together share a notification.
     await Promise.resolve();
     while (this.#announced.size > 0) {
-      const ids = [...this.#announced];
-      this.#announced = new Set();
+      const lines = [...this.#announced].map(lineOf);
+      this.#announced = new Map();
       await this.#pool
         .query({
           name: "notify",
           text: "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload",
-          values: [this.#channel, payloadsOf(ids)],
+          values: [this.#channel, payloadsOf(lines)],
         })
         // The poll finds it.
         .catch(() => undefined);
@@ -163,7 +184,8 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     client.on("error", forget);
     client.on("end", forget);
     client.on("notification", ({ payload = "" }) => {
-      for (const key of [...payload.split("\n"), ALL_KEY]) this.#wake(key);
+      for (const line of payload.split("\n")) this.#wakeByLine(line);
+      this.#wake(ALL_KEY);
     });
     try {
       await client.connect();
@@ -178,8 +200,18 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
     }
   }
 
-  #wake(key: string): void {
-    for (const wake of this.#watched.get(key)?.wakes ?? []) wake();
+  #wake(key: string, events?: readonly TaskEvent[]): void {
+    for (const wake of this.#watched.get(key)?.wakes ?? []) wake(events);
+  }
+
+  #wakeByLine(line: string): void {
+    const end = line.indexOf(" ");
+    const key = line.slice(end + 1);
+    const watched = this.#watched.get(key);
+    if (!watched) return;
+    const events = end > 0 ? eventsIn(line.slice(0, end)) : undefined;
+    watched.sequence = events?.at(-1)?.sequence.toString() ?? watched.sequence;
+    this.#wake(key, events);
   }
 
   #pollLater(): void {
@@ -214,24 +246,40 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   }
 }
 
+/** Returns the line of a notification: the rows in base64, and the key. */
+function lineOf([key, rows]: readonly [string, readonly Uint8Array[]]): string {
+  return `${rows.map((row) => Buffer.from(row).toString("base64"))} ${key}`;
+}
+
+/** Returns the events of a line. Undefined for rows that are damaged. */
+function eventsIn(rows: string): readonly TaskEvent[] | undefined {
+  try {
+    return rows
+      .split(",")
+      .flatMap((row) => decodeRow(Buffer.from(row, "base64")));
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * Puts ids into as few notifications as they fit in. Each id is a line:
- * PostgreSQL drops equal notifications, not parts of them.
+ * Puts lines into as few notifications as they fit in: PostgreSQL drops equal
+ * notifications, not parts of them.
  */
-function payloadsOf(ids: readonly string[]): string[] {
+function payloadsOf(all: readonly string[]): string[] {
   const payloads: string[] = [];
   let lines: string[] = [];
   let bytes = 0;
-  for (const id of ids) {
-    const size = Buffer.byteLength(id) + 1;
+  for (const line of all) {
+    const size = Buffer.byteLength(line) + 1;
     if (bytes + size > MAX_PAYLOAD_BYTES && lines.length > 0) {
       payloads.push(lines.join("\n"));
       lines = [];
       bytes = 0;
     }
     // An id that no notification can hold is found by the poll.
-    if (size > MAX_PAYLOAD_BYTES || id.includes("\n")) continue;
-    lines.push(id);
+    if (size > MAX_PAYLOAD_BYTES || line.includes("\n")) continue;
+    lines.push(line);
     bytes += size;
   }
   return lines.length > 0 ? [...payloads, lines.join("\n")] : payloads;

@@ -130,7 +130,7 @@ export class PostgresInbox implements TaskInbox {
       ],
     });
     failpoint("devtool:postgres.inbox-reply.after");
-    this.#changes.announce([taskId]);
+    this.#changes.announce(taskId);
     return rows.length > 0;
   }
 

@@ -176,8 +176,8 @@ export class PostgresStore implements ServerStore {
       approvals,
       forgetMessage,
     };
-    this.#appends = new AppendQueue(pool, leases, (taskIds) =>
-      changes.announce(taskIds),
+    this.#appends = new AppendQueue(pool, leases, (taskId, rows) =>
+      changes.announce(taskId, rows),
     );
     this.#audit = new AuditLog(pool);
     this.pushConfigs = new PostgresPushConfigStore(pool);

@@ -1,3 +1,5 @@
+import type { TaskEvent } from "@devtool/schema";
+
 /**
  * Notifies of logs that grow, for servers that share a store: another server
  * may have written.
@@ -7,8 +9,14 @@ export interface TaskChanges {
    * Calls `wake` after the log of a task has grown: usually at once, and within
    * two seconds if that fails. It may be called without a cause. The caller
    * must dispose of the result.
+   *
+   * `events` are consecutive durable events of the log, if the notification
+   * carries them. Others may be missing before them, and they may come twice.
    */
-  watch(taskId: string, wake: () => void): Disposable;
+  watch(
+    taskId: string,
+    wake: (events?: readonly TaskEvent[]) => void,
+  ): Disposable;
 
   /**
    * Calls `wake` after the log of any task has grown, as `watch` does, and each

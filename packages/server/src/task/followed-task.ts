@@ -16,6 +16,7 @@ import { Code, DevtoolError, quoted } from "../errors.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { Bell } from "../stream/bell.ts";
 import { askOwner } from "./ask-owner.ts";
+import { LogNews } from "./log-news.ts";
 import {
   assertNotEnded,
   type Incoming,
@@ -62,16 +63,19 @@ export class FollowedTask implements TaskHandle {
 
   async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
     const bell = new Bell(signal);
-    using _watch = this.#shared.changes.watch(this.#task.id, () => bell.ring());
+    const news = new LogNews();
+    using _watch = this.#shared.changes.watch(this.#task.id, (events) => {
+      news.put(events);
+      bell.ring();
+    });
     await this.#readUntil(after);
     let position = after;
     for (;;) {
       signal.throwIfAborted();
       bell.reset();
-      for await (const event of this.#store.readEvents(
-        this.#task.id,
-        position,
-      )) {
+      const events =
+        news.take(position) ?? this.#store.readEvents(this.#task.id, position);
+      for await (const event of events) {
         signal.throwIfAborted();
         position = event.sequence;
         this.#add(event);

@@ -12,6 +12,7 @@ import { type Conversation, OpenConversations } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
 import { readTask } from "./read-task.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
+import { SharedTick } from "./shared-tick.ts";
 import type { TaskFeed } from "./task-feed.ts";
 import { TaskSession } from "./task-session.ts";
 import type { WorkspaceReach } from "./workspace-reach.ts";
@@ -59,6 +60,7 @@ export class SessionOpener {
   readonly #reach: WorkspaceReach;
   readonly #feed: TaskFeed;
   readonly #conversations = new OpenConversations();
+  readonly #tick: SharedTick | undefined;
 
   constructor(
     options: SessionOpenerOptions,
@@ -68,6 +70,7 @@ export class SessionOpener {
     this.#options = options;
     this.#reach = reach;
     this.#feed = feed;
+    this.#tick = options.shared && new SharedTick();
   }
 
   /**
@@ -201,6 +204,7 @@ export class SessionOpener {
       lease,
       messages,
       sessions: shared?.sessions,
+      tick: this.#tick,
       earlier: (current) => conversation.earlier.of(store, current),
     });
   }

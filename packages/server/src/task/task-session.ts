@@ -31,6 +31,7 @@ import {
 } from "./message-queue.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
+import type { SharedTick } from "./shared-tick.ts";
 import {
   assertNotEnded,
   type Incoming,
@@ -61,6 +62,11 @@ export interface TaskSessionOptions {
    * `accept` has checked that.
    */
   readonly messages?: RecordedMessages | undefined;
+  /**
+   * When agents' words are appended. Default: at the end of each turn of the
+   * event loop.
+   */
+  readonly tick?: SharedTick | undefined;
 }
 
 /**
@@ -89,6 +95,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     lease,
     messages,
     sessions,
+    tick,
   }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
@@ -96,6 +103,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     const recorder = new TurnRecorder(
       log,
       executor.checkArguments ? "editable" : "fixed",
+      tick,
     );
     this.#recorder = recorder;
     this.#executor = executor;

@@ -18,6 +18,7 @@ import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
+import type { SharedTick } from "./shared-tick.ts";
 import { type Ending, stateEntry } from "./turn-entries.ts";
 
 /**
@@ -30,8 +31,8 @@ const MAX_WAITING = 1024;
  * Records what happens in a task in its log, with the name of the model that
  * answers.
  *
- * Collects the agent's events of one turn of the event loop, and appends them
- * together.
+ * Collects the agent's events of one turn of the event loop, or of one tick,
+ * and appends them together.
  */
 export class TurnRecorder {
   /**
@@ -40,21 +41,27 @@ export class TurnRecorder {
    */
   model: string;
   readonly #log: EventLog;
-  /** The events that are appended at the end of this turn of the event loop. */
+  /** The events that are appended at the end of this turn or tick. */
   #waiting: LogEntry[] = [];
   readonly #joiner = new PieceJoiner();
-  #flushing: NodeJS.Immediate | undefined;
+  #flushing: Disposable | undefined;
 
   readonly #arguments: "editable" | "fixed";
+  readonly #tick: SharedTick | undefined;
 
   /**
    * `args`: whether the agent takes arguments that the user wrote in place of
-   * its own.
+   * its own. `tick`: when all tasks append on a store that servers share.
    */
-  constructor(log: EventLog, args: "editable" | "fixed") {
+  constructor(
+    log: EventLog,
+    args: "editable" | "fixed",
+    tick: SharedTick | undefined,
+  ) {
     this.#log = log;
     this.model = log.task.model;
     this.#arguments = args;
+    this.#tick = tick;
   }
 
   /**
@@ -72,7 +79,7 @@ export class TurnRecorder {
     entries: readonly LogEntry[],
     answer?: InboxAnswer,
   ): Promise<void> {
-    clearImmediate(this.#flushing);
+    this.#flushing?.[Symbol.dispose]();
     this.#flushing = undefined;
     if (entries.length > 0) this.#pushAll(this.#joiner.rest());
     const all = [
@@ -128,9 +135,8 @@ export class TurnRecorder {
       this.#waiting.length >= MAX_WAITING ||
       this.#log.failure;
     if (held) return this.append([]);
-    this.#flushing ??= setImmediate(() =>
-      this.append([]).catch(() => undefined),
-    );
+    const flush = (): void => void this.append([]).catch(() => undefined);
+    this.#flushing ??= this.#tick?.later(flush) ?? setImmediate(flush);
     return undefined;
   }
 
