@@ -37,6 +37,7 @@ export class LastMessage {
         break;
       case "created":
       case "message":
+      case "messageTaken":
         this.#restart();
         break;
       default:

@@ -6,6 +6,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { LastMessage } from "../last-message.ts";
 import { type Speakers, Transcript } from "./transcript.ts";
 
 type Event = MessageInitShape<typeof TaskEventSchema>;
@@ -25,6 +26,15 @@ describe("a transcript", () => {
         event({ case: "stateChange", value: {} }, TaskState.COMPLETED),
       ),
     ).toBe("Looking.\n… Next: Read it.\nDone.\n");
+  });
+
+  it("begins the answer to a message that has waited on a line of its own", () => {
+    const taken = event({ case: "messageTaken", value: { messageId: "m" } });
+    const events = [text("One."), taken, text("Two.")];
+    expect(render(...events)).toBe("One.\nTwo.");
+    const said = new LastMessage("apart");
+    for (const each of events) said.add(create(TaskEventSchema, each));
+    expect(said.text()).toBe("Two.");
   });
 
   it("shows live output once, as it grows, and then how the call ended", () => {

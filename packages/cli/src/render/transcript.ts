@@ -90,6 +90,8 @@ export class Transcript {
       case "message":
         return this.#lines(this.#userLines(payload.value));
       case "messageTaken":
+        // What the agent says to it is another answer.
+        return this.#closeText();
       case "sessionTools":
       case "usage":
       case undefined:
