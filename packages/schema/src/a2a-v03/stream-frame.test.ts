@@ -210,7 +210,7 @@ describe("the frames of a stream in A2A 0.3", () => {
         payload: { case: "text", value: { text: '"a" word' } },
         ...fields,
       });
-    const encode = streamFrameEncoder();
+    const encode = streamFrameEncoder(encodeStreamFrame);
     const sequence = 8n;
     const events = [piece({}), piece({ sequence, ...other }), piece({})];
     for (const view of ["extension", "plain"] as const) {

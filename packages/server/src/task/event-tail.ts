@@ -4,7 +4,10 @@ import type { TaskEvent } from "@devtool/schema";
  * The maximum weight of a tail: that of 4,096 short events, or of 8 MB of text.
  */
 const MAX_WEIGHT = 4096;
-/** An event weighs 1, and 1 more for this many characters or bytes in it. */
+/**
+ * An event weighs 1, and 1 more for this many characters or bytes in it.
+ * Transports keep what they have encoded of it as long as it is kept.
+ */
 const CHARACTERS_OF_WEIGHT = 2048;
 
 /**
@@ -57,7 +60,7 @@ export class EventTail {
 }
 
 /** Returns the weight of an event, which grows with its size in memory. */
-export function weightOf(event: TaskEvent): number {
+function weightOf(event: TaskEvent): number {
   return 1 + Math.floor(charactersIn(event) / CHARACTERS_OF_WEIGHT);
 }
 

@@ -34,8 +34,9 @@ export interface MethodCall {
   readonly nameExtension: () => void;
 
   /**
-   * Returns an event as JSON text of A2A 0.3 in a view, encoded once for all
-   * its readers; undefined for an event that the view does not show.
+   * Returns an event as JSON text of A2A 0.3 in a view; undefined for an event
+   * that the view does not show. What takes long to encode is encoded once for
+   * all its readers.
    */
   readonly encodeEvent: (
     event: TaskEvent,

@@ -25,21 +25,6 @@ describe("oncePerEvent", () => {
     expect(encode(copy, "extension")).toContain("hidden");
   });
 
-  it("forgets the oldest events", () => {
-    const encode = oncePerEvent(encodeStreamFrame);
-    const event = textEvent("before");
-    encode(event, "extension");
-    event.payload = textEvent("after").payload;
-    for (let other = 0; other < 500; other++) {
-      encode(textEvent("other"), "extension");
-    }
-    expect(encode(event, "extension")).toContain("before");
-    encode(textEvent("x".repeat(2_000_000)), "extension");
-    encode(textEvent("x".repeat(2_000_000)), "extension");
-    encode(textEvent("other"), "extension");
-    expect(encode(event, "extension")).toContain("after");
-  });
-
   it("remembers that a view does not show an event", () => {
     const encode = oncePerEvent(encodeStreamFrame);
     const event = create(TaskEventSchema, {
