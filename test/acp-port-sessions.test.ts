@@ -164,7 +164,7 @@ describe("the sessions of devtool acp", () => {
     const session = await open(editor, [{ ...far, type: "http" }]);
     expect(await editor.prompt(session, "Hi.")).toBe("end_turn");
     expect(editor.text).toMatch(
-      /mcp_servers "far" cannot be used.*I am pub\.$/s,
+      /MCP server "far" cannot be used: the agent "Pub" does not take .*I am pub\.$/s,
     );
   });
 
