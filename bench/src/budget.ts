@@ -45,7 +45,7 @@ try {
   printRow({
     name: "command.idle-mb",
     value: command.restingMb,
-    target: { atMost: 110 },
+    target: { atMost: 95 },
   });
   await printChat();
   const server = await costOf(ECHO);
