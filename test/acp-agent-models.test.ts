@@ -42,13 +42,26 @@ describe.each([
 });
 
 describe("the models of an ACP agent", () => {
-  it("are none for an agent that offers no choice, and a message that names one says so", async () => {
+  it.each([
+    ["--no-models", 'agent "fake" offers no choice of a model: leave it out'],
+    [
+      "--model-list",
+      'model "none" is not offered by agent "fake": name one of "slow", "fast"',
+    ],
+  ])(
+    "N1: refuse one that the agent does not have before anything is stored, also if it never ran: %s",
+    async (flag, problem) => {
+      await using acp = await world({ flags: [flag] });
+      await expect(
+        acp.say("tell", undefined, { model: "none" }),
+      ).rejects.toThrow(problem);
+      expect((await acp.client.tasks.listTasks({})).tasks).toEqual([]);
+    },
+  );
+
+  it("are none for an agent that offers no choice", async () => {
     await using acp = await world({ flags: ["--no-models"] });
     expect(await listed(acp)).toEqual([]);
-    const { task } = await acp.say("tell", undefined, { model: "fast" });
-    expect(task.error).toContain(
-      'agent "fake" offers no choice of a model: leave it out',
-    );
   });
 
   it("are not listed before the agent's user has logged in; the error does not blame the caller's token", async () => {

@@ -13,6 +13,7 @@ import {
   type CommandPlace,
   type ConversationKey,
   DevtoolError,
+  invalid,
   type OfferedModel,
   type OpenAgent,
   quoted,
@@ -22,6 +23,7 @@ import {
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
 import { AcpSession } from "./acp-session.ts";
+import { missingModels } from "./agent-config.ts";
 import { clientOption } from "./client-options.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
 
@@ -30,8 +32,16 @@ import { commandTree, findCommand } from "./slash-commands.ts";
  * session, in milliseconds.
  */
 const COMMANDS_MS = 1000;
-/** The maximum number of workspaces of which commands and modes are kept. */
+/** The maximum number of workspaces of which commands and abilities are kept. */
 const MAX_WORKSPACES = 256;
+
+/** What the sessions of an agent can do in a workspace. */
+interface Abilities {
+  /** Whether there is a mode to plan in. */
+  readonly plans: boolean;
+  /** Undefined where there is no choice. */
+  readonly models: readonly OfferedModel[] | undefined;
+}
 
 /**
  * The sessions of one agent: one process for each conversation that works, and
@@ -54,8 +64,8 @@ export class AcpHost implements OpenAgent, SessionPool {
    * MCP servers of their clients, too.
    */
   readonly #commands = new Map<string, readonly SlashCommand[]>();
-  /** Whether sessions have a mode to plan in, by principal and workspace. */
-  readonly #plans = new Map<string, boolean>();
+  /** What sessions can do, by principal and workspace. */
+  readonly #abilities = new Map<string, Abilities>();
   /** The directory in which the models are listed. */
   readonly #home: string;
   /**
@@ -113,37 +123,52 @@ export class AcpHost implements OpenAgent, SessionPool {
   }
 
   /**
-   * Refuses the approval mode `plan` where the agent has no mode for it. The
-   * first time in a workspace it starts the agent for that, since only a
-   * session lists them.
+   * Refuses the approval mode `plan` where the agent has no mode for it, and a
+   * model that it does not offer. The first time in a workspace it starts the
+   * agent for that, since only a session lists them.
    */
   async checkCapabilities(
-    { approvalMode }: SessionSettings,
+    { approvalMode, model }: SessionSettings,
     place: CommandPlace,
     signal: AbortSignal,
   ): Promise<void> {
-    if (approvalMode !== ApprovalMode.PLAN) return;
-    const { name, planMode = "plan" } = this.options;
+    const plans = approvalMode === ApprovalMode.PLAN;
+    if (!plans && model === "") return;
     const key = placeKey(place);
-    if (!this.#plans.has(key)) {
-      try {
-        const options = { ...this.#optionsIn(place), sessionId: "" };
-        await using session = await AcpSession.open(
-          { ...options, mcpServers: [] },
-          signal,
-        );
-        this.#notePlans(key, session);
-      } catch (reason) {
-        // The turn asks its user to log in.
-        if (DevtoolError.from(reason).code === Code.Unauthenticated) return;
-        throw reason;
-      }
-    }
-    if (this.#plans.get(key) === false) throw missingMode(name, planMode);
+    const able =
+      this.#abilities.get(key) ?? (await this.#findAbilities(place, signal));
+    // The turn asks its user to log in.
+    if (!able) return;
+    const { name, planMode = "plan" } = this.options;
+    if (plans && !able.plans) throw missingMode(name, planMode);
+    if (model !== "") assertOffered(model, able.models, name);
   }
 
-  #notePlans(key: string, { mode }: AcpSession): void {
-    keep(this.#plans, key, mode.has(this.options.planMode ?? "plan"));
+  /** Undefined where the agent's user has to log in first. */
+  async #findAbilities(
+    place: CommandPlace,
+    signal: AbortSignal,
+  ): Promise<Abilities | undefined> {
+    try {
+      const options = { ...this.#optionsIn(place), sessionId: "" };
+      await using session = await AcpSession.open(
+        { ...options, mcpServers: [] },
+        signal,
+      );
+      return this.#noteAbilities(placeKey(place), session);
+    } catch (reason) {
+      if (DevtoolError.from(reason).code === Code.Unauthenticated) {
+        return undefined;
+      }
+      throw reason;
+    }
+  }
+
+  #noteAbilities(key: string, { mode, config }: AcpSession): Abilities {
+    const plans = mode.has(this.options.planMode ?? "plan");
+    const able = { plans, models: config.models?.offered };
+    keep(this.#abilities, key, able);
+    return able;
   }
 
   /**
@@ -188,7 +213,7 @@ export class AcpHost implements OpenAgent, SessionPool {
     await open?.[Symbol.asyncDispose]();
     const session = await this.#open(task, signal);
     const { workspacePath = "" } = task.settings ?? {};
-    this.#notePlans(placeKey({ ...task, workspacePath }), session);
+    this.#noteAbilities(placeKey({ ...task, workspacePath }), session);
     if (task.settings?.workspacePath === this.#home) {
       this.#models = session.config.models?.offered ?? [];
     }
@@ -350,6 +375,23 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (!this.#commands.has(key)) this.#commands.set(key, []);
     return this.#commands.get(key) ?? [];
   }
+}
+
+/** Throws where an agent does not offer a model. */
+function assertOffered(
+  model: string,
+  offered: readonly OfferedModel[] | undefined,
+  agent: string,
+): void {
+  if (!offered) throw missingModels(agent);
+  const names = offered.map(({ name }) => name);
+  if (names.includes(model)) return;
+  throw invalid(
+    "model",
+    model,
+    `is not offered by agent ${quoted(agent)}`,
+    `name one of ${names.map(quoted).join(", ")}`,
+  );
 }
 
 /** Sets an entry, and removes the oldest one beyond `MAX_WORKSPACES`. */

@@ -88,13 +88,7 @@ export class AgentConfig {
   async useModel(name: string, signal: AbortSignal): Promise<void> {
     const { models } = this;
     const modelId = name || this.#modelBefore;
-    if (modelId !== "" && !models) {
-      throw new DevtoolError(
-        `agent ${quoted(this.#agentName)} offers no choice of a model`,
-        Code.InvalidArgument,
-        { remedy: "leave it out" },
-      );
-    }
+    if (modelId !== "" && !models) throw missingModels(this.#agentName);
     this.#modelBefore = name === "" ? "" : this.ownModel;
     if (!models || modelId === "" || modelId === models.current) return;
     if (models.optionId !== undefined) {
@@ -138,6 +132,15 @@ export class AgentConfig {
       (option) => option.id === id && option.category === "mode",
     );
   }
+}
+
+/** Creates the error for a model of an agent that offers no choice. */
+export function missingModels(name: string): DevtoolError {
+  return new DevtoolError(
+    `agent ${quoted(name)} offers no choice of a model`,
+    Code.InvalidArgument,
+    { remedy: "leave it out" },
+  );
 }
 
 /**
