@@ -116,6 +116,10 @@ class FrameReader {
    */
   #leftOut: readonly string[] = [];
   /**
+   * What to tell the user beside the next event; empty for nothing.
+   */
+  #doubt = "";
+  /**
    * Whether this stream has shown anything.
    */
   #hasShown = false;
@@ -157,7 +161,8 @@ class FrameReader {
    * Reads a frame as events. An element that cannot be read costs only itself.
    */
   read(frame: Frame): TaskEvent[] {
-    const { result, leftOut = [], id } = frame;
+    const { result, leftOut = [], doubt = this.#doubt, id } = frame;
+    this.#doubt = doubt;
     const before = this.#lastFrame;
     this.#lastFrame = frame;
     if (id !== undefined && id === before?.id) {
@@ -300,14 +305,17 @@ class FrameReader {
   }
 
   /**
-   * Returns what was left out as notices.
+   * Returns the doubt, and what was left out, as notices.
    */
   #notices(): TaskEvent[] {
     const { taskId, contextId, state } = this.#position;
-    const reasons = this.#leftOut;
+    const reasons = this.#leftOut.map(
+      (why) => `the agent sent something that is left out here: ${why}`,
+    );
+    const texts = this.#doubt === "" ? reasons : [this.#doubt, ...reasons];
     this.#leftOut = [];
-    return reasons.map((why) => {
-      const text = `the agent sent something that is left out here: ${why}`;
+    this.#doubt = "";
+    return texts.map((text) => {
       const notice = create(TaskEventSchema, {
         taskId,
         contextId,

@@ -45,6 +45,10 @@ export interface Answer {
    * if nothing was.
    */
   readonly leftOut?: readonly string[] | undefined;
+  /**
+   * What to tell the user about the answer. Absent for nothing.
+   */
+  readonly doubt?: string | undefined;
 }
 
 /**

@@ -52,6 +52,36 @@ describe("N1: an agent without the extension", () => {
   });
 });
 
+describe("I37: an agent that lists the extension", () => {
+  const settings = { sessionSettings: { allowedTools: ["read_file"] } };
+  async function notices(first: Frame, more: object): Promise<string[]> {
+    const { client } = agent([[first, ended(3)]]);
+    const texts: string[] = [];
+    const request = { message, ...more };
+    for await (const { event } of client.tasks.streamMessage({ request })) {
+      const payload = event?.payload;
+      if (payload?.case === "notice") texts.push(payload.value.text);
+    }
+    return texts;
+  }
+  const task = plain({ kind: "task", id: "t1", status: { state: "working" } });
+
+  it("is doubted if it answers settings without it", async () => {
+    expect(await notices(task, settings)).toEqual([
+      expect.stringContaining("it may ignore allowed_tools"),
+    ]);
+  });
+
+  it("is not doubted if it answers with it, or was asked for nothing", async () => {
+    const first = frame(1, TaskState.WORKING, {
+      case: "created",
+      value: { message, sessionSettings: settings.sessionSettings },
+    });
+    expect(await notices(first, settings)).toEqual([]);
+    expect(await notices(task, {})).toEqual([]);
+  });
+});
+
 describe("the replay of an exchange over A2A", () => {
   it("is reported once, with the first event of its frame", async () => {
     const streams = [[opened(1, MARK), text(2, "Hi."), ended(3)]];

@@ -14,7 +14,12 @@ import {
   type TaskService,
   TaskState,
 } from "@devtool/schema";
-import { findReplay } from "@devtool/schema/a2a-v03";
+import {
+  extensionMetadata,
+  findReplay,
+  sessionMetadata,
+  taskEventMetadata,
+} from "@devtool/schema/a2a-v03";
 import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
 import { decodeReadable } from "./decode-readable.ts";
 import type { ExtensionUse } from "./endpoint.ts";
@@ -57,9 +62,10 @@ export function createA2aTaskService(
   return {
     async sendMessage(request, { signal }) {
       assertFollowed(request, extension);
-      const answer = await once(
+      const sent = once(
         calls.send(calls.redirect(request, recipientOf(request)), signal),
       );
+      const answer = withDoubt(await sent, request);
       return defined({
         task: readTask(answer, known),
         replay: readReplay(answer),
@@ -79,7 +85,7 @@ export function createA2aTaskService(
       };
       const open = (limit: AbortSignal): AsyncIterable<Frame> => {
         const frames = calls.stream(request, limit);
-        return mayBeLog ? frames : sentOnce(frames);
+        return mayBeLog ? firstWithDoubt(frames, request) : sentOnce(frames);
       };
       yield* readExchange({ open, start, mayBeLog }, known, signal);
     },
@@ -134,10 +140,25 @@ export function createA2aTaskService(
  * or add to it, if the agent does not have the extension: it would ignore them.
  */
 function assertFollowed(
-  { sessionSettings, messageSettings }: SendMessageRequest,
+  request: SendMessageRequest,
   extension: ExtensionUse,
 ): void {
   if (extension === "active") return;
+  const [ignored] = askedSettings(request);
+  if (ignored === undefined) return;
+  const problem =
+    "the agent does not have the development-tool extension, so it would ignore it";
+  throw new ConnectError(
+    `${ignored} cannot be used: ${problem}: leave it out`,
+    Code.FailedPrecondition,
+  );
+}
+
+/** Returns the names of the settings that an agent must not ignore. */
+function askedSettings({
+  sessionSettings,
+  messageSettings,
+}: SendMessageRequest): string[] {
   const { allowedTools, mcpServers, approvalMode, model, agentOptions } =
     sessionSettings ?? create(SessionSettingsSchema);
   const asked = {
@@ -150,14 +171,40 @@ function assertFollowed(
     agent_options: Object.keys(agentOptions).length > 0,
     turn: messageSettings?.turn !== undefined,
   };
-  const ignored = Object.entries(asked).find(([, isAsked]) => isAsked);
-  if (!ignored) return;
-  const problem =
-    "the agent does not have the development-tool extension, so it would ignore it";
-  throw new ConnectError(
-    `${ignored[0]} cannot be used: ${problem}: leave it out`,
-    Code.FailedPrecondition,
+  return Object.entries(asked).flatMap(([name, isAsked]) =>
+    isAsked ? [name] : [],
   );
+}
+
+/**
+ * Returns the first answer to a message with a doubt, if the message has
+ * settings and the answer nothing of the extension: an agent may list the
+ * extension and ignore what it was asked.
+ */
+function withDoubt<T extends Answer>(
+  answer: T,
+  request: SendMessageRequest,
+): T {
+  const asked = askedSettings(request);
+  const metadata = objectOrEmpty(objectOrEmpty(answer.result).metadata);
+  const isMarked = [extensionMetadata, sessionMetadata, taskEventMetadata].some(
+    (find) => find(metadata),
+  );
+  if (asked.length === 0 || isMarked) return answer;
+  const names = asked.join(", ");
+  const doubt = `the agent lists the development-tool extension but answers without it: it may ignore ${names}`;
+  return { ...answer, doubt };
+}
+
+async function* firstWithDoubt(
+  frames: AsyncIterable<Frame>,
+  request: SendMessageRequest,
+): AsyncIterable<Frame> {
+  let hasBegun = false;
+  for await (const frame of frames) {
+    yield hasBegun ? frame : withDoubt(frame, request);
+    hasBegun = true;
+  }
 }
 
 /**
@@ -211,9 +258,12 @@ async function* orPolled(
 
 /**
  * Reads the task of an answer. What cannot be read of it is left out, and a
- * message at the end of the history says so.
+ * message at the end of the history says so, with the answer's doubt.
  */
-function readTask({ result, leftOut = [] }: Answer, known: KnownTasks): Task {
+function readTask(
+  { result, leftOut = [], doubt }: Answer,
+  known: KnownTasks,
+): Task {
   const hasStatus = objectOrEmpty(result).status !== undefined;
   const { value, leftOut: unread } = decodeReadable(result ?? null, (json) => {
     const isWhole = !hasStatus || isObject(objectOrEmpty(json).status);
@@ -224,8 +274,9 @@ function readTask({ result, leftOut = [] }: Answer, known: KnownTasks): Task {
   // A known task has the sequence that a stream has shown, from which the
   // events of agents without ids are counted on.
   known.update({ ...value, sequence: 0n });
-  if (missing.length === 0) return value;
   const lines = missing.map((why) => `left out: ${why}`);
+  if (doubt !== undefined) lines.unshift(doubt);
+  if (lines.length === 0) return value;
   return { ...value, history: [...value.history, noteOf(lines)] };
 }
 
