@@ -184,6 +184,12 @@ describe("rules that deny where nothing asks", () => {
       "diff a b",
       "xxd .env",
       "base64 ./sub/../.env",
+      "cat /proc/self/cwd/.env",
+      "cat < /proc/thread-self/cwd/.env",
+      "cat /dev/../proc/1/task/1/cwd/.env",
+      "cat /proc/self/root/proc/self/cwd/keys/a",
+      "cat /proc/self/fd/3/.env 3< .",
+      "cat /dev/stdin/.env < .",
       "node x.js .env",
       'unknown \'{"file":".env"}\'',
     ];

@@ -131,7 +131,7 @@ export function aboutCommand(
     return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
   });
   const mentioned = [...new Set([...parts, ...targets])].flatMap((word) => {
-    const path = posix.resolve(directory, word);
+    const path = pathOfWord(directory, word);
     // Programs follow links, so a path and the file that it leads to both
     // count.
     const real = realPath(path) ?? path;
@@ -143,6 +143,31 @@ export function aboutCommand(
     bareCommands: bareSpellings(words).map(commandText),
     mentioned: mentioned.map((path) => pathInWorkspace(path, workspace)),
   };
+}
+
+/** Links of a process to its directory and to its root. */
+const PROCESS_LINK =
+  /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/(cwd|root)(?=\/|$)/;
+/** What is below a file that a process has open, such as `/dev/fd/3/a`. */
+const BELOW_OPEN_FILE =
+  /^(?:\/dev\/(?:fd\/\d+|stdin)|\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/fd\/\d+)(?=\/.)/;
+
+/**
+ * Returns the absolute path that a command opens by a word.
+ *
+ * `/proc/self/cwd` is the command's directory, not that of this process. Which
+ * directory it has open is not known: its own is taken.
+ */
+export function pathOfWord(directory: string, word: string): string {
+  const path = posix
+    .resolve(directory, word)
+    .replace(BELOW_OPEN_FILE, () => directory);
+  const [link, kind] = PROCESS_LINK.exec(path) ?? [];
+  if (link === undefined) return path;
+  const rest = path.slice(link.length);
+  return kind === "root"
+    ? pathOfWord(directory, rest || "/")
+    : posix.join(directory, rest);
 }
 
 /**

@@ -61,6 +61,7 @@ describe("a redirection", () => {
     "echo x > ci/workflows/new.yml",
     "echo x > inner-link",
     "echo x > file-link",
+    "echo x > /proc/self/cwd/ci/workflows/new.yml",
   ];
 
   it.each([

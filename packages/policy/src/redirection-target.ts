@@ -5,6 +5,7 @@ import {
   isOutside,
   type PolicySubject,
   pathInWorkspace,
+  pathOfWord,
   realPath,
 } from "./policy-subject.ts";
 
@@ -22,9 +23,8 @@ export function redirectionTarget(
   text: string,
   { workspace, paths }: PolicySubject,
 ): RedirectionTarget {
-  const named = posix.resolve(
-    workspace,
-    paths[0] ?? "",
+  const named = pathOfWord(
+    posix.resolve(workspace, paths[0] ?? ""),
     text.slice(text.indexOf(" ") + 1),
   );
   const opened = openedFile(named);

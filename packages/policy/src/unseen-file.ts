@@ -1,6 +1,10 @@
 import { posix } from "node:path";
 import { type CompiledRule, namesPath } from "./compiled-rule.ts";
-import { type PolicySubject, pathInWorkspace } from "./policy-subject.ts";
+import {
+  type PolicySubject,
+  pathInWorkspace,
+  pathOfWord,
+} from "./policy-subject.ts";
 import type { SimpleCommand } from "./shell/reading.ts";
 import { wordUse } from "./shell/word-use.ts";
 
@@ -32,7 +36,7 @@ export function findUnseenFile(
     word
       .split(BETWEEN_PATHS)
       .map((part) =>
-        pathInWorkspace(posix.resolve(directory, part), about.workspace),
+        pathInWorkspace(pathOfWord(directory, part), about.workspace),
       ),
   );
   const mentioned = [...about.mentioned, ...paths];
