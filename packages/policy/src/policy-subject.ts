@@ -145,9 +145,12 @@ export function aboutCommand(
   };
 }
 
-/** Links of a process to its directory and to its root. */
-const PROCESS_LINK =
-  /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/(cwd|root)(?=\/|$)/;
+/** The links of processes to their root, one behind the other. */
+const PROCESS_ROOTS =
+  /^(?:\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/root(?=\/|$))+/;
+/** The link of a process to its directory. */
+const PROCESS_DIRECTORY =
+  /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/cwd(?=\/|$)/;
 /** What is below a file that a process has open, such as `/dev/fd/3/a`. */
 const BELOW_OPEN_FILE =
   /^(?:\/dev\/(?:fd\/\d+|stdin)|\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/fd\/\d+)(?=\/.)/;
@@ -161,13 +164,10 @@ const BELOW_OPEN_FILE =
 export function pathOfWord(directory: string, word: string): string {
   const path = posix
     .resolve(directory, word)
+    .replace(PROCESS_ROOTS, "")
+    .replace(PROCESS_DIRECTORY, () => directory)
     .replace(BELOW_OPEN_FILE, () => directory);
-  const [link, kind] = PROCESS_LINK.exec(path) ?? [];
-  if (link === undefined) return path;
-  const rest = path.slice(link.length);
-  return kind === "root"
-    ? pathOfWord(directory, rest || "/")
-    : posix.join(directory, rest);
+  return path === "" ? "/" : path;
 }
 
 /**

@@ -34,6 +34,8 @@ import { commandTree, findCommand } from "./slash-commands.ts";
 const COMMANDS_MS = 1000;
 /** The maximum number of workspaces of which commands and abilities are kept. */
 const MAX_WORKSPACES = 256;
+/** The maximum number of models that an error names. */
+const MAX_NAMED = 20;
 
 /** What the sessions of an agent can do in a workspace. */
 interface Abilities {
@@ -73,7 +75,7 @@ export class AcpHost implements OpenAgent, SessionPool {
    * before the first one.
    */
   #models: readonly OfferedModel[] | undefined;
-  /** Held while the models are listed. */
+  /** Held while the agent is started to see what it offers. */
   readonly #listing = new Semaphore(1);
   /** Held while a file is written: conversations may share a workspace. */
   readonly #writing = new Semaphore(1);
@@ -128,27 +130,50 @@ export class AcpHost implements OpenAgent, SessionPool {
    * agent for that, since only a session lists them.
    */
   async checkCapabilities(
-    { approvalMode, model }: SessionSettings,
+    settings: SessionSettings,
     place: CommandPlace,
     signal: AbortSignal,
   ): Promise<void> {
-    const plans = approvalMode === ApprovalMode.PLAN;
-    if (!plans && model === "") return;
-    const key = placeKey(place);
-    const able =
-      this.#abilities.get(key) ?? (await this.#findAbilities(place, signal));
-    // The turn asks its user to log in.
-    if (!able) return;
-    const { name, planMode = "plan" } = this.options;
-    if (plans && !able.plans) throw missingMode(name, planMode);
-    if (model !== "") assertOffered(model, able.models, name);
+    const { approvalMode, model } = settings;
+    if (approvalMode !== ApprovalMode.PLAN && model === "") return;
+    const known = this.#abilities.get(placeKey(place));
+    if (known && !this.#problemWith(settings, known)) return;
+    // It may offer more than when a session was last opened.
+    const found = await this.#findAbilities(place, signal);
+    const problem = found && this.#problemWith(settings, found);
+    if (problem) throw problem;
   }
 
-  /** Undefined where the agent's user has to log in first. */
+  /** Returns the error for what an agent is not able to do; else undefined. */
+  #problemWith(
+    { approvalMode, model }: SessionSettings,
+    { plans, models }: Abilities,
+  ): DevtoolError | undefined {
+    const { name, planMode = "plan" } = this.options;
+    if (approvalMode === ApprovalMode.PLAN && !plans) {
+      return missingMode(name, planMode);
+    }
+    if (model === "") return undefined;
+    if (!models) return missingModels(name);
+    const names = models.map((offered) => offered.name);
+    if (names.includes(model)) return undefined;
+    return invalid(
+      "model",
+      model,
+      `is not offered by agent ${quoted(name)}`,
+      `name one of ${names.slice(0, MAX_NAMED).map(quoted).join(", ")}`,
+    );
+  }
+
+  /**
+   * Starts the agent to see its abilities, one at a time. Undefined where its
+   * user has to log in first, which the turn asks for.
+   */
   async #findAbilities(
     place: CommandPlace,
     signal: AbortSignal,
   ): Promise<Abilities | undefined> {
+    using _ = await this.#listing.acquire(signal);
     try {
       const options = { ...this.#optionsIn(place), sessionId: "" };
       await using session = await AcpSession.open(
@@ -375,23 +400,6 @@ export class AcpHost implements OpenAgent, SessionPool {
     if (!this.#commands.has(key)) this.#commands.set(key, []);
     return this.#commands.get(key) ?? [];
   }
-}
-
-/** Throws where an agent does not offer a model. */
-function assertOffered(
-  model: string,
-  offered: readonly OfferedModel[] | undefined,
-  agent: string,
-): void {
-  if (!offered) throw missingModels(agent);
-  const names = offered.map(({ name }) => name);
-  if (names.includes(model)) return;
-  throw invalid(
-    "model",
-    model,
-    `is not offered by agent ${quoted(agent)}`,
-    `name one of ${names.map(quoted).join(", ")}`,
-  );
 }
 
 /** Sets an entry, and removes the oldest one beyond `MAX_WORKSPACES`. */
