@@ -45,12 +45,10 @@ const RETRY_MS = 100;
  * command that needs it has ended.
  */
 export class Placeholders {
-  /** What ends each of the commands that need a placeholder, by its path. */
-  readonly #holders = new Map<string, Set<() => void>>();
-  // What is mounted over a placeholder moves with it: whoever needs one that
-  // another command has filled is no longer kept from its path.
+  /** The commands that need a placeholder, by its path: told when it is lost. */
+  readonly #holders = new Map<string, Set<(path: string) => void>>();
   readonly #watched = new WatchedPlaces((path) => {
-    for (const end of this.#holders.get(path) ?? []) end();
+    for (const lose of this.#holders.get(path) ?? []) lose(path);
   });
 
   /**
@@ -72,12 +70,17 @@ export class Placeholders {
     for (const { path, content } of redirects) {
       makeFilePlaceholder(path, content);
     }
-    const holder = (): void => end();
+    const watch = this.#watched.watch(watched, end);
+    // What is mounted over a placeholder moves with it: a command that needs one
+    // which another command has filled is no longer kept from its path.
+    const lose = (path: string): void => {
+      watch.add(path);
+      end();
+    };
     for (const path of paths) {
       const holders = this.#holders.get(path) ?? new Set();
-      this.#holders.set(path, holders.add(holder));
+      this.#holders.set(path, holders.add(lose));
     }
-    const watch = this.#watched.watch(watched, end);
     return {
       taken: watch.taken,
       [Symbol.dispose]: () => {
@@ -85,7 +88,7 @@ export class Placeholders {
         for (const link of links) restoreLink(link);
         const free = paths.filter((path) => {
           const holders = this.#holders.get(path);
-          holders?.delete(holder);
+          holders?.delete(lose);
           return !holders || holders.size === 0;
         });
         for (const path of free) this.#holders.delete(path);

@@ -28,6 +28,12 @@ const MAX_APPEARANCES = 3;
 const MAX_NUMBER = 100;
 const NUMBERS = Array.from({ length: MAX_NUMBER }, (_, index) => index + 1);
 
+/** Places that are watched until it is disposed of. */
+export interface Watch extends Holding {
+  /** Watches one place more, from the next change of its directory on. */
+  add(path: string): void;
+}
+
 /**
  * Keeps commands from making guarded places that are missing, without an entry
  * in the workspace.
@@ -38,7 +44,7 @@ const NUMBERS = Array.from({ length: MAX_NUMBER }, (_, index) => index + 1);
  */
 export class WatchedPlaces {
   readonly #watches = new Set<{
-    readonly paths: readonly string[];
+    readonly paths: ReadonlySet<string>;
     readonly taken: TakenPlace[];
     readonly end: () => void;
   }>();
@@ -50,10 +56,10 @@ export class WatchedPlaces {
   }
 
   /**
-   * Watches places, which are in one directory. `end` is called when one of them
-   * appears again and again.
+   * Watches places. `end` is called when one of them appears again and again.
    */
-  watch(paths: readonly string[], end: () => void): Holding {
+  watch(watched: readonly string[], end: () => void): Watch {
+    const paths = new Set(watched);
     const one = { paths, taken: [] as TakenPlace[], end };
     this.#watches.add(one);
     let timer: NodeJS.Timeout | undefined;
@@ -62,12 +68,17 @@ export class WatchedPlaces {
       // What is put into one changes no directory that is watched.
       if (placeholders > 0) timer ??= setInterval(look, LOOK_MS).unref();
     };
-    const stop = watchDirectories(new Set(paths.map(dirname)), look);
+    const stops = [watchDirectories(new Set(watched.map(dirname)), look)];
     look();
     return {
       taken: one.taken,
+      add: (path) => {
+        if (paths.has(path)) return;
+        paths.add(path);
+        stops.push(watchDirectories(new Set([dirname(path)]), look));
+      },
       [Symbol.dispose]: () => {
-        stop();
+        for (const stop of stops) stop();
         look();
         clearInterval(timer);
         this.#watches.delete(one);
@@ -76,7 +87,7 @@ export class WatchedPlaces {
   }
 
   /** Returns the number of empty placeholders, which stay. */
-  #takeAll(paths: readonly string[]): number {
+  #takeAll(paths: Iterable<string>): number {
     let placeholders = 0;
     for (const path of paths) {
       if (!statsOf(path)) continue;
@@ -88,7 +99,7 @@ export class WatchedPlaces {
       if (keptAs === undefined) continue;
       this.#onTaken(path);
       for (const { paths: watched, taken, end } of this.#watches) {
-        if (!watched.includes(path)) continue;
+        if (!watched.has(path)) continue;
         taken.push({ path, keptAs });
         const times = taken.filter((place) => place.path === path).length;
         if (times >= MAX_APPEARANCES) end();
