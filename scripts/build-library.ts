@@ -2,7 +2,7 @@
  * Builds the modules of a library, in whose directory it runs, to a file
  * for each of its entries and a few that these share: with a file for each
  * module, finding and reading them takes a third of a server's start (ADR 8).
- * Its dependencies stay packages.
+ * Its dependencies and peers stay packages.
  */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -12,6 +12,7 @@ import { build } from "rolldown";
 interface Manifest {
   readonly exports: Readonly<Record<string, Entry>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
 /** An entry that is published has a built file, `default`. */
@@ -34,9 +35,10 @@ await build({
   platform: "neutral",
   external: [
     /^node:/,
-    ...Object.keys(manifest.dependencies).map(
-      (name) => new RegExp(`^${name}(/|$)`),
-    ),
+    ...Object.keys({
+      ...manifest.dependencies,
+      ...manifest.peerDependencies,
+    }).map((name) => new RegExp(`^${name}(/|$)`)),
   ],
   // The oldest Node of `engines`: newer syntax, such as `await using`, is
   // transpiled for it.

@@ -48,7 +48,7 @@ function neededBy(
   directory: string,
   found: Set<string> = new Set(),
 ): ReadonlySet<string> {
-  for (const name of Object.keys(manifestIn(directory).dependencies ?? {})) {
+  for (const name of Object.keys(requirements(manifestIn(directory)))) {
     const needed = realpathSync(installed(directory, name));
     if (found.has(needed)) continue;
     found.add(needed);
@@ -67,12 +67,12 @@ function installed(directory: string, name: string): string {
 
 /** The libraries of a package, each with its licence. */
 function librariesOf(directory: string): string[] {
-  const { dependencies, devDependencies } = manifestIn(directory);
+  const manifest = manifestIn(directory);
   // The command is a bundle, so what it needs is needed to build it.
   const needed = directory.endsWith("/cli")
-    ? { ...devDependencies, ...dependencies }
-    : dependencies;
-  const others = Object.keys(needed ?? {}).filter(
+    ? { ...manifest.devDependencies, ...manifest.dependencies }
+    : requirements(manifest);
+  const others = Object.keys(needed).filter(
     (name) => !/^(@devtool\/.*|rolldown)$/.test(name),
   );
   return others.map(
@@ -81,11 +81,28 @@ function librariesOf(directory: string): string[] {
   );
 }
 
+/** The packages that come with one: its dependencies, and required peers. */
+function requirements(manifest: Manifest): Readonly<Record<string, string>> {
+  const {
+    dependencies,
+    peerDependencies = {},
+    peerDependenciesMeta,
+  } = manifest;
+  const required = Object.entries(peerDependencies).filter(
+    ([name]) => peerDependenciesMeta?.[name]?.optional !== true,
+  );
+  return { ...dependencies, ...Object.fromEntries(required) };
+}
+
 interface Manifest {
   readonly name: string;
   readonly license?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<
+    Record<string, { readonly optional?: boolean }>
+  >;
 }
 
 function manifestIn(directory: string): Manifest {
