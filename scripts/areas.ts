@@ -65,7 +65,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
       "packages/client/",
       "packages/conformance/",
       "packages/server/src/push/",
-      "packages/server/src/tck",
+      "packages/cli/src/tck",
       "test/agent-suite",
       "test/client-suite",
       "test/conformance",

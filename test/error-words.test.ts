@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createTckAgent } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createServer, type DevtoolServer } from "@devtool/server";
-import { createTckAgent } from "@devtool/server/tck";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 type Json = Record<string, unknown>;

@@ -419,7 +419,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
       );
     });
 
-    it("have READMEs whose links lead to files that are packed with them", async () => {
+    it("have the licence, and READMEs whose links lead to files that are packed with them", async () => {
       for (const name of PUBLISHED) {
         const readme = join(
           project.directory,
@@ -440,6 +440,10 @@ describe.skipIf(LEFT_TO_CI !== "")(
           links.filter((to) => to.startsWith("..")),
           name,
         ).toEqual([]);
+        expect(
+          existsSync(join(dirname(readme), "LICENSE")),
+          `the licence of ${name}`,
+        ).toBe(true);
       }
     });
 

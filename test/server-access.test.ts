@@ -7,7 +7,11 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { create } from "@bufbuild/protobuf";
 import type { Io } from "@devtool/cli/testing";
-import { listenOptions, runProgram } from "@devtool/cli/testing";
+import {
+  createTckAgent,
+  listenOptions,
+  runProgram,
+} from "@devtool/cli/testing";
 import {
   type CodingAgentOptions,
   codingAgent,
@@ -19,7 +23,6 @@ import {
   type ServerOptions,
   type ServerSettings,
 } from "@devtool/server";
-import { createTckAgent } from "@devtool/server/tck";
 import { describe, expect, it } from "vitest";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";

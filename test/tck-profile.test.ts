@@ -1,9 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { PROFILES } from "@devtool/cli/testing";
+import { BEHAVIOURS, createTckAgent, PROFILES } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { createServer } from "@devtool/server";
-import { createTckAgent } from "@devtool/server/tck";
-import { BEHAVIOURS } from "@devtool/server/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { variantsOf } from "./depth.ts";

@@ -8,7 +8,7 @@ import {
 } from "./command-options.ts";
 import type { Io } from "./io.ts";
 import { AGENT_PROGRAMS } from "./known-programs.ts";
-import { PROFILES } from "./profile.ts";
+import { PROFILES } from "./tck/profile.ts";
 
 const JOB_LOG =
   "read this log file, as named by `devtool run`, instead of a server's";

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { ServerInfo } from "@devtool/schema";
 import { defaultDataDirectory, discoveryPath } from "../discovery.ts";
 import type { Io } from "../io.ts";
-import type { Profile } from "../profile.ts";
+import type { Profile } from "../tck/profile.ts";
 
 /** The facts that `devtool serve` tells when its server has started. */
 export interface Welcome {

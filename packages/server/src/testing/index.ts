@@ -30,5 +30,4 @@ export { callEntries } from "../task/call-entry.ts";
 export { Conversation } from "../task/conversation.ts";
 export { EventLog } from "../task/event-log.ts";
 export { TaskSession } from "../task/task-session.ts";
-export { BEHAVIOURS } from "../tck/behaviours.ts";
 export { type CardKey, signCard } from "../transport/auth/card-signature.ts";

@@ -7,9 +7,7 @@ import {
   TaskState,
   takesMode,
 } from "@devtool/schema";
-import type { Agent } from "../agent/agent.ts";
-import type { AgentEvent } from "../agent/agent-executor.ts";
-import { abortable } from "../stream/abortable.ts";
+import { type Agent, type AgentEvent, abortable } from "@devtool/server/agent";
 import {
   ASK,
   BEHAVIOURS,

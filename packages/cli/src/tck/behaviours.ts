@@ -10,7 +10,7 @@ import {
   PartSchema,
   TaskState,
 } from "@devtool/schema";
-import type { TurnEnd } from "../agent/agent-executor.ts";
+import type { TurnEnd } from "@devtool/server/agent";
 
 /** One step of the test agent. */
 export type Step =

@@ -27,7 +27,7 @@ export async function profileOptions(
   profile: Profile,
   { env, configured }: Base,
 ): Promise<ServerOptions> {
-  const { createTckAgent } = await import("@devtool/server/tck");
+  const { createTckAgent } = await import("./tck-agent.ts");
   const { ordinary, a2a } = RULES[profile];
   const seconds = env.TCK_STREAMING_TIMEOUT ?? "";
   const streamingTimeoutMs =
