@@ -1,7 +1,7 @@
 /**
  * Puts what a release offers beside the registry into `release/`: the packed
- * packages, the protos as one file for the generators of other languages, and
- * the digests of all. Needs a build. `pnpm release:assets`
+ * packages, the protos as one file for the generators of other languages, the
+ * reference, and the digests of all. Needs a build. `pnpm release:assets`
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { referenceText } from "./documents/documents.ts";
 import { ROOT } from "./release/manifests.ts";
 
 const directory = join(ROOT, "release");
@@ -27,6 +28,7 @@ copyFileSync(
   join(ROOT, "packages/schema/dist/devtool.binpb"),
   join(directory, "devtool.binpb"),
 );
+writeFileSync(join(directory, "reference.md"), referenceText());
 const digests = readdirSync(directory).map((name) => {
   const digest = createHash("sha256")
     .update(readFileSync(join(directory, name)))

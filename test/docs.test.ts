@@ -12,6 +12,7 @@ import { readConfig } from "@devtool/cli/testing";
 import { parsePolicyFile } from "@devtool/policy";
 import { isStatusMove, TaskState, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { referenceText } from "../scripts/documents/documents.ts";
 import { codePathsBelow } from "./our-code.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -60,6 +61,16 @@ describe("the documents", () => {
     const own = links.filter(({ to }) => !/^[a-z]+:/.test(to));
     expect(own.length).toBeGreaterThan(40);
     expect(own.filter(({ path, to }) => !leads(path, to))).toEqual([]);
+  });
+
+  it("have a reference with whole links, made from the protos", () => {
+    const text = referenceText();
+    const anchors = new Set(headings(text));
+    const linked = [...text.matchAll(/\]\(#([^)]+)\)/g)].map(
+      ([, to = ""]) => to,
+    );
+    expect(linked.length).toBeGreaterThan(100);
+    expect(linked.filter((anchor) => !anchors.has(anchor))).toEqual([]);
   });
 
   it("are all listed in docs/README.md, where a reader begins", () => {
