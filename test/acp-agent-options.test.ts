@@ -1,4 +1,4 @@
-import { AuditAction, type Task, TaskState } from "@devtool/schema";
+import { AuditAction, type Task } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
@@ -135,16 +135,34 @@ describe("an agent's own options (SESSION-4)", () => {
     },
   );
 
-  it("fail the first task of an agent that has not shown its options yet", async () => {
-    await using acp = await world();
-    const { task } = await acp.say("tell", undefined, {
-      agentOptions: { none: "x" },
-    });
-    expect([task.state, task.error]).toEqual([
-      TaskState.FAILED,
-      expect.stringContaining('"none" is not an option'),
-    ]);
-  });
+  it.each<[string, AcpWorldOptions, Options, string]>([
+    ["does not exist", {}, { none: "x" }, '"none" is not an option'],
+    [
+      "has other values",
+      {},
+      { effort: "most" },
+      '"effort" cannot be "most": choose low, high',
+    ],
+    [
+      "clients may not set",
+      { clientOptions: ["verbose"] },
+      { effort: "high" },
+      "choose verbose",
+    ],
+  ])(
+    "N1: are refused before anything is stored when one %s, also if the agent never ran",
+    async (_what, options, agentOptions, problem) => {
+      await using acp = await world(options);
+      await expect(tell(acp, agentOptions)).rejects.toThrow(problem);
+      await expect(
+        acp.client.commands.runSlashCommand({
+          command: { commandPath: ["say"] },
+          sessionSettings: { agentOptions },
+        }),
+      ).rejects.toThrow(problem);
+      expect((await acp.client.tasks.listTasks({})).tasks).toEqual([]);
+    },
+  );
 });
 
 function world(options: AcpWorldOptions = {}): Promise<AcpWorld> {

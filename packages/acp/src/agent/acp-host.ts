@@ -1,3 +1,4 @@
+import type { SessionConfigOption } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
@@ -10,6 +11,7 @@ import {
   type AgentServices,
   type ApprovalBasis,
   Code,
+  type CommandContext,
   type CommandPlace,
   type ConversationKey,
   DevtoolError,
@@ -24,7 +26,7 @@ import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
 import { AcpSession } from "./acp-session.ts";
 import { missingModels } from "./agent-config.ts";
-import { clientOption } from "./client-options.ts";
+import { optionProblem } from "./client-options.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
 
 /**
@@ -43,6 +45,7 @@ interface Abilities {
   readonly plans: boolean;
   /** Undefined where there is no choice. */
   readonly models: readonly OfferedModel[] | undefined;
+  readonly options: readonly SessionConfigOption[];
 }
 
 /**
@@ -102,67 +105,73 @@ export class AcpHost implements OpenAgent, SessionPool {
     return new AcpExecutor(this);
   }
 
-  /**
-   * Refuses what the agent cannot follow: MCP servers of which it would use all
-   * tools, and options that clients may not set.
-   */
-  checkSettings(
-    { mcpServers, agentOptions }: SessionSettings,
-    conversation: ConversationKey,
-  ): void {
+  /** Refuses MCP servers of which the agent would use all tools. */
+  checkSettings({ mcpServers }: SessionSettings): void {
     const { name } = this.options;
     const limited = mcpServers.find(
       ({ includeTools, excludeTools }) =>
         includeTools.length + excludeTools.length > 0,
     );
-    if (limited) {
-      const problem = `mcp_servers ${quoted(limited.name)} cannot be used: agent ${quoted(name)} cannot limit its tools`;
-      throw new DevtoolError(problem, Code.InvalidArgument, {
-        remedy: "leave out include_tools and exclude_tools",
-      });
-    }
-    this.#checkOptions(agentOptions, conversation);
+    if (!limited) return;
+    const problem = `mcp_servers ${quoted(limited.name)} cannot be used: agent ${quoted(name)} cannot limit its tools`;
+    throw new DevtoolError(problem, Code.InvalidArgument, {
+      remedy: "leave out include_tools and exclude_tools",
+    });
   }
 
   /**
-   * Refuses the approval mode `plan` where the agent has no mode for it, and a
-   * model that it does not offer. The first time in a workspace it starts the
-   * agent for that, since only a session lists them.
+   * Refuses the approval mode `plan` where the agent has no mode for it, a model
+   * that it does not offer, and options that clients may not set. The running
+   * session of the conversation decides. Without one, the agent is started the
+   * first time in a workspace, since only a session lists them.
+   *
+   * Sessions of others do not decide: the error would name their options.
    */
   async checkCapabilities(
     settings: SessionSettings,
-    place: CommandPlace,
+    place: CommandContext,
     signal: AbortSignal,
   ): Promise<void> {
-    const { approvalMode, model } = settings;
-    if (approvalMode !== ApprovalMode.PLAN && model === "") return;
-    const known = this.#abilities.get(placeKey(place));
+    const { approvalMode, model, agentOptions } = settings;
+    const isAsked =
+      approvalMode === ApprovalMode.PLAN ||
+      model !== "" ||
+      Object.keys(agentOptions).length > 0;
+    if (!isAsked) return;
+    const session = this.#sessions.get(keyOf(place));
+    const isRunning = session && !session.connection.ended.aborted;
+    const known = isRunning
+      ? this.#abilitiesOf(session)
+      : this.#abilities.get(placeKey(place));
     if (known && !this.#problemWith(settings, known)) return;
     // It may offer more than when a session was last opened.
-    const found = await this.#findAbilities(place, signal);
+    const found = isRunning ? known : await this.#findAbilities(place, signal);
     const problem = found && this.#problemWith(settings, found);
     if (problem) throw problem;
   }
 
   /** Returns the error for what an agent is not able to do; else undefined. */
   #problemWith(
-    { approvalMode, model }: SessionSettings,
-    { plans, models }: Abilities,
+    { approvalMode, model, agentOptions }: SessionSettings,
+    { plans, models, options }: Abilities,
   ): DevtoolError | undefined {
     const { name, planMode = "plan" } = this.options;
     if (approvalMode === ApprovalMode.PLAN && !plans) {
       return missingMode(name, planMode);
     }
-    if (model === "") return undefined;
-    if (!models) return missingModels(name);
-    const names = models.map((offered) => offered.name);
-    if (names.includes(model)) return undefined;
-    return invalid(
-      "model",
-      model,
-      `is not offered by agent ${quoted(name)}`,
-      `name one of ${names.slice(0, MAX_NAMED).map(quoted).join(", ")}`,
-    );
+    if (model !== "" && !models) return missingModels(name);
+    const names = models?.map((offered) => offered.name) ?? [];
+    if (model !== "" && !names.includes(model)) {
+      return invalid(
+        "model",
+        model,
+        `is not offered by agent ${quoted(name)}`,
+        `name one of ${names.slice(0, MAX_NAMED).map(quoted).join(", ")}`,
+      );
+    }
+    return Object.entries(agentOptions)
+      .map((option) => optionProblem(this.options, options, option))
+      .find((problem) => problem !== undefined);
   }
 
   /**
@@ -189,33 +198,15 @@ export class AcpHost implements OpenAgent, SessionPool {
     }
   }
 
-  #noteAbilities(key: string, { mode, config }: AcpSession): Abilities {
-    const plans = mode.has(this.options.planMode ?? "plan");
-    const able = { plans, models: config.models?.offered };
+  #noteAbilities(key: string, session: AcpSession): Abilities {
+    const able = this.#abilitiesOf(session);
     keep(this.#abilities, key, able);
     return able;
   }
 
-  /**
-   * Refuses options that clients may not set. The session of the conversation
-   * says which those are, or else the latest one of its principal; without one,
-   * nothing is refused yet.
-   *
-   * Sessions of others are not asked: the error would name their options.
-   */
-  #checkOptions(
-    options: Readonly<Record<string, string>>,
-    conversation: ConversationKey,
-  ): void {
-    const own = [...this.#sessions].filter(([key]) =>
-      key.startsWith(keyPrefix(conversation.principal)),
-    );
-    const latest = own.at(-1)?.[1];
-    const session = this.#sessions.get(keyOf(conversation)) ?? latest;
-    if (!session) return;
-    for (const option of Object.entries(options)) {
-      clientOption(this.options, session.config.options, option);
-    }
+  #abilitiesOf({ mode, config }: AcpSession): Abilities {
+    const plans = mode.has(this.options.planMode ?? "plan");
+    return { plans, models: config.models?.offered, options: config.options };
   }
 
   /**

@@ -25,19 +25,16 @@ export function requestedOptions({
 }
 
 /**
- * Returns the value of an option that a client sets, in the form in which the
- * agent takes it: `true` and `false` of a boolean option become booleans.
- *
- * Throws `Code.InvalidArgument` for an option that the agent does not have, or
- * that clients may not set, and for a value that it does not offer.
+ * Returns the error for an option that the agent does not have, or that clients
+ * may not set, and for a value that it does not offer; else undefined.
  *
  * @param known the options of the agent's session
  */
-export function clientOption(
+export function optionProblem(
   agent: AcpAgentOptions,
   known: readonly SessionConfigOption[],
   [id, value]: readonly [id: string, value: string],
-): string | boolean {
+): DevtoolError | undefined {
   const { clientOptions, configOptions = {} } = agent;
   // Clients may not set an option that the operator has set, unless the operator
   // lists it.
@@ -50,7 +47,7 @@ export function clientOption(
   const option = permitted.find((one) => one.id === id);
   if (!option) {
     const problem = `agent_options ${quoted(id)} is not an option of agent ${quoted(agent.name)} that clients may set`;
-    throw refused(
+    return refused(
       problem,
       permitted.map((one) => one.id),
     );
@@ -61,13 +58,29 @@ export function clientOption(
       : option.options
           .flatMap((each) => ("value" in each ? each : each.options))
           .map((choice) => choice.value);
-  if (!values.includes(value)) {
-    throw refused(
-      `agent_options ${quoted(id)} cannot be ${quoted(value)}`,
-      values,
-    );
-  }
-  return option.type === "boolean" ? value === "true" : value;
+  return values.includes(value)
+    ? undefined
+    : refused(`agent_options ${quoted(id)} cannot be ${quoted(value)}`, values);
+}
+
+/**
+ * Returns the value of an option that a client sets, in the form in which the
+ * agent takes it: `true` and `false` of a boolean option become booleans.
+ *
+ * Throws the error of `optionProblem`.
+ */
+export function clientOption(
+  agent: AcpAgentOptions,
+  known: readonly SessionConfigOption[],
+  option: readonly [id: string, value: string],
+): string | boolean {
+  const problem = optionProblem(agent, known, option);
+  if (problem) throw problem;
+  const [id, value] = option;
+  const isBoolean = known.some(
+    (one) => one.id === id && one.type === "boolean",
+  );
+  return isBoolean ? value === "true" : value;
 }
 
 function refused(problem: string, choices: readonly string[]): DevtoolError {

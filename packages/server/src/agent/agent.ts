@@ -199,7 +199,7 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    */
   checkCapabilities?(
     settings: SessionSettings,
-    place: CommandPlace,
+    place: CommandContext,
     signal: AbortSignal,
   ): Promise<void>;
 

@@ -14,7 +14,7 @@ import {
   type AgentServices,
   CLIENT_SETTINGS,
   type ClientSetting,
-  type CommandPlace,
+  type CommandContext,
   type ConversationKey,
   type OpenAgent,
 } from "../agent/agent.ts";
@@ -236,7 +236,7 @@ export class ServedAgents implements AsyncDisposable {
    */
   async assertCapable(
     settings: SessionSettings,
-    place: CommandPlace,
+    place: CommandContext,
   ): Promise<void> {
     const name = settings.agent || this.#defaultName;
     const signal = AbortSignal.timeout(CAPABILITIES_TIMEOUT_MS);

@@ -16,7 +16,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
-import type { CommandPlace } from "../agent/agent.ts";
+import type { CommandContext, ConversationKey } from "../agent/agent.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskChanges } from "../store/task-changes.ts";
 import type { TaskStore } from "../store/task-store.ts";
@@ -71,7 +71,7 @@ export interface ExchangeOptions extends SessionOptions {
    */
   readonly assertCapable: (
     settings: SessionSettings,
-    place: CommandPlace,
+    place: CommandContext,
   ) => Promise<void>;
 }
 
@@ -274,7 +274,7 @@ export class Exchanges {
         ? await findAsking(this.#options, answers, { contextId, principal })
         : await this.find(taskId, principal);
     const { session } = held;
-    await this.#assertCapable(request, session.task, principal);
+    await this.#assertCapable(request, session.task, session.task);
     assertFits(request, message, session.task, this.#options);
     const { delivery, clientLabel } = messageSettings ?? {};
     // A message that waits may follow others that change the mode, so the
@@ -304,7 +304,7 @@ export class Exchanges {
       conversation,
       this.#options,
     );
-    await this.#assertCapable(origin.settings, resolved, principal);
+    await this.#assertCapable(origin.settings, resolved, conversation);
     const { message, command } = opening;
     if (message) assertTurn(message, resolved, conversation, this.#options);
     const own =
@@ -343,14 +343,14 @@ export class Exchanges {
   async #assertCapable(
     { sessionSettings: requested }: Settings,
     { settings, sessionSettings }: Settings,
-    principal: string,
+    { principal, contextId }: ConversationKey,
   ): Promise<void> {
     if (!requested) return;
     const { agent = "" } = sessionSettings ?? {};
     const { workspacePath = "" } = settings ?? {};
     await this.#options.assertCapable(
       { ...requested, agent },
-      { principal, workspacePath },
+      { principal, contextId, workspacePath },
     );
   }
 
