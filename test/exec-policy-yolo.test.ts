@@ -1,4 +1,14 @@
-import { readFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import {
   createPolicyEngine,
@@ -11,7 +21,7 @@ import {
   TaskSchema,
   ToolCallSchema,
 } from "@devtool/schema";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const HIDDEN: Readonly<Record<string, readonly string[]>> = JSON.parse(
   read("hidden.json"),
@@ -190,6 +200,7 @@ describe("rules that deny where nothing asks", () => {
       "cat /proc/self/root/proc/self/cwd/keys/a",
       "cat /proc/self/fd/3/.env 3< .",
       "cat /dev/stdin/.env < .",
+      "cat /dev/fd/3/a 3< sub",
       "node x.js .env",
       'unknown \'{"file":".env"}\'',
     ];
@@ -233,17 +244,117 @@ describe("rules that deny where nothing asks", () => {
       ),
     ).toEqual([]);
   });
+
+  describe("with links that were made earlier", () => {
+    const rules = `[[rule]]
+tool = "read_file"
+path = ["secret.env", "src/private/**", "twin", "**/.env"]
+decision = "deny"
+`;
+    let base: string;
+    beforeAll(() => {
+      base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-links-")));
+      const root = join(base, "w");
+      mkdirSync(join(root, "src/private/deep"), { recursive: true });
+      mkdirSync(join(root, "sub"));
+      for (const name of ["secret.env", "src/private/key", "a.txt", "src/b"]) {
+        writeFileSync(join(root, name), "x");
+      }
+      for (const [name, target] of LINKS) {
+        symlinkSync(target.replace("BASE", base), join(root, name));
+      }
+    });
+    afterAll(() => rmSync(base, { recursive: true }));
+
+    it.each([
+      ["yolo", ApprovalMode.YOLO],
+      ["auto_edit", ApprovalMode.AUTO_EDIT],
+      ["default", ApprovalMode.DEFAULT],
+    ])("hold for the file behind any of them in %s", async (_name, mode) => {
+      const workspace = join(base, "w");
+      const files = [
+        ...LINKS.slice(0, 9).map(([name]) => `${name}/secret.env`),
+        ..."d/key e/../key up/w/secret.env out/w/src/private/key f".split(" "),
+        ...["c1/private/key", "two", "src/../e/../../private/key"],
+        ...["g/../secret.env", "/proc/thread-self/../../cwd/secret.env"],
+        ...["/dev/fd/../cwd/secret.env", "./d//key", "t/../../../secret.env"],
+      ];
+      const lines = files.flatMap((file) => [
+        `cat ${file}`,
+        `grep x < ${file}`,
+        `cp ${file} b`,
+        `newlang --file=${file}`,
+      ]);
+      expect(await allowedOf(lines, rules, mode, workspace)).toEqual([]);
+    });
+
+    it("cost no question for the others", async () => {
+      const lines = "a.txt c1/b ok sub/x".split(" ").flatMap((file) => {
+        return [`cat ${file}`, `newlang ${file}`];
+      });
+      lines.push("echo x > /dev/stderr", "cp a.txt .", "ln -s ../a sub/b");
+      expect(
+        await allowedOf(lines, rules, ApprovalMode.YOLO, join(base, "w")),
+      ).toEqual(lines);
+    });
+
+    it("ask about a line that gives a directory above the file another name", async () => {
+      const lines = [
+        "ln -s src l; cat l/private/key",
+        "ln -s sub l; cat l/../secret.env",
+        "ln -s /proc/self/cwd l; cat l/secret.env",
+        "ln secret.env x",
+        "link secret.env x",
+        "cp -l secret.env x",
+        "mv src x",
+        "cp -rl src x",
+        "git mv src x",
+        "mv ../w ../v",
+        "cp -r . x; cat x/secret.env",
+        "cp -rt x .",
+        "rsync -a src/ x",
+      ];
+      expect(
+        await allowedOf(lines, rules, ApprovalMode.YOLO, join(base, "w")),
+      ).toEqual([]);
+    });
+  });
 });
+
+/** Links in a workspace, and where they lead. */
+const LINKS: readonly (readonly [string, string])[] = [
+  ["cwd", "/proc/self/cwd"],
+  ["root", "/proc/self/rootBASE/w"],
+  ["fd", "/proc/self/fd/3"],
+  ["dev", "/dev/fd/0"],
+  ["pid", "/proc/1/cwd"],
+  ["task", "/proc/thread-self/cwd"],
+  ["chain", "sub/../cwd"],
+  ["chain2", "./chain"],
+  ["relative", "../w"],
+  ["up", ".."],
+  ["out", "BASE"],
+  ["c1", "src"],
+  ["d", "c1/private"],
+  ["e", "src/private/deep"],
+  ["f", "d/key"],
+  ["g", "sub"],
+  ["two", "twin"],
+  ["twin", "a.txt"],
+  ["t", "e"],
+  ["ok", "a.txt"],
+];
 
 /** Returns the lines that run without a question, in yolo mode by default. */
 async function allowedOf(
   lines: readonly string[],
   rules: string,
   mode: ApprovalMode = ApprovalMode.YOLO,
+  workspace = "/w",
 ): Promise<string[]> {
   const engine = createPolicyEngine({
     mode,
-    workspace: "/w",
+    workspace,
     shellConfinement: "sandbox",
     rules: parsePolicyFile(rules, { tier: "user", file: "user.toml" }),
     analyze,

@@ -2,6 +2,7 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import { ToolCallSchema } from "@devtool/schema";
 import { type CompiledRule, isAbout } from "./compiled-rule.ts";
 import {
+  isOfProcess,
   type PolicyPlace,
   type PolicySubject,
   policySubject,
@@ -149,7 +150,9 @@ export function findWithholding(
       showsUnnamedFiles(words) ||
       runsRepositoryFilters(words, about.workspace) ||
       about.mentioned.some(
-        (path) => decideFile(sorted, narrowToFile(subject, path)) !== "allow",
+        (path) =>
+          isOfProcess(path) ||
+          decideFile(sorted, narrowToFile(subject, path)) !== "allow",
       );
     if (isShown) {
       return {

@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync, readlinkSync } from "node:fs";
 import { posix } from "node:path";
 import type { ApprovalMode, ToolCall } from "@devtool/schema";
 import { canonicalJson } from "@devtool/schema/json";
@@ -130,13 +130,9 @@ export function aboutCommand(
       .map(({ index }) => word.slice(index + 1));
     return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
   });
-  const mentioned = [...new Set([...parts, ...targets])].flatMap((word) => {
-    const path = pathOfWord(directory, word);
-    // Programs follow links, so a path and the file that it leads to both
-    // count.
-    const real = realPath(path) ?? path;
-    return real === path ? [path] : [path, real];
-  });
+  const mentioned = [...new Set([...parts, ...targets])].flatMap((word) =>
+    pathsOfWord(directory, word),
+  );
   return {
     ...subject,
     command: commandText([program, ...args]),
@@ -145,29 +141,55 @@ export function aboutCommand(
   };
 }
 
-/** The links of processes to their root, one behind the other. */
-const PROCESS_ROOTS =
-  /^(?:\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/root(?=\/|$))+/;
-/** The link of a process to its directory. */
-const PROCESS_DIRECTORY =
-  /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/cwd(?=\/|$)/;
-/** What is below a file that a process has open, such as `/dev/fd/3/a`. */
-const BELOW_OPEN_FILE =
-  /^(?:\/dev\/(?:fd\/\d+|stdin)|\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/fd\/\d+)(?=\/.)/;
+/** The maximum number of links that are followed, as in Linux. */
+const MAX_LINKS = 40;
+/** What a process has as its root, its directory or an open one. */
+const OF_PROCESS =
+  /(^|\/)proc\/(self|\d+)(\/task\/\d+)?\/((cwd|root)(\/|$)|fd\/\d+\/)/;
 
 /**
- * Returns the absolute path that a command opens by a word.
+ * Returns the absolute paths by which a command may open the file that a word
+ * names: as a text, and behind each link.
  *
- * `/proc/self/cwd` is the command's directory, not that of this process. Which
- * directory it has open is not known: its own is taken.
+ * A link of a process is not followed: this one has another directory.
  */
-export function pathOfWord(directory: string, word: string): string {
-  const path = posix
-    .resolve(directory, word)
-    .replace(PROCESS_ROOTS, "")
-    .replace(PROCESS_DIRECTORY, () => directory)
-    .replace(BELOW_OPEN_FILE, () => directory);
-  return path === "" ? "/" : path;
+export function pathsOfWord(directory: string, word: string): string[] {
+  const paths = new Set([posix.resolve(directory, word)]);
+  const ahead = word.split("/").reverse();
+  let at = word.startsWith("/") ? "/" : directory;
+  const rest = (): string => posix.join(at, ...ahead.toReversed());
+  while (ahead.length > 0 && paths.size <= MAX_LINKS) {
+    // Links are followed before `..` is: `link/..` may be anywhere.
+    at = posix.join(at, ahead.pop() ?? "");
+    if (OF_PROCESS.test(`${at}/`)) break;
+    const target = linkTarget(at);
+    if (target === "none") break;
+    if (target === undefined) continue;
+    at = target.startsWith("/") ? "/" : posix.dirname(at);
+    ahead.push(...target.split("/").reverse());
+    paths.add(rest());
+  }
+  return [...paths.add(rest())];
+}
+
+/**
+ * Returns whether a path leads through a link of a process, which may lead to
+ * any file.
+ */
+export function isOfProcess(path: string): boolean {
+  return OF_PROCESS.test(path);
+}
+
+/** Where a link leads; undefined for a file, `none` where nothing is found. */
+function linkTarget(path: string): string | undefined {
+  try {
+    // Most words of a command are no files, and to throw takes longer.
+    const file = lstatSync(path, { throwIfNoEntry: false });
+    if (!file) return "none";
+    return file.isSymbolicLink() ? readlinkSync(path) : undefined;
+  } catch {
+    return "none";
+  }
 }
 
 /**
@@ -226,20 +248,6 @@ export function pathInWorkspace(path: string, workspace: string): string {
  */
 export function isOutside(path: string): boolean {
   return path === ".." || path.startsWith("../");
-}
-
-/**
- * Returns the path with all symbolic links resolved; undefined when the file
- * does not exist or cannot be reached.
- */
-export function realPath(path: string): string | undefined {
-  try {
-    // Most words of a command are no files, and to throw takes longer.
-    const file = lstatSync(path, { throwIfNoEntry: false });
-    return file && realpathSync(path);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -40,6 +40,7 @@ describe("a redirection", () => {
     symlinkSync("../outside/new", join(workspace, "file-link"));
     symlinkSync(".github/workflows/new.yml", join(workspace, "inner-link"));
     symlinkSync("sub", join(workspace, "alias"));
+    symlinkSync("/proc/self/cwd", join(workspace, "here"));
   });
   afterAll(() => rmSync(base, { recursive: true }));
 
@@ -60,13 +61,15 @@ describe("a redirection", () => {
     "sort < ~/.ssh/id",
     "echo x > ci/workflows/new.yml",
     "echo x > inner-link",
-    "echo x > file-link",
+    "echo x > here/ci/workflows/new.yml",
+    "echo x > alias/../ci/workflows/new.yml",
     "echo x > /proc/self/cwd/ci/workflows/new.yml",
   ];
 
   it.each([
     ...astray,
     "echo x > link/y",
+    "echo x > file-link",
     "echo x > ../outside/y",
     "sort < link/y",
   ])("asks even if a rule allows the command: %s", async (command) => {

@@ -348,6 +348,7 @@ function findUnseen(
         command,
         about,
         above.filter((one) => one.rule.path.length > 0),
+        pairs.length - 1,
       );
     if (unseen !== undefined) return unseenVerdict(unseen);
   }

@@ -149,7 +149,7 @@ function readNode(node: Node, around: Input, reading: MutableReading): void {
       text: `has ${JSON.stringify(type)}`,
     });
   }
-  if (type === "command") readCommand(children, input, reading);
+  if (type === "command") readCommand(node, input, reading);
   if (type === "file_redirect") {
     const operator = children.find(({ isNamed }) => !isNamed)?.type ?? "";
     const targets = children.filter(
@@ -199,7 +199,7 @@ function feeds(before: Node | undefined): boolean {
 }
 
 function readCommand(
-  children: readonly Node[],
+  { children, endIndex, nextSibling }: Node,
   input: Input,
   reading: MutableReading,
 ): void {
@@ -211,6 +211,12 @@ function readCommand(
     const before = child.startIndex === end ? (texts.pop() ?? "") : "";
     texts.push(before + child.text);
     end = child.endIndex;
+  }
+  // The grammar leaves out a last word `-` in front of a heredoc.
+  if (nextSibling?.type === "heredoc_redirect") {
+    const all = nextSibling.tree.rootNode.text;
+    const lost = all.slice(endIndex, nextSibling.startIndex).trim();
+    if (lost === "-") texts.push(lost);
   }
   const words = texts.map(literalWord);
   const [program] = words;
