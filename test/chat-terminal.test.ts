@@ -40,7 +40,7 @@ const main = fileURLToPath(
 
 describe("Ink", () => {
   it("is loaded by the chat alone, at one place", () => {
-    const chunks = readdirSync(dist).filter((name) => name.endsWith(".mjs"));
+    const chunks = readdirSync(dist).filter((name) => /\.[cm]js$/.test(name));
     const text = (name: string): string =>
       readFileSync(join(dist, name), "utf8");
     const [ink = "", ...more] = chunks.filter((name) =>

@@ -6,16 +6,18 @@ const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const FIRST_COMMENT = /^(?:\/\/.*\n)+|^\/\*[\s\S]*?\*\//;
 
 /**
- * Writes the licences of all packages in a bundle to a file beside it. Throws
- * for a package without a licence text.
+ * Writes the licences of all packages in the bundles that it is a plugin of to
+ * a file beside them. Throws for a package without a licence text.
  */
 export function thirdPartyLicenses(fileName: string): Plugin {
+  const modules = new Set<string>();
   return {
     name: "third-party-licenses",
     generateBundle(_options, bundle) {
-      const modules = Object.values(bundle).flatMap((file) =>
-        file.type === "chunk" ? file.moduleIds : [],
-      );
+      for (const file of Object.values(bundle)) {
+        if (file.type !== "chunk") continue;
+        for (const id of file.moduleIds) modules.add(id);
+      }
       const packages = Map.groupBy(modules, (id) => PACKAGE.exec(id)?.[0]);
       const texts = [...packages].flatMap(([directory, ids]) =>
         directory ? licenseOf(directory, ids) : [],

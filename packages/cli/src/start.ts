@@ -3,6 +3,7 @@ import { Console } from "node:console";
 import { EventEmitter } from "node:events";
 import { enableCompileCache } from "node:module";
 import { compileCacheDirectory } from "./compile-cache.ts";
+import { ExitCode } from "./exit-code.ts";
 
 // Node caches compiled code, so that every start but the first is quick.
 const compiled = compileCacheDirectory(process.env);
@@ -39,23 +40,25 @@ process.stdout.on("error", (reason) => {
   interrupts.emit("interrupt");
 });
 process.stderr.on("error", () => undefined);
-const { ExitCode } = await import("./exit-code.ts");
-const { runProgram } = await import("./program.ts");
+void run();
 
-const exitCode = await runProgram(process.argv.slice(2), {
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  env: process.env,
-  interactive:
-    process.stdin.isTTY === true &&
-    (process.stdout.isTTY === true || process.stderr.isTTY === true),
-  onInterrupt(listener) {
-    interrupts.on("interrupt", listener);
-    return () => interrupts.off("interrupt", listener);
-  },
-  interrupt: () => void interrupts.emit("interrupt"),
-});
-// Do not wait for connections that a server leaves open.
-setTimeout(() => process.exit(), 1_000).unref();
-process.exitCode = isOutputClosed ? ExitCode.OUTPUT_CLOSED : exitCode;
+async function run(): Promise<void> {
+  const { runProgram } = await import("./program.ts");
+  const exitCode = await runProgram(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    interactive:
+      process.stdin.isTTY === true &&
+      (process.stdout.isTTY === true || process.stderr.isTTY === true),
+    onInterrupt(listener) {
+      interrupts.on("interrupt", listener);
+      return () => interrupts.off("interrupt", listener);
+    },
+    interrupt: () => void interrupts.emit("interrupt"),
+  });
+  // Do not wait for connections that a server leaves open.
+  setTimeout(() => process.exit(), 1_000).unref();
+  process.exitCode = isOutputClosed ? ExitCode.OUTPUT_CLOSED : exitCode;
+}

@@ -26,7 +26,7 @@ import {
   type CodingAgentOptions,
   DEFAULT_TOOL_LIMITS,
 } from "./coding-agent-options.ts";
-import { BUILTIN_TOOL_NAMES } from "./tool/builtin/builtin-tools.ts";
+import { BUILTIN_TOOL_NAMES } from "./tool/builtin/builtin-tool-names.ts";
 
 const CODING_SKILL: Skill = {
   id: "code",

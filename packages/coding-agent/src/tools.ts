@@ -2,8 +2,8 @@
  * The entry `@devtool/coding-agent/tools`: the tools of the coding agent, for
  * an agent of your own.
  */
+export { BUILTIN_TOOL_NAMES } from "./tool/builtin/builtin-tool-names.ts";
 export {
-  BUILTIN_TOOL_NAMES,
   type BuiltinToolsOptions,
   builtinTools,
 } from "./tool/builtin/builtin-tools.ts";

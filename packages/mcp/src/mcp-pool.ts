@@ -9,7 +9,7 @@ import type {
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { quoted } from "@devtool/server/agent";
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
+import type { McpServers, McpServersOptions } from "./mcp-servers.ts";
 
 /**
  * The maximum number of sets of servers that stay connected. The least recently
@@ -96,6 +96,8 @@ export class McpPool implements OpenMcp {
     const names = new Set(servers.map(({ name }) => name));
     const clientServers = brought.filter(({ name }) => !names.has(name));
     if (servers.length + clientServers.length === 0) return undefined;
+    // Most sessions have no servers, so their code is loaded here.
+    const { McpServers } = await import("./mcp-servers.ts");
     const key = JSON.stringify([
       principal,
       workspacePath,

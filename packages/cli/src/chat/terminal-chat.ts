@@ -20,7 +20,7 @@ import { ChatCompleter } from "./chat-completer.ts";
 import { ChatStatus } from "./chat-status.ts";
 import { ChatTasks } from "./chat-tasks.ts";
 import { breakBetween, wrapLine } from "./entry.ts";
-import { InkTerminal } from "./ink-terminal.tsx";
+import type { InkTerminal } from "./ink-terminal.tsx";
 import { type InputHistory, readInputHistory } from "./input-history.ts";
 import { nextMode, runLocal } from "./local-actions.ts";
 import { localWorkspace } from "./mention.ts";
@@ -34,10 +34,13 @@ import {
 import { ScreenStore } from "./screen-store.ts";
 
 /**
- * Chats at a terminal that can move its cursor. Returns the exit code of the
- * command.
+ * Chats at a terminal that can move its cursor, and draws with `Ink`. Returns
+ * the exit code of the command.
  */
-export async function terminalChat(options: ChatDependencies): Promise<number> {
+export async function terminalChat(
+  options: ChatDependencies,
+  Ink: typeof InkTerminal,
+): Promise<number> {
   const { data = defaultDataDirectory(options.io.env) } = options.options;
   const problems: string[] = [];
   const history = await readInputHistory(
@@ -48,7 +51,7 @@ export async function terminalChat(options: ChatDependencies): Promise<number> {
   });
   const { info } = options.connection.address;
   const workspace = await localWorkspace(info, options.options.workspace);
-  return new TerminalChat(options, history, workspace).run(problems);
+  return new TerminalChat(options, Ink, history, workspace).run(problems);
 }
 
 const NO_HISTORY: InputHistory = { messages: [], add: () => Promise.resolve() };
@@ -82,6 +85,7 @@ class TerminalChat {
 
   constructor(
     options: ChatDependencies,
+    Ink: typeof InkTerminal,
     history: InputHistory,
     workspace: string | undefined,
   ) {
@@ -134,12 +138,7 @@ class TerminalChat {
     // Before the prompt is drawn, so that the terminal echoes no key, and
     // Ctrl-D does not end the input.
     this.#held = this.#terminal.hold();
-    this.#ink = new InkTerminal(
-      this.#terminal,
-      this.#store,
-      io,
-      this.#style.paint,
-    );
+    this.#ink = new Ink(this.#terminal, this.#store, io, this.#style.paint);
   }
 
   /** Prints whom the user talks to, and how. */

@@ -52,16 +52,23 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   // while the server is looked for.
   const canRedraw =
     isAtTerminal(io.stdin) && isAtTerminal(io.stdout) && io.env.TERM !== "dumb";
-  const loading = canRedraw ? import("../chat/terminal-chat.ts") : undefined;
+  const loading = canRedraw
+    ? Promise.all([
+        import("../chat/terminal-chat.ts"),
+        import("../chat/ink-terminal.tsx"),
+      ])
+    : undefined;
   let tell = createNotifier(io);
   const connection = await openConnection(options, io, (text) => tell(text));
   assertNarrower(mode, connection.address.info?.approvalMode);
   const onNotice = (listener: (text: string) => void): void => {
     tell = listener;
   };
-  const { terminalChat } = (await loading) ?? { terminalChat: undefined };
-  if (terminalChat) return terminalChat({ connection, options, io, onNotice });
-  return lineChat({ connection, options, io, onNotice });
+  const dependencies = { connection, options, io, onNotice };
+  const [terminal, ink] = (await loading) ?? [];
+  return terminal && ink
+    ? terminal.terminalChat(dependencies, ink.InkTerminal)
+    : lineChat(dependencies);
 }
 
 /**

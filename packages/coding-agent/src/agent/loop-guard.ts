@@ -5,7 +5,7 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { waitsForProcess } from "../tool/builtin/background-tools.ts";
+import { waitsForProcess } from "../tool/builtin/background-state.ts";
 import type { Model, ModelToolCall } from "./model.ts";
 
 /** Limits at which a model that repeats itself is stopped. */

@@ -33,7 +33,7 @@ import type {
   CodingAgentOptions,
   ToolLimits,
 } from "../coding-agent-options.ts";
-import { BUILTIN_TOOL_NAMES } from "../tool/builtin/builtin-tools.ts";
+import { BUILTIN_TOOL_NAMES } from "../tool/builtin/builtin-tool-names.ts";
 import { Searches } from "../tool/builtin/searches.ts";
 import { Checkpoints } from "../tool/checkpoint/checkpoints.ts";
 import type { OpenMcp } from "../tool/mcp.ts";

@@ -3,8 +3,6 @@ import { SandboxGrants } from "@devtool/sandbox";
 import type { Task } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import { BackgroundProcesses } from "../tool/builtin/background-processes.ts";
-import { builtinTools } from "../tool/builtin/builtin-tools.ts";
-import { settleEdit } from "../tool/builtin/file-edit.ts";
 import { withCheckpoints } from "../tool/checkpoint/checkpointed-tool.ts";
 import type { McpSession } from "../tool/mcp.ts";
 import type { Tool, ToolSet } from "../tool/tool.ts";
@@ -57,7 +55,9 @@ export class Toolbox implements AsyncDisposable {
   ): Promise<ToolSet> {
     const workspace = new Workspace(task.settings?.workspacePath ?? "");
     try {
-      const own = this.#ownTools(workspace, task);
+      // A server that nobody asks anything does without the code of its tools.
+      const { settleEdit } = await import("../tool/builtin/file-edit.ts");
+      const own = await this.#ownTools(workspace, task);
       const { mcp } = this.#host;
       const session = mcpSessionOf(task);
       const [server] = session.clientServers;
@@ -101,10 +101,10 @@ export class Toolbox implements AsyncDisposable {
    * The built-in tools and the tools of the options, which replace built-in
    * ones of the same name.
    */
-  #ownTools(
+  async #ownTools(
     workspace: Workspace,
     { principal, settings }: Task,
-  ): readonly Tool[] {
+  ): Promise<readonly Tool[]> {
     const {
       environment,
       pathInWorkspaces,
@@ -115,6 +115,7 @@ export class Toolbox implements AsyncDisposable {
       checkpoints,
     } = this.#host;
     const { options, limits, services } = this.#host.dependencies;
+    const { builtinTools } = await import("../tool/builtin/builtin-tools.ts");
     const all = builtinTools(workspace, {
       shell: {
         environment,

@@ -1,4 +1,4 @@
-import { fileURLToPath } from "node:url";
+import { createRequire } from "node:module";
 import type { Node } from "web-tree-sitter";
 import { literalWord } from "./literal-word.ts";
 import {
@@ -105,8 +105,8 @@ export function createTreeSitterReader(): Promise<ShellReader> {
 async function load(): Promise<ShellReader> {
   const { Parser, Language } = await import("web-tree-sitter");
   await Parser.init();
-  const grammar = fileURLToPath(
-    import.meta.resolve("tree-sitter-bash/tree-sitter-bash.wasm"),
+  const grammar = createRequire(import.meta.url).resolve(
+    "tree-sitter-bash/tree-sitter-bash.wasm",
   );
   const parser = new Parser().setLanguage(await Language.load(grammar));
   return (source) => {

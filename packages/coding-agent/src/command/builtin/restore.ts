@@ -2,10 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { isGuardedPath } from "@devtool/policy";
 import { GenericDetailsSchema, oneLine } from "@devtool/schema";
 import { type CommandPlace, invalid, quoted } from "@devtool/server/agent";
-import { z } from "zod";
 import type { RestorePreview } from "../../tool/checkpoint/restore-files.ts";
 import type { Tool } from "../../tool/tool.ts";
-import { toolArgs } from "../../tool/tool-args.ts";
 import { textResult } from "../../tool/tool-result.ts";
 import { required } from "../arguments.ts";
 import type { Checkpoints } from "../services.ts";
@@ -14,9 +12,13 @@ import { callTool, replyWith } from "../steps.ts";
 
 const TOOL_NAME = "restore_checkpoint";
 
-const PARAMETERS = toolArgs({
-  checkpoint: z.string().describe("The id of the checkpoint."),
-});
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    checkpoint: { type: "string", description: "The id of the checkpoint." },
+  },
+  required: ["checkpoint"],
+};
 
 /**
  * Creates `/restore <checkpoint>` and `/restore list`.
@@ -72,10 +74,10 @@ function restoreTool(checkpoints: Checkpoints, place: CommandPlace): Tool {
     declaration: {
       name: TOOL_NAME,
       description: "Restores the files of the workspace to a checkpoint.",
-      parameters: PARAMETERS.jsonSchema,
+      parameters: PARAMETERS,
     },
     prepare: async (args, preparing) => {
-      const id = PARAMETERS.read(args).checkpoint;
+      const id = typeof args.checkpoint === "string" ? args.checkpoint : "";
       const known = (await checkpoints.list(place, preparing)).find(
         (checkpoint) => checkpoint.id === id,
       );

@@ -1,12 +1,10 @@
-import { type ToolCall, visibleText } from "@devtool/schema";
+import { visibleText } from "@devtool/schema";
 import { z } from "zod";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
-import type {
-  BackgroundProcesses,
-  BackgroundState,
-} from "./background-processes.ts";
+import type { BackgroundProcesses } from "./background-processes.ts";
+import { formatState, READ_NAME } from "./background-state.ts";
 
 const ID = z.string().describe("The id that run_shell_command gave.");
 const STOP = toolArgs({ id: ID });
@@ -20,7 +18,6 @@ const READ = toolArgs({
     ),
 });
 const MAX_WAIT_MS = 60_000;
-const READ_NAME = "read_background_output";
 
 /**
  * Creates the tool `read_background_output`, which returns the output of a
@@ -78,30 +75,4 @@ export function stopBackgroundProcessTool(
       };
     },
   };
-}
-
-/**
- * Whether a call has read the output of a background process that still ran:
- * then the next one of the same arguments does not repeat it.
- */
-export function waitsForProcess({ toolName, result }: ToolCall): boolean {
-  if (toolName !== READ_NAME || result.case !== "output") return false;
-  const { case: kind, value } = result.value.result;
-  return kind === "text" && /^background process \S+ runs /.test(value);
-}
-
-function formatState(
-  id: string,
-  { command, output, end }: BackgroundState,
-): string {
-  let outcome = "runs";
-  if (end?.error) {
-    outcome = `could not be started: ${end.error.message}`;
-  } else if (end) {
-    outcome =
-      end.signalName === ""
-        ? `ended with exit code ${end.exitCode}`
-        : `was ended by ${end.signalName}`;
-  }
-  return `background process ${id} ${outcome} (${command})\n${output}`;
 }

@@ -24,10 +24,10 @@ import { DEFAULT_LOOP_LIMITS, findCallLoop } from "../../agent/loop-guard.ts";
 import type { Tool, ToolEvent } from "../tool.ts";
 import { Workspace } from "../workspace.ts";
 import { BackgroundProcesses } from "./background-processes.ts";
+import { waitsForProcess } from "./background-state.ts";
 import {
   readBackgroundOutputTool,
   stopBackgroundProcessTool,
-  waitsForProcess,
 } from "./background-tools.ts";
 import { runShellCommandTool } from "./run-shell-command.ts";
 

@@ -37,26 +37,6 @@ export interface BuiltinToolsOptions {
 }
 
 /**
- * The names of the built-in tools, those for background processes included.
- */
-export const BUILTIN_TOOL_NAMES: readonly string[] = [
-  "read_file",
-  "read_many_files",
-  "write_file",
-  "replace",
-  "multi_edit",
-  "list_directory",
-  "glob",
-  "search_file_content",
-  "run_shell_command",
-  "read_background_output",
-  "stop_background_process",
-  "web_fetch",
-  "save_memory",
-  "update_plan",
-];
-
-/**
  * Creates the built-in tools for a workspace, which all of them share: dispose
  * of it when no call runs any more.
  *
