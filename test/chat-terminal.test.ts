@@ -329,7 +329,7 @@ describe.skipIf(!HAS_TMUX)(
         await terminal.shows(/^● Another\.$/m);
         await terminal.type("/sessions", "Enter");
         await terminal.shows(
-          /^❯ [\da-f]{8} {2}completed +now +text Another\.\n {2}[\da-f]{8} {2}completed +now +text Said before\.$/m,
+          /^❯ [\da-f]{8} {2}completed +now +1 message +text Another\.\n {2}[\da-f]{8} {2}completed +now +1 message +text Said before\.$/m,
         );
         await terminal.type("", "Down", "Enter");
         await terminal.shows(

@@ -55,7 +55,7 @@ describe("WatchTasks", () => {
         ({ task }) => task?.lastEvent?.state === TaskState.INPUT_REQUIRED,
       );
       expect(asked).toMatchObject({
-        task: { id: two },
+        task: { id: two, messageCount: 1 },
         snapshotComplete: true,
       });
       watch.close();

@@ -89,8 +89,9 @@ interface RowProps {
 }
 
 function Row({ session, isChosen, now }: RowProps): ReactNode {
-  const { id, title, agent, workspacePath, lastEvent } = session;
+  const { id, title, agent, workspacePath, lastEvent, messageCount } = session;
   const where = workspacePath.split("/").at(-1);
+  const count = messageCount > 0 && countText(words.messages, messageCount);
   return (
     <a
       className="row"
@@ -100,7 +101,9 @@ function Row({ session, isChosen, now }: RowProps): ReactNode {
       <span className="row-title">{title || words.untitled}</span>
       <span className="row-about">
         <State state={lastEvent?.state ?? TaskState.UNSPECIFIED} />
-        <span>{visibleText([agent, where].filter(Boolean).join(" · "))}</span>
+        <span>
+          {visibleText([agent, where, count].filter(Boolean).join(" · "))}
+        </span>
         <time>
           {lastEvent?.time && ageText(timestampMs(lastEvent.time), now)}
         </time>

@@ -157,6 +157,38 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     expect(tasks[0]).toMatchObject({ workspacePath: "/w\\", agent: "one" });
   });
 
+  it("U11: counts the messages of a release before it, which may go on to write", async () => {
+    const schema = "counted";
+    const client = new Client({
+      connectionString: server.url,
+      options: `-c search_path=${schema}`,
+    });
+    await client.connect();
+    const begin = (id: string): Promise<unknown> =>
+      client.query(
+        "INSERT INTO task (id, context_id, principal, state, time_ms, sequence, fence) VALUES ($1, 'c', 'me', 1, 1, 1, 0)",
+        [id],
+      );
+    try {
+      await migrate(client, schema, VERSION - 1);
+      await begin("t1");
+      await client.query(
+        "INSERT INTO message VALUES ('me', 'm1', 't1', 1), ('me', 'm2', 't1', 5), ('me', 'm3', 't1', 9)",
+      );
+      await migrate(client, schema);
+      await begin("t2");
+      const { rows } = await client.query(
+        "SELECT id, messages FROM task ORDER BY id DESC",
+      );
+      expect(rows).toEqual([
+        { id: "t2", messages: 1 },
+        { id: "t1", messages: 3 },
+      ]);
+    } finally {
+      await client.end();
+    }
+  });
+
   it("goes on posting from where a release before it has posted", async () => {
     const schema = "posted";
     const key = { taskId: "t1", configId: "c" };

@@ -113,6 +113,18 @@ export const MIGRATIONS: readonly Migration[] = [
     up: "ALTER TABLE replica ADD COLUMN basis text NOT NULL DEFAULT ''",
     down: "ALTER TABLE replica DROP COLUMN basis",
   },
+  {
+    // The number of messages of each task; 1 for those that servers of the
+    // release before begin. Counts the ids of later messages: to read the logs
+    // would take minutes.
+    up: `
+      ALTER TABLE task ADD COLUMN messages integer NOT NULL DEFAULT 1;
+      UPDATE task SET messages = 1 + later.messages FROM
+        (SELECT task_id, count(*) AS messages FROM message WHERE sequence > 1 GROUP BY task_id) AS later
+      WHERE id = later.task_id;
+    `,
+    down: "ALTER TABLE task DROP COLUMN messages",
+  },
 ];
 
 /** The number of tasks to label at a time. Each has its first row in memory. */

@@ -84,6 +84,7 @@ type ListRow = {
   state: number;
   time_ms: string;
   sequence: string;
+  messages: number;
   title: string | null;
   workspace: string | null;
   agent: string | null;
@@ -237,12 +238,13 @@ export class PostgresStore implements ServerStore {
         timeMs: Number(row.time_ms),
         sequence: BigInt(row.sequence),
       });
-      const { title, workspace, agent } = row;
+      const { title, workspace, agent, messages: messageCount } = row;
       return {
         last,
         title: title ?? "",
         workspacePath: idOfKey(workspace ?? ""),
         agent: idOfKey(agent ?? ""),
+        messageCount,
       };
     });
     const last = tasks.at(-1)?.last;

@@ -4,7 +4,7 @@ import {
   type SessionList,
 } from "@devtool/client";
 import { oneLine, TaskState, type TaskSummary } from "@devtool/schema";
-import { ageOf } from "../render/age.ts";
+import { ageOf, messagesOf } from "../render/age.ts";
 import { visibleName } from "../render/style.ts";
 import { shortTaskId } from "../task-id.ts";
 import { taskStateName } from "../task-state-name.ts";
@@ -65,17 +65,21 @@ export class SessionPicker {
     );
     const rows = sessions
       .slice(from, from + maxLines)
-      .map(({ id, title, lastEvent }) => ({
+      .map(({ id, title, lastEvent, messageCount }) => ({
         id: visibleName(shortTaskId(id)),
         state: taskStateName(lastEvent?.state ?? TaskState.UNSPECIFIED),
         age: ageOf(lastEvent?.time, Date.now()),
+        messages: messagesOf(messageCount),
         title: oneLine(title),
       }));
     const stateWidth = Math.max(...rows.map(({ state }) => state.length));
     const ageWidth = Math.max(...rows.map(({ age }) => age.length));
-    return rows.map(({ id, state, age, title }, at) => {
+    const messagesWidth = Math.max(
+      ...rows.map(({ messages }) => messages.length),
+    );
+    return rows.map(({ id, state, age, messages, title }, at) => {
       const mark = from + at === index ? "❯" : " ";
-      return `${mark} ${id}  ${state.padEnd(stateWidth)}  ${age.padEnd(ageWidth)}  ${title}`;
+      return `${mark} ${id}  ${state.padEnd(stateWidth)}  ${age.padEnd(ageWidth)}  ${messages.padEnd(messagesWidth)}  ${title}`;
     });
   }
 

@@ -27,12 +27,14 @@ describe("devtool tasks", () => {
     await rm(base, { recursive: true });
   });
 
-  it("prints a short id, the state, the time and the title of each task, the last changed first", async () => {
+  it("prints a short id, the state, the time, the number of messages and the title of each task, the last changed first", async () => {
     const { lines } = await devtool("tasks");
-    expect(lines.map((line) => line.split(/ {2,}/).slice(3).join())).toEqual([
-      "write three.txt 3",
-      "text Two.",
-      "text One.",
+    expect(
+      lines.map((line) => line.split(/ {2,}/).slice(3).join(" | ")),
+    ).toEqual([
+      "1 message | write three.txt 3",
+      "1 message | text Two.",
+      "1 message | text One.",
     ]);
     for (const line of lines) {
       expect(line).toMatch(/^[\da-f]{8} {2}\S+ +\d{4}-\d\d-\d\dT\S+Z {2}\S/);
@@ -53,7 +55,7 @@ describe("devtool tasks", () => {
       word === "other" ? join(base, word) : word,
     );
     const { lines, errors } = await devtool("tasks", ...args);
-    expect(lines.map((line) => line.split(/ {2,}/)[3])).toEqual(titles);
+    expect(lines.map((line) => line.split(/ {2,}/)[4])).toEqual(titles);
     expect(errors).toBe(titles.length === 0 ? "no tasks found" : "");
   });
 

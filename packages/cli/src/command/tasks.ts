@@ -5,7 +5,7 @@ import { oneLine, TaskState, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, interruptSignal, isTerminal, writeLine } from "../io.ts";
-import { ageOf } from "../render/age.ts";
+import { ageOf, messagesOf } from "../render/age.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
@@ -59,7 +59,7 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
       if (options.json) {
         writeJsonLine(io.stdout, TaskSummarySchema, task);
       } else {
-        const { id, lastEvent, title } = task;
+        const { id, lastEvent, title, messageCount } = task;
         const name = taskStateName(
           lastEvent?.state ?? TaskState.UNSPECIFIED,
         ).padEnd(14);
@@ -71,7 +71,7 @@ export async function tasks(options: TasksOptions, io: Io): Promise<number> {
             ).padEnd(24);
         writeLine(
           io.stdout,
-          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${oneLine(title)}`.trimEnd(),
+          `${visibleName(shortTaskId(id))}  ${name}  ${time}  ${messagesOf(messageCount).padEnd(12)}  ${oneLine(title)}`.trimEnd(),
         );
       }
     }

@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
-import { ageOf } from "./age.ts";
+import { ageOf, messagesOf } from "./age.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 
@@ -15,6 +15,14 @@ describe("U11: an age", () => {
     [800 * 86_400, "2y ago"],
   ])("of %s seconds is %s", (seconds, age) => {
     expect(ageOf(timestampFromMs(NOW - seconds * 1000), NOW)).toBe(age);
+  });
+
+  it("is beside a number of messages, which is empty for a server that does not count", () => {
+    expect([0, 1, 12].map(messagesOf)).toEqual([
+      "",
+      "1 message",
+      "12 messages",
+    ]);
   });
 
   it("is empty for a time that is not known", () => {

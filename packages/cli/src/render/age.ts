@@ -10,6 +10,15 @@ const UNITS = [
 ] as const;
 
 /**
+ * Returns the number of messages of a task, for people: `3 messages`. Empty for
+ * 0, which servers send that do not count.
+ */
+export function messagesOf(count: number): string {
+  if (count === 0) return "";
+  return `${count} ${count === 1 ? "message" : "messages"}`;
+}
+
+/**
  * Returns how long ago something happened, for people: `5m ago`, or `now`.
  * Empty for an unknown time.
  *

@@ -14,6 +14,7 @@ export const de: Words = {
   loadMore: "Ältere Sitzungen",
   back: "Alle Sitzungen",
   message: "Nachricht",
+  messages: { one: "# Nachricht", other: "# Nachrichten" },
   messageHint: "Nachricht oder / für Befehle",
   send: "Senden",
   queueIt: "Einreihen",

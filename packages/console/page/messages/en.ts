@@ -15,6 +15,7 @@ export const en = {
   loadMore: "Older sessions",
   back: "All sessions",
   message: "Message",
+  messages: { one: "# message", other: "# messages" },
   messageHint: "Message, or / for commands",
   send: "Send",
   queueIt: "Queue",

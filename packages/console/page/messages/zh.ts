@@ -10,6 +10,7 @@ export const zh: Words = {
   loadMore: "更早的会话",
   back: "全部会话",
   message: "消息",
+  messages: { one: "# 条消息", other: "# 条消息" },
   messageHint: "输入消息，或输入 / 查看命令",
   send: "发送",
   queueIt: "加入队列",

@@ -137,6 +137,7 @@ function summaryOf({
   title,
   workspacePath,
   agent,
+  messageCount,
 }: ListedTask): TaskSummary {
   const lastEvent = hideSecretsInEvent(last);
   const { taskId: id, contextId } = last;
@@ -147,5 +148,6 @@ function summaryOf({
     title,
     workspacePath,
     agent,
+    messageCount,
   });
 }

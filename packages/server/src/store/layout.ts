@@ -15,9 +15,9 @@ import type { TaskLabel } from "./task-store.ts";
  *
  * In layout 1, a row of `event` held length-prefixed events instead of an
  * `EventRow`. In layout 2, there was no table `context`. In layout 3, there was
- * no table `label`.
+ * no table `label`. In layout 4, `task` had no column `messages`.
  */
-export const LAYOUT = 4;
+export const LAYOUT = 5;
 
 /** The number of rows to rewrite at a time. */
 const PAGE = 256;
@@ -33,6 +33,15 @@ export function migrate(database: DatabaseSync, layout: number): void {
     database.exec(
       `INSERT OR REPLACE INTO context (principal, id, task_id)
        SELECT principal, context_id, id FROM task ORDER BY time_ms, id`,
+    );
+  }
+  if (layout >= 1 && layout <= 4) {
+    // Counts the ids of later messages. To read the logs would take minutes.
+    database.exec(
+      `ALTER TABLE task ADD COLUMN messages INTEGER NOT NULL DEFAULT 1;
+       UPDATE task SET messages = 1 + later.messages FROM
+         (SELECT task_id, count(*) AS messages FROM message WHERE sequence > 1 GROUP BY task_id) AS later
+       WHERE id = later.task_id`,
     );
   }
   if (layout < 1 || layout > 3) return;

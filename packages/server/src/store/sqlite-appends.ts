@@ -40,6 +40,8 @@ interface Head {
 /** A head with what a transaction has added to its log. */
 interface Grown extends Head {
   readonly last: TaskEvent;
+  /** The number of messages that were added. */
+  readonly messages: number;
 }
 
 /**
@@ -147,10 +149,9 @@ export class SqliteAppends {
     const [first] = events;
     const last = events.at(-1);
     if (!first || !last) return true;
+    const grown = heads.get(first.taskId);
     const head =
-      heads.get(first.taskId) ??
-      this.#heads.get(first.taskId) ??
-      this.#readHead(first);
+      grown ?? this.#heads.get(first.taskId) ?? this.#readHead(first);
     try {
       assertFollows(events, head.sequence);
     } catch (reason) {
@@ -188,7 +189,9 @@ export class SqliteAppends {
     // Moves the task to the end: of the tasks of one context, the last one here
     // is the latest.
     heads.delete(taskId);
-    heads.set(taskId, { ...head, sequence: last.sequence, last });
+    const { messageCount } = events.reduce(labelAfter, NO_LABEL);
+    const messages = (grown?.messages ?? 0) + messageCount;
+    heads.set(taskId, { ...head, sequence: last.sequence, last, messages });
     return true;
   }
 
@@ -214,11 +217,11 @@ export class SqliteAppends {
    */
   #writeHeads(heads: readonly Grown[]): ReadonlyMap<string, Head> {
     failpoint("devtool:store.head.before");
-    for (const { last, principal, state: before } of heads) {
+    for (const { last, principal, state: before, messages } of heads) {
       const { taskId, contextId, state, sequence } = last;
       const { timeMs } = positionOf(last);
       if (state === before) {
-        this.#statements.advanceTask.run(timeMs, sequence, taskId);
+        this.#statements.advanceTask.run(timeMs, sequence, messages, taskId);
       } else {
         this.#statements.putTask.run(
           taskId,
@@ -227,6 +230,7 @@ export class SqliteAppends {
           state,
           timeMs,
           sequence,
+          messages,
         );
       }
     }

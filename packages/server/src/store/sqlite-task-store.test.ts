@@ -14,7 +14,13 @@ import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import { created, eventsOf, labeled, text } from "../testing/task-events.ts";
+import {
+  created,
+  eventsOf,
+  labeled,
+  message,
+  text,
+} from "../testing/task-events.ts";
 import { openDatabase } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
@@ -148,7 +154,9 @@ describe("SqliteTaskStore", () => {
     database.exec(
       "INSERT INTO event (task_id, sequence, data) VALUES ('damaged', 1, x'05ff')",
     );
-    database.exec("PRAGMA user_version = 1");
+    database.exec(
+      "ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 1",
+    );
     database.close();
     await using store = await SqliteTaskStore.open(path);
     expect(await eventsOf(store, "t1")).toEqual(kept);
@@ -166,10 +174,36 @@ describe("SqliteTaskStore", () => {
       await store.append([created("t3", 2)]);
     }
     const database = new DatabaseSync(path);
-    database.exec("DROP TABLE context; PRAGMA user_version = 2");
+    database.exec(
+      "DROP TABLE context; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 2",
+    );
     database.close();
     await using store = await SqliteTaskStore.open(path);
     expect((await store.findLatest("me", "c"))?.taskId).toBe("t2");
+  });
+
+  it("U11: counts the messages of a file of layout 4, which does not store them", async () => {
+    const path = join(directory, "tasks.db");
+    {
+      await using store = await SqliteTaskStore.open(path);
+      await store.append([created("t1", 3), message("t1", 2n, "m2")]);
+      await store.append([message("t1", 3n, "m3")]);
+      await store.append([created("t2", 1)]);
+    }
+    const database = new DatabaseSync(path);
+    database.exec(
+      "ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 4",
+    );
+    database.close();
+    await using store = await SqliteTaskStore.open(path);
+    await store.append([message("t2", 2n, "m4")]);
+    const { tasks } = await store.list({ limit: 9 });
+    expect(
+      tasks.map(({ last, messageCount }) => [last.taskId, messageCount]),
+    ).toEqual([
+      ["t2", 2],
+      ["t1", 3],
+    ]);
   });
 
   it("labels the tasks of a file of layout 3, except one whose first row is damaged", async () => {
@@ -184,7 +218,9 @@ describe("SqliteTaskStore", () => {
     }
     const database = new DatabaseSync(path);
     database.exec("UPDATE event SET data = x'ffff' WHERE task_id = 't2'");
-    database.exec("DROP TABLE label; PRAGMA user_version = 3");
+    database.exec(
+      "DROP TABLE label; ALTER TABLE task DROP COLUMN messages; PRAGMA user_version = 3",
+    );
     database.close();
     await using store = await SqliteTaskStore.open(path);
     const { tasks } = await store.list({ limit: 9, titleContains: "fix" });

@@ -115,12 +115,13 @@ export class SqliteTaskStore implements ServerStore {
         timeMs: Number(row.time_ms),
         sequence: BigInt(Number(row.sequence)),
       });
-      const { title, workspace, agent } = row;
+      const { title, workspace, agent, messages } = row;
       return {
         last,
         title: textOf(title),
         workspacePath: textOf(workspace),
         agent: textOf(agent),
+        messageCount: Number(messages),
       };
     });
     const last = tasks.at(-1)?.last;

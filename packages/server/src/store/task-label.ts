@@ -1,13 +1,20 @@
 import {
   foldTitle,
   initialTitle,
+  type Message,
+  Role,
   type Task,
   type TaskEvent,
 } from "@devtool/schema";
 import type { TaskLabel, TaskQuery } from "./task-store.ts";
 
 /** The label of a task that has none. */
-export const NO_LABEL: TaskLabel = { title: "", workspacePath: "", agent: "" };
+export const NO_LABEL: TaskLabel = {
+  title: "",
+  workspacePath: "",
+  agent: "",
+  messageCount: 0,
+};
 
 /**
  * Returns the label of a task after one more of its events. The same object if
@@ -25,21 +32,48 @@ export function labelAfter(
         title,
         workspacePath: settings?.workspacePath ?? "",
         agent: sessionSettings?.agent ?? "",
+        messageCount: 1,
       };
     }
     case "renamed":
       return { ...label, title: payload.value.title };
+    case "message":
+      return isAnswer(payload.value) ? label : withMessage(label);
+    case "messageTaken":
+      return withMessage(label);
     default:
       return label;
   }
 }
 
+function withMessage(label: TaskLabel): TaskLabel {
+  return { ...label, messageCount: label.messageCount + 1 };
+}
+
+/** Whether a message only answers questions of tool calls. */
+function isAnswer({ parts }: Message): boolean {
+  return (
+    parts.length > 0 &&
+    parts.every(({ content }) => content.case === "confirmation")
+  );
+}
+
 /** Returns the label of a task that is already folded. */
-export function labelOf({ title, settings, sessionSettings }: Task): TaskLabel {
+export function labelOf({
+  title,
+  settings,
+  sessionSettings,
+  command,
+  history,
+}: Task): TaskLabel {
+  const messages = history.filter(
+    (message) => message.role === Role.USER && !isAnswer(message),
+  );
   return {
     title,
     workspacePath: settings?.workspacePath ?? "",
     agent: sessionSettings?.agent ?? "",
+    messageCount: messages.length + (command ? 1 : 0),
   };
 }
 

@@ -1,7 +1,14 @@
-import { TaskState } from "@devtool/schema";
+import { create } from "@bufbuild/protobuf";
+import { TaskEventSchema, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import { created, labeled, renamed, text } from "../testing/task-events.ts";
+import {
+  created,
+  labeled,
+  message,
+  renamed,
+  text,
+} from "../testing/task-events.ts";
 import type { TaskQuery, TaskStore } from "./task-store.ts";
 
 /** Opens an empty store. */
@@ -120,6 +127,45 @@ function testLabels(open: OpenTaskStore): void {
     expect(await idsOf({ idPrefix: "t" })).toEqual(["t2", "t1"]);
     expect(await idsOf({ idPrefix: "%" })).toEqual([]);
     expect(await idsOf({ idPrefix: "u3", principal: "other" })).toEqual([]);
+  });
+
+  it("U11: counts the messages that began or continued a turn", async () => {
+    await using store = await open();
+    const about = { taskId: "t1", contextId: "c", state: TaskState.WORKING };
+    const queued = create(TaskEventSchema, {
+      ...about,
+      sequence: 4n,
+      payload: {
+        case: "messageQueued",
+        value: { message: { messageId: "q" } },
+      },
+    });
+    const value = { toolCallId: "c1" };
+    const parts = [{ content: { case: "confirmation" as const, value } }];
+    const answer = create(TaskEventSchema, {
+      ...about,
+      sequence: 5n,
+      payload: { case: "message", value: { messageId: "a", parts } },
+    });
+    const taken = create(TaskEventSchema, {
+      ...about,
+      sequence: 6n,
+      payload: { case: "messageTaken", value: { messageId: "q" } },
+    });
+    const countOf = async () =>
+      (await store.list({ limit: 1 })).tasks[0]?.messageCount;
+    await store.append([created("t1"), text("t1", 2n)]);
+    expect(await countOf()).toBe(1);
+    await Promise.all([
+      store.append([message("t1", 3n, "m2")]),
+      store.append([queued, answer]),
+    ]);
+    expect(await countOf()).toBe(2);
+    await store.append([taken, renamed("t1", 7n, "another title")]);
+    expect(await countOf()).toBe(3);
+    await expect(store.append([message("t1", 7n, "m3")])).rejects.toThrow();
+    await store.append([text("t1", 8n)]);
+    expect(await countOf()).toBe(3);
   });
 
   it("pages through the tasks that a filter selects, none twice and none left out when one is renamed", async () => {

@@ -15,7 +15,8 @@ import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
 export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (
     id TEXT PRIMARY KEY, context_id TEXT NOT NULL, principal TEXT NOT NULL,
-    state INTEGER NOT NULL, time_ms INTEGER NOT NULL, sequence INTEGER NOT NULL
+    state INTEGER NOT NULL, time_ms INTEGER NOT NULL, sequence INTEGER NOT NULL,
+    messages INTEGER NOT NULL DEFAULT 1
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS task_by_time ON task (principal, time_ms DESC, id DESC);
   CREATE INDEX IF NOT EXISTS task_by_context ON task (context_id);

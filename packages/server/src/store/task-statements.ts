@@ -49,11 +49,12 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
        WHERE task.id = ?`,
     ),
     putTask: database.prepare(
-      "INSERT INTO task (id, context_id, principal, state, time_ms, sequence) VALUES (?, ?, ?, ?, ?, ?)" +
-        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence",
+      `INSERT INTO task (id, context_id, principal, state, time_ms, sequence, messages) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence,
+         messages = messages + excluded.messages`,
     ),
     advanceTask: database.prepare(
-      "UPDATE task SET time_ms = ?, sequence = ? WHERE id = ?",
+      "UPDATE task SET time_ms = ?, sequence = ?, messages = messages + ? WHERE id = ?",
     ),
     putLabel: database.prepare(PUT_LABEL),
     renameTask: database.prepare(

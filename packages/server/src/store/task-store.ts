@@ -57,6 +57,11 @@ export interface TaskLabel {
   readonly workspacePath: string;
   /** The agent; empty on a server whose agent has no name. */
   readonly agent: string;
+  /**
+   * The number of messages that began or continued its turns, and of slash
+   * commands that did.
+   */
+  readonly messageCount: number;
 }
 
 /** A task in a list. */
