@@ -145,14 +145,13 @@ class World {
     for (let number = 0; number < count; number++) {
       const taskId = `${principal}-${number}`;
       const payload = { case: "created" as const, value: { principal } };
-      await this.#store.append([
-        create(TaskEventSchema, {
-          sequence: 1n,
-          taskId,
-          state: TaskState.COMPLETED,
-          payload,
-        }),
-      ]);
+      const event = create(TaskEventSchema, {
+        sequence: 1n,
+        taskId,
+        state: TaskState.COMPLETED,
+        payload,
+      });
+      await this.#store.append({ events: [event] });
       const config = { id: "c", taskId, url, format: PushFormat.TASK_EVENT };
       await this.#configs.put(
         create(PushSubscriptionSchema, {

@@ -282,9 +282,11 @@ class World {
       state: TaskState.WORKING,
       payload,
     };
-    await this.#running.store.append([
-      create(TaskEventSchema, { ...event, time: timestampFromMs(time) }),
-    ]);
+    await this.#running.store.append({
+      events: [
+        create(TaskEventSchema, { ...event, time: timestampFromMs(time) }),
+      ],
+    });
     this.#running.notifier.wake(taskId);
   }
 

@@ -26,7 +26,7 @@ export async function storeHistory(
   await using store = await SqliteTaskStore.open(
     join(dataDirectory, "tasks.db"),
   );
-  await store.append(events);
+  await store.append({ events });
 }
 
 /**

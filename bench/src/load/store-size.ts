@@ -50,7 +50,10 @@ async function measure(
     const taskId = crypto.randomUUID();
     for (let sequence = 1n; sequence <= EVENTS_OF_TASK; sequence++) {
       const event = eventOf(taskId, sequence, text);
-      await store.append([event], isAudited ? [recordOf(event)] : []);
+      await store.append({
+        events: [event],
+        audit: isAudited ? [recordOf(event)] : [],
+      });
     }
   };
   await Promise.all(Array.from({ length: TASKS }, appendTask));

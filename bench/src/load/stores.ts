@@ -114,7 +114,10 @@ async function appendTo(
       const records = Array.from({ length: audit }, () =>
         create(AuditRecordSchema, { taskId, toolCallId: "c" }),
       );
-      await store.append([eventOf(taskId, sequence)], records);
+      await store.append({
+        events: [eventOf(taskId, sequence)],
+        audit: records,
+      });
       taken.push(performance.now() - before);
     }
   };
@@ -147,7 +150,7 @@ async function wakeUps(
   // The connection listens by then.
   await delay(500);
   for (let sequence = 1n; sequence <= 500n; sequence++) {
-    await writer.append([eventOf(taskId, sequence)]);
+    await writer.append({ events: [eventOf(taskId, sequence)] });
     sent.set(sequence, performance.now());
     await delay(10);
   }

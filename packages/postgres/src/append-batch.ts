@@ -4,6 +4,7 @@ import {
   type EventRow,
   encodeRows,
   type InboxAnswer,
+  type TaskAppend,
 } from "@devtool/server/store";
 
 /** The maximum size in bytes of a batch, after at least one append. */
@@ -40,12 +41,12 @@ export interface AppendGroup {
  * Prepares events for the queue. Undefined when there are none. Throws
  * `Code.Aborted` when they are not consecutive events of one task.
  */
-export function createAppend(
-  events: readonly TaskEvent[],
-  audit: readonly AuditRecord[],
-  fence: bigint,
-  answer?: InboxAnswer,
-): Append | undefined {
+export function createAppend({
+  events,
+  audit = [],
+  fence = 0n,
+  answer,
+}: TaskAppend): Append | undefined {
   const [first, ...rest] = events;
   if (!first) return undefined;
   assertConsecutive(events);

@@ -134,7 +134,9 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     {
       await using store = await PostgresStore.open({ url: server.url, schema });
       for (let at = 0; at < 70; at++) {
-        await store.append([labeled(`t${at}`, `Fix \\ ${at}`, "/w\\", "one")]);
+        await store.append({
+          events: [labeled(`t${at}`, `Fix \\ ${at}`, "/w\\", "one")],
+        });
       }
     }
     const client = new Client({
@@ -194,7 +196,7 @@ describe.skipIf(bin === undefined)(`a database${why}`, () => {
     const key = { taskId: "t1", configId: "c" };
     {
       await using store = await PostgresStore.open({ url: server.url, schema });
-      await store.append([labeled("t1", "Post", "", "")]);
+      await store.append({ events: [labeled("t1", "Post", "", "")] });
       const config = create(PushConfigSchema, {
         taskId: "t1",
         id: "c",

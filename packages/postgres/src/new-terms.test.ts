@@ -57,7 +57,7 @@ describe.skipIf(bin === undefined)(
     it("does not take a task that the other one has acquired", async () => {
       const schema = "of_tasks";
       await using store = await PostgresStore.open({ url: server.url, schema });
-      await store.append([created("t1")]);
+      await store.append({ events: [created("t1")] });
       const row = "WHERE id = 't1'";
       const rows = {
         lock: `SELECT FROM task ${row} FOR UPDATE`,
@@ -74,7 +74,7 @@ describe.skipIf(bin === undefined)(
       await using store = await PostgresStore.open({ url: server.url, schema });
       const configs = store.pushConfigs;
       const key = { taskId: "t1", configId: "a" };
-      await store.append([created("t1")]);
+      await store.append({ events: [created("t1")] });
       await configs.put(
         create(PushSubscriptionSchema, {
           config: { id: "a", taskId: "t1", url: "https://hook.test/" },

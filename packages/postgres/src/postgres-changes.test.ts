@@ -41,7 +41,7 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
     using _other = reader.shared.changes.watch("t2", () => woken.push("other"));
     await listening();
     woken.length = 0;
-    await writer.append([created("nul\0")]);
+    await writer.append({ events: [created("nul\0")] });
     await expect.poll(() => woken).toContain("one");
     expect(woken).not.toContain("other");
   });
@@ -60,7 +60,9 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
     );
     await listening();
     woken.clear();
-    await Promise.all(ids.map((id) => writer.append([created(id)])));
+    await Promise.all(
+      ids.map((id) => writer.append({ events: [created(id)] })),
+    );
     await expect.poll(() => woken.size).toBe(2000);
     for (const watch of watches) watch[Symbol.dispose]();
   });
@@ -75,12 +77,12 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
       brought.push(events?.map(({ sequence }) => sequence)),
     );
     await listening();
-    await writer.append([created(id)]);
-    await writer.append([text(id, 2n), text(id, 3n)]);
+    await writer.append({ events: [created(id)] });
+    await writer.append({ events: [text(id, 2n), text(id, 3n)] });
     await expect.poll(() => brought.flat()).toContain(3n);
     expect(brought.flat().filter(Boolean)).toEqual([1n, 2n, 3n]);
     brought.length = 0;
-    await writer.append([text(id, 4n, "x".repeat(9000))]);
+    await writer.append({ events: [text(id, 4n, "x".repeat(9000))] });
     await expect.poll(() => brought).toContain(undefined);
     expect(brought.flat().filter(Boolean)).toEqual([]);
   });
@@ -88,7 +90,7 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
   it("wakes by its poll when no notification comes", async () => {
     const schema = nextSchema();
     await using store = await open(schema);
-    await store.append([created("t1")]);
+    await store.append({ events: [created("t1")] });
     let count = 0;
     using _watch = store.shared.changes.watch("t1", () => count++);
     await listening();
@@ -102,7 +104,7 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
     const schema = nextSchema();
     await using writer = await open(schema);
     await using reader = await open(schema);
-    await writer.append([created("t1")]);
+    await writer.append({ events: [created("t1")] });
     let count = 0;
     using _watch = reader.shared.changes.watch("t1", () => count++);
     await listening();
@@ -111,7 +113,7 @@ describe.skipIf(bin === undefined)(`PostgresChanges${why}`, () => {
     );
     await listening();
     const before = count;
-    await writer.append([text("t1", 2n)]);
+    await writer.append({ events: [text("t1", 2n)] });
     await expect.poll(() => count).toBeGreaterThan(before);
   });
 });

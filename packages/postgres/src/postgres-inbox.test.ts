@@ -35,7 +35,7 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
     taskId = "t\\1\0",
   ): Promise<{ taskId: string; fence: bigint }> {
     const { fence } = await store.shared.leases.create(taskId);
-    await store.append([created(taskId)], [], fence);
+    await store.append({ events: [created(taskId)], fence });
     return { taskId, fence };
   }
 
@@ -84,17 +84,25 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
       await other.shared.inbox.put(taskId, notice("a")),
       await other.shared.inbox.put(taskId, notice("b")),
     ];
-    await zombie.append([text(taskId, 2n, "a")], [], fence, {
-      entry: first,
-      sequence: 2n,
+    await zombie.append({
+      events: [text(taskId, 2n, "a")],
+      fence,
+      answer: {
+        entry: first,
+        sequence: 2n,
+      },
     });
     await server.run(
       `UPDATE ${schema}.replica SET alive_until = clock_timestamp()`,
     );
     const lease = await other.shared.leases.acquire(taskId);
-    const late = zombie.append([text(taskId, 3n, "late")], [], fence, {
-      entry: second,
-      sequence: 3n,
+    const late = zombie.append({
+      events: [text(taskId, 3n, "late")],
+      fence,
+      answer: {
+        entry: second,
+        sequence: 3n,
+      },
     });
     await expect(late).rejects.toMatchObject({ code: Code.Aborted });
     expect(
@@ -104,9 +112,13 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
       }),
     ).toBe(false);
     expect((await other.shared.inbox.next(taskId))?.id).toBe(second);
-    await other.append([text(taskId, 3n, "b")], [], lease?.fence, {
-      entry: second,
-      sequence: 3n,
+    await other.append({
+      events: [text(taskId, 3n, "b")],
+      fence: lease?.fence,
+      answer: {
+        entry: second,
+        sequence: 3n,
+      },
     });
     const replies = [
       await other.shared.inbox.takeReply(first),
@@ -128,11 +140,10 @@ describe.skipIf(bin === undefined)(`PostgresInbox${why}`, () => {
     await using other = await open(schema);
     const taskId = "t\\1\0";
     const lease = await one.shared.leases.create(taskId);
-    await one.append(
-      [{ ...created(taskId), state: TaskState.CANCELED }],
-      [],
-      lease.fence,
-    );
+    await one.append({
+      events: [{ ...created(taskId), state: TaskState.CANCELED }],
+      fence: lease.fence,
+    });
     await lease.release();
     expect(await other.shared.leases.orphaned()).toEqual([]);
     await one.shared.inbox.put(taskId, notice("a"));

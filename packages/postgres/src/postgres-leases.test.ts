@@ -37,7 +37,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await using one = await open(schema);
     await using other = await open(schema);
     const lease = await one.shared.leases.create("t1");
-    await one.append([created("t1")], [], lease.fence);
+    await one.append({ events: [created("t1")], fence: lease.fence });
     expect(await other.shared.leases.acquire("t1")).toBeUndefined();
     await lease.release();
     expect(await one.shared.leases.orphaned()).toEqual(["t1"]);
@@ -52,7 +52,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await using one = await open(schema);
     await using other = await open(schema);
     const { fence, lost } = await one.shared.leases.create("t1");
-    await one.append([created("t1")], [], fence);
+    await one.append({ events: [created("t1")], fence });
     const told = Promise.withResolvers<undefined>();
     let isListening = false;
     using _watch = other.shared.changes.watchGivenUp(
@@ -79,7 +79,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await using one = await open(schema);
     await using other = await open(schema);
     for (let round = 0; round < 50; round++) {
-      await one.append([created(`t${round}`)]);
+      await one.append({ events: [created(`t${round}`)] });
       const [mine, theirs] = await Promise.all([
         one.shared.leases.acquire(`t${round}`),
         other.shared.leases.acquire(`t${round}`),
@@ -94,7 +94,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     const schema = nextSchema();
     await using one = await open(schema);
     const ids = Array.from({ length: 300 }, (_, index) => `t${index}`);
-    for (const id of ids) await one.append([created(id)]);
+    for (const id of ids) await one.append({ events: [created(id)] });
     const first = await one.shared.leases.orphaned();
     const rest = await one.shared.leases.orphaned([], first);
     expect([first.length, rest.length]).toEqual([256, 44]);
@@ -106,20 +106,28 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     await using zombie = await open(schema);
     await using other = await open(schema);
     const lost = await zombie.shared.leases.create("t1");
-    await zombie.append([created("t1")], [], lost.fence);
+    await zombie.append({ events: [created("t1")], fence: lost.fence });
     await expire(schema, zombie);
     expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
     const lease = await other.shared.leases.acquire("t1");
     expect(await other.shared.leases.orphaned()).toEqual([]);
-    const late = zombie.append([text("t1", 2n, "late")], [], lost.fence);
+    const late = zombie.append({
+      events: [text("t1", 2n, "late")],
+      fence: lost.fence,
+    });
     await expect(late).rejects.toThrow(
       'task "t1" has fence 2, not 1: there was another writer',
     );
     await expect(late).rejects.toMatchObject({ code: Code.Aborted });
-    await expect(other.append([text("t1", 2n)])).rejects.toMatchObject({
+    await expect(
+      other.append({ events: [text("t1", 2n)] }),
+    ).rejects.toMatchObject({
       code: Code.Aborted,
     });
-    await other.append([text("t1", 2n, "mine")], [], lease?.fence);
+    await other.append({
+      events: [text("t1", 2n, "mine")],
+      fence: lease?.fence,
+    });
     expect((await eventsOf(other, "t1")).slice(1)).toEqual([
       text("t1", 2n, "mine"),
     ]);
@@ -129,7 +137,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     const schema = nextSchema();
     await using zombie = await open(schema);
     const lease = await zombie.shared.leases.create("t1");
-    await zombie.append([created("t1")], [], lease.fence);
+    await zombie.append({ events: [created("t1")], fence: lease.fence });
     const taking = server.run(
       `BEGIN; UPDATE ${schema}.task SET fence = fence + 1 WHERE id = 't1'; SELECT pg_sleep(0.3); COMMIT`,
     );
@@ -144,7 +152,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
       )
       .toBe(1);
     await expect(
-      zombie.append([text("t1", 2n)], [], lease.fence),
+      zombie.append({ events: [text("t1", 2n)], fence: lease.fence }),
     ).rejects.toMatchObject({ code: Code.Aborted });
     await taking;
     expect(await eventsOf(zombie, "t1")).toHaveLength(1);
@@ -154,7 +162,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     const schema = nextSchema();
     await using store = await open(schema);
     const lease = await store.shared.leases.create("t1");
-    await store.append([created("t1")], [], lease.fence);
+    await store.append({ events: [created("t1")], fence: lease.fence });
     const before = store.shared.leases.owner;
     await expire(schema, store);
     await new Promise((resolve) =>
@@ -187,7 +195,7 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     {
       await using store = await open(schema);
       const lease = await store.shared.leases.create("t1");
-      await store.append([created("t1")], [], lease.fence);
+      await store.append({ events: [created("t1")], fence: lease.fence });
     }
     expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
     expect((await other.shared.leases.acquire("t1"))?.fence).toBe(2n);

@@ -52,7 +52,7 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     const large = Array.from({ length: 100 }, (_, at) =>
       text("t1", BigInt(at + 2), "x".repeat(100_000)),
     );
-    await store.append([created("t1"), ...large]);
+    await store.append({ events: [created("t1"), ...large] });
     expect(await eventsOf(store, "t1")).toEqual([created("t1"), ...large]);
     expect(
       (await store.list({ limit: 1 })).tasks.map(({ last }) => last),
@@ -68,9 +68,9 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
       "\u{1f600}'\"{},NULL",
     ];
     for (const id of ids) {
-      await store.append([
-        create(TaskEventSchema, { ...created(id), contextId: id }),
-      ]);
+      await store.append({
+        events: [create(TaskEventSchema, { ...created(id), contextId: id })],
+      });
     }
     for (const id of ids) {
       expect((await store.findLatest("me", id))?.taskId).toBe(id);
@@ -82,11 +82,13 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     const schema = nextSchema();
     await using one = await open(schema);
     await using other = await open(schema);
-    await one.append([created("t1")]);
+    await one.append({ events: [created("t1")] });
     expect(await eventsOf(other, "t1")).toEqual([created("t1")]);
-    await other.append([text("t1", 2n)]);
+    await other.append({ events: [text("t1", 2n)] });
     expect((await one.findMessage("me", "m"))?.taskId).toBe("t1");
-    await expect(one.append([text("t1", 2n)])).rejects.toMatchObject({
+    await expect(
+      one.append({ events: [text("t1", 2n)] }),
+    ).rejects.toMatchObject({
       code: Code.Aborted,
     });
   });
@@ -108,7 +110,9 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
         payload: { case: "created", value },
       });
       const { fence } = await store.shared.leases.create("t1");
-      return store.append([event], [], fence).then(() => 1, expectAborted);
+      return store
+        .append({ events: [event], fence })
+        .then(() => 1, expectAborted);
     };
     const wins = await Promise.all([begin(one, "m0"), begin(other, "m1")]);
     expect(wins.toSorted()).toEqual([0, 1]);
@@ -120,7 +124,7 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
       ...text("t1", 2n),
       payload: { case: "message", value },
     });
-    await one.append([later], [], 1n);
+    await one.append({ events: [later], fence: 1n });
     expect((await other.findMessage("me", lost))?.sequence).toBe(2n);
   });
 
@@ -129,7 +133,7 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     await using one = await open(schema);
     await using other = await open(schema);
     const ids = Array.from({ length: 20 }, (_, at) => `t${at}`);
-    await Promise.all(ids.map((id) => one.append([created(id)])));
+    await Promise.all(ids.map((id) => one.append({ events: [created(id)] })));
     const wins = new Map<string, number>();
     const race = async (
       store: PostgresStore,
@@ -137,7 +141,7 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
       sequence: bigint,
     ): Promise<void> => {
       const won = await store
-        .append([text(id, sequence)])
+        .append({ events: [text(id, sequence)] })
         .then(() => 1, expectAborted);
       wins.set(`${id} ${sequence}`, (wins.get(`${id} ${sequence}`) ?? 0) + won);
     };
@@ -156,15 +160,17 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     await using one = await open(schema);
     await using other = await open(schema);
     const audited = async (store: PostgresStore, id: string): Promise<void> => {
-      await store.append(
-        [created(id)],
-        [create(AuditRecordSchema, { taskId: id, toolCallId: "0" })],
-      );
+      await store.append({
+        events: [created(id)],
+        audit: [create(AuditRecordSchema, { taskId: id, toolCallId: "0" })],
+      });
       for (let at = 1; at < 50; at++) {
-        await store.append(
-          [text(id, BigInt(at + 1))],
-          [create(AuditRecordSchema, { taskId: id, toolCallId: `${at}` })],
-        );
+        await store.append({
+          events: [text(id, BigInt(at + 1))],
+          audit: [
+            create(AuditRecordSchema, { taskId: id, toolCallId: `${at}` }),
+          ],
+        });
       }
     };
     const readWhileWritten = async (): Promise<void> => {
@@ -195,10 +201,10 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     const schema = nextSchema();
     await using store = await open(schema);
     for (const id of ["t1", "t2", "t3"]) {
-      await store.append(
-        [created(id)],
-        [create(AuditRecordSchema, { taskId: id })],
-      );
+      await store.append({
+        events: [created(id)],
+        audit: [create(AuditRecordSchema, { taskId: id })],
+      });
     }
     expect(await verifyAudit(store.readAudit(0n))).toMatchObject({
       count: 3n,
@@ -219,18 +225,20 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
 
   it("rejects appends while the server is gone, and writes again when it is back", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
+    await store.append({ events: [created("t1")] });
     await server.run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'devtool' AND pid <> pg_backend_pid()",
     );
-    await store.append([text("t1", 2n)]).catch((reason: unknown) => {
-      expect(reason).toMatchObject({ code: Code.Unavailable });
-    });
+    await store
+      .append({ events: [text("t1", 2n)] })
+      .catch((reason: unknown) => {
+        expect(reason).toMatchObject({ code: Code.Unavailable });
+      });
     await expect
       .poll(() => store.assertWritable().then(() => "writable", String))
       .toBe("writable");
     const { length } = await eventsOf(store, "t1");
-    await store.append([text("t1", BigInt(length + 1))]);
+    await store.append({ events: [text("t1", BigInt(length + 1))] });
   });
 
   it("says that a read-only database cannot be written", async () => {
@@ -244,11 +252,15 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     await expect(reader.assertWritable()).rejects.toThrow(
       "the database is read-only",
     );
-    await expect(reader.append([created("t1")])).rejects.toMatchObject({
+    await expect(
+      reader.append({ events: [created("t1")] }),
+    ).rejects.toMatchObject({
       code: Code.Unavailable,
     });
     const record = create(AuditRecordSchema, { taskId: "t1", sequence: 1n });
-    await expect(reader.append([], [record])).rejects.toMatchObject({
+    await expect(
+      reader.append({ events: [], audit: [record] }),
+    ).rejects.toMatchObject({
       ...{ name: "DevtoolError", code: Code.Unavailable },
       problem: "the database is read-only",
     });
@@ -283,10 +295,10 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
 
   it("refuses appends after it was closed", async () => {
     const store = await open();
-    const last = store.append([created("t1")]);
+    const last = store.append({ events: [created("t1")] });
     await store[Symbol.asyncDispose]();
     await last;
-    await expect(store.append([text("t1", 2n)])).rejects.toThrow(
+    await expect(store.append({ events: [text("t1", 2n)] })).rejects.toThrow(
       "the store is closed",
     );
   });

@@ -5,12 +5,12 @@ import {
   decodeCursor,
   decodeRow,
   encodeCursor,
-  type InboxAnswer,
   type ListedTask,
   lastEventOf,
   messageIdOf,
   positionOf,
   type ServerStore,
+  type TaskAppend,
   type TaskPage,
   type TaskQuery,
 } from "@devtool/server/store";
@@ -184,17 +184,12 @@ export class PostgresStore implements ServerStore {
     this.pushConfigs = new PostgresPushConfigStore(pool);
   }
 
-  async append(
-    events: readonly TaskEvent[],
-    audit: readonly AuditRecord[] = [],
-    fence = 0n,
-    answer?: InboxAnswer,
-  ): Promise<void> {
+  async append(append: TaskAppend): Promise<void> {
     if (this.#closed) throw closed();
-    const append = createAppend(events, audit, fence, answer);
-    if (append) return this.#appends.write(append);
+    const queued = createAppend(append);
+    if (queued) return this.#appends.write(queued);
     try {
-      await this.#audit.put(audit);
+      await this.#audit.put(append.audit ?? []);
     } catch (reason) {
       throw storeError(reason);
     }

@@ -55,9 +55,10 @@ describe.skipIf(bin === undefined)(
           { ...text(id, 2n), state },
         ];
         const events = own.map((event) => ({ ...event, time, contextId: id }));
-        await store.append(events, [
-          create(AuditRecordSchema, { taskId: id, sequence: 1n }),
-        ]);
+        await store.append({
+          events,
+          audit: [create(AuditRecordSchema, { taskId: id, sequence: 1n })],
+        });
         await server.run(`INSERT INTO devtool.push_config (task_id, config_id, active, subscription, progress)
         VALUES ('${id}', 'c', true, '', '')`);
         await store.shared.inbox.put(
@@ -112,7 +113,9 @@ describe.skipIf(bin === undefined)(
         created("old"),
         { ...text("old", 2n), state: TaskState.COMPLETED },
       ];
-      await store.append(ended.map((event) => ({ ...event, time })));
+      await store.append({
+        events: ended.map((event) => ({ ...event, time })),
+      });
       const [selection, removal] = STATEMENTS.split(
         /(?=^DELETE FROM devtool.push_config)/m,
       );
@@ -120,7 +123,7 @@ describe.skipIf(bin === undefined)(
       await client.connect();
       try {
         await client.query(selection ?? "");
-        const appended = store.append([text("old", 3n)]).then(
+        const appended = store.append({ events: [text("old", 3n)] }).then(
           () => "kept",
           (reason: unknown) => String(reason),
         );

@@ -48,6 +48,7 @@ export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type {
   ListedTask,
   ServerStore,
+  TaskAppend,
   TaskLabel,
   TaskPage,
   TaskQuery,

@@ -21,7 +21,7 @@ await store[Symbol.asyncDispose]();
 
 async function appendSingles(count: number): Promise<void> {
   for (let sequence = 1n; sequence <= count; sequence++) {
-    await store.append(batch("t1", sequence, 1));
+    await store.append({ events: batch("t1", sequence, 1) });
     acknowledge("t1", sequence);
   }
 }
@@ -46,7 +46,7 @@ async function appendBurst(
     const first = (ends.get(taskId) ?? 0n) + 1n;
     const last = first + BigInt(size) - 1n;
     ends.set(taskId, last);
-    const appended = store.append(batch(taskId, first, size));
+    const appended = store.append({ events: batch(taskId, first, size) });
     if (sabotage !== "early-ack") await appended;
     acknowledge(taskId, last);
   });

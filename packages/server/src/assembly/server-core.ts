@@ -20,7 +20,6 @@ import { createTaskHandler } from "../handler/task-handler.ts";
 import { createWorkspaceHandler } from "../handler/workspace-handler.ts";
 import type { Clock } from "../push/clock.ts";
 import { keyFile } from "../push/key-file.ts";
-import { ObservedTaskStore } from "../push/observed-task-store.ts";
 import { SigningKeys } from "../push/signing-keys.ts";
 import {
   limitsWithDefaults,
@@ -168,13 +167,12 @@ function createParts(
   agents: ServedAgents,
   options: ServerSettings,
   { publicUrl, ownPorts, clock, random, nextId, onError }: Surroundings,
-  opened: ServerStore,
+  store: ServerStore,
 ): ServerParts {
   const { retryWindowMs = 10 * 60_000, pushTargets = [] } = options;
   const { dataDirectory } = options;
-  const { shared, pushConfigs: configs } = opened;
+  const { shared, pushConfigs: configs } = store;
   const now = (): Date => new Date(clock.now());
-  const store = new ObservedTaskStore(opened);
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
   const roots = rootsOf(options);
   const registry = new SessionRegistry({
@@ -207,7 +205,7 @@ function createParts(
     nextId,
     onError,
   });
-  store.observe((taskId) => notifications.notifier.wake(taskId));
+  registry.feed.observe((taskId) => notifications.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
   const handler = createHandlers(agents, options, {
     roots,

@@ -57,10 +57,10 @@ async function serveRecords() {
   const others = Array.from({ length: RECORDS - 1 }, () =>
     create(AuditRecordSchema, { taskId: "other" }),
   );
-  await store.append(
-    [],
-    [...others, create(AuditRecordSchema, { taskId: "mine" })],
-  );
+  await store.append({
+    events: [],
+    audit: [...others, create(AuditRecordSchema, { taskId: "mine" })],
+  });
   const transport = createRouterTransport(({ service }) =>
     service(AuditService, createAuditHandler(store)),
   );

@@ -8,7 +8,6 @@ import {
   AuditRecordSchema,
   PushProgressSchema,
   PushSubscriptionSchema,
-  type TaskEvent,
   TaskEventSchema,
 } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -18,6 +17,7 @@ import { verifyAudit } from "./audit-chain.ts";
 import { copyStore } from "./copy-store.ts";
 import { MemoryTaskStore } from "./memory-task-store.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
+import type { TaskAppend } from "./task-store.ts";
 
 const signal = new AbortController().signal;
 
@@ -58,11 +58,11 @@ describe("copyStore", () => {
 
   it("refuses a target that has a task or an audit record, and writes nothing into it", async () => {
     await using from = new MemoryTaskStore();
-    await from.append([created("t1")]);
+    await from.append({ events: [created("t1")] });
     await using withTask = new MemoryTaskStore();
-    await withTask.append([created("t2")]);
+    await withTask.append({ events: [created("t2")] });
     await using withRecord = new MemoryTaskStore();
-    await withRecord.append([], [record("t2")]);
+    await withRecord.append({ events: [], audit: [record("t2")] });
     for (const to of [withTask, withRecord]) {
       await expect(copyStore(from, to, signal)).rejects.toMatchObject({
         code: Code.FailedPrecondition,
@@ -75,10 +75,10 @@ describe("copyStore", () => {
 
   it("refuses a source whose audit log was tampered with", async () => {
     await using from = await SqliteTaskStore.open(file());
-    await from.append(
-      [created("t1")],
-      [record("t1"), record("t1"), record("t1")],
-    );
+    await from.append({
+      events: [created("t1")],
+      audit: [record("t1"), record("t1"), record("t1")],
+    });
     await from[Symbol.asyncDispose]();
     const database = new DatabaseSync(file());
     database.exec("DELETE FROM audit WHERE number = 2");
@@ -94,14 +94,13 @@ describe("copyStore", () => {
 
   it("fails when the source is written meanwhile", async () => {
     await using from = new MemoryTaskStore();
-    await from.append([created("t1")]);
+    await from.append({ events: [created("t1")] });
     await using to = new (class extends MemoryTaskStore {
-      override async append(
-        events: readonly TaskEvent[],
-        audit?: readonly AuditRecord[],
-      ): Promise<void> {
-        await super.append(events, audit);
-        if (events[0]?.taskId === "t1") await from.append([text("t1", 2n)]);
+      override async append(append: TaskAppend): Promise<void> {
+        await super.append(append);
+        if (append.events[0]?.taskId === "t1") {
+          await from.append({ events: [text("t1", 2n)] });
+        }
       }
     })();
     await expect(copyStore(from, to, signal)).rejects.toThrow(
@@ -111,21 +110,21 @@ describe("copyStore", () => {
 
   it("fails when the target does not have what was copied", async () => {
     await using from = new MemoryTaskStore();
-    await from.append([created("t1"), text("t1", 2n)], [record("t1")]);
+    await from.append({
+      events: [created("t1"), text("t1", 2n)],
+      audit: [record("t1")],
+    });
     await using losesEvents = new (class extends MemoryTaskStore {
-      override async append(
-        events: readonly TaskEvent[],
-        audit?: readonly AuditRecord[],
-      ): Promise<void> {
-        await super.append(events.slice(0, 1), audit);
+      override async append({ events, audit }: TaskAppend): Promise<void> {
+        await super.append({ events: events.slice(0, 1), audit });
       }
     })();
     await expect(copyStore(from, losesEvents, signal)).rejects.toThrow(
       'task "t1" differs in the copy',
     );
     await using losesAudit = new (class extends MemoryTaskStore {
-      override async append(events: readonly TaskEvent[]): Promise<void> {
-        await super.append(events);
+      override async append({ events }: TaskAppend): Promise<void> {
+        await super.append({ events });
       }
     })();
     await expect(copyStore(from, losesAudit, signal)).rejects.toThrow(
@@ -135,7 +134,7 @@ describe("copyStore", () => {
 
   it("ends when it is aborted", async () => {
     await using from = new MemoryTaskStore();
-    await from.append([created("t1")]);
+    await from.append({ events: [created("t1")] });
     await expect(
       copyStore(from, new MemoryTaskStore(), AbortSignal.abort()),
     ).rejects.toThrow("aborted");
@@ -148,17 +147,25 @@ describe("copyStore", () => {
  */
 async function fill(store: MemoryTaskStore): Promise<void> {
   for (let task = 0; task < 600; task++) {
-    await store.append([created(`t${task}`, task)], [record(`t${task}`)]);
+    await store.append({
+      events: [created(`t${task}`, task)],
+      audit: [record(`t${task}`)],
+    });
   }
   const large = text("t7", 2n, "x".repeat(3 * 1024 * 1024));
   const small = Array.from({ length: 898 }, (_, at) =>
     text("t7", BigInt(at + 3)),
   );
-  await store.append([large, ...small]);
+  await store.append({ events: [large, ...small] });
   for (const [at, id] of ["older", "newer"].entries()) {
-    await store.append([
-      create(TaskEventSchema, { ...created(id, 700 + at), contextId: "other" }),
-    ]);
+    await store.append({
+      events: [
+        create(TaskEventSchema, {
+          ...created(id, 700 + at),
+          contextId: "other",
+        }),
+      ],
+    });
   }
   for (const id of ["a", "b"]) {
     const config = { id, taskId: "t7", url: "https://hook.test/" };

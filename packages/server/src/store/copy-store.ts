@@ -140,11 +140,11 @@ async function copyEvents(
     page.push(event);
     count++;
     if (page.length < PAGE && bytes < PAGE_BYTES) continue;
-    await to.append(page);
+    await to.append({ events: page });
     page = [];
     bytes = 0;
   }
-  await to.append(page);
+  await to.append({ events: page });
   const stored = createHash("sha256");
   for await (const event of to.readEvents(taskId, 0n)) addEvent(stored, event);
   if (copied.digest("hex") !== stored.digest("hex")) {
@@ -179,10 +179,10 @@ async function copyAudit(
     page.push(record);
     if (page.length < PAGE) continue;
     signal.throwIfAborted();
-    await to.append([], page);
+    await to.append({ events: [], audit: page });
     page = [];
   }
-  await to.append([], page);
+  await to.append({ events: [], audit: page });
 }
 
 async function assertUnchanged(

@@ -12,6 +12,7 @@ import { messageIdOf } from "./message-id.ts";
 import { labelAfter, matchesLabel, NO_LABEL } from "./task-label.ts";
 import type {
   ServerStore,
+  TaskAppend,
   TaskLabel,
   TaskPage,
   TaskQuery,
@@ -32,10 +33,7 @@ export class MemoryTaskStore implements ServerStore {
   readonly #labels = new Map<string, TaskLabel>();
   readonly #audit: AuditRecord[] = [];
 
-  async append(
-    events: readonly TaskEvent[],
-    audit: readonly AuditRecord[] = [],
-  ): Promise<void> {
+  async append({ events, audit = [] }: TaskAppend): Promise<void> {
     const [first] = events;
     if (first) {
       const log = this.#logs.get(first.taskId) ?? [];

@@ -14,6 +14,7 @@ import { messageIdOf } from "./message-id.ts";
 import { storeError } from "./sqlite-database.ts";
 import { labelAfter, NO_LABEL } from "./task-label.ts";
 import { labelRow, type TaskStatements } from "./task-statements.ts";
+import type { TaskAppend } from "./task-store.ts";
 
 /** An append that waits for the next commit. */
 interface Append {
@@ -72,10 +73,7 @@ export class SqliteAppends {
    * Queues events of one task, and records of the audit chain. Resolves when
    * they are on the disk.
    */
-  async add(
-    events: readonly TaskEvent[],
-    audit: readonly AuditRecord[],
-  ): Promise<void> {
+  async add({ events, audit = [] }: TaskAppend): Promise<void> {
     const rows = encodeRows(events);
     const committed = Promise.withResolvers<void>();
     this.#queue.push({ events, rows, audit, committed });

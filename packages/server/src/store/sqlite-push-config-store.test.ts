@@ -37,7 +37,7 @@ describe("SqlitePushConfigStore", () => {
     const key = { taskId: "t1", configId: "a" };
     {
       await using opened = await open();
-      await opened.store.append([created("t1")]);
+      await opened.store.append({ events: [created("t1")] });
       await opened.configs.put(subscription);
       const saves = [4n, 5n, 6n].map((cursor) =>
         opened.configs.saveProgress(

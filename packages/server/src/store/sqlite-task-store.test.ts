@@ -45,7 +45,7 @@ describe("SqliteTaskStore", () => {
         text("t1", BigInt(at + 2), "x".repeat(size)),
       ),
     ];
-    for (const event of log) await store.append([event]);
+    for (const event of log) await store.append({ events: [event] });
     const read = await bytesByTurn(store.readEvents("t1", 0n));
     expect(read.reduce((sum, bytes) => sum + bytes, 0)).toBe(40 * size);
     expect(Math.max(...read)).toBeLessThanOrEqual(256 * 1024 + size);
@@ -57,7 +57,7 @@ describe("SqliteTaskStore", () => {
       text("t1", BigInt(at + 2), "x".repeat(100_000)),
     );
     const log = [created("t1"), ...large];
-    await store.append(log);
+    await store.append({ events: log });
     expect(await eventsOf(store, "t1")).toEqual(log);
     expect(
       (await store.list({ limit: 1 })).tasks.map(({ last }) => last),
@@ -65,7 +65,7 @@ describe("SqliteTaskStore", () => {
     expect(
       Math.max(...(await bytesByTurn(store.readEvents("t1", 3n)))),
     ).toBeLessThanOrEqual(600_000);
-    await expect(store.append(large)).rejects.toMatchObject({
+    await expect(store.append({ events: large })).rejects.toMatchObject({
       code: Code.Aborted,
     });
     expect(await eventsOf(store, "t1")).toEqual(log);
@@ -73,11 +73,11 @@ describe("SqliteTaskStore", () => {
 
   it("does not write the index of states for an event that keeps the state (R17)", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
-    await store.append([created("t1")]);
-    await store.append([text("t1", 2n)]);
+    await store.append({ events: [created("t1")] });
+    await store.append({ events: [text("t1", 2n)] });
     const page = 4096 + 24;
     const before = statSync(join(directory, "tasks.db-wal")).size;
-    await store.append([text("t1", 3n)]);
+    await store.append({ events: [text("t1", 3n)] });
     expect(
       (statSync(join(directory, "tasks.db-wal")).size - before) / page,
     ).toBe(4);
@@ -169,9 +169,9 @@ describe("SqliteTaskStore", () => {
     const path = join(directory, "tasks.db");
     {
       await using store = await SqliteTaskStore.open(path);
-      await store.append([created("t1", 1)]);
-      await store.append([created("t2", 3)]);
-      await store.append([created("t3", 2)]);
+      await store.append({ events: [created("t1", 1)] });
+      await store.append({ events: [created("t2", 3)] });
+      await store.append({ events: [created("t3", 2)] });
     }
     const database = new DatabaseSync(path);
     database.exec(
@@ -186,9 +186,11 @@ describe("SqliteTaskStore", () => {
     const path = join(directory, "tasks.db");
     {
       await using store = await SqliteTaskStore.open(path);
-      await store.append([created("t1", 3), message("t1", 2n, "m2")]);
-      await store.append([message("t1", 3n, "m3")]);
-      await store.append([created("t2", 1)]);
+      await store.append({
+        events: [created("t1", 3), message("t1", 2n, "m2")],
+      });
+      await store.append({ events: [message("t1", 3n, "m3")] });
+      await store.append({ events: [created("t2", 1)] });
     }
     const database = new DatabaseSync(path);
     database.exec(
@@ -196,7 +198,7 @@ describe("SqliteTaskStore", () => {
     );
     database.close();
     await using store = await SqliteTaskStore.open(path);
-    await store.append([message("t2", 2n, "m4")]);
+    await store.append({ events: [message("t2", 2n, "m4")] });
     const { tasks } = await store.list({ limit: 9 });
     expect(
       tasks.map(({ last, messageCount }) => [last.taskId, messageCount]),
@@ -210,11 +212,10 @@ describe("SqliteTaskStore", () => {
     const path = join(directory, "tasks.db");
     {
       await using store = await SqliteTaskStore.open(path);
-      await store.append([
-        labeled("t1", "Fix it", "/w", "one"),
-        text("t1", 2n),
-      ]);
-      await store.append([labeled("t2", "Lost", "/w", "one", 3)]);
+      await store.append({
+        events: [labeled("t1", "Fix it", "/w", "one"), text("t1", 2n)],
+      });
+      await store.append({ events: [labeled("t2", "Lost", "/w", "one", 3)] });
     }
     const database = new DatabaseSync(path);
     database.exec("UPDATE event SET data = x'ffff' WHERE task_id = 't2'");
@@ -267,22 +268,26 @@ describe("SqliteTaskStore", () => {
     await fill(path, 3);
     await using store = await SqliteTaskStore.open(path);
     expect(await eventsOf(store, "t1")).toHaveLength(3);
-    await expect(store.append([text("t1", 3n)])).rejects.toMatchObject({
+    await expect(
+      store.append({ events: [text("t1", 3n)] }),
+    ).rejects.toMatchObject({
       code: Code.Aborted,
     });
-    await store.append([text("t1", 4n)]);
+    await store.append({ events: [text("t1", 4n)] });
   });
 
   it("rejects only the event that cannot be encoded, not those that share its commit", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
-    const good = store.append([created("t1")]);
-    const bad = store.append([
-      {
-        ...created("t2"),
-        time: create(TimestampSchema, { seconds: 2n ** 70n }),
-      },
-    ]);
-    const next = store.append([text("t1", 2n)]);
+    const good = store.append({ events: [created("t1")] });
+    const bad = store.append({
+      events: [
+        {
+          ...created("t2"),
+          time: create(TimestampSchema, { seconds: 2n ** 70n }),
+        },
+      ],
+    });
+    const next = store.append({ events: [text("t1", 2n)] });
     expect(
       (await Promise.allSettled([good, bad, next])).map(({ status }) => status),
     ).toEqual(["fulfilled", "rejected", "fulfilled"]);
@@ -304,10 +309,12 @@ describe("SqliteTaskStore", () => {
 
   it("commits queued appends when it is closed, and rejects appends after that", async () => {
     const store = await SqliteTaskStore.open(join(directory, "tasks.db"));
-    const queued = store.append([created("t1")]);
+    const queued = store.append({ events: [created("t1")] });
     await store[Symbol.asyncDispose]();
     await expect(queued).resolves.toBeUndefined();
-    await expect(store.append([text("t1", 2n)])).rejects.toMatchObject({
+    await expect(
+      store.append({ events: [text("t1", 2n)] }),
+    ).rejects.toMatchObject({
       code: Code.Unavailable,
     });
     await store[Symbol.asyncDispose]();
@@ -318,15 +325,15 @@ describe("SqliteTaskStore", () => {
     const database = await openDatabase(path, TASK_SCHEMA);
     database.exec("PRAGMA max_page_count = 40");
     await using store = new SqliteTaskStore(database);
-    await store.append([created("t1")]);
+    await store.append({ events: [created("t1")] });
     const large = [text("t1", 2n, "x".repeat(1_000_000))];
     const both = await Promise.allSettled([
-      store.append(large),
-      store.append([created("t2")]),
+      store.append({ events: large }),
+      store.append({ events: [created("t2")] }),
     ]);
     const full = { reason: { code: Code.ResourceExhausted } };
     expect(both).toMatchObject([full, full]);
-    await store.append([text("t1", 2n)]);
+    await store.append({ events: [text("t1", 2n)] });
     expect(await eventsOf(store, "t1")).toHaveLength(2);
     expect(await eventsOf(store, "t2")).toEqual([]);
   });
@@ -334,9 +341,9 @@ describe("SqliteTaskStore", () => {
 
 async function fill(path: string, count: number): Promise<void> {
   await using store = await SqliteTaskStore.open(path);
-  await store.append([created("t1")]);
+  await store.append({ events: [created("t1")] });
   for (let sequence = 2; sequence <= count; sequence++) {
-    void store.append([text("t1", BigInt(sequence))]);
+    void store.append({ events: [text("t1", BigInt(sequence))] });
   }
 }
 

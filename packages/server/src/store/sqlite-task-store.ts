@@ -17,6 +17,7 @@ import {
 import type {
   ListedTask,
   ServerStore,
+  TaskAppend,
   TaskPage,
   TaskQuery,
 } from "./task-store.ts";
@@ -72,12 +73,9 @@ export class SqliteTaskStore implements ServerStore {
     this.#appends = new SqliteAppends(database, this.#statements);
   }
 
-  async append(
-    events: readonly TaskEvent[],
-    audit: readonly AuditRecord[] = [],
-  ): Promise<void> {
+  async append(append: TaskAppend): Promise<void> {
     if (this.#closed) throw closed();
-    return this.#appends.add(events, audit);
+    return this.#appends.add(append);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {

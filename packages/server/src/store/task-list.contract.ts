@@ -33,10 +33,10 @@ function testList(open: OpenTaskStore): void {
   it("lists no task twice when one changes between two pages", async () => {
     await using store = await open();
     for (const [index, id] of ["a", "b", "c"].entries()) {
-      await store.append([created(id, index / 2)]);
+      await store.append({ events: [created(id, index / 2)] });
     }
     const first = await store.list({ limit: 2 });
-    await store.append([text("c", 2n)]);
+    await store.append({ events: [text("c", 2n)] });
     const second = await store.list({ limit: 2, cursor: first.cursor ?? "" });
     expect(first.tasks.map(({ last }) => last.taskId)).toEqual(["c", "b"]);
     expect(second.tasks.map(({ last }) => last.taskId)).toEqual(["a"]);
@@ -45,7 +45,7 @@ function testList(open: OpenTaskStore): void {
   it("sorts by last change, the latest first, over pages and for equal times", async () => {
     await using store = await open();
     for (const [index, id] of ["a", "b", "c", "d", "e"].entries()) {
-      await store.append([created(id, index < 3 ? 5 : 7)]);
+      await store.append({ events: [created(id, index < 3 ? 5 : 7)] });
     }
     const first = await store.list({ principal: "me", limit: 2 });
     const second = await store.list({
@@ -67,8 +67,8 @@ function testList(open: OpenTaskStore): void {
 
   it("filters by principal, context and state", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
-    await store.append([text("t1", 2n)]);
+    await store.append({ events: [created("t1")] });
+    await store.append({ events: [text("t1", 2n)] });
     expect((await store.list({ principal: "other", limit: 9 })).tasks).toEqual(
       [],
     );
@@ -91,12 +91,13 @@ function testList(open: OpenTaskStore): void {
 function testLabels(open: OpenTaskStore): void {
   it("has the title, workspace and agent of each task, and filters by them", async () => {
     await using store = await open();
-    await store.append([labeled("t1", "Fix the ÄRGER", "/w/a", "one")]);
-    await store.append([
-      labeled("t2", "fix b\\c 100%_", "/w/b", "two"),
-      text("t2", 2n),
-    ]);
-    await store.append([created("u3")]);
+    await store.append({
+      events: [labeled("t1", "Fix the ÄRGER", "/w/a", "one")],
+    });
+    await store.append({
+      events: [labeled("t2", "fix b\\c 100%_", "/w/b", "two"), text("t2", 2n)],
+    });
+    await store.append({ events: [created("u3")] });
     const { tasks } = await store.list({ limit: 9 });
     expect(
       tasks.map(({ title, workspacePath, agent }) => [
@@ -154,30 +155,32 @@ function testLabels(open: OpenTaskStore): void {
     });
     const countOf = async () =>
       (await store.list({ limit: 1 })).tasks[0]?.messageCount;
-    await store.append([created("t1"), text("t1", 2n)]);
+    await store.append({ events: [created("t1"), text("t1", 2n)] });
     expect(await countOf()).toBe(1);
     await Promise.all([
-      store.append([message("t1", 3n, "m2")]),
-      store.append([queued, answer]),
+      store.append({ events: [message("t1", 3n, "m2")] }),
+      store.append({ events: [queued, answer] }),
     ]);
     expect(await countOf()).toBe(2);
-    await store.append([taken, renamed("t1", 7n, "another title")]);
+    await store.append({ events: [taken, renamed("t1", 7n, "another title")] });
     expect(await countOf()).toBe(3);
-    await expect(store.append([message("t1", 7n, "m3")])).rejects.toThrow();
-    await store.append([text("t1", 8n)]);
+    await expect(
+      store.append({ events: [message("t1", 7n, "m3")] }),
+    ).rejects.toThrow();
+    await store.append({ events: [text("t1", 8n)] });
     expect(await countOf()).toBe(3);
   });
 
   it("pages through the tasks that a filter selects, none twice and none left out when one is renamed", async () => {
     await using store = await open();
     for (const [at, id] of ["a", "b", "c", "d", "e"].entries()) {
-      await store.append([
-        labeled(id, at % 2 === 0 ? "even" : "odd", "/w", "", at / 4),
-      ]);
+      await store.append({
+        events: [labeled(id, at % 2 === 0 ? "even" : "odd", "/w", "", at / 4)],
+      });
     }
     const first = await store.list({ titleContains: "even", limit: 2 });
-    await store.append([renamed("e", 2n, "even more")]);
-    await store.append([renamed("b", 2n, "even now")]);
+    await store.append({ events: [renamed("e", 2n, "even more")] });
+    await store.append({ events: [renamed("b", 2n, "even now")] });
     const second = await store.list({
       titleContains: "even",
       limit: 2,
@@ -191,12 +194,14 @@ function testLabels(open: OpenTaskStore): void {
 
   it("has the last of a task's titles, also when it begins and is renamed at once", async () => {
     await using store = await open();
-    const begun = store.append([
-      labeled("t1", "one", "/w", "a"),
-      renamed("t1", 2n, "two"),
+    const begun = store.append({
+      events: [labeled("t1", "one", "/w", "a"), renamed("t1", 2n, "two")],
+    });
+    await Promise.all([
+      begun,
+      store.append({ events: [renamed("t1", 3n, "three")] }),
     ]);
-    await Promise.all([begun, store.append([renamed("t1", 3n, "three")])]);
-    await store.append([text("t1", 4n)]);
+    await store.append({ events: [text("t1", 4n)] });
     const { tasks } = await store.list({ titleContains: "three", limit: 1 });
     expect(tasks).toMatchObject([
       { title: "three", workspacePath: "/w", agent: "a" },

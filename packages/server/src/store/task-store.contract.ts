@@ -30,8 +30,8 @@ export function testTaskStore(open: OpenTaskStore): void {
 function testOrder(open: OpenTaskStore): void {
   it("keeps events in order, and reads those after a sequence", async () => {
     await using store = await open();
-    await store.append([created("t1"), text("t1", 2n)]);
-    await store.append([text("t1", 3n)]);
+    await store.append({ events: [created("t1"), text("t1", 2n)] });
+    await store.append({ events: [text("t1", 3n)] });
     expect(await sequences(store, "t1", 0n)).toEqual([1n, 2n, 3n]);
     expect(await sequences(store, "t1", 2n)).toEqual([3n]);
     expect(await sequences(store, "unknown", 0n)).toEqual([]);
@@ -39,14 +39,14 @@ function testOrder(open: OpenTaskStore): void {
 
   it("does nothing without events", async () => {
     await using store = await open();
-    await expect(store.append([])).resolves.toBeUndefined();
+    await expect(store.append({ events: [] })).resolves.toBeUndefined();
   });
 
   it("keeps the events of many concurrent appends", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
+    await store.append({ events: [created("t1")] });
     const appends = Array.from({ length: 2000 }, (_, index) =>
-      store.append([text("t1", BigInt(index + 2))]),
+      store.append({ events: [text("t1", BigInt(index + 2))] }),
     );
     await Promise.all(appends);
     expect(await sequences(store, "t1", 0n)).toHaveLength(2001);
@@ -56,14 +56,14 @@ function testOrder(open: OpenTaskStore): void {
 function testWriters(open: OpenTaskStore): void {
   it("rejects events that do not follow, and keeps none of them", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
-    await expect(store.append([text("t1", 3n)])).rejects.toThrow(
+    await store.append({ events: [created("t1")] });
+    await expect(store.append({ events: [text("t1", 3n)] })).rejects.toThrow(
       "there was another writer",
     );
-    await expect(store.append([text("t1", 1n)])).rejects.toThrow(
+    await expect(store.append({ events: [text("t1", 1n)] })).rejects.toThrow(
       "there was another writer",
     );
-    await expect(store.append([text("t2", 2n)])).rejects.toThrow(
+    await expect(store.append({ events: [text("t2", 2n)] })).rejects.toThrow(
       "there was another writer",
     );
     expect(await sequences(store, "t1", 0n)).toEqual([1n]);
@@ -71,11 +71,11 @@ function testWriters(open: OpenTaskStore): void {
 
   it("lets one of two concurrent writers of the same sequence win, and does not affect others", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
+    await store.append({ events: [created("t1")] });
     const outcomes = await Promise.allSettled([
-      store.append([text("t1", 2n)]),
-      store.append([text("t1", 2n)]),
-      store.append([created("t2")]),
+      store.append({ events: [text("t1", 2n)] }),
+      store.append({ events: [text("t1", 2n)] }),
+      store.append({ events: [created("t2")] }),
     ]);
     expect(outcomes.map(({ status }) => status)).toEqual([
       "fulfilled",
@@ -88,24 +88,27 @@ function testWriters(open: OpenTaskStore): void {
   it("rejects events of which one is missing, duplicated or of another task", async () => {
     await using store = await open();
     await expect(
-      store.append([created("t1"), text("t1", 3n)]),
+      store.append({ events: [created("t1"), text("t1", 3n)] }),
     ).rejects.toMatchObject({ code: Code.Aborted });
     await expect(
-      store.append([created("t1"), text("t1", 1n)]),
+      store.append({ events: [created("t1"), text("t1", 1n)] }),
     ).rejects.toMatchObject({ code: Code.Aborted });
     await expect(
-      store.append([created("t1"), text("t2", 2n)]),
+      store.append({ events: [created("t1"), text("t2", 2n)] }),
     ).rejects.toMatchObject({ code: Code.Aborted });
     expect(await sequences(store, "t1", 0n)).toEqual([]);
   });
 
   it("numbers and chains audit records over all tasks, with the events they explain (S13)", async () => {
     await using store = await open();
-    await store.append([created("t1")], [record("t1"), record("t1")]);
-    await store.append([created("t2")], [record("t2")]);
-    await expect(store.append([created("t2")], [record("t2")])).rejects.toThrow(
-      "there was another writer",
-    );
+    await store.append({
+      events: [created("t1")],
+      audit: [record("t1"), record("t1")],
+    });
+    await store.append({ events: [created("t2")], audit: [record("t2")] });
+    await expect(
+      store.append({ events: [created("t2")], audit: [record("t2")] }),
+    ).rejects.toThrow("there was another writer");
     const records = await Array.fromAsync(store.readAudit(0n));
     expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual([
       "1 t1",
@@ -123,8 +126,8 @@ function testWriters(open: OpenTaskStore): void {
 
   it("chains audit records that come without events, in their order", async () => {
     await using store = await open();
-    await store.append([created("t1")], [record("t1")]);
-    await store.append([], [record("t2"), record("t3")]);
+    await store.append({ events: [created("t1")], audit: [record("t1")] });
+    await store.append({ events: [], audit: [record("t2"), record("t3")] });
     const records = await Array.fromAsync(store.readAudit(0n));
     expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual([
       "1 t1",
@@ -141,7 +144,9 @@ function testWriters(open: OpenTaskStore): void {
 function testReadEvents(open: OpenTaskStore): void {
   it("returns each field of an event", async () => {
     await using store = await open();
-    await store.append([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
+    await store.append({
+      events: [created("t1"), text("t1", 2n, "ab \u{1f600} \0")],
+    });
     expect(await eventsOf(store, "t1")).toEqual([
       created("t1"),
       text("t1", 2n, "ab \u{1f600} \0"),
@@ -150,13 +155,10 @@ function testReadEvents(open: OpenTaskStore): void {
 
   it("starts in the middle of an append", async () => {
     await using store = await open();
-    await store.append([
-      created("t1"),
-      text("t1", 2n),
-      text("t1", 3n),
-      text("t1", 4n),
-    ]);
-    await store.append([text("t1", 5n), text("t1", 6n)]);
+    await store.append({
+      events: [created("t1"), text("t1", 2n), text("t1", 3n), text("t1", 4n)],
+    });
+    await store.append({ events: [text("t1", 5n), text("t1", 6n)] });
     for (let after = 0n; after <= 6n; after++) {
       const rest = [1n, 2n, 3n, 4n, 5n, 6n].filter(
         (sequence) => sequence > after,
@@ -167,11 +169,11 @@ function testReadEvents(open: OpenTaskStore): void {
 
   it("supports a slow reader during appends", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
+    await store.append({ events: [created("t1")] });
     const reader = store.readEvents("t1", 0n)[Symbol.asyncIterator]();
     expect((await reader.next()).value?.sequence).toBe(1n);
     for (let sequence = 2n; sequence <= 600n; sequence++) {
-      await store.append([text("t1", sequence)]);
+      await store.append({ events: [text("t1", sequence)] });
     }
     await reader.return?.();
     expect(await sequences(store, "t1", 590n)).toEqual([
@@ -193,10 +195,10 @@ function testFindLatest(open: OpenTaskStore): void {
   it("finds the last event of the principal's latest task in a context", async () => {
     await using store = await open();
     expect(await store.findLatest("me", "c")).toBeUndefined();
-    await store.append([created("t1")]);
-    await store.append([created("t2")]);
+    await store.append({ events: [created("t1")] });
+    await store.append({ events: [created("t2")] });
     expect((await store.findLatest("me", "c"))?.taskId).toBe("t2");
-    await store.append([text("t1", 2n), text("t1", 3n)]);
+    await store.append({ events: [text("t1", 2n), text("t1", 3n)] });
     expect(await store.findLatest("me", "c")).toEqual(text("t1", 3n));
     expect(await store.findLatest("other", "c")).toBeUndefined();
     expect(await store.findLatest("me", "other")).toBeUndefined();
@@ -205,24 +207,26 @@ function testFindLatest(open: OpenTaskStore): void {
   it("finds it when several tasks changed at once", async () => {
     await using store = await open();
     await Promise.all([
-      store.append([created("t1")]),
-      store.append([created("t2")]),
-      store.append([text("t1", 2n)]),
+      store.append({ events: [created("t1")] }),
+      store.append({ events: [created("t2")] }),
+      store.append({ events: [text("t1", 2n)] }),
     ]);
     expect(await store.findLatest("me", "c")).toEqual(text("t1", 2n));
   });
 
   it("finds it while the tasks of a context take turns", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
-    await store.append([created("t2")]);
+    await store.append({ events: [created("t1")] });
+    await store.append({ events: [created("t2")] });
     const ends = { t1: 1n, t2: 1n };
     const turns = [["t1"], ["t1"], ["t2"], ["t1", "t2"], ["t2"], ["t1"]];
     for (const turn of turns) {
       const events = turn.map((id) =>
         text(id, id === "t1" ? ++ends.t1 : ++ends.t2),
       );
-      await Promise.all(events.map((event) => store.append([event])));
+      await Promise.all(
+        events.map((event) => store.append({ events: [event] })),
+      );
       expect(await store.findLatest("me", "c")).toEqual(events.at(-1));
     }
   });
@@ -231,20 +235,18 @@ function testFindLatest(open: OpenTaskStore): void {
 function testFindMessage(open: OpenTaskStore): void {
   it("finds a message that was appended among other events", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
-    await store.append([
-      text("t1", 2n),
-      message("t1", 3n, "n"),
-      text("t1", 4n),
-    ]);
-    await store.append([text("t1", 5n)]);
+    await store.append({ events: [created("t1")] });
+    await store.append({
+      events: [text("t1", 2n), message("t1", 3n, "n"), text("t1", 4n)],
+    });
+    await store.append({ events: [text("t1", 5n)] });
     expect(await store.findMessage("me", "n")).toEqual(message("t1", 3n, "n"));
   });
 
   it("finds the latest event that recorded a principal's message", async () => {
     await using store = await open();
-    await store.append([created("t1")]);
-    await store.append([created("t2")]);
+    await store.append({ events: [created("t1")] });
+    await store.append({ events: [created("t2")] });
     expect((await store.findMessage("me", "m"))?.taskId).toBe("t2");
     expect(await store.findMessage("other", "m")).toBeUndefined();
     expect(await store.findMessage("me", "unknown")).toBeUndefined();

@@ -80,6 +80,33 @@ export interface TaskPage {
   readonly cursor: string | undefined;
 }
 
+/** What one transaction adds to a store. */
+export interface TaskAppend {
+  /** Events of one task, in order. */
+  readonly events: readonly TaskEvent[];
+
+  /**
+   * The audit records that explain the events. The store numbers and chains
+   * them over all tasks. Default: none.
+   */
+  readonly audit?: readonly AuditRecord[] | undefined;
+
+  /**
+   * The fence of the lease under which the task is written. A store that is
+   * `shared` rejects the append with `Code.Aborted` when the task has been
+   * acquired again since, and so it rejects the first event of a task whose
+   * message is recorded already. Default: 0, the fence of a task that was never
+   * acquired.
+   */
+  readonly fence?: bigint | undefined;
+
+  /**
+   * Replies to an entry of the task's inbox. Only for a store that is `shared`.
+   * Default: nothing.
+   */
+  readonly answer?: InboxAnswer | undefined;
+}
+
 /**
  * Stores the logs of all tasks, and the audit log. Disposing of it writes what
  * is pending and closes it.
@@ -91,10 +118,9 @@ export interface TaskPage {
  */
 export interface TaskStore extends AsyncDisposable {
   /**
-   * Appends events to the log of one task, in order, all or none. The audit
-   * records that explain them are appended in the same transaction; the store
-   * numbers and chains them over all tasks. Without events, appends the audit
-   * records alone, as the copy of a store does.
+   * Appends events to the log of one task, in order, with what belongs to them,
+   * all or none. Without events, appends the audit records alone, as the copy
+   * of a store does.
    *
    * When the promise resolves, the events survive a crash of the machine.
    *
@@ -104,20 +130,8 @@ export interface TaskStore extends AsyncDisposable {
    * disk is full, and with `Code.Unavailable` when the store cannot write for
    * another reason.
    *
-   * @param fence the fence of the lease under which the task is written. A
-   * store that is `shared` rejects the append with `Code.Aborted` when the task
-   * has been acquired again since, and so it rejects the first event of a task
-   * whose message is recorded already. Default: 0, the fence of a task that was
-   * never acquired
-   * @param answer replies to an entry of the task's inbox in the same
-   * transaction. Only for a store that is `shared`
    */
-  append(
-    events: readonly TaskEvent[],
-    audit?: readonly AuditRecord[],
-    fence?: bigint,
-    answer?: InboxAnswer,
-  ): Promise<void>;
+  append(append: TaskAppend): Promise<void>;
 
   /**
    * Reads the committed events of a task after a sequence, in order. Ends after

@@ -111,7 +111,7 @@ describe("the messages before a task (STREAM-5)", () => {
         2 * (index - 1),
       );
       reads.push(store.reads);
-      await store.append(eventsOf(`t${index}`, told));
+      await store.append({ events: eventsOf(`t${index}`, told) });
       earlier.noteChange(`t${index}`);
     }
     expect(reads).toEqual([0, ...Array.from({ length: 99 }, () => 1)]);
@@ -126,14 +126,17 @@ describe("the messages before a task (STREAM-5)", () => {
     const later = task("d", { refersTo: ["a", "b", "c"] });
     expect(textsOf(await earlier.of(store, later))).toEqual(["to a", "from a"]);
     const last = eventsOf("b", {}).at(-1);
-    if (last) await store.append([{ ...last, sequence: last.sequence + 1n }]);
+    if (last) {
+      const event = { ...last, sequence: last.sequence + 1n };
+      await store.append({ events: [event] });
+    }
     expect(textsOf(await earlier.of(store, later))).toEqual([
       "to a",
       "from a",
       "to b",
       "from b",
     ]);
-    await store.append(eventsOf("c", {}));
+    await store.append({ events: eventsOf("c", {}) });
     expect(textsOf(await earlier.of(store, later))).toContain("from c");
   });
 
@@ -144,7 +147,7 @@ describe("the messages before a task (STREAM-5)", () => {
       ["b", { refersTo: ["a"] }],
       ["c", { refersTo: ["b"] }],
     ] as const) {
-      await store.append(eventsOf(id, told));
+      await store.append({ events: eventsOf(id, told) });
     }
     const earlier = new EarlierConversation();
     await earlier.of(store, task("c", { refersTo: ["b"] }));
@@ -172,7 +175,7 @@ async function storeWith(
 ): Promise<MemoryTaskStore> {
   const store = new MemoryTaskStore();
   for (const [id, told] of Object.entries(tasks)) {
-    await store.append(eventsOf(id, told));
+    await store.append({ events: eventsOf(id, told) });
   }
   return store;
 }

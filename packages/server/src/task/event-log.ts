@@ -200,7 +200,8 @@ export class EventLog {
     ];
     this.conversation.earlier.noteChange(this.#fold.taskId);
     try {
-      await this.#store.append(events, audit, this.#fence, answer);
+      await this.#store.append({ events, audit, fence: this.#fence, answer });
+      this.#feed?.wake(this.#fold.taskId);
     } catch (reason) {
       if (
         this.#fence !== undefined &&

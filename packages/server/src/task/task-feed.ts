@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { failpoint } from "../failpoint.ts";
 import type { ListedTask } from "../store/task-store.ts";
 
 /**
@@ -10,10 +11,26 @@ const PAUSE_MS = 100;
 
 /**
  * Passes the durable events of all open tasks to those who watch the tasks of a
- * principal.
+ * principal, and the ids of these tasks to an observer.
  */
 export class TaskFeed {
   readonly #watches = new Map<string, Set<TaskWatch>>();
+  #onAppended: (taskId: string) => void = () => undefined;
+
+  /**
+   * Sets the observer, which gets the task's id after each durable append.
+   * Replaces the previous one.
+   */
+  observe(onAppended: (taskId: string) => void): void {
+    this.#onAppended = onAppended;
+  }
+
+  /** Tells the observer that a task has new durable events. */
+  wake(taskId: string): void {
+    failpoint("devtool:push.wake.before");
+    this.#onAppended(taskId);
+    failpoint("devtool:push.wake.after");
+  }
 
   /**
    * Starts to collect the changes of a principal's tasks, until the watch is

@@ -150,10 +150,9 @@ describe("an error", () => {
 /** Serves a store that holds one task, which has ended. */
 async function serving(more: Partial<A2aServiceOptions>) {
   const store = new MemoryTaskStore();
-  await store.append([
-    event(1n, TaskState.SUBMITTED),
-    event(2n, TaskState.COMPLETED),
-  ]);
+  await store.append({
+    events: [event(1n, TaskState.SUBMITTED), event(2n, TaskState.COMPLETED)],
+  });
   const handler = handlerOf(store);
   const service = createA2aService({
     handler,
