@@ -32,6 +32,7 @@ const LONG = [
   "test/conformance.test.ts",
   "test/client-suite.test.ts",
   "test/packed-server.test.ts",
+  "test/packed-store.test.ts",
   "test/packed-alone.test.ts",
   "test/published-command.test.ts",
   "test/sandbox.test.ts",

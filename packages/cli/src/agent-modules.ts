@@ -1,14 +1,13 @@
-import { stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { basename, extname, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { commandWords, findAcpProfile } from "@devtool/acp/profiles";
 import { isObject } from "@devtool/schema/json";
 import type { Agent } from "@devtool/server";
 import type { AcpSource } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
-import { type AgentPlace, assertOwn } from "./agent-programs.ts";
-import { errorMessage } from "./errors.ts";
+import type { AgentPlace } from "./agent-programs.ts";
 import { AGENT_PROGRAMS, CODEX } from "./known-programs.ts";
+import { importOwn } from "./own-module.ts";
 
 /** An agent that the operator configured. */
 export interface AgentSpec {
@@ -201,12 +200,8 @@ async function makeAgent(
  * that is missing, unsafe or has no agent.
  */
 async function loadAgent(path: string, setting: string): Promise<Agent> {
-  const stats = await stat(path).catch((reason: unknown) => {
-    const problem = errorMessage(reason);
-    if (/[./]/.test(basename(path))) {
-      throw new Error(`${setting} cannot be read: ${problem}: ${REMEDY}`);
-    }
-    // A word without a dot is more likely the name of an agent than a file.
+  // A word without a dot is more likely the name of an agent than a file.
+  if (!/[./]/.test(basename(path)) && !existsSync(path)) {
     const names = [
       CODING_AGENT,
       ...AGENT_PROGRAMS.map(({ name }) => name),
@@ -214,18 +209,9 @@ async function loadAgent(path: string, setting: string): Promise<Agent> {
     const remedy = `choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
     throw new Error(
       `${setting} is not a file and not a known agent: ${remedy}`,
-      { cause: reason },
     );
-  });
-  if (!stats.isFile()) throw new Error(`${setting} is not a file: ${REMEDY}`);
-  assertOwn(stats, setting);
-  const exported: Readonly<Record<string, unknown>> = await import(
-    pathToFileURL(path).href
-  ).catch((reason: unknown) => {
-    throw new Error(`${setting} cannot be loaded: ${errorMessage(reason)}`, {
-      cause: reason,
-    });
-  });
+  }
+  const exported = await importOwn(path, setting, REMEDY);
   if (!("agent" in exported)) {
     const names = Object.keys(exported).join(", ") || "nothing";
     throw new Error(

@@ -64,7 +64,7 @@ function addServe(program: Command, io: Io, done: Done): void {
     .addOption(approvalModeOption("actions the agent may take without asking"))
     .option(
       "--store <url>",
-      "keep tasks in this database, which servers share: postgres://user@host/database",
+      "keep tasks in this database, which servers share (postgres://user@host/database), or in the store of a module (module:PATH)",
     )
     .option(
       "--config <file>",
@@ -237,7 +237,7 @@ function withStore(command: Command): Command {
   return command
     .option(
       "--store <url>",
-      "the database that servers share (default: that of the configuration file, if any)",
+      "the database or module that servers share (default: that of the configuration file, if any)",
     )
     .option(
       "--config <file>",

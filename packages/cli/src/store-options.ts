@@ -1,25 +1,45 @@
+import { resolve } from "node:path";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { ServerSettings } from "@devtool/server";
 import type { OperatorConfig } from "./agent-options.ts";
 
+/** The prefix of the path of a module that opens a store. */
+const MODULE_PREFIX = "module:";
+
 /**
- * Returns the store of a server: the database of the flag, or of the config
- * file. Empty for the file in the data directory.
+ * Returns the store of a server: the database or the module of the flag, or of
+ * the config file. Empty for the file in the data directory.
  *
- * The driver of the database is loaded when the store is opened.
+ * The driver of the database, or the module, is loaded when the store is
+ * opened.
  */
 export function storeOptions(
   flag: string | undefined,
-  { config }: Pick<OperatorConfig, "config">,
+  { config, directory }: OperatorConfig,
 ): Pick<ServerSettings, "openStore"> {
   const url = flag ?? config.store?.url ?? "";
   if (url === "" && config.store) {
     throw new Error(
-      'store.url is missing: write url = "postgres://user@host/database"',
+      'store.url is missing: write url = "postgres://user@host/database" or "module:PATH"',
     );
   }
   if (url === "") return {};
   const schema = config.store?.schema || undefined;
+  if (url.startsWith(MODULE_PREFIX)) {
+    const isFlag = flag !== undefined;
+    if (!isFlag && (schema || config.store?.lease)) {
+      throw new Error(
+        "store.schema and store.lease are of databases: remove them beside a module",
+      );
+    }
+    const name = url.slice(MODULE_PREFIX.length);
+    const path = resolve(isFlag ? "." : directory, name);
+    const setting = `${isFlag ? "--store" : "store.url"} "${url}"`;
+    return {
+      openStore: async () =>
+        (await import("./module-store.ts")).openModuleStore(path, setting),
+    };
+  }
   const leaseMs = config.store?.lease && durationMs(config.store.lease);
   return {
     openStore: async () => {

@@ -32,21 +32,6 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
       `UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${store.shared.leases.owner}'`,
     );
 
-  it("gives a task to one server at a time", async () => {
-    const schema = nextSchema();
-    await using one = await open(schema);
-    await using other = await open(schema);
-    const lease = await one.shared.leases.create("t1");
-    await one.append({ events: [created("t1")], fence: lease.fence });
-    expect(await other.shared.leases.acquire("t1")).toBeUndefined();
-    await lease.release();
-    expect(await one.shared.leases.orphaned()).toEqual(["t1"]);
-    const next = await other.shared.leases.acquire("t1");
-    expect(next?.fence).toBe(lease.fence + 1n);
-    expect(await one.shared.leases.acquire("t1")).toBeUndefined();
-    expect(await one.shared.leases.acquire("unknown")).toBeUndefined();
-  });
-
   it("tells other servers that it gives its tasks up, which can have them then", async () => {
     const schema = nextSchema();
     await using one = await open(schema);
@@ -74,22 +59,6 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     });
   });
 
-  it("gives a task to one of many servers that want it at once", async () => {
-    const schema = nextSchema();
-    await using one = await open(schema);
-    await using other = await open(schema);
-    for (let round = 0; round < 50; round++) {
-      await one.append({ events: [created(`t${round}`)] });
-      const [mine, theirs] = await Promise.all([
-        one.shared.leases.acquire(`t${round}`),
-        other.shared.leases.acquire(`t${round}`),
-      ]);
-      expect(
-        [mine, theirs].filter((lease) => lease !== undefined),
-      ).toHaveLength(1);
-    }
-  });
-
   it("lists a limited number of orphans, without those that are said to fail", async () => {
     const schema = nextSchema();
     await using one = await open(schema);
@@ -99,38 +68,6 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     const rest = await one.shared.leases.orphaned([], first);
     expect([first.length, rest.length]).toEqual([256, 44]);
     expect([...first, ...rest].toSorted()).toEqual(ids.toSorted());
-  });
-
-  it("refuses the appends of a server whose task another one has acquired, and of one without a lease", async () => {
-    const schema = nextSchema();
-    await using zombie = await open(schema);
-    await using other = await open(schema);
-    const lost = await zombie.shared.leases.create("t1");
-    await zombie.append({ events: [created("t1")], fence: lost.fence });
-    await expire(schema, zombie);
-    expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
-    const lease = await other.shared.leases.acquire("t1");
-    expect(await other.shared.leases.orphaned()).toEqual([]);
-    const late = zombie.append({
-      events: [text("t1", 2n, "late")],
-      fence: lost.fence,
-    });
-    await expect(late).rejects.toThrow(
-      'task "t1" has fence 2, not 1: there was another writer',
-    );
-    await expect(late).rejects.toMatchObject({ code: Code.Aborted });
-    await expect(
-      other.append({ events: [text("t1", 2n)] }),
-    ).rejects.toMatchObject({
-      code: Code.Aborted,
-    });
-    await other.append({
-      events: [text("t1", 2n, "mine")],
-      fence: lease?.fence,
-    });
-    expect((await eventsOf(other, "t1")).slice(1)).toEqual([
-      text("t1", 2n, "mine"),
-    ]);
   });
 
   it("makes an append that waits for an acquisition fail, and not slip in behind it", async () => {
@@ -187,17 +124,5 @@ describe.skipIf(bin === undefined)(`PostgresLeases${why}`, () => {
     const first = await until();
     await expect.poll(until).not.toBe(first);
     expect(lease.lost.aborted).toBe(false);
-  });
-
-  it("leaves its tasks to others at once when it closes", async () => {
-    const schema = nextSchema();
-    await using other = await open(schema);
-    {
-      await using store = await open(schema);
-      const lease = await store.shared.leases.create("t1");
-      await store.append({ events: [created("t1")], fence: lease.fence });
-    }
-    expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
-    expect((await other.shared.leases.acquire("t1"))?.fence).toBe(2n);
   });
 });

@@ -10,6 +10,7 @@ import {
   created,
   eventsOf,
   testPushConfigStore,
+  testSharedStore,
   testTaskStore,
   text,
 } from "@devtool/server/testing/contracts";
@@ -39,6 +40,18 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
     PostgresStore.open({ url: server.url, schema });
 
   testTaskStore(() => open());
+  testSharedStore(() => {
+    const schema = nextSchema();
+    return {
+      open: () => open(schema),
+      // The clock of the database goes on, and the server has not renewed.
+      expire: async ({ shared: { leases } }) => {
+        await server.run(
+          `UPDATE "${schema.replaceAll('"', '""')}".replica SET alive_until = clock_timestamp() WHERE id = '${leases.owner}'`,
+        );
+      },
+    };
+  });
   testPushConfigStore(async () => {
     const store = await open();
     return {
@@ -239,6 +252,25 @@ describe.skipIf(bin === undefined)(`PostgresStore${why}`, () => {
       .toBe("writable");
     const { length } = await eventsOf(store, "t1");
     await store.append({ events: [text("t1", BigInt(length + 1))] });
+  });
+
+  it("rejects reading and storing approvals when it is closed", async () => {
+    const store = await open();
+    const { approvals } = store.shared;
+    const { file, version } = await approvals.read();
+    await store[Symbol.asyncDispose]();
+    for (const failed of [approvals.read(), approvals.replace(file, version)]) {
+      await expect(failed).rejects.toMatchObject({ code: Code.Unavailable });
+    }
+  });
+
+  it("wakes those who watch the inbox, also when notifications are lost", async () => {
+    await using store = await open();
+    let wakes = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    using _watch = store.shared.inbox.watch(() => ++wakes === 3 && resolve());
+    // Nothing is put, so only the poll wakes.
+    await promise;
   });
 
   it("says that a read-only database cannot be written", async () => {

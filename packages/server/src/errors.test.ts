@@ -20,6 +20,18 @@ describe("DevtoolError", () => {
     });
   });
 
+  it("is one of another copy of the module too, which no subclass is", async () => {
+    const copy = "./errors.ts?copy";
+    const { DevtoolError: Other }: { DevtoolError: typeof DevtoolError } =
+      await import(copy);
+    const error = new Other("it broke", Code.Aborted);
+    expect(Other).not.toBe(DevtoolError);
+    expect(error instanceof DevtoolError).toBe(true);
+    expect(DevtoolError.from(error)).toBe(error);
+    expect(error instanceof class extends DevtoolError {}).toBe(false);
+    expect(new Error("DevtoolError") instanceof DevtoolError).toBe(false);
+  });
+
   it("keeps the remedy when its field is renamed", () => {
     const error = invalid("task_id", "t", "does not exist", "name another");
     expect(withFieldNames(error, { task_id: "id" })).toMatchObject({

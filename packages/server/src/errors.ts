@@ -66,6 +66,24 @@ export class DevtoolError extends Error {
   }
 
   /**
+   * Whether a value is a `DevtoolError`, also one of another copy of this
+   * module: the command has its own copy, and modules of agents and stores
+   * bring theirs.
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit this
+    if (super[Symbol.hasInstance](value)) return true;
+    return (
+      // biome-ignore lint/complexity/noThisInStatic: subclasses inherit this
+      this === DevtoolError &&
+      value instanceof Error &&
+      value.name === "DevtoolError" &&
+      "code" in value &&
+      "problem" in value
+    );
+  }
+
+  /**
    * Converts a caught value. Returns a `DevtoolError` as it is, converts an
    * `AbortError` to `Code.Canceled`, and hides anything else behind
    * `Code.Internal`, as the cause.

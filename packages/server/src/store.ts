@@ -28,6 +28,7 @@ export {
   type ListPosition,
   positionOf,
 } from "./store/list-position.ts";
+export { MemoryTaskStore } from "./store/memory-task-store.ts";
 export { messageIdOf } from "./store/message-id.ts";
 export {
   MAX_PUSH_CONFIGS,
@@ -36,6 +37,7 @@ export {
   pushConfigKey,
   tooManyConfigs,
 } from "./store/push-config-store.ts";
+export { SqliteTaskStore } from "./store/sqlite-task-store.ts";
 export type { TaskChanges } from "./store/task-changes.ts";
 export type {
   InboxAnswer,
@@ -48,6 +50,7 @@ export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type {
   ListedTask,
   ServerStore,
+  SharedTasks,
   TaskAppend,
   TaskLabel,
   TaskPage,

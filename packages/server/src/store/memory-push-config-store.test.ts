@@ -1,6 +1,6 @@
 import { describe } from "vitest";
+import { testPushConfigStore } from "../testing/push-config-store.contract.ts";
 import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
-import { testPushConfigStore } from "./push-config-store.contract.ts";
 
 describe("MemoryPushConfigStore", () => {
   testPushConfigStore(async () => ({

@@ -1,6 +1,6 @@
 import { describe } from "vitest";
+import { testTaskStore } from "../testing/task-store.contract.ts";
 import { MemoryTaskStore } from "./memory-task-store.ts";
-import { testTaskStore } from "./task-store.contract.ts";
 
 describe("MemoryTaskStore", () =>
   testTaskStore(() => Promise.resolve(new MemoryTaskStore())));

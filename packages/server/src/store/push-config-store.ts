@@ -15,8 +15,8 @@ export interface PushConfigKey {
  * delivered.
  *
  * Together with the tasks' logs this is an outbox: after a crash, delivery
- * continues where it was. All implementations pass the tests in
- * `push-config-store.contract.ts`.
+ * continues where it was. All implementations pass `testPushConfigStore` of
+ * `@devtool/server/testing/contracts`.
  */
 export interface PushConfigStore {
   /**

@@ -5,8 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
 import { PushProgressSchema, PushSubscriptionSchema } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { testPushConfigStore } from "../testing/push-config-store.contract.ts";
 import { created, eventsOf } from "../testing/task-events.ts";
-import { testPushConfigStore } from "./push-config-store.contract.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 
 describe("SqlitePushConfigStore", () => {

@@ -21,11 +21,11 @@ import {
   message,
   text,
 } from "../testing/task-events.ts";
+import { testTaskStore } from "../testing/task-store.contract.ts";
 import { openDatabase } from "./sqlite-database.ts";
 import { SqliteTaskStore } from "./sqlite-task-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements } from "./task-statements.ts";
-import { testTaskStore } from "./task-store.contract.ts";
 
 describe("SqliteTaskStore", () => {
   let directory: string;

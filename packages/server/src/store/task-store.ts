@@ -113,8 +113,8 @@ export interface TaskAppend {
  *
  * A store knows events only. The columns by which it lists and finds tasks are
  * read from them: `created.principal`, `context_id`, `state`, `message_id` and
- * those of `labelAfter`. All implementations pass the tests in
- * `task-store.contract.ts`.
+ * those of `labelAfter`. All implementations pass `testTaskStore` of
+ * `@devtool/server/testing/contracts`.
  */
 export interface TaskStore extends AsyncDisposable {
   /**

@@ -3,6 +3,11 @@
 export {
   type OpenedPushConfigStore,
   testPushConfigStore,
-} from "../store/push-config-store.contract.ts";
-export { testTaskStore } from "../store/task-store.contract.ts";
+} from "./push-config-store.contract.ts";
+export {
+  type SharedStore,
+  type SharedStoreGround,
+  testSharedStore,
+} from "./shared-store.contract.ts";
 export { created, eventsOf, labeled, text } from "./task-events.ts";
+export { testTaskStore } from "./task-store.contract.ts";

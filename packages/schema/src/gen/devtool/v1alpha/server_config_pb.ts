@@ -455,13 +455,16 @@ export const ConsoleConfigSchema: GenMessage<ConsoleConfig, {jsonType: ConsoleCo
   messageDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
- * A database with the tasks of servers that share it.
+ * A database with the tasks of servers that share it, or a module that opens
+ * another store.
  *
  * @generated from message devtool.v1alpha.StoreConfig
  */
 export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
   /**
-   * URL of the database, such as `postgres://devtool@db.example/devtool`.
+   * URL of the database, such as `postgres://devtool@db.example/devtool`, or
+   * `module:` and the path of a module that exports `openStore`, relative to
+   * the config file. Modules run with the privileges of the server.
    *
    * The password may also be in the environment variable PGPASSWORD, or in the
    * file that PGPASSFILE names.
@@ -489,13 +492,16 @@ export type StoreConfig = Message<"devtool.v1alpha.StoreConfig"> & {
 };
 
 /**
- * A database with the tasks of servers that share it.
+ * A database with the tasks of servers that share it, or a module that opens
+ * another store.
  *
  * @generated from message devtool.v1alpha.StoreConfig
  */
 export type StoreConfigJson = {
   /**
-   * URL of the database, such as `postgres://devtool@db.example/devtool`.
+   * URL of the database, such as `postgres://devtool@db.example/devtool`, or
+   * `module:` and the path of a module that exports `openStore`, relative to
+   * the config file. Modules run with the privileges of the server.
    *
    * The password may also be in the environment variable PGPASSWORD, or in the
    * file that PGPASSFILE names.

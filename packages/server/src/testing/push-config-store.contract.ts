@@ -6,7 +6,10 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import { MAX_PUSH_CONFIGS, type PushConfigStore } from "./push-config-store.ts";
+import {
+  MAX_PUSH_CONFIGS,
+  type PushConfigStore,
+} from "../store/push-config-store.ts";
 
 /** An open store. */
 export interface OpenedPushConfigStore extends AsyncDisposable {

@@ -2,14 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { TaskEventSchema, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import {
-  created,
-  labeled,
-  message,
-  renamed,
-  text,
-} from "../testing/task-events.ts";
-import type { TaskQuery, TaskStore } from "./task-store.ts";
+import type { TaskQuery, TaskStore } from "../store/task-store.ts";
+import { created, labeled, message, renamed, text } from "./task-events.ts";
 
 /** Opens an empty store. */
 export type OpenTaskStore = () => Promise<TaskStore>;

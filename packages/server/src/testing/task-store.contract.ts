@@ -2,14 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
-import {
-  created,
-  eventsOf,
-  message,
-  sequences,
-  text,
-} from "../testing/task-events.ts";
-import { verifyAudit } from "./audit-chain.ts";
+import { verifyAudit } from "../store/audit-chain.ts";
+import { created, eventsOf, message, sequences, text } from "./task-events.ts";
 import { type OpenTaskStore, testTaskList } from "./task-list.contract.ts";
 
 /**

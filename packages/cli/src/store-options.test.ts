@@ -1,0 +1,114 @@
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { ServerConfigSchema } from "@devtool/schema";
+import type { ServerStore } from "@devtool/server/store";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { storeOptions } from "./store-options.ts";
+import { runCommand } from "./testing/run-command.ts";
+
+const MEMORY = `
+import { MemoryTaskStore } from ${JSON.stringify(import.meta.resolve("@devtool/server/store"))};
+`;
+const WHOLE = `${MEMORY}export const openStore = () => new MemoryTaskStore();`;
+
+describe("the store of a module", () => {
+  let base: string;
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-store-"));
+  });
+  afterEach(() => rm(base, { recursive: true }));
+
+  async function open(url: string, flag?: string): Promise<ServerStore> {
+    const config = create(ServerConfigSchema, { store: { url } });
+    const { openStore } = storeOptions(flag, { config, directory: base });
+    if (!openStore) throw new Error("there is no store");
+    return openStore();
+  }
+
+  it("is opened by a flag, or by the config file relative to its directory", async () => {
+    await writeFile(join(base, "mine.mjs"), WHOLE);
+    await using store = await open("module:./mine.mjs");
+    expect((await store.list({ limit: 1 })).tasks).toEqual([]);
+    const flag = `module:${join(base, "mine.mjs")}`;
+    await using other = await open("postgres://u@h/d", flag);
+    expect((await other.list({ limit: 1 })).tasks).toEqual([]);
+  });
+
+  it.each([
+    [
+      "no file",
+      undefined,
+      /cannot be read: ENOENT.*: name a module that exports "openStore" \(docs\/own-agent\.md/,
+    ],
+    ["no module", "this is no module", /cannot be loaded: /],
+    [
+      "one that throws",
+      'throw new Error("no luck");',
+      /cannot be loaded: no luck/,
+    ],
+    [
+      "no export",
+      "export const store = 1;",
+      /exports no function "openStore", only store: write `export function openStore\(\) \{ … \}`/,
+    ],
+    [
+      "no function",
+      "export const openStore = 1;",
+      /exports no function "openStore", only nothing: write/,
+    ],
+    [
+      "a store that does not open",
+      'export const openStore = async () => { throw new Error("no disk"); };',
+      /cannot open its store: no disk/,
+    ],
+    [
+      "no store",
+      "export const openStore = () => undefined;",
+      /opens a store without append, readEvents, list, findLatest, findMessage, assertWritable, readAudit, pushConfigs\.put, .*, \[Symbol\.asyncDispose\]: add what is missing/,
+    ],
+    [
+      "a store without a method",
+      `${MEMORY}export const openStore = () => Object.assign(new MemoryTaskStore(), { list: undefined });`,
+      /opens a store without list: add/,
+    ],
+    [
+      "half a shared store",
+      `${MEMORY}export const openStore = () => Object.assign(new MemoryTaskStore(), { shared: { keys: { read() {}, replace() {} } } });`,
+      /opens a store without shared\.leases\.create, .*shared\.sessions\.begin, shared\.forgetMessage: add/,
+    ],
+  ])("is refused: %s", async (_what, text, problem) => {
+    if (text !== undefined) await writeFile(join(base, "mine.mjs"), text);
+    const opened = open("module:mine.mjs");
+    await expect(opened).rejects.toThrow(problem);
+    await expect(opened).rejects.toThrow(/^store\.url "module:mine\.mjs" /);
+  });
+
+  it("is refused where everybody may change the file, and beside fields of databases", async () => {
+    await writeFile(join(base, "mine.mjs"), WHOLE);
+    await chmod(join(base, "mine.mjs"), 0o666);
+    await expect(open("module:mine.mjs")).rejects.toThrow(
+      "may be changed by everybody: chmod o-w it",
+    );
+    const config = create(ServerConfigSchema, {
+      store: { url: "module:mine.mjs", schema: "s" },
+    });
+    expect(() => storeOptions(undefined, { config, directory: base })).toThrow(
+      "store.schema and store.lease are of databases: remove them beside a module",
+    );
+  });
+
+  it("stops a server at its start, which says what to do", async () => {
+    const store = join(base, "mine.mjs");
+    const work = await mkdtemp(join(base, "work-"));
+    await writeFile(store, "export const openStore = 1;");
+    const { code, err } = await runCommand([
+      "serve",
+      ...["--store", `module:${store}`, "--data", join(base, "data")],
+      ...["--workspace", work, "--port", "0"],
+    ]);
+    expect(code).not.toBe(0);
+    expect(err).toContain(`--store "module:${store}" exports no function`);
+  });
+});
