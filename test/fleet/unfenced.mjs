@@ -20,7 +20,7 @@ const CHANGES = [
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
-    if (loaded.format !== "module" || !loaded.source) return loaded;
+    if (!loaded.source) return loaded;
     const source = String(loaded.source);
     if (!source.includes("task.fence = input.fence")) return loaded;
     return { ...loaded, source: CHANGES.reduce(replaceOnce, source) };

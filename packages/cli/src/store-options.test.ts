@@ -1,8 +1,13 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { ServerConfigSchema } from "@devtool/schema";
+import { SavedApprovals } from "@devtool/policy";
+import {
+  PolicyRuleSchema,
+  RuleDecision,
+  ServerConfigSchema,
+} from "@devtool/schema";
 import type { ServerStore } from "@devtool/server/store";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { storeOptions } from "./store-options.ts";
@@ -97,6 +102,26 @@ describe("the store of a module", () => {
     expect(() => storeOptions(undefined, { config, directory: base })).toThrow(
       "store.schema and store.lease are of databases: remove them beside a module",
     );
+  });
+
+  it("leaves approvals in the data directory, where servers do not share it", async () => {
+    const store = join(base, "mine.mjs");
+    await writeFile(store, WHOLE);
+    const data = join(base, "data");
+    await mkdir(data);
+    const rule = create(PolicyRuleSchema, {
+      decision: RuleDecision.ALLOW,
+      tool: ["run_shell_command"],
+      commandPrefix: ["make"],
+      exactCommand: true,
+      workspace: base,
+    });
+    await (await SavedApprovals.open(data, expect.unreachable)).save([rule]);
+    const { code, out } = await runCommand([
+      ...["approvals", "list", "--store", `module:${store}`, "--data", data],
+    ]);
+    expect(code).toBe(0);
+    expect(out).toContain("make");
   });
 
   it("stops a server at its start, which says what to do", async () => {

@@ -73,8 +73,10 @@ async function withApprovals(
     flag,
     await operatorConfig(config, directory),
   );
-  if (!openStore) return use(await SavedApprovals.open(directory, onNotice));
-  await using store = await openStore();
-  if (!store.shared) throw new Error("the store keeps no approvals");
-  return use(new SavedApprovals(store.shared.approvals, onNotice));
+  await using store = await openStore?.();
+  return use(
+    store?.shared
+      ? new SavedApprovals(store.shared.approvals, onNotice)
+      : await SavedApprovals.open(directory, onNotice),
+  );
 }
