@@ -115,8 +115,8 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   {
     // The number of messages of each task; 1 for those that servers of the
-    // release before begin. Counts the ids of later messages: to read the logs
-    // would take minutes.
+    // release before begin. Counts the ids of later messages, as SQLite's store
+    // does.
     up: `
       ALTER TABLE task ADD COLUMN messages integer NOT NULL DEFAULT 1;
       UPDATE task SET messages = 1 + later.messages FROM
