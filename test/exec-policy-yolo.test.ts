@@ -288,6 +288,19 @@ decision = "deny"
       expect(await allowedOf(lines, rules, mode, workspace)).toEqual([]);
     });
 
+    it("hold for a program behind a link", async () => {
+      const lines = [
+        ...["./rmlink a", "sub/../rmlink a", "nice ./rmlink", "cp rmlink x"],
+        ...["make CC=./rmlink", "sort --compress-program=./rmlink a"],
+        ...["scp -S ./rmlink a b:", "./shell < a", "./shell -c 'r\\m a'"],
+      ];
+      const workspace = join(base, "w");
+      const modes = [ApprovalMode.YOLO, ApprovalMode.AUTO_EDIT];
+      for (const mode of modes) {
+        expect(await allowedOf(lines, DENIALS, mode, workspace)).toEqual([]);
+      }
+    });
+
     it("cost no question for the others", async () => {
       const lines = "a.txt c1/b ok sub/x".split(" ").flatMap((file) => {
         return [`cat ${file}`, `newlang ${file}`];
@@ -343,6 +356,9 @@ const LINKS: readonly (readonly [string, string])[] = [
   ["twin", "a.txt"],
   ["t", "e"],
   ["ok", "a.txt"],
+  ["rmlink", "./rm2"],
+  ["rm2", "/bin/rm"],
+  ["shell", "/bin/bash"],
 ];
 
 /** Returns the lines that run without a question, in yolo mode by default. */

@@ -3,6 +3,7 @@ import { ToolCallSchema } from "@devtool/schema";
 import { type CompiledRule, isAbout } from "./compiled-rule.ts";
 import {
   isOfProcess,
+  NO_LINKS,
   type PolicyPlace,
   type PolicySubject,
   policySubject,
@@ -200,6 +201,7 @@ function narrowToFile(subject: PolicySubject, path: string): PolicySubject {
     ...subject,
     paths: [path],
     mentioned: [],
+    linked: NO_LINKS,
     command: undefined,
     bareCommands: [],
   };

@@ -31,6 +31,14 @@ export interface PolicySubject {
    */
   readonly mentioned: readonly string[];
   /**
+   * The names of the programs that the program of a command may be by links, and
+   * of the files that its words lead to by links.
+   */
+  readonly linked: {
+    readonly program: readonly string[];
+    readonly words: readonly string[];
+  };
+  /**
    * One command of a command line, as `commandText` writes it; undefined for a
    * call as a whole.
    */
@@ -101,10 +109,14 @@ export function policySubject(
     paths,
     changes: details?.case === "fileEditDetails" ? paths : changes,
     mentioned: [],
+    linked: NO_LINKS,
     command: undefined,
     bareCommands: [],
   };
 }
+
+/** The links of a call that is no command. */
+export const NO_LINKS: PolicySubject["linked"] = { program: [], words: [] };
 
 /**
  * Returns the subject narrowed to one command of its command line.
@@ -130,14 +142,25 @@ export function aboutCommand(
       .map(({ index }) => word.slice(index + 1));
     return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
   });
-  const mentioned = [...new Set([...parts, ...targets])].flatMap((word) =>
+  const opened = [...new Set([...parts, ...targets])].map((word) =>
     pathsOfWord(directory, word),
   );
+  const behind = (paths: readonly string[]): string[] =>
+    paths.slice(1).map((path) => posix.basename(path));
+  const linked = {
+    program: program.includes("/")
+      ? behind(pathsOfWord(directory, program))
+      : [],
+    words: opened.flatMap(behind),
+  };
   return {
     ...subject,
     command: commandText([program, ...args]),
-    bareCommands: bareSpellings(words).map(commandText),
-    mentioned: mentioned.map((path) => pathInWorkspace(path, workspace)),
+    bareCommands: [program, ...linked.program].flatMap((name) =>
+      bareSpellings([name, ...args]).map(commandText),
+    ),
+    linked,
+    mentioned: opened.flat().map((path) => pathInWorkspace(path, workspace)),
   };
 }
 

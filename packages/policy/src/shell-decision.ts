@@ -342,8 +342,17 @@ function findUnseen(
       .slice(0, compiled ? rules.indexOf(compiled) : rules.length)
       .filter((one) => restricts(one, subject));
     const about = aboutCommand(subject, command.words, redirections);
+    const [program = "", ...args] = command.words;
     const unseen =
-      findUnseenProgram(command, above.filter(isCommandRule), expands) ??
+      [program, ...about.linked.program]
+        .map((name) => ({ ...command, words: [name, ...args] }))
+        .map((one) =>
+          findUnseenProgram(one, above.filter(isCommandRule), {
+            expands,
+            linked: about.linked.words,
+          }),
+        )
+        .find((reason) => reason !== undefined) ??
       findUnseenFile(
         command,
         about,

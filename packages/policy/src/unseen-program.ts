@@ -46,11 +46,18 @@ interface Restricted {
  *
  * `rules` are the rules about commands that ask or deny. `expands` says whether
  * the line has words that are expanded: elsewhere all characters are literal.
+ * `linked` are the names of the files that words lead to by links.
  */
 export function findUnseenProgram(
   command: SimpleCommand,
   rules: readonly CompiledRule[],
-  expands: "some" | "none",
+  {
+    expands,
+    linked,
+  }: {
+    readonly expands: "some" | "none";
+    readonly linked: readonly string[];
+  },
 ): string | undefined {
   if (rules.length === 0) return undefined;
   const restricted = rules.flatMap(restrictedStarts);
@@ -69,9 +76,10 @@ export function findUnseenProgram(
   if (use === "code") return `gives ${quoted} code to run`;
   const isFixed = (word: string): boolean =>
     use === "any" || !isExpanded(word) || !EXPANDED_TO_ANYTHING.test(word);
-  const names = args.flatMap((word) =>
+  const written = args.flatMap((word) =>
     isFixed(word) ? namesIn(word) : ANYTHING,
   );
+  const names = [...written, ...linked];
   const patterns = names.filter((name) => PATTERN.test(name));
   if (use === "any" && patterns.length > MAX_PATTERNS) {
     return `has more than ${MAX_PATTERNS} patterns in the words of ${quoted}`;
@@ -229,8 +237,17 @@ function namesIn(word: string): string[] {
 function split(text: string): string[] {
   return text
     .split(BETWEEN_NAMES)
-    .map((name) => name.replace(/^--.*|^-.|\/+$/g, ""))
+    .flatMap((name) => [
+      name.replace(/^--.*|^-.|\/+$/g, ""),
+      ...valuesInFlags(name),
+    ])
     .filter((name) => name !== "");
+}
+
+/** What may be the value of the last of several flags: `zap` in `-cIzap`. */
+function valuesInFlags(word: string): string[] {
+  const [, flags = ""] = /^-([a-z]\w[\w.+/@~$*?-]{0,30})$/i.exec(word) ?? [];
+  return Array.from(flags, (_flag, at) => flags.slice(at)).slice(2);
 }
 
 function replaceBraces(text: string): string {

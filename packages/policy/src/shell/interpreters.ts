@@ -49,11 +49,17 @@ const STARTS_PROGRAM =
 /** The maximum number of interpreters among words that are looked into. */
 const MAX_STARTS = 64;
 /** The characters between the words of commands in a text for a shell. */
-const BETWEEN_WORDS = /[\s=;&|(){}`]+/;
+export const BETWEEN_WORDS: RegExp = /[\s=;&|(){}`]+/;
 
 /** Returns whether a program is one that evaluates code. */
 export function isInterpreter(name: string): boolean {
   return INTERPRETER.test(name) || RUNTIME.test(name);
+}
+
+/** Returns whether a word of a command line names what evaluates its input. */
+export function readsCode(word: string): boolean {
+  const name = posix.basename(word);
+  return /^(\.|source)$/.test(word) || SHELL.test(name) || isInterpreter(name);
 }
 
 /**
@@ -152,9 +158,15 @@ function hasProgramFlag(args: readonly string[]): boolean {
 
 /** Whether a flag starts its value, which is a shell or an interpreter. */
 function isProgramOf(flag: string, value: string): boolean {
-  const [first = "", ...others] = value.replaceAll(/['"]/g, "").split(/\s+/);
-  const name = posix.basename(first);
-  if (!others.every(isFlag)) return false;
+  const words = value.replaceAll(/['"]/g, "").split(/\s+/);
+  // What is behind a program, such as `exec` or `env`, counts where the flag is
+  // known to start one.
+  const at = STARTS_PROGRAM.test(flag)
+    ? words.findLastIndex((word) => !isFlag(word))
+    : 0;
+  const name = posix.basename(words[at] ?? "");
+  if (!words.slice(at + 1).every(isFlag)) return false;
+  if (at > 0 && isInput(words[at])) return true;
   if (SHELL.test(name)) return !NAMES_SHELL.test(flag);
   return STARTS_PROGRAM.test(flag) && isInterpreter(name);
 }

@@ -84,7 +84,7 @@ const MAKES: ReadonlySet<string> = new Set(["make", "gmake", "bmake"]);
  * or hold more than one word.
  */
 const MAKE_RUNS =
-  /^(--eval|-E|-[^\WCIEWjlo]*f|--file|--makefile|-I|--include-dir)|^\.?(SHELL|SHELLFLAGS|\w*MAKEFLAGS|MAKEFILES)\W*=|=.*[^\w./,:+=@%-]/;
+  /^(--ev|-E|-[^\WCIEWjlo]*f|--f|--mak|-I|--inc)|^\.?(SHELL|SHELLFLAGS|\w*MAKEFLAGS|MAKEFILES)\W*=|=.*[^\w./,:+=@%-]/;
 
 /**
  * Returns the commands that a command may run besides itself; undefined when it

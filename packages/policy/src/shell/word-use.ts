@@ -1,6 +1,12 @@
 import { readGitCommand } from "./git-options.ts";
 import { readsData } from "./input-readers.ts";
-import { isInterpreter, startsInterpreter, takesCode } from "./interpreters.ts";
+import {
+  BETWEEN_WORDS,
+  isInterpreter,
+  readsCode,
+  startsInterpreter,
+  takesCode,
+} from "./interpreters.ts";
 import type { SimpleCommand } from "./reading.ts";
 import { isSafeCommand } from "./safe-programs.ts";
 import { isHarmlessSed } from "./sed-script.ts";
@@ -60,7 +66,7 @@ const PAGER = /^(less|more)$/;
 const DEBUGGED = /^--(pdb|trace)$/;
 const SED = /^g?sed$/;
 /** What these run is read from their words, unless those are expanded. */
-const READ_BEFORE = /^([gmn]?awk|original-awk|g?find|fd|fdfind)$/;
+const READ_BEFORE = /^([gmn]?awk|original-awk|g?find)$/;
 
 /**
  * Returns what the program of a command does with its words.
@@ -78,8 +84,37 @@ export function wordUse(
   if (isFed && args.some((word) => DEBUGGED.test(word))) return "code";
   if (use !== "any") return use;
   const isData = isRead(name, command) || readsData(command.words);
-  const isCode = startsInterpreter(name, args) || (isFed && !isData);
+  const isCode =
+    startsInterpreter(name, args) ||
+    (isFed && !isData) ||
+    args.some(hasFedProgram);
   return isCode ? "code" : "any";
+}
+
+/**
+ * Whether a word has a command line that gives a program an input which is not
+ * known to be data for it: `cat a | sh`, `sh < a`.
+ */
+function hasFedProgram(word: string): boolean {
+  // No line of commands starts with a pipe, but one of a table does.
+  const lines = word.split("\n").filter((line) => !/^\s*\|/.test(line));
+  return lines.some((line) => {
+    const [first = "", ...fed] = line.split(/(?<!\|)\|(?!\|)/);
+    const isFed = (text: string): boolean => {
+      const words = text.split(BETWEEN_WORDS).filter((part) => part !== "");
+      return /\s/.test(word)
+        ? wordUse({ words, input: "fed" }, () => false) === "code"
+        : readsCode(words[0] ?? "");
+    };
+    return (
+      fed.some(isFed) ||
+      [first, ...fed].some((part) => {
+        const [program = "", input] = part.split("<");
+        const names = program.split(BETWEEN_WORDS);
+        return input !== undefined && names.some(readsCode);
+      })
+    );
+  });
 }
 
 function ownUse(
