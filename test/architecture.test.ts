@@ -7,6 +7,7 @@ import {
   breachesOf,
   type SourceFile,
 } from "./architecture/breaches.ts";
+import { AS_FROM_OUTSIDE } from "./architecture/rules.ts";
 import { codePathsBelow } from "./our-code.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -300,12 +301,52 @@ describe("the house", () => {
     ).toEqual([]);
   });
 
+  it("has dialects that are written with the names that others have", () => {
+    const given = new Set([
+      ...namesFrom(file("dialect.ts", textOf("dialect.ts"))),
+      ...namesFrom(file("seam.ts", textOf("seam.ts"))),
+    ]);
+    expect(given).toContain("packages/server/src/transport/dialect.ts#Dialect");
+    for (const [name, shared] of AS_FROM_OUTSIDE) {
+      const folder = `packages/server/src/transport/${name}/`;
+      const files = sourceFiles().filter(({ path }) => path.startsWith(folder));
+      expect(files.length).toBeGreaterThan(3);
+      const used = files.flatMap(namesFrom);
+      expect(
+        used.filter(
+          (each) =>
+            !given.has(each) &&
+            !each.startsWith(folder) &&
+            !shared?.test(each.replace(/#.*/, "")),
+        ),
+      ).toEqual([]);
+    }
+  });
+
   it("would not stand two files that import each other", () => {
     const one = file("task/one.ts", 'import { b } from "./two.ts";');
     const two = file("task/two.ts", 'import { a } from "./one.ts";');
     expect(breachesOf([one, two]).map(({ rule }) => rule)).toContain("cycle");
   });
 });
+
+/** What a file imports by paths, or gives from them: `path#name` for each. */
+function namesFrom({ path, text }: SourceFile): string[] {
+  const statements = text.matchAll(
+    /^(?:import|export)(?: type)? \{([^}]*)\} from "(\.[^"]+)"/gm,
+  );
+  return [...statements].flatMap(([, names = "", specifier = ""]) =>
+    names
+      .split(",")
+      .map((name) => name.trim().replace(/^type /, ""))
+      .filter((name) => name !== "")
+      .map((name) => `${posix.join(posix.dirname(path), specifier)}#${name}`),
+  );
+}
+
+function textOf(name: string): string {
+  return readFileSync(join(root, "packages/server/src", name), "utf8");
+}
 
 /** The files of other packages that a file imports by their paths. */
 function pathsInto({ path, text }: SourceFile): string[] {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, pendingToolCalls } from "@devtool/client";
+import { codexQueues } from "@devtool/codex/queues";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   AuditAction,
@@ -14,7 +15,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { ReviewDecision, SessionService } from "@devtool/schema/codex";
-import type { DevtoolServer } from "@devtool/server";
+import { type DevtoolServer, defaultDialects } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./audit/conversation.ts";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
@@ -37,7 +38,11 @@ describe("callers with a token of an issuer", () => {
       approveScope: APPROVE,
       auditScope: "devtool.audit",
     };
-    server = await serveCodingAgent({ workspace, authentication: { jwt } });
+    server = await serveCodingAgent({
+      workspace,
+      authentication: { jwt },
+      dialects: [codexQueues(), ...defaultDialects()],
+    });
   });
   afterEach(async () => {
     await server.close();

@@ -10,12 +10,14 @@ import {
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
+import { codexQueues } from "@devtool/codex/queues";
 import { AuditService, TaskService } from "@devtool/schema";
 import { ReviewDecision, SessionService } from "@devtool/schema/codex";
 import {
   createHandler,
   createServer,
   type DevtoolServer,
+  defaultDialects,
 } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ClientStream } from "./sq-eq/client-stream.ts";
@@ -29,6 +31,7 @@ beforeEach(async () => {
   world = new World();
   server = await createServer({
     agents: { codex: world.codex() },
+    dialects: [codexQueues(), ...defaultDialects()],
     workspace: world.workspace,
   });
 });
@@ -98,6 +101,7 @@ describe("a session within the process of its server", () => {
     const agents = { codex: world.codex() };
     await using handler = await createHandler({
       agents,
+      dialects: [codexQueues(), ...defaultDialects()],
       workspace: world.workspace,
       publicUrl,
     });
@@ -140,6 +144,7 @@ describe("a session over HTTP/1.1", () => {
     const publicUrl = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/devtool`;
     await using handler = await createHandler({
       agents: { codex: world.codex() },
+      dialects: [codexQueues(), ...defaultDialects()],
       workspace: world.workspace,
       publicUrl,
     });

@@ -13,6 +13,7 @@ import {
   confirmationPart,
   textMessage,
 } from "@devtool/client";
+import { codexQueues } from "@devtool/codex/queues";
 import {
   ApprovalMode,
   ApprovalPolicy,
@@ -30,6 +31,7 @@ import {
   type Agent,
   createServer,
   type DevtoolServer,
+  defaultDialects,
   type ServerOptions,
 } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -434,6 +436,7 @@ async function start(
 ): Promise<DevtoolServer> {
   return createServer({
     agents: { codex: world.codex() },
+    dialects: [codexQueues(), ...defaultDialects()],
     workspace: world.workspace,
     ...options,
   });

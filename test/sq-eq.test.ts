@@ -20,6 +20,7 @@ import {
 } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
 import { codexAgent } from "@devtool/codex";
+import { codexQueues } from "@devtool/codex/queues";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import { TaskService } from "@devtool/schema";
 import {
@@ -30,6 +31,7 @@ import {
 import {
   createServer,
   type DevtoolServer,
+  defaultDialects,
   type ServerOptions,
 } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -465,6 +467,7 @@ describe("a session in the shape of Codex's queues", () => {
     const codex = codexAgent({ command: FAKE_APP_SERVER, environment });
     server = await createServer({
       agents: { codex },
+      dialects: [codexQueues(), ...defaultDialects()],
       workspace,
       limits: { maxStreamsPerCaller: 2 },
       ...options,

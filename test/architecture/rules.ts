@@ -93,10 +93,21 @@ export const TRANSPORTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["connect", ["http", "auth"]],
   ["a2a-v03", ["a2a", "http", "auth"]],
   ["a2a-v1", ["a2a", "http", "auth"]],
-  ["gemini-cli", ["a2a", "http", "auth"]],
-  ["sq-eq", ["http", "auth"]],
-  ["ag-ui", ["http", "auth"]],
+  ["gemini-cli", ["a2a", "http"]],
+  ["ag-ui", ["http"]],
 ]);
+
+/**
+ * The dialects that are written as those of others are: of the server they
+ * import the names of `@devtool/server/dialect` and of `/agent`, and what the
+ * versions of A2A share if they are a form of it.
+ */
+export const AS_FROM_OUTSIDE: ReadonlyMap<string, RegExp | undefined> = new Map(
+  [
+    ["ag-ui", undefined],
+    ["gemini-cli", /\/transport\/(a2a\/|http\/json-rpc\.ts$)/],
+  ],
+);
 
 /** Which packages of ours and which others each package may import. */
 export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
@@ -188,9 +199,14 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     "postgres",
     [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/store$/, /^(?!@devtool\/)/],
   ],
+  // An agent, and a dialect.
   [
     "codex",
-    [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/],
+    [
+      /^@devtool\/schema(\/|$)/,
+      /^@devtool\/server\/(agent|dialect)$/,
+      /^(?!@devtool\/)/,
+    ],
   ],
   [
     "coding-agent",

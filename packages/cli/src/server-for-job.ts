@@ -152,7 +152,8 @@ async function startServer(
 ): Promise<JobServer> {
   assertServes(io);
   const { codingAgent } = await import("@devtool/coding-agent");
-  const { createServer } = await import("@devtool/server");
+  const { createServer, defaultDialects } = await import("@devtool/server");
+  const { codexQueues } = await import("@devtool/codex/queues");
   const { agentOptions, operatorConfig } = await import("./agent-options.ts");
   const { permissionPolicy } = await import("./agent-permission.ts");
   const { agentSpecs, choicesOf, loadAgents } = await import(
@@ -184,6 +185,7 @@ async function startServer(
         limits: { maxRequestBytes: MAX_PROMPT_BYTES },
       }),
       agents,
+      dialects: [codexQueues(), ...defaultDialects()],
       workspace,
       // The user's rules, approvals and trust apply to this server too, and are
       // hidden from its tools.

@@ -28,6 +28,8 @@ export type {
   TurnEnd,
   TurnNews,
 } from "./agent/agent-executor.ts";
+export { a2a } from "./assembly/a2a.ts";
+export { defaultDialects } from "./assembly/default-dialects.ts";
 export { Code, DevtoolError } from "./errors.ts";
 export {
   createHandler,
@@ -36,7 +38,6 @@ export {
   type DevtoolServer,
 } from "./server.ts";
 export type {
-  A2aOptions,
   AuthenticationSettings,
   HandlerOptions,
   ServerLimits,
@@ -45,4 +46,6 @@ export type {
 } from "./server-options.ts";
 export type { StaticSite, StaticSiteFile } from "./static-site.ts";
 export { type AuditVerdict, verifyAudit } from "./store/audit-chain.ts";
+export type { A2aOptions } from "./transport/a2a/a2a-options.ts";
+export { connect } from "./transport/connect/routes.ts";
 export { VERSION } from "./version.ts";

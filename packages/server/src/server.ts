@@ -5,7 +5,7 @@ import type { Transport } from "@connectrpc/connect";
 import { defined } from "@devtool/schema/json";
 import { cardSecurity, openAccess } from "./assembly/callers.ts";
 import { Readiness } from "./assembly/readiness.ts";
-import { serverRoutes } from "./assembly/routes.ts";
+import { type ServerRoutesOptions, serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
 import {
   openCore,
@@ -69,7 +69,7 @@ export interface DevtoolServer extends AsyncDisposable {
   readonly model: string;
 
   /**
-   * Returns a transport of Connect to the server's own services, within this
+   * Returns a transport of Connect to the server's services, within this
    * process: without a connection, and as the operator. Its streams end with
    * the server.
    */
@@ -103,8 +103,8 @@ export interface DevtoolHandler
 }
 
 /**
- * Starts a server that offers agents over A2A 0.3, A2A 1.0, Connect, gRPC and
- * gRPC-Web on one port.
+ * Starts a server that offers agents over A2A 0.3, A2A 1.0, Connect, gRPC,
+ * gRPC-Web and AG-UI on one port, or in the `dialects` of the options.
  *
  * ```ts
  * await using server = await createServer({ agents: { echo }, dataDirectory: "/var/lib/echo" });
@@ -113,8 +113,8 @@ export interface DevtoolHandler
  *
  * Throws `Code.InvalidArgument` when an option is invalid,
  * `Code.FailedPrecondition` when the port or the data directory cannot be used,
- * for instance because another server uses it, and the error of an agent that
- * cannot be opened.
+ * for instance because another server uses it, and the error of an agent or a
+ * dialect that cannot be opened.
  */
 export async function createServer(
   options: ServerOptions,
@@ -256,32 +256,14 @@ async function start(
     onNotice: options.onNotice ?? ((text) => console.error(noticeLine(text))),
     onError,
   });
-  const readiness = new Readiness({
-    store: core.store,
-    shutdown: shutdown.signal,
-    now: CLOCK.now,
-  });
-  const routes = serverRoutes({
-    handler: core.handler,
-    keys: core.keys,
-    maxRequestBytes: core.limits.maxRequestBytes,
-    about: agents.described,
-    agents: agents.choices,
-    a2a: options.a2a ?? {},
-    extensionRequired: options.extensionRequired ?? false,
-    security: cardSecurity(options),
-    site: options.site,
-    // A proxy in front may call the server by any name.
-    siteUrl: options.publicUrl === undefined ? place.publicUrl : undefined,
-    browsers: browsers && createBrowserAccessHandler(browsers),
-    baseUrl: place.publicUrl,
-    startedAt: new Date(),
-    shutdown: shutdown.signal,
-    nextId: randomUUID,
-    onError,
-    problem: () => readiness.problem(),
-    prove: (challenge) => serverProof({ token, proofKey }, challenge),
-  });
+  const { routes, served } = await closeOnFailure(core, () =>
+    serverRoutes({
+      ...routesOptions(agents, options, place, core, shutdown.signal),
+      browsers: browsers && createBrowserAccessHandler(browsers),
+      onError,
+      prove: (challenge) => serverProof({ token, proofKey }, challenge),
+    }),
+  );
   void core.notifications.notifier.start().catch(onError);
   return {
     core,
@@ -290,8 +272,49 @@ async function start(
     token,
     proofKey,
     model: agents.default.model ?? "",
-    transport: () => transportTo(core, { shutdown: shutdown.signal, onError }),
+    transport: () =>
+      transportTo(core, { served, shutdown: shutdown.signal, onError }),
   };
+}
+
+/** Returns what the routes of a server depend on, beside its callers. */
+function routesOptions(
+  agents: ServedAgents,
+  options: ServerSettings,
+  { publicUrl }: Place,
+  { store, handler, keys, limits }: ServerCore,
+  shutdown: AbortSignal,
+): Omit<ServerRoutesOptions, "browsers" | "onError" | "prove"> {
+  const readiness = new Readiness({ store, shutdown, now: CLOCK.now });
+  return {
+    dialects: options.dialects,
+    handler,
+    keys,
+    maxRequestBytes: limits.maxRequestBytes,
+    about: agents.described,
+    agents: agents.choices,
+    a2a: options.a2a ?? {},
+    extensionRequired: options.extensionRequired ?? false,
+    security: cardSecurity(options),
+    site: options.site,
+    // A proxy in front may call the server by any name.
+    siteUrl: options.publicUrl === undefined ? publicUrl : undefined,
+    baseUrl: publicUrl,
+    startedAt: new Date(),
+    shutdown,
+    nextId: randomUUID,
+    problem: () => readiness.problem(),
+  };
+}
+
+/** Closes an open server when what comes next fails. */
+async function closeOnFailure<T>(core: ServerCore, next: () => T): Promise<T> {
+  try {
+    return next();
+  } catch (reason) {
+    await core[Symbol.asyncDispose]();
+    throw reason;
+  }
 }
 
 /** The clock of the machine. Its timers do not keep the process running. */
@@ -331,14 +354,12 @@ async function stop(
  */
 async function transportTo(
   { handler }: ServerCore,
-  own: Pick<InProcessOptions, "shutdown" | "onError">,
+  own: Omit<InProcessOptions, "handler">,
 ): Promise<Transport> {
   const { inProcessTransport } = await import(
     "./transport/connect/in-process.ts"
   );
-  const { createSessionService } = await import("./transport/sq-eq/service.ts");
-  const sessions = createSessionService(handler);
-  return inProcessTransport({ ...own, handler, sessions }, OPERATOR);
+  return inProcessTransport({ ...own, handler }, OPERATOR);
 }
 
 /**

@@ -4,7 +4,10 @@ import { TaskEventSchema, TaskSchema, TaskState } from "@devtool/schema";
 import { OPERATOR } from "../src/handler/caller.ts";
 import type { RequestHandler } from "../src/handler/request-handler.ts";
 import { StreamLimit } from "../src/handler/stream-limit.ts";
+import { SigningKeys } from "../src/push/signing-keys.ts";
 import { admit } from "../src/transport/auth/admitted.ts";
+import type { DialectServices } from "../src/transport/dialect.ts";
+import { Heartbeats } from "../src/transport/http/heartbeats.ts";
 import { pathOf, type Route } from "../src/transport/http/route.ts";
 
 /** Served routes without authentication. */
@@ -31,6 +34,31 @@ export async function serveRoutes(
     await new Promise((resolve) => server.close(resolve));
   };
   return { url: `http://127.0.0.1:${port}/`, [Symbol.asyncDispose]: close };
+}
+
+/** The services of a server with one agent, whose requests go to a handler. */
+export function servicesWith(handler: RequestHandler): DialectServices {
+  return {
+    handler,
+    agent: "",
+    about: {
+      name: "test",
+      description: "",
+      version: "1",
+      extensionRequired: false,
+    },
+    agents: new Map(),
+    baseUrl: "http://127.0.0.1",
+    maxRequestBytes: 1024,
+    heartbeats: new Heartbeats(60_000),
+    shutdown: new AbortController().signal,
+    startedAt: new Date(0),
+    keys: new SigningKeys({ now: Date.now }),
+    a2a: {},
+    nextId: () => "id",
+    onError: () => undefined,
+    served: () => [],
+  };
 }
 
 /**

@@ -7,12 +7,14 @@ import {
   type MessageInitShape,
   toJsonString,
 } from "@bufbuild/protobuf";
+import { codexQueues } from "@devtool/codex/queues";
 import { codingAgent } from "@devtool/coding-agent";
 import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import {
   createServer,
   type DevtoolServer,
+  defaultDialects,
   type ServerOptions,
 } from "@devtool/server";
 import { assertSafeExposure } from "@devtool/server/operator";
@@ -183,6 +185,7 @@ async function start(
   const { token, keep } = await tokenFor(options, decided.token, data);
   const serverOptions = {
     ...decided,
+    dialects: [codexQueues(), ...defaultDialects()],
     token,
     workspace,
     workspaceRoots,

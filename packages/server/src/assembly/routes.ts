@@ -1,28 +1,24 @@
-import type { ServiceImpl } from "@connectrpc/connect";
-import type { BrowserAccessService } from "@devtool/schema";
+import { Code, DevtoolError } from "../errors.ts";
 import type { StaticSite } from "../static-site.ts";
-import type { A2aV1 } from "../transport/a2a-v1/routes.ts";
 import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
-import { connectRoutes } from "../transport/connect/routes.ts";
+import type { Dialect, DialectServices, Served } from "../transport/dialect.ts";
 import { healthRoutes } from "../transport/http/health.ts";
 import { Heartbeats } from "../transport/http/heartbeats.ts";
 import { jwksRoutes } from "../transport/http/jwks.ts";
-import {
-  CARD_PATHS,
-  nothingServed,
-  publicRoute,
-  type Route,
-  routeOf,
-} from "../transport/http/route.ts";
+import type { Route } from "../transport/http/route.ts";
 import { staticSiteRoutes } from "../transport/http/static-site.ts";
 import { VERSION } from "../version.ts";
-import { agentPath } from "./agent-path.ts";
-import type { DialectOptions } from "./dialects.ts";
+import { defaultDialects } from "./default-dialects.ts";
 import type { DescribedAgent } from "./served-agents.ts";
 
 /** Dependencies of `serverRoutes`. */
 export interface ServerRoutesOptions
-  extends Omit<DialectOptions, "about" | "agents" | "heartbeats"> {
+  extends Omit<
+    DialectServices,
+    "about" | "agent" | "agents" | "heartbeats" | "served"
+  > {
+  /** Default: all of this package. */
+  readonly dialects?: readonly Dialect[] | undefined;
   /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
   /** The description of the default agent. */
@@ -34,8 +30,6 @@ export interface ServerRoutesOptions
   readonly agents: ReadonlyMap<string, DescribedAgent>;
   /** The ways to authenticate that agent cards list. */
   readonly security: SecurityOptions;
-  /** Lets web browsers in. Undefined on a server without pages for them. */
-  readonly browsers?: ServiceImpl<typeof BrowserAccessService> | undefined;
   /** Returns why the server accepts no work; empty when it does. */
   readonly problem: () => Promise<string>;
   /** Returns the server's proof of its identity for a challenge. */
@@ -49,61 +43,75 @@ export interface ServerRoutesOptions
   readonly siteUrl?: string | undefined;
 }
 
+/** What a server serves. */
+export interface ServedRoutes {
+  /** The first route that matches a request handles it. */
+  readonly routes: readonly Route[];
+  /** What its dialects serve. */
+  readonly served: readonly Served[];
+}
+
 /** The time in milliseconds between two heartbeats of a stream. */
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Creates all routes of a server. The first route that matches a request
- * handles it.
- *
- * The protocols of other clients than ours are loaded by the first request for
- * one, often that for an agent card.
+ * Creates all routes of a server. Throws `Code.FailedPrecondition`
+ * when a dialect throws, and `Code.InvalidArgument` for a route that no request would reach.
  */
-export function serverRoutes(options: ServerRoutesOptions): Route[] {
-  const dialects = dialectOptionsOf(options);
-  let a2aV1: Promise<A2aV1> | undefined;
-  const loadA2aV1 = (): Promise<A2aV1> => {
-    a2aV1 ??= import("./a2a-v1.ts").then(({ createA2aV1Of }) =>
-      createA2aV1Of(dialects),
-    );
-    return a2aV1;
-  };
-  let routes: Promise<Route[]> | undefined;
-  const loadRoutes = async (): Promise<Route[]> => {
-    const { dialectRoutes } = await import("./dialects.ts");
-    return dialectRoutes(dialects, await loadA2aV1());
-  };
-  const handle: Route["handle"] = async (request, response) => {
-    routes ??= loadRoutes();
-    const route = routeOf(await routes, request);
-    if (!route) return nothingServed(request, response);
-    return route.handle(request, response);
-  };
-  const cardPaths = ["", ...[...options.agents.keys()].map(agentPath)].flatMap(
-    (prefix) => CARD_PATHS.map((path) => `${prefix}${path}`),
-  );
-  return [
+export function serverRoutes(options: ServerRoutesOptions): ServedRoutes {
+  const { dialects = defaultDialects() } = options;
+  const served: Served[] = [];
+  const services = dialectServices(options, () => served);
+  const routes = [
     ...healthRoutes({ problem: options.problem, prove: options.prove }),
     ...(options.site ? staticSiteRoutes(options.site, options.siteUrl) : []),
     ...jwksRoutes(() => options.keys.publicKeys()),
-    ...cardPaths.map((path) => publicRoute(path, handle)),
-    ...connectRoutes({
-      ...options,
-      loadOtherServices: async () => {
-        const { createSessionService } = await import(
-          "../transport/sq-eq/service.ts"
-        );
-        const { service, queue } = await loadA2aV1();
-        const sessions = createSessionService(options.handler);
-        return { a2a: service, queue, sessions };
-      },
-    }),
-    { name: "other protocols", access: "token", matches: () => true, handle },
   ];
+  for (const [index, dialect] of dialects.entries()) {
+    const given = open(dialect, services, index);
+    const own = given.filter((each) => "matches" in each);
+    for (const route of own) assertReachable(route, routes, index);
+    served.push(...given);
+    routes.push(...own);
+  }
+  return { routes, served };
 }
 
-/** Returns what the protocols of other clients depend on. */
-function dialectOptionsOf(options: ServerRoutesOptions): DialectOptions {
+/** Calls a dialect. Throws an error that names it when it throws. */
+function open(
+  dialect: Dialect,
+  services: DialectServices,
+  index: number,
+): readonly Served[] {
+  try {
+    return dialect(services);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const problem = `dialects[${index}] cannot be served: ${reason}`;
+    throw new DevtoolError(problem, Code.FailedPrecondition, { cause });
+  }
+}
+
+/** Throws for a route of a dialect whose path an earlier route takes. */
+function assertReachable(
+  { name, at }: Route,
+  earlier: readonly Route[],
+  index: number,
+): void {
+  const first =
+    at && earlier.find(({ matches }) => matches(at.method, at.path));
+  if (!first) return;
+  const problem = `dialects[${index}]: ${name} is never reached: the route "${first.name}" takes it`;
+  throw new DevtoolError(problem, Code.InvalidArgument, {
+    remedy: "give its dialect before the other, or another path",
+  });
+}
+
+/** Returns what the dialects of a server depend on. */
+function dialectServices(
+  options: ServerRoutesOptions,
+  served: () => readonly Served[],
+): DialectServices {
   const { extensionRequired, security } = options;
   const inAllCards = {
     version: VERSION,
@@ -113,6 +121,7 @@ function dialectOptionsOf(options: ServerRoutesOptions): DialectOptions {
   };
   return {
     ...options,
+    agent: "",
     about: { ...options.about, ...inAllCards },
     agents: new Map(
       [...options.agents].map(([name, own]) => [
@@ -121,5 +130,6 @@ function dialectOptionsOf(options: ServerRoutesOptions): DialectOptions {
       ]),
     ),
     heartbeats: new Heartbeats(HEARTBEAT_MS),
+    served,
   };
 }

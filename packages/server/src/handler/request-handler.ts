@@ -9,11 +9,15 @@ import {
   type AgentListService,
   type AuditService,
   emptyTask,
+  endsExchange,
   GetTaskRequestSchema,
   type PushService,
   type SendMessageRequest,
   type SlashCommandService,
+  SubscribeTaskRequestSchema,
   type Task,
+  type TaskEvent,
+  TaskEventSchema,
   TaskSchema,
   type TaskService,
   type WorkspaceService,
@@ -88,6 +92,25 @@ export async function findTask(
     context,
   );
   return create(TaskSchema, task ?? emptyTask());
+}
+
+/**
+ * Yields the events of a task of the caller after a sequence until an exchange
+ * ends: the task has ended, or waits for somebody.
+ */
+export async function* eventsUntilRest(
+  { tasks }: RequestHandler,
+  { context }: { readonly context: HandlerContext },
+  taskId: string,
+  afterSequence = 0n,
+): AsyncIterable<TaskEvent> {
+  const request = create(SubscribeTaskRequestSchema, { taskId, afterSequence });
+  for await (const { event: init } of tasks.subscribeTask(request, context)) {
+    if (!init) continue;
+    const event = create(TaskEventSchema, init);
+    yield event;
+    if (endsExchange(event)) return;
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { encodeStreamFrame, streamFrameEncoder } from "@devtool/schema/a2a-v03";
-import { oncePerEvent } from "../a2a/once-per-event.ts";
+import { oncePerView } from "../a2a/once-per-view.ts";
 import { jsonRpcRoute } from "../http/json-rpc-endpoint.ts";
 import type { Route } from "../http/route.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -16,7 +16,7 @@ export function a2aV03Routes(options: A2aV03RoutesOptions): Route[] {
   const endpoint: Endpoint = {
     ...options,
     operations: createA2aV03Service(options),
-    encodeEvent: streamFrameEncoder(oncePerEvent(encodeStreamFrame)),
+    encodeEvent: streamFrameEncoder(oncePerView(encodeStreamFrame)),
   };
   // A2A 0.3 defines `tasks/list` for HTTP+JSON and not for JSON-RPC (section
   // 3.5.6).

@@ -6,6 +6,7 @@ import {
   type AgentCard as CardV03,
   AgentCardSchema as CardV03Schema,
 } from "@devtool/schema/a2a-v03";
+import { loadOnce } from "../../stream/load-once.ts";
 import { hybridCard } from "../a2a/card.ts";
 import type { CardKey } from "../auth/card-signature.ts";
 import {
@@ -86,7 +87,7 @@ class CardVariants {
   readonly #v1: JsonObject;
   #hybrid: Variant | undefined;
   #signed:
-    | { readonly keyId: string; readonly variant: Promise<Variant> }
+    | { readonly keyId: string; readonly load: () => Promise<Variant> }
     | undefined;
 
   constructor(options: Omit<CardRoutesOptions, "modified">) {
@@ -113,9 +114,10 @@ class CardVariants {
     if (!key) return variantOf(this.#v1);
     const current = await key();
     if (this.#signed?.keyId !== current.keyId) {
-      this.#signed = { keyId: current.keyId, variant: this.#sign(current) };
+      const { keyId } = current;
+      this.#signed = { keyId, load: loadOnce(() => this.#sign(current)) };
     }
-    return this.#signed.variant;
+    return this.#signed.load();
   }
 
   /**

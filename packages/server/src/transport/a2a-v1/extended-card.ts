@@ -21,6 +21,9 @@ interface ExtendedCardOptions {
 
   readonly readers: CardReaders;
 
+  /** Whether the server takes calls over gRPC. */
+  readonly grpc: boolean;
+
   /** The tenant that calls of the agent must name. Default: none. */
   readonly tenant?: string;
 }
@@ -32,7 +35,7 @@ interface ExtendedCardOptions {
 export function extendedCardOf(
   { commands }: RequestHandler,
   card: CardV03,
-  { baseUrl, readers, tenant }: ExtendedCardOptions,
+  { readers, ...reach }: ExtendedCardOptions,
 ): (context: HandlerContext) => Promise<AgentCard> {
   return async (context) => {
     if (readers === "known") assertKnown(context);
@@ -47,6 +50,6 @@ export function extendedCardOf(
       ...card.skills,
       ...listed.flatMap((command) => commandSkills(command, [])),
     ];
-    return agentCardV1({ ...card, skills }, { baseUrl, tenant, grpc: true });
+    return agentCardV1({ ...card, skills }, reach);
   };
 }

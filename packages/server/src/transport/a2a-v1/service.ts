@@ -30,7 +30,7 @@ import {
   findTask,
   type RequestHandler,
 } from "../../handler/request-handler.ts";
-import { oncePerEvent } from "../a2a/once-per-event.ts";
+import { oncePerView } from "../a2a/once-per-view.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
 import { assertExtension, type Call, openCall } from "./call.ts";
 import { ERROR_TABLE } from "./error-table.ts";
@@ -161,7 +161,7 @@ function wrappers(options: A2aServiceOptions) {
     nextMessageId,
     errorTable = ERROR_TABLE,
   } = options;
-  const responseFor = oncePerEvent(streamResponseFor);
+  const responseFor = oncePerView(streamResponseFor);
   const open = async (
     method: DescMethod,
     request: Message,

@@ -57,6 +57,8 @@ export interface MethodCall {
   readonly takesStream: boolean;
 }
 
+export type { Answer };
+
 /** A method of A2A 0.3, or of the extension. */
 export type Method = (call: MethodCall) => Promise<Answer>;
 

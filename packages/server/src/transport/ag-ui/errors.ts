@@ -3,8 +3,6 @@ import { Code as ConnectCode } from "@connectrpc/connect";
 import { WireError } from "@devtool/schema";
 import { encodeRunError } from "@devtool/schema/ag-ui";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
-import { BodyTooLarge, UnsupportedMediaType } from "../http/body.ts";
-import { type HttpResponse, send } from "../http/route.ts";
 
 const DEVTOOL = "forwardedProps.devtool";
 
@@ -63,28 +61,3 @@ export function errorEvent(
     ConnectCode[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase(),
   );
 }
-
-/**
- * An error with an HTTP status that no `Code` maps to: the request begins no
- * run.
- */
-export class NotAcceptable extends DevtoolError {}
-
-/**
- * Answers a request that begins no run, with a status of HTTP. Rethrows errors
- * that are not the client's fault.
- */
-export function sendRefusal(response: HttpResponse, reason: unknown): void {
-  if (response.destroyed || response.headersSent) return;
-  const found = REFUSALS.find(([kind]) => reason instanceof kind);
-  if (!found || !(reason instanceof Error)) throw reason;
-  send(response, found[1], { body: JSON.stringify({ error: reason.message }) });
-}
-
-/** The errors of requests that begin no run, with their statuses. */
-const REFUSALS = [
-  [BodyTooLarge, 413],
-  [UnsupportedMediaType, 415],
-  [NotAcceptable, 406],
-  [WireError, 400],
-] as const;

@@ -24,14 +24,19 @@ import {
 import { invalid } from "../../errors.ts";
 import { principalOf } from "../../handler/caller.ts";
 import { newTaskIdKey } from "../../handler/request-handler.ts";
+import type { DialectServices } from "../dialect.ts";
 import type { Frame } from "../http/answer.ts";
 import { errorEvent } from "./errors.ts";
-import type { AgUiRoutesOptions } from "./options.ts";
 import { readSaying, type Saying } from "./saying.ts";
 import { earlierTasks, findThread, firstTaskId } from "./thread.ts";
+import type { ThreadTurns } from "./thread-turns.ts";
 
 /** A run, and what carries it out. */
-export interface RequestedRun extends AgUiRoutesOptions {
+export interface RequestedRun
+  extends Pick<DialectServices, "handler" | "onError"> {
+  /** The turns in all threads of the server. */
+  readonly turns: ThreadTurns;
+
   readonly input: RunAgentInput;
 
   /**

@@ -7,7 +7,6 @@ import {
   findTask,
   type RequestHandler,
 } from "../../handler/request-handler.ts";
-import { Semaphore } from "../../stream/semaphore.ts";
 
 /**
  * Returns the id of the first task of a thread of a principal: the same at each
@@ -65,34 +64,4 @@ export async function earlierTasks(
   return created
     .sort((one, other) => one.ms - other.ms)
     .map(({ task }) => task);
-}
-
-/**
- * Lets one run at a time say something to a thread. Two runs that find no task
- * in it at the same moment would each begin the same one, and a server opens a
- * task once. The store does that for the runs of other servers.
- */
-export class ThreadTurns {
-  readonly #turns = new Map<string, Semaphore>();
-
-  /**
-   * Waits for the turn in a thread of a caller. Disposing of the result ends
-   * the turn.
-   */
-  async acquire(
-    principal: string,
-    threadId: string,
-    signal: AbortSignal,
-  ): Promise<Disposable> {
-    const key = JSON.stringify([principal, threadId]);
-    const turns = this.#turns.get(key) ?? new Semaphore(1);
-    this.#turns.set(key, turns);
-    const turn = await turns.acquire(signal);
-    return {
-      [Symbol.dispose]: () => {
-        turn[Symbol.dispose]();
-        if (turns.isIdle) this.#turns.delete(key);
-      },
-    };
-  }
 }

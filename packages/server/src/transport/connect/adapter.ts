@@ -1,5 +1,5 @@
 import type { Readable, Writable } from "node:stream";
-import type { DescService, Message } from "@bufbuild/protobuf";
+import type { Message } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -19,7 +19,7 @@ import { isDisconnection } from "../http/client-gone.ts";
 import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
 import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
-import { type ConnectRoutesOptions, REDEEM_PATH } from "./options.ts";
+import { type ConnectOptions, REDEEM_PATH } from "./options.ts";
 import { registerServices, STRICT } from "./services.ts";
 
 /**
@@ -28,11 +28,8 @@ import { registerServices, STRICT } from "./services.ts";
  */
 const MAX_ANONYMOUS_BYTES = 4096;
 
-/** Registers services beside our own, whose descriptions it is given. */
-type RegisterMore = (
-  router: ConnectRouter,
-  own: readonly DescService[],
-) => void;
+/** Registers services beside our own. */
+type RegisterMore = (router: ConnectRouter) => void;
 
 /**
  * Creates the request handler of our own services for Connect, gRPC and
@@ -44,7 +41,7 @@ type RegisterMore = (
  * @param registerMore - Default: there are no other services.
  */
 export function createAdapter(
-  options: ConnectRoutesOptions,
+  options: ConnectOptions,
   registerMore?: RegisterMore,
 ): Route["handle"] {
   const { maxRequestBytes, onError } = options;
@@ -130,7 +127,7 @@ const refuseValuesWithoutJson: Interceptor = (next) => async (call) => {
 };
 
 function createRouter(
-  options: ConnectRoutesOptions,
+  options: ConnectOptions,
   registerMore?: RegisterMore,
 ): ConnectRouter {
   const { handler, browsers, maxRequestBytes, onError, shutdown } = options;
@@ -145,11 +142,8 @@ function createRouter(
     readMaxBytes: maxRequestBytes,
     shutdownSignal: shutdown,
   });
-  const services = registerServices(router, handler);
-  if (browsers) {
-    services.push(BrowserAccessService);
-    router.service(BrowserAccessService, browsers, STRICT);
-  }
-  registerMore?.(router, services);
+  registerServices(router, handler);
+  if (browsers) router.service(BrowserAccessService, browsers, STRICT);
+  registerMore?.(router);
   return router;
 }

@@ -3,29 +3,32 @@ import {
   type Interceptor,
   type Transport,
 } from "@connectrpc/connect";
-import { SessionService } from "@devtool/schema/codex";
 import { type Caller, rightsKey } from "../../handler/caller.ts";
 import { principalKey } from "../../handler/request-handler.ts";
+import type { Served } from "../dialect.ts";
 import { errorInterceptor } from "./errors.ts";
-import type { ConnectRoutesOptions, OtherServices } from "./options.ts";
-import { registerServices, STRICT } from "./services.ts";
+import type { ConnectOptions } from "./options.ts";
+import { loadRpcs } from "./other-services.ts";
+import { registerServices } from "./services.ts";
 
 /** Dependencies of `inProcessTransport`. */
-export type InProcessOptions = Pick<
-  ConnectRoutesOptions,
-  "handler" | "shutdown" | "onError"
-> &
-  Pick<OtherServices, "sessions">;
+export interface InProcessOptions
+  extends Pick<ConnectOptions, "handler" | "shutdown" | "onError"> {
+  /** What the dialects of the server serve. */
+  readonly served: readonly Served[];
+}
 
 /**
- * Creates a transport to our own services within this process.
+ * Creates a transport to our own services, and to those of dialects, within
+ * this process.
  *
  * @param caller who makes the calls
  */
-export function inProcessTransport(
+export async function inProcessTransport(
   options: InProcessOptions,
   caller: Caller,
-): Transport {
+): Promise<Transport> {
+  const others = await loadRpcs(options.served);
   const { onError, shutdown } = options;
   const interceptors: Interceptor[] = [
     (next) => (call) => {
@@ -40,7 +43,7 @@ export function inProcessTransport(
   return createRouterTransport(
     (routes) => {
       registerServices(routes, options.handler);
-      routes.service(SessionService, options.sessions, STRICT);
+      for (const register of others) register(routes);
     },
     { router },
   );

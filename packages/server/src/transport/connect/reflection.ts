@@ -23,13 +23,11 @@ type MessageResponse = NonNullable<
 >;
 
 /**
- * Serves reflection of services, under the name of the standard and under its
+ * Serves reflection of a router's services, under the name of the standard and under its
  * older name, which tools still use.
  */
-export function registerReflection(
-  router: ConnectRouter,
-  services: readonly DescService[],
-): void {
+export function registerReflection(router: ConnectRouter): void {
+  const services = new Set(router.handlers.map(({ service }) => service));
   const reflection = new Reflection([...services, ServerReflection]);
   const serverReflectionInfo = async function* (
     requests: AsyncIterable<ServerReflectionRequest>,

@@ -1,4 +1,3 @@
-import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import {
   AgentListService,
@@ -18,23 +17,15 @@ export const STRICT: {
   readonly jsonOptions: { readonly ignoreUnknownFields: boolean };
 } = { jsonOptions: { ignoreUnknownFields: false } };
 
-/** Registers our own services. Returns their descriptions. */
+/** Registers our own services. */
 export function registerServices(
   router: ConnectRouter,
   handler: RequestHandler,
-): DescService[] {
+): void {
   router.service(TaskService, handler.tasks, STRICT);
   router.service(SlashCommandService, handler.commands, STRICT);
   router.service(PushService, handler.push);
   router.service(AuditService, handler.audit);
   router.service(AgentListService, handler.agents);
   router.service(WorkspaceService, handler.workspaces);
-  return [
-    TaskService,
-    SlashCommandService,
-    PushService,
-    AuditService,
-    AgentListService,
-    WorkspaceService,
-  ];
 }

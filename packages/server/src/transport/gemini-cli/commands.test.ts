@@ -1,10 +1,12 @@
 import { CommandExecutionStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { serveRoutes, silentHandler } from "../../../test/serve-routes.ts";
+import {
+  serveRoutes,
+  servicesWith,
+  silentHandler,
+} from "../../../test/serve-routes.ts";
 import { StreamLimit } from "../../handler/stream-limit.ts";
-import { Heartbeats } from "../http/heartbeats.ts";
-import { GeminiCliTasks } from "./gemini-cli-tasks.ts";
-import { geminiCliRoutes } from "./routes.ts";
+import { geminiCli } from "./gemini-cli.ts";
 
 describe("POST /executeCommand", () => {
   it("counts a streamed command as an open stream of its caller until it ends (ERR-2)", async () => {
@@ -18,14 +20,8 @@ describe("POST /executeCommand", () => {
       },
       streams: new StreamLimit(1),
     };
-    const routes = geminiCliRoutes({
-      handler,
-      geminiCli: new GeminiCliTasks(() => "id"),
-      maxRequestBytes: 1024,
-      heartbeats: new Heartbeats(60_000),
-      shutdown: new AbortController().signal,
-      onError: () => undefined,
-    });
+    const served = geminiCli()(servicesWith(handler));
+    const routes = served.filter((each) => "matches" in each);
     await using server = await serveRoutes(routes);
     const leave = new AbortController();
     const run = (signal?: AbortSignal): Promise<Response> =>

@@ -6,21 +6,16 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { HandlerContext } from "@connectrpc/connect";
 import {
   CommandExecutionStatus,
   decodeRfcText,
-  endsExchange,
   type GetAllSlashCommandsResponse,
   GetAllSlashCommandsResponseSchema,
   RunSlashCommandRequestSchema,
   RunSlashCommandResponseSchema,
   type SlashCommand,
   SlashCommandService,
-  SubscribeTaskRequestSchema,
   type TaskEvent,
-  TaskEventSchema,
-  TaskService,
   TaskState,
 } from "@devtool/schema";
 import { JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
@@ -31,16 +26,18 @@ import {
   settingsFromGeminiCli,
 } from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
+import { eventsUntilRest } from "../../handler/request-handler.ts";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
 import { type Frame, streamFrames } from "../http/answer.ts";
 import { readBody } from "../http/body.ts";
+import { HttpFailure } from "../http/failure.ts";
 import { errorText, resultText } from "../http/json-rpc.ts";
 import { send, takesStream } from "../http/route.ts";
-import { HttpFailure } from "./errors.ts";
-import { eventFrame } from "./frames.ts";
-import { contextFor, type Visit } from "./visit.ts";
 
-const { getAllSlashCommands, runSlashCommand } = SlashCommandService.method;
+import { eventFrame } from "./frames.ts";
+import type { Visit } from "./visit.ts";
+
+const { getAllSlashCommands } = SlashCommandService.method;
 
 type ExecuteCommandRequest = MessageShape<typeof ExecuteCommandRequestSchema>;
 
@@ -63,10 +60,9 @@ async function findCommands(
   place: CommandPlace,
 ): Promise<GetAllSlashCommandsResponse> {
   const request = create(getAllSlashCommands.input, place);
-  const context = contextFor(visit, getAllSlashCommands);
   const listed = await visit.handler.commands.getAllSlashCommands(
     request,
-    context,
+    visit.context,
   );
   return create(GetAllSlashCommandsResponseSchema, listed);
 }
@@ -92,11 +88,10 @@ export async function executeCommand(visit: Visit): Promise<void> {
   }
   // Every command is subscribed to, so the stream must fit the limit before the
   // command runs.
-  const context = contextFor(visit, TaskService.method.subscribeTask);
-  using _stream = visit.handler.streams.enter(context);
+  using _stream = visit.handler.streams.enter(visit.context);
   const taskId = await startCommand(visit, asked);
   visit.geminiCli.note(taskId, visit.principal);
-  const events = commandEvents(visit, taskId, context);
+  const events = eventsUntilRest(visit.handler, visit, taskId);
   // Both branches are awaited: the stream counts until its last event is
   // written.
   if (asked.command === "init" || takesStream(visit.request)) {
@@ -130,7 +125,7 @@ async function startCommand(
   );
   const response = await visit.handler.commands.runSlashCommand(
     request,
-    contextFor(visit, runSlashCommand),
+    visit.context,
   );
   const { result } = create(RunSlashCommandResponseSchema, response);
   if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) {
@@ -152,27 +147,6 @@ function isListed(
   if (word === undefined) return true;
   const command = commands.find(({ name }) => name === word);
   return command !== undefined && isListed(rest, command.subCommands);
-}
-
-/**
- * Yields the events of a command's task until the command ends or asks
- * something.
- */
-async function* commandEvents(
-  { handler }: Visit,
-  taskId: string,
-  context: HandlerContext,
-): AsyncIterable<TaskEvent> {
-  const request = create(SubscribeTaskRequestSchema, { taskId });
-  for await (const { event: init } of handler.tasks.subscribeTask(
-    request,
-    context,
-  )) {
-    if (!init) continue;
-    const event = create(TaskEventSchema, init);
-    yield event;
-    if (endsExchange(event)) return;
-  }
 }
 
 async function streamUpdates(

@@ -13,13 +13,13 @@ import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { principalOf } from "../../handler/caller.ts";
 import { findTask } from "../../handler/request-handler.ts";
 import {
+  type Answer,
   cancelTask,
   type Method,
   type MethodCall,
   type MethodDialect,
 } from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
-import type { Answer } from "../http/answer.ts";
 import { eventFrame, withClientId } from "./frames.ts";
 import { beginPromised, exchangeFrames, readSending } from "./messages.ts";
 import type { GeminiCliServiceOptions } from "./options.ts";

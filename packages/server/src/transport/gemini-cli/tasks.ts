@@ -6,7 +6,6 @@ import {
   ListTasksResponseSchema,
   SlashCommandService,
   TaskSchema,
-  TaskService,
 } from "@devtool/schema";
 import {
   CreateTaskRequestSchema,
@@ -21,10 +20,10 @@ import { defined } from "@devtool/schema/json";
 import type { OfferedTool } from "../../agent/agent-offers.ts";
 import { quoted } from "../../errors.ts";
 import { readBody } from "../http/body.ts";
+import { HttpFailure } from "../http/failure.ts";
 import { send } from "../http/route.ts";
-import { HttpFailure } from "./errors.ts";
 import type { PromisedTask } from "./gemini-cli-tasks.ts";
-import { contextFor, type Visit } from "./visit.ts";
+import type { Visit } from "./visit.ts";
 
 /**
  * Lists are encoded also when they are empty, since clients of the original
@@ -49,10 +48,7 @@ export async function createTask(visit: Visit): Promise<void> {
   // could not work.
   const method = SlashCommandService.method.getAllSlashCommands;
   const listRequest = create(method.input, defined({ contextId, settings }));
-  await handler.commands.getAllSlashCommands(
-    listRequest,
-    contextFor(visit, method),
-  );
+  await handler.commands.getAllSlashCommands(listRequest, visit.context);
   const { id } = geminiCli.promise({
     principal,
     contextId,
@@ -66,9 +62,8 @@ export async function createTask(visit: Visit): Promise<void> {
  * there are none.
  */
 export async function listTasks(visit: Visit): Promise<void> {
-  const { geminiCli, principal, response, handler } = visit;
+  const { geminiCli, principal, response, handler, context } = visit;
   const infos = geminiCli.promisedTo(principal).map(promisedInfo);
-  const context = contextFor(visit, TaskService.method.listTasks);
   let pageToken = "";
   do {
     const request = create(ListTasksRequestSchema, {
@@ -100,7 +95,9 @@ export async function listTasks(visit: Visit): Promise<void> {
 }
 
 /** Answers `GET /tasks/{id}/metadata`. */
-export async function getTask(visit: Visit, id: string): Promise<void> {
+export async function getTask(visit: Visit): Promise<void> {
+  // The ids of the dialect hold no characters that a path would escape.
+  const [id = ""] = visit.groups;
   const promised = visit.geminiCli.findPromised(id, visit.principal);
   const info = promised ? promisedInfo(promised) : await findInfo(visit, id);
   const metadata = toJson(TaskInfoSchema, info, WITH_EMPTY_LISTS);
@@ -108,9 +105,8 @@ export async function getTask(visit: Visit, id: string): Promise<void> {
 }
 
 async function findInfo(visit: Visit, id: string): Promise<TaskInfo> {
-  const { handler, geminiCli } = visit;
+  const { handler, geminiCli, context } = visit;
   const taskId = geminiCli.resolve(id);
-  const context = contextFor(visit, TaskService.method.getTask);
   const { task } = await handler.tasks.getTask(
     create(GetTaskRequestSchema, { taskId }),
     context,

@@ -21,6 +21,12 @@ export interface Route {
   /** Which callers may use the route: all, or only authenticated ones. */
   readonly access: "public" | "token";
 
+  /**
+   * The method and the path that it answers, by which a server finds at its
+   * start that an earlier route takes them. Default: several.
+   */
+  readonly at?: { readonly method: string; readonly path: string } | undefined;
+
   /** Whether the route answers requests with this method and path. */
   matches(method: string, path: string): boolean;
 
@@ -57,6 +63,7 @@ export function publicRoute(path: string, handle: Route["handle"]): Route {
   return {
     name: `GET ${path}`,
     access: "public",
+    at: { method: "GET", path },
     matches: (method, requested) =>
       (method === "GET" || method === "HEAD") && requested === path,
     handle,
@@ -80,6 +87,7 @@ export function routesBelow(prefix: string, routes: readonly Route[]): Route[] {
   return routes.map((route) => ({
     name: `${route.name} below ${prefix}`,
     access: route.access,
+    at: route.at && { ...route.at, path: `${prefix}${route.at.path}` },
     matches: (method, path) =>
       (path === prefix || path.startsWith(`${prefix}/`)) &&
       route.matches(method, withoutPrefix(prefix, path)),

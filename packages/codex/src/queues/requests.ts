@@ -13,7 +13,7 @@ import {
   ReviewDecision,
   type Submission,
 } from "@devtool/schema/codex";
-import { Code, DevtoolError, invalid, quoted } from "../../errors.ts";
+import { Code, DevtoolError, invalid, quoted } from "@devtool/server/agent";
 import { OPS } from "./errors.ts";
 import { type Answer, answerTo, OPTIONS } from "./question.ts";
 

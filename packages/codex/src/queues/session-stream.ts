@@ -17,12 +17,8 @@ import {
   SessionEventSchema,
   type Submission,
 } from "@devtool/schema/codex";
-import { Code, DevtoolError, invalid } from "../../errors.ts";
-import {
-  findTask,
-  type RequestHandler,
-} from "../../handler/request-handler.ts";
-import { abortable } from "../../stream/abortable.ts";
+import { abortable, Code, DevtoolError, invalid } from "@devtool/server/agent";
+import { findTask, type RequestHandler } from "@devtool/server/dialect";
 import { errorEvent, inClientsWords, OPS } from "./errors.ts";
 import { isAfter, type Place, parsePlace } from "./place.ts";
 import { answerRequest, inputRequest } from "./requests.ts";

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { SessionService } from "@devtool/schema/codex";
-import type { RequestHandler } from "../../handler/request-handler.ts";
-import { mergeReady } from "../../stream/merge.ts";
+import { mergeReady } from "@devtool/server/agent";
+import type { RequestHandler } from "@devtool/server/dialect";
 import { SessionStream } from "./session-stream.ts";
 
 /**

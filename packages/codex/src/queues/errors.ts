@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
-import { Code as ConnectCode } from "@connectrpc/connect";
 import {
   type SessionEvent,
   SessionEventSchema,
   type Submission,
 } from "@devtool/schema/codex";
-import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
+import { Code, DevtoolError } from "@devtool/server/agent";
+import { withFieldNames } from "@devtool/server/dialect";
 
 type OpCase = Submission["op"]["case"];
 
@@ -73,9 +73,7 @@ export function errorEvent(
   );
   if (code === Code.Internal) throw reason;
   // As Connect writes codes: `invalid_argument`.
-  const word = ConnectCode[code]
-    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_")
-    .toLowerCase();
+  const word = Code[code].replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
   const value = { message, code: word, field: details?.field ?? "" };
   return create(SessionEventSchema, { id, msg: { case: "error", value } });
 }

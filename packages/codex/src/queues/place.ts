@@ -1,4 +1,4 @@
-import { invalid } from "../../errors.ts";
+import { invalid } from "@devtool/server/agent";
 
 /**
  * The place of an event in a session: the event of the task that it shows, and

@@ -2,23 +2,23 @@ import { create } from "@bufbuild/protobuf";
 import { TaskEventSchema } from "@devtool/schema";
 import { encodeStreamFrame } from "@devtool/schema/a2a-v03";
 import { describe, expect, it } from "vitest";
-import { oncePerEvent } from "./once-per-event.ts";
+import { oncePerView } from "./once-per-view.ts";
 
-describe("oncePerEvent", () => {
+describe("oncePerView", () => {
   it("encodes an event once per view for all its readers", () => {
-    const encode = oncePerEvent(encodeStreamFrame);
+    const encode = oncePerView(encodeStreamFrame);
     const event = textEvent("before");
     expect(encode(event, "extension")).toContain("before");
     event.payload = textEvent("after").payload;
     expect(encode(event, "extension")).toContain("before");
     expect(encode(event, "plain")).toContain("after");
-    expect(oncePerEvent(encodeStreamFrame)(event, "extension")).toContain(
+    expect(oncePerView(encodeStreamFrame)(event, "extension")).toContain(
       "after",
     );
   });
 
   it("encodes a copy of an event by itself", () => {
-    const encode = oncePerEvent(encodeStreamFrame);
+    const encode = oncePerView(encodeStreamFrame);
     const event = textEvent("secret");
     expect(encode(event, "extension")).toContain("secret");
     const copy = { ...event, payload: textEvent("hidden").payload };
@@ -26,7 +26,7 @@ describe("oncePerEvent", () => {
   });
 
   it("remembers that a view does not show an event", () => {
-    const encode = oncePerEvent(encodeStreamFrame);
+    const encode = oncePerView(encodeStreamFrame);
     const event = create(TaskEventSchema, {
       payload: { case: "usage", value: {} },
     });

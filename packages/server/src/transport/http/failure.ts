@@ -1,9 +1,7 @@
-import { create, toJson } from "@bufbuild/protobuf";
 import { WireError } from "@devtool/schema";
-import { ErrorResponseSchema } from "@devtool/schema/gemini-cli";
 import { Code, DevtoolError } from "../../errors.ts";
-import { BodyTooLarge } from "../http/body.ts";
-import { type HttpResponse, send } from "../http/route.ts";
+import { BodyTooLarge, UnsupportedMediaType } from "./body.ts";
+import { type HttpResponse, send } from "./route.ts";
 
 /** The HTTP statuses of errors other than 500. */
 const STATUSES: Readonly<Partial<Record<Code, number>>> = {
@@ -33,7 +31,8 @@ export class HttpFailure extends Error {
 }
 
 /**
- * Answers a request with an error that was thrown while it was handled.
+ * Answers a request with an error that was thrown while it was handled:
+ * `{"error": message}`, with the HTTP status of its code.
  *
  * Errors that are not the client's fault also go to `onError`.
  */
@@ -45,11 +44,7 @@ export function sendFailure(
   if (response.destroyed || response.headersSent) return;
   const { status, message: error } = failureFrom(reason);
   if (status >= 500) onError(reason);
-  const body = toJson(
-    ErrorResponseSchema,
-    create(ErrorResponseSchema, { error }),
-  );
-  send(response, status, { body: JSON.stringify(body) });
+  send(response, status, { body: JSON.stringify({ error }) });
 }
 
 function failureFrom(reason: unknown): {
@@ -59,6 +54,9 @@ function failureFrom(reason: unknown): {
   if (reason instanceof HttpFailure) return reason;
   if (reason instanceof BodyTooLarge) {
     return { status: 413, message: reason.message };
+  }
+  if (reason instanceof UnsupportedMediaType) {
+    return { status: 415, message: reason.message };
   }
   if (reason instanceof WireError) {
     return { status: 400, message: reason.message };

@@ -1,0 +1,13 @@
+import { agUi } from "../transport/ag-ui/ag-ui.ts";
+import { connect } from "../transport/connect/routes.ts";
+import type { Dialect } from "../transport/dialect.ts";
+import { geminiCli } from "../transport/gemini-cli/gemini-cli.ts";
+import { a2a } from "./a2a.ts";
+
+/**
+ * Returns all dialects of this package: AG-UI, that of Gemini CLI, Connect with
+ * gRPC and gRPC-Web, A2A 0.3 and 1.0.
+ */
+export function defaultDialects(): Dialect[] {
+  return [agUi(), geminiCli(), connect(), a2a()];
+}

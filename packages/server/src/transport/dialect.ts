@@ -1,0 +1,133 @@
+import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import type { BrowserAccessService } from "@devtool/schema";
+import type { RequestHandler } from "../handler/request-handler.ts";
+import type { SigningKeys } from "../push/signing-keys.ts";
+import type { A2aOptions } from "./a2a/a2a-options.ts";
+import type { MethodDialect } from "./a2a/method.ts";
+import type { CardOptions } from "./a2a-v03/card.ts";
+import type { StreamEndpoint } from "./http/answer.ts";
+import { type Route, routesBelow } from "./http/route.ts";
+import type { RoutedCall } from "./http/routed-call.ts";
+
+/**
+ * One form in which a server shows its tasks: gives what it serves. Called once
+ * while the server starts, so it loads in its routes what takes long to load.
+ *
+ * What it throws stops the start, as an agent that cannot be opened does.
+ */
+export type Dialect = (services: DialectServices) => readonly Served[];
+
+/** What a dialect serves: a route, or a part of another dialect's. */
+export type Served = Route | ServedRpcs | ServedMethods;
+
+/** Services of Connect, which `connect()` serves in all of its protocols. */
+export interface ServedRpcs {
+  /** Returns what registers them, when one of them is first called. */
+  readonly loadRpcs: () => Promise<(router: ConnectRouter) => void>;
+}
+
+/** Another form of the methods of A2A 0.3, which `a2a()` serves. */
+export interface ServedMethods {
+  readonly loadMethods: () => Promise<MethodDialect>;
+}
+
+/** What a server gives its dialects. */
+export interface DialectServices extends StreamEndpoint {
+  /** What clients can ask for, with their rights checked. */
+  readonly handler: RequestHandler;
+
+  /**
+   * The agent that the routes are for; empty for the default agent, or the one
+   * that a request names.
+   */
+  readonly agent: string;
+
+  /** The description of that agent. */
+  readonly about: CardOptions;
+
+  /**
+   * The description of each agent by its name, when clients can choose; empty
+   * when there is one agent.
+   */
+  readonly agents: ReadonlyMap<string, CardOptions>;
+
+  /** The URL at which clients reach the agent, without a trailing slash. */
+  readonly baseUrl: string;
+
+  /** The maximum size of a request in bytes. */
+  readonly maxRequestBytes: number;
+
+  /** Returns a new id that cannot be guessed. */
+  readonly nextId: () => string;
+
+  /** Called with each error that is not the client's fault. */
+  readonly onError: (reason: unknown) => void;
+
+  /** When the server started, and its agent cards last changed. */
+  readonly startedAt: Date;
+
+  /** The keys that sign agent cards and notifications. */
+  readonly keys: SigningKeys;
+
+  /** The options of A2A. */
+  readonly a2a: A2aOptions;
+
+  /** Lets web browsers in. Undefined on a server without pages for them. */
+  readonly browsers?: ServiceImpl<typeof BrowserAccessService> | undefined;
+
+  /** Returns what all dialects of the server serve, once it has started. */
+  readonly served: () => readonly Served[];
+}
+
+/**
+ * Makes a route for authenticated callers.
+ *
+ * @param path a path, or a pattern from its `^` to its `$`
+ * @param answer may throw: the client gets the status of the error's code and
+ * `{"error": message}`, and what is not its fault goes to `onError`
+ */
+export function route(
+  services: DialectServices,
+  method: string,
+  path: string | RegExp,
+  answer: (call: RoutedCall) => Promise<void>,
+): Route {
+  const isPath = typeof path === "string";
+  return {
+    name: `${method} ${isPath ? path : path.source}`,
+    access: "token",
+    at: isPath ? { method, path } : undefined,
+    matches: (requested, requestedPath) =>
+      requested === method &&
+      (isPath ? requestedPath === path : path.test(requestedPath)),
+    async handle(request, response) {
+      const { answerCall } = await import("./http/routed-call.ts");
+      const pattern = isPath ? undefined : path;
+      await answerCall({ request, response }, services, pattern, answer);
+    },
+  };
+}
+
+/** Returns the path below which one of several agents is served. */
+export function agentPath(name: string): string {
+  return `/agents/${name}`;
+}
+
+/**
+ * Returns routes for the default agent, and below `/agents/<name>` for each
+ * agent that clients can choose.
+ */
+export function forEachAgent(
+  services: DialectServices,
+  routesFor: (services: DialectServices) => readonly Route[],
+): Route[] {
+  const named = [...services.agents].flatMap(([agent, about]) => {
+    const prefix = agentPath(agent);
+    const baseUrl = `${services.baseUrl}${prefix}`;
+    return routesBelow(
+      prefix,
+      routesFor({ ...services, agent, about, baseUrl }),
+    );
+  });
+  return [...routesFor(services), ...named];
+}
