@@ -230,6 +230,15 @@ describe.skipIf(LEFT_TO_CI !== "")(
         ).toMatch(/^ok$/m);
       });
 
+      it("own-dialect, which is a file of at most 80 lines", async () => {
+        const file = join(project.directory, "examples/own-dialect/hooks.ts");
+        const lines = (await readFile(file, "utf8")).trim().split("\n");
+        expect(lines.length).toBeLessThanOrEqual(80);
+        expect(await runExample(project, ["own-dialect/main.ts"])).toMatch(
+          /^ok$/m,
+        );
+      });
+
       it("webhook", async () => {
         const port = await freePort();
         const workspace = await mkdtemp(join(scratch, "webhook-"));
@@ -490,6 +499,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
         ...[
           "talk-to-an-agent/client.ts",
           "host-your-agent/client.ts",
+          "own-dialect/main.ts",
           "webhook/client.ts",
           "policy-only/main.ts",
         ].map((name) => `examples/${name}`),

@@ -7,6 +7,9 @@ import { GeminiCliService } from "./service.ts";
 import { createTask, getTask, listTasks } from "./tasks.ts";
 import type { Visit } from "./visit.ts";
 
+/** Answers a request to one route of the dialect. */
+type Answer = (call: RoutedCall) => Promise<void>;
+
 /** What answers the calls of the dialect, which share its tasks. */
 export class Answers {
   readonly #services: DialectServices;
@@ -23,14 +26,14 @@ export class Answers {
     this.methods = new GeminiCliService({ handler, outputModes, tasks });
   }
 
-  readonly listCommands = this.#with(listCommands);
-  readonly executeCommand = this.#with(executeCommand);
-  readonly createTask = this.#with(createTask);
-  readonly listTasks = this.#with(listTasks);
-  readonly getTask = this.#with(getTask);
+  readonly listCommands: Answer = this.#with(listCommands);
+  readonly executeCommand: Answer = this.#with(executeCommand);
+  readonly createTask: Answer = this.#with(createTask);
+  readonly listTasks: Answer = this.#with(listTasks);
+  readonly getTask: Answer = this.#with(getTask);
 
-  #with(answer: (visit: Visit) => Promise<void>) {
-    return (call: RoutedCall): Promise<void> =>
+  #with(answer: (visit: Visit) => Promise<void>): Answer {
+    return (call) =>
       answer({
         ...this.#services,
         ...call,
