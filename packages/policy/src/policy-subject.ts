@@ -133,10 +133,13 @@ export function aboutCommand(
   const [program = "", ...args] = words;
   const directory = posix.resolve(workspace, paths[0] ?? "");
   const targets = redirections.map((text) => text.slice(text.indexOf(" ") + 1));
-  // A path can be a part of a word: of a flag (`--file=.env`, `-f.env`) or of a
+  // A path can be a part of a word: of a flag (`--file=.env`, `-nf.env`) or of a
   // revision (`HEAD:.env`).
   const parts = args.flatMap((word) => {
-    const inFlag = /^-\w./.test(word) ? [word.slice(2)] : [];
+    const [flags = ""] = /^-\w{1,8}(?=.)/s.exec(word) ?? [];
+    const inFlag = Array.from(flags.slice(1), (_flag, at) =>
+      word.slice(at + 2),
+    );
     const inRevision = [...word.matchAll(/:/g)]
       .slice(-MAX_COLONS)
       .map(({ index }) => word.slice(index + 1));

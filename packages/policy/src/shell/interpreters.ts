@@ -12,7 +12,7 @@ const RUNTIME =
 const SHELL = /^(ba|da|a|z|k|fi|c|tc)?sh$/;
 /** The flags, and commands of runtimes, that take code. */
 const INLINE_CODE =
-  /^(-\w*[ceEprRB]|-i$|-Command|-[mM]\S*[;(]|--(eval|print|command|execute|run|interactive)\b)|(^|=)data:/;
+  /^(-\w*[ceEprRB]|-[bdIOPqsSuvx]*i[bdIOPqsSuvx]*$|-Command|-[mM]\S*[;(]|--(eval|print|command|execute|run|interactive)\b)|(^|=)data:/;
 const RUNTIME_CODE =
   /^(-pe|-[ep]|--(eval|print|execute)\b.*|eval|repl|runner|shell|tinker|console|[cr])$/;
 /** The modules of Python that evaluate their words or their input. */
