@@ -69,14 +69,11 @@ function createV1(services: DialectServices): A2aV1 {
   );
   return createA2aV1({
     ...services,
+    ...a2a,
     extensionRequired: about.extensionRequired,
     extendedCard: (context) =>
       (byAgent.get(addressedAgent(context)) ?? ofDefault)(context),
     outputModes: about.outputModes,
-    // Those of the operator. The input modes of an agent only inform clients.
-    inputModes: a2a.inputModes,
-    endedTask: a2a.endedTask,
-    contextAlone: a2a.contextAlone,
     errorTable: a2a.revision === "1.0.0" ? ERROR_TABLE_1_0_0 : undefined,
     nextMessageId: a2a.missingMessageId === "generate" ? nextId : undefined,
   });

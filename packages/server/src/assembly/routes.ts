@@ -55,8 +55,8 @@ export interface ServedRoutes {
 const HEARTBEAT_MS = 15_000;
 
 /**
- * Creates all routes of a server. Throws `Code.FailedPrecondition`
- * when a dialect throws, and `Code.InvalidArgument` for a route that no request would reach.
+ * Creates all routes of a server. Throws `Code.FailedPrecondition` when a
+ * dialect throws, and `Code.InvalidArgument` for a route that is never reached.
  */
 export function serverRoutes(options: ServerRoutesOptions): ServedRoutes {
   const { dialects = defaultDialects() } = options;
@@ -68,7 +68,7 @@ export function serverRoutes(options: ServerRoutesOptions): ServedRoutes {
     ...jwksRoutes(() => options.keys.publicKeys()),
   ];
   for (const [index, dialect] of dialects.entries()) {
-    const given = open(dialect, services, index);
+    const given = openDialect(dialect, services, index);
     const own = given.filter((each) => "matches" in each);
     for (const route of own) assertReachable(route, routes, index);
     served.push(...given);
@@ -78,7 +78,7 @@ export function serverRoutes(options: ServerRoutesOptions): ServedRoutes {
 }
 
 /** Calls a dialect. Throws an error that names it when it throws. */
-function open(
+function openDialect(
   dialect: Dialect,
   services: DialectServices,
   index: number,

@@ -40,7 +40,7 @@ export async function callMethod(
   const {
     operations,
     dialects = [],
-    agent = "",
+    agent,
     encodeEvent,
     extensionRequired,
     handler,

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { MethodDialect } from "../a2a/method.ts";
-import type { Heartbeats } from "../http/heartbeats.ts";
+import type { DialectServices } from "../dialect.ts";
 import type { JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
 import type { CardOptions } from "./card.ts";
 
@@ -13,25 +13,12 @@ export interface A2aV03ServiceOptions extends CardOptions {
 }
 
 /** Dependencies of the routes of A2A 0.3. */
-export interface A2aV03RoutesOptions extends A2aV03ServiceOptions {
-  /** The agent that calls are addressed to. Default: the default agent. */
-  readonly agent?: string;
-
-  /** Maximum size of a request body in bytes. */
-  readonly maxRequestBytes: number;
-
-  /** Sends the keep-alive comments of all streams. */
-  readonly heartbeats: Heartbeats;
-
-  /**
-   * Aborts when the server stops, and ends the streams that have no end of
-   * their own.
-   */
-  readonly shutdown: AbortSignal;
-
-  /** Called with each error that is not the client's fault. */
-  readonly onError: (reason: unknown) => void;
-
+export interface A2aV03RoutesOptions
+  extends A2aV03ServiceOptions,
+    Pick<
+      DialectServices,
+      "agent" | "maxRequestBytes" | "heartbeats" | "shutdown" | "onError"
+    > {
   /**
    * The other versions of A2A at the same JSON-RPC endpoint.
    *

@@ -80,6 +80,7 @@ describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
 });
 
 const OPTIONS = {
+  agent: "",
   name: "agent",
   description: "",
   version: "1",

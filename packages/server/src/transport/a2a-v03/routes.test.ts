@@ -157,6 +157,7 @@ describe("the routes of A2A 0.3", () => {
     await using agent = await serveRoutes(
       a2aV03Routes({
         ...card,
+        agent: "",
         handler: silentHandler(gone.resolve),
         baseUrl: "http://127.0.0.1",
         maxRequestBytes: 1000,

@@ -43,8 +43,9 @@ export interface A2aOptions {
   readonly missingMessageId?: "refuse" | "generate" | undefined;
 
   /**
-   * The media types that parts of messages may have. A part without a media
-   * type is always accepted. Default: all.
+   * The media types that parts of messages may have, at all agents: what the
+   * card of an agent lists only informs clients. A part without a media type is
+   * always accepted. Default: all.
    */
   readonly inputModes?: readonly string[] | undefined;
 

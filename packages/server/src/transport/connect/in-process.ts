@@ -8,8 +8,7 @@ import { principalKey } from "../../handler/request-handler.ts";
 import type { Served } from "../dialect.ts";
 import { errorInterceptor } from "./errors.ts";
 import type { ConnectOptions } from "./options.ts";
-import { loadRpcs } from "./other-services.ts";
-import { registerServices } from "./services.ts";
+import { loadRpcs, registerServices } from "./services.ts";
 
 /** Dependencies of `inProcessTransport`. */
 export interface InProcessOptions

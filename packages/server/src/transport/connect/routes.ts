@@ -4,7 +4,6 @@ import { admit } from "../auth/admitted.ts";
 import type { Dialect, DialectServices } from "../dialect.ts";
 import { pathOf, type Route, RPC_PATH } from "../http/route.ts";
 import { REDEEM_PATH } from "./options.ts";
-import { loadRpcs } from "./other-services.ts";
 
 /** The beginning of the paths of our own services. */
 const OWN_SERVICES = "/devtool.v1alpha.";
@@ -60,6 +59,7 @@ async function loadOwn(services: DialectServices): Promise<Route["handle"]> {
 async function loadAll(services: DialectServices): Promise<Route["handle"]> {
   const { createAdapter } = await import("./adapter.ts");
   const { registerReflection } = await import("./reflection.ts");
+  const { loadRpcs } = await import("./services.ts");
   const others = await loadRpcs(services.served());
   return createAdapter(services, (router) => {
     for (const register of others) register(router);

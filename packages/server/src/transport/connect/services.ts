@@ -8,6 +8,7 @@ import {
   WorkspaceService,
 } from "@devtool/schema";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import type { Served } from "../dialect.ts";
 
 /**
  * Refuses JSON requests with unknown fields: one could be a restriction, or a
@@ -28,4 +29,13 @@ export function registerServices(
   router.service(AuditService, handler.audit);
   router.service(AgentListService, handler.agents);
   router.service(WorkspaceService, handler.workspaces);
+}
+
+/** Loads what registers the services of other dialects. */
+export function loadRpcs(
+  served: readonly Served[],
+): Promise<((router: ConnectRouter) => void)[]> {
+  return Promise.all(
+    served.flatMap((each) => ("loadRpcs" in each ? [each.loadRpcs()] : [])),
+  );
 }
