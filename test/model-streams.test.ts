@@ -1007,3 +1007,99 @@ it("loses no piece of a stream and completes, whatever happens to one event", as
   expect(Math.min(whole, failed)).toBeGreaterThan(rounds / 10);
   expect(requests).toBeGreaterThan(rounds);
 }, 600_000);
+
+/** What may stand where a value should be; undefined leaves it out. */
+const ODD_VALUES: readonly unknown[] = [
+  undefined,
+  null,
+  77,
+  "odd",
+  true,
+  [],
+  [77],
+  {},
+  { odd: 1 },
+];
+const WORDS = ["alpha", "beta", "gamma", "kilo", "epsilon"];
+
+it("B2: loses no more of an answer than the value that is odd, and tells what it lost", async () => {
+  const rounds = roundsOf("DEVTOOL_VALUE_ROUNDS", {
+    quick: 100,
+    ci: 400,
+    deep: 10_000,
+  });
+  let [whole, told] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...APIS),
+      fc.nat(),
+      fc.nat(),
+      fc.constantFrom(...ODD_VALUES),
+      async (api, place, step, value) => {
+        const calling = [3, 4].map((at) => ({
+          id: `c${at}`,
+          name: `c${at}`,
+          args: JSON.stringify({ word: WORDS[at] }),
+        }));
+        const pieces: unknown[] = JSON.parse(
+          write(api.pieces(WORDS.slice(0, 3), calling)),
+        );
+        const index = place % pieces.length;
+        const paths = pathsOf(pieces[index]);
+        const path = paths[step % paths.length] ?? [];
+        // Events of a type that is new are left out, says OpenAI.
+        fc.pre(api !== RESPONSES || path.join() !== "type" || value !== "odd");
+        const odd = replaced(pieces[index], path, value);
+        answer = events(pieces.toSpliced(index, 1, odd));
+        const { text, failure, events: all } = await generate(api);
+        expect(failure).not.toMatch(/TypeError|undefined|not iterable/);
+        const before = JSON.stringify(pieces.slice(0, index));
+        const shown = text + JSON.stringify(calls(all).map(({ args }) => args));
+        const missing = WORDS.filter((word) => !shown.includes(word));
+        const early = WORDS.slice(0, 3).filter((word) => before.includes(word));
+        expect(missing.filter((word) => early.includes(word))).toEqual([]);
+        if (failure !== "" || notices(all).length > 0) {
+          told++;
+          return;
+        }
+        whole++;
+        const own = JSON.stringify(pieces[index]);
+        const left = JSON.stringify(odd);
+        expect(
+          missing.filter((word) => !own.includes(word) || left.includes(word)),
+        ).toEqual([]);
+        const isWrong = /^(?:77|true)$/.test(String(value));
+        // What the arguments of a call hold is the tool's.
+        if (isWrong && !path.includes("args")) expect(missing).toEqual([]);
+      },
+    ),
+    { numRuns: rounds, seed: seedOf() },
+  );
+  expect(Math.min(whole, told)).toBeGreaterThan(rounds / 10);
+}, 600_000);
+
+/** The paths of all values in JSON, of the whole first. */
+function pathsOf(json: unknown, path: readonly string[] = []): string[][] {
+  const entries = Object.entries(Object(json)).filter(
+    () => typeof json === "object",
+  );
+  return [
+    [...path],
+    ...entries.flatMap(([key, value]) => pathsOf(value, [...path, key])),
+  ];
+}
+
+/** Returns JSON with another value at a path, or without the one there. */
+function replaced(
+  json: unknown,
+  [key, ...rest]: readonly string[],
+  value: unknown,
+): unknown {
+  if (key === undefined) return value ?? null;
+  const old: unknown = Reflect.get(Object(json), key);
+  const next = rest.length === 0 ? value : replaced(old, rest, value);
+  if (!Array.isArray(json)) return { ...Object(json), [key]: next };
+  return next === undefined
+    ? json.toSpliced(Number(key), 1)
+    : json.with(Number(key), next);
+}

@@ -7,6 +7,7 @@ import {
   LeftOutContent,
   type ModelEvent,
   malformedFault,
+  objectField,
   PieceJoiner,
   readThought,
   stopFault,
@@ -15,6 +16,7 @@ import {
   unknownStopFault,
 } from "@devtool/coding-agent/model";
 import { UsageSchema } from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { encodeThinking, type Thinking } from "./thinking-signature.ts";
 
 /** A block whose pieces are still coming. */
@@ -64,14 +66,16 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
   }
 
   *add(event: MessagePiece): Iterable<ModelEvent> {
+    const { type: kind }: { readonly type: unknown } = event;
     // Some servers leave its type out.
     if ("content" in event) return yield* this.#readWhole(event);
     switch (event.type) {
       case "message_start":
-        this.#startUsage = event.message?.usage;
+        this.#startUsage = objectField(event.message)?.usage;
         return;
       case "content_block_start": {
-        const { index, content_block: block } = event;
+        const { index } = event;
+        const block = objectField(event.content_block);
         // Some servers give every block the same index.
         yield* this.#close(index);
         if (!block) return;
@@ -105,7 +109,9 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
         return yield* this.#close(event.index);
       case "message_delta":
         // Some servers send the usage in an event of its own.
-        this.#stop = event.delta?.stop_reason ? event.delta : this.#stop;
+        this.#stop = objectField(event.delta)?.stop_reason
+          ? event.delta
+          : this.#stop;
         this.#usage = event.usage ?? this.#usage;
         return;
       case "message_stop":
@@ -113,7 +119,7 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
         return;
       default:
         // An event of a later version of the API.
-        event satisfies never;
+        yield* this.#leftOut.add(kind);
     }
   }
 
@@ -181,23 +187,35 @@ export class MessagesReader implements AnswerReader<MessagePiece> {
 
   *#readDelta({
     index,
-    delta,
+    delta: given,
   }: Anthropic.RawContentBlockDeltaEvent): Iterable<ModelEvent> {
-    if (!delta) return;
-    if (delta.type === "text_delta") return yield* this.#readText(delta.text);
+    const delta = objectField(given);
+    const { type, ...others } = objectOrEmpty(delta);
     const open = this.#open.get(index);
-    if (delta.type === "input_json_delta") {
-      // The start of the block is missing, and with it the name of the call.
-      if (!open) throw malformedFault();
-      if (open.case !== "call") return;
-      open.text = this.#pieces.join(open.text, delta.partial_json);
-    }
-    if (open?.case !== "thinking") return;
-    if (delta.type === "thinking_delta") {
-      open.text = this.#pieces.join(open.text, delta.thinking);
-    }
-    if (delta.type === "signature_delta") {
-      open.signature = this.#pieces.join(open.signature, delta.signature);
+    switch (delta?.type) {
+      case "text_delta":
+        return yield* this.#readText(delta.text);
+      case "input_json_delta":
+        // The start of the block is missing, and with it the name of the call.
+        if (!open) throw malformedFault();
+        if (open.case !== "call") return;
+        open.text = this.#pieces.join(open.text, delta.partial_json);
+        return;
+      case "thinking_delta":
+        if (open?.case !== "thinking") return;
+        open.text = this.#pieces.join(open.text, delta.thinking);
+        return;
+      case "signature_delta":
+        if (open?.case !== "thinking") return;
+        open.signature = this.#pieces.join(open.signature, delta.signature);
+        return;
+      case "citations_delta":
+        return;
+      default:
+        // The arguments of the call would have a hole.
+        if (open?.case === "call") throw malformedFault();
+        if (Object.keys(others).length === 0) return;
+        yield* this.#leftOut.add(type);
     }
   }
 

@@ -1,4 +1,5 @@
-import { setTimeout as turn } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
+import type { Transport } from "@connectrpc/connect";
 import { createDevtoolClient } from "@devtool/client";
 import { Role, TaskState } from "@devtool/schema";
 import {
@@ -112,6 +113,7 @@ export class StoppableServer implements AsyncDisposable {
   readonly agent = new SteppedAgent();
   readonly #options: Omit<ServerOptions, "agents">;
   #running: Promise<DevtoolServer>;
+  #transport: Promise<Transport>;
 
   constructor(workspace: string) {
     const store = new MemoryTaskStore();
@@ -121,10 +123,12 @@ export class StoppableServer implements AsyncDisposable {
       drainMs: 0,
     };
     this.#running = this.#open();
+    this.#transport = this.#connect();
   }
 
-  get running(): Promise<DevtoolServer> {
-    return this.#running;
+  /** The transport to the server that runs now. */
+  get transport(): Promise<Transport> {
+    return this.#transport;
   }
 
   async stop(): Promise<void> {
@@ -133,6 +137,7 @@ export class StoppableServer implements AsyncDisposable {
 
   start(): void {
     this.#running = this.#open();
+    this.#transport = this.#connect();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -142,6 +147,10 @@ export class StoppableServer implements AsyncDisposable {
   #open(): Promise<DevtoolServer> {
     const agents = { stepped: this.agent };
     return createServer({ agents, ...this.#options });
+  }
+
+  async #connect(): Promise<Transport> {
+    return (await this.#running).transport();
   }
 }
 
@@ -153,14 +162,15 @@ export class ChatUnderTest implements Disposable {
   readonly transport: GatedTransport;
   readonly chat: Chat;
   readonly #server: StoppableServer;
+  readonly #pass: (ms: number) => void;
   readonly #timers = new ManualTimers();
   #screen: Screen = EMPTY_SCREEN;
 
-  constructor(server: StoppableServer) {
+  /** @param pass lets time pass for `setTimeout` */
+  constructor(server: StoppableServer, pass: (ms: number) => void) {
     this.#server = server;
-    this.transport = new GatedTransport(async () =>
-      (await server.running).transport(),
-    );
+    this.#pass = pass;
+    this.transport = new GatedTransport(() => server.transport);
     const client = createDevtoolClient(this.transport);
     const store = new ScreenStore({
       draw: () => this.#draw(),
@@ -242,7 +252,8 @@ export class ChatUnderTest implements Disposable {
   async settle(): Promise<void> {
     let before = "";
     for (let same = 0; same < 4; ) {
-      await turn(0);
+      await turn();
+      this.#pass(1);
       const now = `${this.transport.size} ${this.#server.agent.isWaiting} ${this.lines.join("\n")}`;
       same = now === before ? same + 1 : 0;
       before = now;

@@ -17,7 +17,9 @@ export {
   assertRoomForCall,
   interruptedFault,
   LeftOutContent,
+  listField,
   malformedFault,
+  objectField,
   PieceJoiner,
 } from "./agent/remote/answer-calls.ts";
 export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";

@@ -4,7 +4,9 @@ import {
   type AnswerReader,
   interruptedFault,
   LeftOutContent,
+  listField,
   type ModelEvent,
+  objectField,
   readThought,
   tokenCount,
 } from "@devtool/coding-agent/model";
@@ -66,7 +68,8 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
       throw blockFault(blockReason, blockReasonMessage);
     }
     const candidate = candidates?.[0];
-    for (const part of candidate?.content?.parts ?? []) {
+    for (const given of listField(objectField(candidate?.content)?.parts)) {
+      const part = objectField(given);
       if (part) yield* this.#readPart(part);
     }
     yield* this.#readSources(candidate);
@@ -111,7 +114,7 @@ export class GeminiAnswerReader implements AnswerReader<Piece> {
       yield* this.#leftOut.add(kind);
     }
     if (functionCall) {
-      const { id, name, args } = functionCall;
+      const { id, name, args } = objectField(functionCall) ?? {};
       // The text is not decoded from base64: Gemini must get back exactly the
       // characters that it sent.
       const signature = thoughtSignature

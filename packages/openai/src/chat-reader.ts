@@ -5,8 +5,10 @@ import {
   assertRoomForCall,
   interruptedFault,
   LeftOutContent,
+  listField,
   type ModelEvent,
   malformedFault,
+  objectField,
   PieceJoiner,
   readThought,
   stopFault,
@@ -77,7 +79,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
     // Some servers leave the list out of their last chunk.
     const choice: WholeChoice | undefined = choices?.[0];
     if (!choice) return;
-    const delta = choice.delta ?? choice.message ?? {};
+    const delta = objectField(choice.delta ?? choice.message) ?? {};
     // OpenAI's API has no field for the reasoning. Other servers name it in two
     // ways.
     const { reasoning_content, reasoning, ...others } = objectOrEmpty(delta);
@@ -88,7 +90,7 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
       stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
     this.#thought = this.#pieces.join(this.#thought, thought);
     this.#refusal = this.#pieces.join(this.#refusal, delta.refusal ?? "");
-    for (const piece of delta.tool_calls ?? []) this.#addToCall(piece);
+    for (const piece of listField(delta.tool_calls)) this.#addToCall(piece);
     yield* this.#readContent(delta.content);
     // Some servers send an empty reason in place of none.
     this.#finishReason = choice.finish_reason || this.#finishReason;
@@ -140,7 +142,9 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   /** Reads the text, which Mistral sends as parts where the model thinks. */
   *#readContent(content: unknown): Iterable<ModelEvent> {
     if (Array.isArray(content)) {
-      for (const part of content) yield* this.#readPart(objectOrEmpty(part));
+      for (const part of content) {
+        yield* this.#readPart(objectField(part) ?? {});
+      }
     } else if (content) {
       yield* this.#takeThought();
       this.#hasText = true;
@@ -162,9 +166,11 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   }
 
   /** Begins a call with a piece, or adds the piece to the one it goes on. */
-  #addToCall(piece: ToolCallPiece | null): void {
+  #addToCall(given: ToolCallPiece | null): void {
+    const piece = objectField(given);
     if (!piece) return;
-    const { id, function: { name, arguments: args } = {} } = piece;
+    const { id } = piece;
+    const { name, arguments: args } = objectField(piece.function) ?? {};
     const open = this.#openCallOf(piece);
     if (open) {
       open.name ||= name ?? "";

@@ -4,7 +4,10 @@ import {
   type AnswerReader,
   interruptedFault,
   LeftOutContent,
+  listField,
   type ModelEvent,
+  malformedFault,
+  objectField,
   PieceJoiner,
   readThought,
   stopFault,
@@ -94,13 +97,15 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
       case undefined:
         return yield* this.#readResponse(event);
       default:
-      // The other events announce items whose whole content follows, or belong
-      // to tools that are not offered.
+        // The other events announce items whose whole content follows, or
+        // belong to tools that are not offered.
+        if (typeof event.type !== "string") throw malformedFault();
     }
   }
 
   *#readResponse(response: Response): Iterable<ModelEvent> {
-    for (const item of response.output) {
+    for (const given of response.output) {
+      const item = objectField(given);
       const summary = item?.type === "reasoning" ? item.summary : [];
       for (const thought of listOrEmpty(summary).map(objectOrEmpty)) {
         const value = readThought(stringOrEmpty(thought.text));
@@ -115,9 +120,9 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
    * Reads the end, with the items that some servers have nowhere else.
    */
   *#close(type: string, given: Response | null): Iterable<ModelEvent> {
-    const response: Partial<Response> = given ?? {};
+    const response: Partial<Response> = objectField(given) ?? {};
     if (response.error) throw pieceFault(response.error);
-    for (const item of response.output ?? []) {
+    for (const item of listField(response.output)) {
       const isCall = item?.type === "function_call";
       if (isCall && !this.#ids.has(item.call_id)) yield* this.#readItem(item);
       if (item?.type === "message" && !this.#hasText) {
@@ -167,7 +172,10 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
     if (!this.#hasDelta) yield* this.#readText(text);
   }
 
-  *#readItem(item: ResponseOutputItem | null): Iterable<ModelEvent> {
+  *#readItem(
+    given: ResponseOutputItem | null | undefined,
+  ): Iterable<ModelEvent> {
+    const item = objectField(given);
     if (!item) return;
     switch (item.type) {
       case "reasoning":
@@ -193,8 +201,13 @@ export class ResponsesReader implements AnswerReader<ResponsePiece> {
   }
 
   *#readMessage(message: ResponseOutputMessage): Iterable<ModelEvent> {
-    const parts = listOrEmpty(message.content).map(objectOrEmpty);
-    const texts = parts.map(({ text }) => stringOrEmpty(text));
+    const parts = listField(message.content).map((part) =>
+      objectOrEmpty(objectField(part)),
+    );
+    const texts = parts.map(({ text }) => text ?? "");
+    if (!texts.every((text) => typeof text === "string")) {
+      throw malformedFault();
+    }
     yield* this.#readWhole(texts.join(""));
     this.#hasDelta = false;
     for (const { annotations, refusal } of parts) {

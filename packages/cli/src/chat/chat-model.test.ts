@@ -53,6 +53,7 @@ describe("U1: a message of the chat", {
   let server: StoppableServer;
 
   beforeAll(() => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     directory = mkdtempSync(join(tmpdir(), "devtool-chat-model-"));
     server = new StoppableServer(directory);
     // No wait before a call is made again.
@@ -60,6 +61,7 @@ describe("U1: a message of the chat", {
   });
   afterAll(async () => {
     vi.restoreAllMocks();
+    vi.useRealTimers();
     await server[Symbol.asyncDispose]();
     rmSync(directory, { recursive: true });
   });
@@ -81,6 +83,21 @@ describe("U1: a message of the chat", {
       endOnFailure: true,
     });
     expect([...seen]).toContain("answered");
+  });
+
+  it("is not left without a word with a new conversation during a cancellation", async () => {
+    using played = new Played(server);
+    await played.play([
+      { does: "send" },
+      { does: "deliver", after: 0 },
+      { does: "agent", step: "ask" },
+      { does: "send" },
+      { does: "arrive" },
+      { does: "escape" },
+      { does: "deliver", after: 2 },
+      { does: "deliver", after: 0 },
+      { does: "new" },
+    ]);
   });
 
   it("has met all that can become of one", () => {
@@ -105,7 +122,7 @@ class Played implements Disposable {
 
   constructor(server: StoppableServer) {
     this.#server = server;
-    this.#ui = new ChatUnderTest(server);
+    this.#ui = new ChatUnderTest(server, (ms) => vi.advanceTimersByTime(ms));
   }
 
   async play(actions: readonly Action[]): Promise<void> {
@@ -229,4 +246,4 @@ class Played implements Disposable {
 
 /** What is said of a turn without an answer. */
 const ENDED =
-  /^canceled|^failed: it broke|^· The server stopped|^· (the turn goes on|a question waits)/;
+  /^canceled|^failed: it broke|^· The server stopped|^· (the turn (goes on|is being canceled)|a question waits)/;

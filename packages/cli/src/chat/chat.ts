@@ -139,10 +139,12 @@ export class Chat {
     for (const text of tasks.unsent) {
       printout.tellText(`on its way to ${name}`, text);
     }
+    const { isCanceling } = this.turn;
     const what = this.asking.call ? "a question waits" : "the turn goes on";
-    if (tasks.isWorking || this.asking.call) {
+    if (tasks.isWorking || this.asking.call || isCanceling) {
       const how = id === "" ? "/sessions" : `/resume ${shortTaskId(id)}`;
-      printout.tell(`${what}: ${how} goes back to it`);
+      const said = isCanceling ? "the turn is being canceled" : what;
+      printout.tell(`${said}: ${how} goes back to it`);
     }
     tasks.open(taskId);
   }

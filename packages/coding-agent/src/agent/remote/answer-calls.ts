@@ -157,13 +157,35 @@ export function notJsonFault(cause: SyntaxError): ModelFault {
 export class LeftOutContent {
   readonly #kinds = new Set<string>();
 
-  /** Yields a notice. `kind` is the API's word. */
-  *add(kind: string): Iterable<ModelEvent> {
+  /**
+   * Yields a notice. `kind` is the API's word: throws a `ModelFault` for none.
+   */
+  *add(kind: unknown): Iterable<ModelEvent> {
+    if (typeof kind !== "string") throw malformedFault();
     if (this.#kinds.has(kind)) return;
     this.#kinds.add(kind);
     const text = `the model's answer holds ${JSON.stringify(kind)}, which is left out`;
     yield { case: "notice", value: create(NoticeSchema, { text }) };
   }
+}
+
+/**
+ * Returns a field of an answer that is an object; undefined for none or null.
+ * Throws a `ModelFault` for anything else: what it stands for would be lost.
+ */
+export function objectField<T>(value: T): (T & object) | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "object" || Array.isArray(value)) throw malformedFault();
+  return value;
+}
+
+/** Like `objectField`, for a list. Empty for none. */
+export function listField<T>(value: readonly T[] | null | undefined): T[];
+export function listField(value: unknown): unknown[];
+export function listField(value: unknown): unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw malformedFault();
+  return value;
 }
 
 /**

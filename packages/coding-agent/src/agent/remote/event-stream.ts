@@ -1,12 +1,17 @@
 import { quoteInexactNumbers } from "@devtool/schema";
 import {
+  isObject,
   listOrEmpty,
   objectOrEmpty,
   parseJsonOrUndefined,
-  stringOrEmpty,
 } from "@devtool/schema/json";
 import { createParser } from "eventsource-parser";
-import { notJsonFault } from "./answer-calls.ts";
+import {
+  listField,
+  malformedFault,
+  notJsonFault,
+  objectField,
+} from "./answer-calls.ts";
 import { INFINITE, replaceInexactNumbers } from "./exact-json.ts";
 import { type ReadApiError, statusFault } from "./http-fault.ts";
 
@@ -75,14 +80,18 @@ export async function* normalizeEvents(
 export function encodeEvent(json: string, api: ApiForm): Uint8Array {
   const piece = parseJsonOrUndefined(json);
   if (piece === undefined) throw notJsonFault(new SyntaxError("not JSON"));
-  const { content, error, ...rest } = objectOrEmpty(piece);
+  if (!isObject(piece)) throw malformedFault();
+  // Some SDKs change what is not an object into an empty one.
+  for (const list of api.lists) listField(piece[list]).map(objectField);
   // Anthropic's SDK drops what has no name.
-  const type = rest.type ?? (content ? "message" : "");
+  const { error, type: named } = piece;
+  const type = named ?? (api.lists.includes("content") ? "message" : "");
+  if (typeof type !== "string") throw malformedFault();
   if (type === "error" || error) {
     const apiError = api.readError(json);
     throw statusFault(apiError.status ?? 400, apiError);
   }
-  const name = /^[\w.]+$/.test(stringOrEmpty(type)) ? `event: ${type}\n` : "";
+  const name = /^[\w.]+$/.test(type) ? `event: ${type}\n` : "";
   // What is valid has line breaks between its tokens only.
   const line = replaceInexactNumbers(
     withoutNulls(json, api),
