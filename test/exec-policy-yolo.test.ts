@@ -296,6 +296,11 @@ decision = "deny"
       const lines = [
         ...["./rmlink a", "sub/../rmlink a", "nice ./rmlink", "cp rmlink x"],
         ...["make CC=./rmlink", "sort --compress-program=./rmlink a"],
+        ...[
+          "tar -cI./rmlink x",
+          "npx x './rmlink a'",
+          "tar --a=exec=./rmlink x",
+        ],
         ...["scp -S ./rmlink a b:", "./shell < a", "./shell -c 'r\\m a'"],
       ];
       const workspace = join(base, "w");

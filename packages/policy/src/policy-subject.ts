@@ -69,6 +69,9 @@ export interface PolicyPlace {
  */
 const MAX_COLONS = 16;
 
+/** The characters between the paths in a word. */
+export const BETWEEN_PATHS: RegExp = /[^\w./%+~-]+/;
+
 /** The arguments of our own tools that name a file or directory. */
 const PATH_ARGUMENTS: readonly string[] = [
   "file_path",
@@ -154,7 +157,12 @@ export function aboutCommand(
     program: program.includes("/")
       ? behind(pathsOfWord(directory, program))
       : [],
-    words: opened.flatMap(behind),
+    words: [
+      ...opened,
+      ...args
+        .flatMap((word) => word.split(BETWEEN_PATHS))
+        .map((part) => pathsOfWord(directory, part)),
+    ].flatMap(behind),
   };
   return {
     ...subject,

@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { type CompiledRule, namesPath } from "./compiled-rule.ts";
 import {
+  BETWEEN_PATHS,
   bareSpellings,
   isOfProcess,
   type PolicySubject,
@@ -10,8 +11,6 @@ import {
 import type { SimpleCommand } from "./shell/reading.ts";
 import { wordUse } from "./shell/word-use.ts";
 
-/** The characters between the paths in a word. */
-const BETWEEN_PATHS = /[^\w./%+~-]+/;
 /** Several words in one, which a shell that gets them would expand. */
 const EXPANDED_TEXT = /^(?=.*\s).*(?:[$`*?[]|\{[^{}\s]*(?:,|\.\.))/s;
 

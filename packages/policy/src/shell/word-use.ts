@@ -68,6 +68,12 @@ const SED = /^g?sed$/;
 /** What these run is read from their words, unless those are expanded. */
 const READ_BEFORE = /^([gmn]?awk|original-awk|g?find)$/;
 
+/** A redirection of the input, and the characters around names beside it. */
+const INPUT = /\d?<+&?\s*\S*/g;
+const INPUT_OR_SPACE = /[\s=;&|(){}`<]+/;
+/** A tag of HTML, or a placeholder. */
+const TAG = /<[/!]?[a-z][^<>]*>/gi;
+
 /**
  * Returns what the program of a command does with its words.
  *
@@ -96,24 +102,24 @@ export function wordUse(
  * known to be data for it: `cat a | sh`, `sh < a`.
  */
 function hasFedProgram(word: string): boolean {
+  const isLine = /\s/.test(word);
+  const isFed = (text: string): boolean => {
+    const words = text.split(BETWEEN_WORDS).filter((part) => part !== "");
+    return isLine
+      ? wordUse({ words, input: "fed" }, () => false) === "code"
+      : readsCode(words[0] ?? "");
+  };
   // No line of commands starts with a pipe, but one of a table does.
   const lines = word.split("\n").filter((line) => !/^\s*\|/.test(line));
   return lines.some((line) => {
-    const [first = "", ...fed] = line.split(/(?<!\|)\|(?!\|)/);
-    const isFed = (text: string): boolean => {
-      const words = text.split(BETWEEN_WORDS).filter((part) => part !== "");
-      return /\s/.test(word)
-        ? wordUse({ words, input: "fed" }, () => false) === "code"
-        : readsCode(words[0] ?? "");
-    };
-    return (
-      fed.some(isFed) ||
-      [first, ...fed].some((part) => {
-        const [program = "", input] = part.split("<");
-        const names = program.split(BETWEEN_WORDS);
-        return input !== undefined && names.some(readsCode);
-      })
-    );
+    const parts = line.split(/(?<!\|)\|(?!\|)/);
+    return parts.some((part, at) => {
+      if (at > 0 && isFed(part)) return true;
+      if (!part.includes("<")) return false;
+      if (part.split(INPUT_OR_SPACE).some(readsCode)) return true;
+      const rest = part.replaceAll(TAG, "");
+      return isLine && rest.includes("<") && isFed(rest.replace(INPUT, ""));
+    });
   });
 }
 
