@@ -2,7 +2,7 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConsole } from "@devtool/console";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openConsole } from "./console/console-page.ts";
@@ -21,7 +21,8 @@ describe.skipIf(CHROMIUM === undefined)(
         directory(),
         directory(),
       ]);
-      const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob") };
+      const eve: Agent = { ...namedAgent("Eve"), follows: ["approval_mode"] };
+      const agents = { ada: namedAgent("Ada"), bob: namedAgent("Bob"), eve };
       const workspaceRoots = [workspace, elsewhere];
       server = await createServer({
         agents,
@@ -54,6 +55,27 @@ describe.skipIf(CHROMIUM === undefined)(
       await listed(page, `/where Bob in ${elsewhere}`);
       await page.goto(`${server.url}/console/#/new/others`);
       await listed(page, `/where Ada in ${workspace}`);
+      expect(opened.faults()).toEqual([]);
+    });
+
+    it("N1: offers no model and no mode of an agent that follows none, and says why", async () => {
+      await using browser = await launch();
+      await using opened = await openConsole(browser, server);
+      const { page } = opened;
+      const noMode = page.getByText("choose the mode.");
+      await page.goto(`${server.url}/console/#/new/modes`);
+      await page.getByLabel("Agent").selectOption("eve");
+      await page.getByLabel("Mode").selectOption("plan");
+      await page.getByLabel("Agent").selectOption("bob");
+      await noMode.waitFor();
+      await page.getByText("does not let you choose the model").waitFor();
+      expect(await page.getByLabel("Mode").count()).toBe(0);
+      // The mode that was chosen for Eve is not sent to Bob, who refuses it.
+      await page.getByLabel("Message").fill("hello");
+      await page.keyboard.press("Enter");
+      await page.locator(".prose", { hasText: "Bob answers" }).waitFor();
+      await page.locator(".session-about", { has: noMode }).waitFor();
+      expect(await page.getByLabel("Mode").count()).toBe(0);
       expect(opened.faults()).toEqual([]);
     });
 

@@ -1,3 +1,4 @@
+import type { ListedAgent } from "@devtool/schema";
 import type { Connection, ConnectionOptions } from "./connection.ts";
 import type { Io } from "./io.ts";
 import type { NewSessionOptions } from "./session.ts";
@@ -21,6 +22,8 @@ export interface ChatOptions extends ConnectionOptions, NewSessionOptions {
 export interface ChatDependencies {
   readonly connection: Connection;
   readonly options: ChatOptions;
+  /** The agents of the server; none where they are not known. */
+  readonly agents: readonly ListedAgent[];
   readonly io: Io;
   /**
    * Registers the listener that receives a message when the connection is lost,

@@ -1,5 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
+import {
+  ApprovalMode,
+  ListedAgentSchema,
+  ServerInfoSchema,
+} from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { headline } from "./headline.ts";
 
@@ -16,14 +20,18 @@ describe("the first line of a chat", () => {
       ...address,
       info: { ...info, model: "gemini-pro-latest" },
     };
-    expect(headline(thinking, { workspace: "/p" })).toBe(
+    expect(headline(thinking, { workspace: "/p" }, [])).toBe(
       "agent Publisher · workspace /p · model gemini-pro-latest · mode default (asks before every change)",
     );
   });
 
   it("names the model and the mode that the command line gives the session", () => {
     expect(
-      headline(address, { model: "gemini-pro-latest", approvalMode: "plan" }),
+      headline(
+        address,
+        { model: "gemini-pro-latest", approvalMode: "plan" },
+        [],
+      ),
     ).toBe(
       "agent Publisher · workspace /w · model gemini-pro-latest · mode plan (changes nothing)",
     );
@@ -31,6 +39,7 @@ describe("the first line of a chat", () => {
       headline(
         { url: "http://127.0.0.1:1", token: "" },
         { approvalMode: "plan" },
+        [],
       ),
     ).toBe("agent at http://127.0.0.1:1 · mode plan (changes nothing)");
   });
@@ -38,15 +47,22 @@ describe("the first line of a chat", () => {
   it.each([{ task: "a1b2" }, { continue: true } as const])(
     "leaves the mode out for a conversation that is continued by %j",
     (continued) => {
-      expect(headline(address, { ...continued, approvalMode: "yolo" })).toBe(
-        "agent Publisher · workspace /w",
-      );
+      expect(
+        headline(address, { ...continued, approvalMode: "yolo" }, []),
+      ).toBe("agent Publisher · workspace /w");
     },
   );
 
   it("leaves the model out for an agent that names none", () => {
-    expect(headline(address, {})).toBe(
+    expect(headline(address, {}, [])).toBe(
       "agent Publisher · workspace /w · mode default (asks before every change)",
+    );
+  });
+
+  it("N1: leaves the operator's mode out for an agent that does not follow it", () => {
+    const agents = [create(ListedAgentSchema, { follows: { settings: [] } })];
+    expect(headline(address, {}, agents)).toBe(
+      "agent Publisher · workspace /w",
     );
   });
 });

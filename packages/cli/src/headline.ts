@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
-import { ApprovalMode } from "@devtool/schema";
+import { ApprovalMode, type ListedAgent } from "@devtool/schema";
 import type { Address } from "./address.ts";
 import { approvalModeOf } from "./approval-mode.ts";
+import { refusalOf } from "./chosen-setting.ts";
 import type { ContinuedTaskOptions } from "./continued-task.ts";
 import type { NewSessionOptions } from "./session.ts";
 
@@ -9,18 +10,23 @@ import type { NewSessionOptions } from "./session.ts";
  * Returns the first line of a chat: the agent, and the workspace, model and
  * approval mode of the session or else of the server, as far as they are known.
  * A conversation that is continued has limits of its own, so its mode is left
- * out.
+ * out, and so is the operator's for an agent that does not follow it.
+ *
+ * @param agents those of the server, as far as they are known
  */
 export function headline(
   { url, info }: Address,
   options: NewSessionOptions & ContinuedTaskOptions,
+  agents: readonly ListedAgent[],
 ): string {
   const { workspace, model, approvalMode, agent } = options;
   const isNew = options.task === undefined && !options.continue;
   const where = workspace === undefined ? info?.workspace : resolve(workspace);
   const answering = model ?? (agent === undefined ? info?.model : undefined);
+  const hasModes = refusalOf("approval_mode", agent ?? "", agents) === "";
   const mode = isNew
-    ? approvalModeOf(approvalMode) || info?.approvalMode
+    ? approvalModeOf(approvalMode) ||
+      (hasModes ? info?.approvalMode : undefined)
     : undefined;
   return [
     info

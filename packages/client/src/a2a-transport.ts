@@ -6,7 +6,9 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import {
+  AgentListService,
   EXTENSION_URI,
+  type ListedAgent,
   PushService,
   SlashCommandService,
   TaskService,
@@ -121,12 +123,24 @@ export function isSupported({
  * Calls without a counterpart in A2A fail with `Code.Unimplemented`:
  * `renameTask` and `watchTasks`; `listTasks` over 0.3, and with a filter by
  * agent, workspace, title or id prefix; slash commands over 1.0 with gRPC; and
- * all of `client.audit`, `client.agents` and `client.workspaces`.
+ * all of `client.audit`, `client.agents` and `client.workspaces`, but for the
+ * one agent that `createAgentTransport` lists.
  *
  * Throws `Code.Unimplemented` for an unsupported version or binding, and
  * `Code.InvalidArgument` for an invalid URL.
  */
 export function createA2aTransport(options: A2aTransportOptions): Transport {
+  return createTransportTo(options, undefined);
+}
+
+/**
+ * Creates the transport of `createA2aTransport`, which lists the agent if a card
+ * describes it.
+ */
+export function createTransportTo(
+  options: A2aTransportOptions,
+  agent: ListedAgent | undefined,
+): Transport {
   const { protocolVersion = "0.3", protocolBinding = "JSONRPC" } = options;
   if (!isSupported(options)) {
     const wanted = `A2A ${JSON.stringify(protocolVersion)} over ${JSON.stringify(protocolBinding)}`;
@@ -141,6 +155,9 @@ export function createA2aTransport(options: A2aTransportOptions): Transport {
     ? createServicesV03(options)
     : createServicesV1(options);
   return createRouterTransport(({ service }) => {
+    if (agent) {
+      service(AgentListService, { listAgents: () => ({ agents: [agent] }) });
+    }
     service(TaskService, tasks);
     service(SlashCommandService, commands);
     service(PushService, push);

@@ -1,11 +1,19 @@
+import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import {
+  findExtension,
+  type ListedAgent,
+  ListedAgentSchema,
+} from "@devtool/schema";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
+import { defined, listOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { extensionOf } from "./a2a/agent-card.ts";
 import { agentUrl } from "./a2a/agent-url.ts";
+import type { ExtensionUse } from "./a2a/endpoint.ts";
 import {
   type A2aTransportOptions,
   CHOICES,
-  createA2aTransport,
+  createTransportTo,
   isSupported,
 } from "./a2a-transport.ts";
 
@@ -24,7 +32,7 @@ export interface AgentTransportOptions
 /**
  * Creates a transport to the agent that a card describes, over its best
  * supported interface: 1.0 before 0.3, otherwise the one that the card lists
- * first. The extension is activated if the card lists it. An agent whose card
+ * first. `client.agents.listAgents` answers with that agent. The extension is activated if the card lists it. An agent whose card
  * says that it does not stream is sent messages, and asked for their tasks.
  *
  * With a token, interfaces that would expose it are skipped: plain HTTP to
@@ -65,7 +73,10 @@ export function createAgentTransport(
       ({ protocolVersion }) => !protocolVersion.startsWith("0."),
     ) ?? candidates[0];
   const streaming = card.capabilities?.streaming ?? true;
-  if (best) return createA2aTransport({ ...best, extension, streaming });
+  if (best) {
+    const options = { ...best, extension, streaming };
+    return createTransportTo(options, listedAgentFrom(card, extension));
+  }
   const offers = card.supportedInterfaces.map(
     ({ url, protocolVersion, protocolBinding }) =>
       `${protocolVersion || "1.0"} over ${protocolBinding} at ${url}`,
@@ -78,6 +89,31 @@ export function createAgentTransport(
   throw new ConnectError(
     `${rule}${offered}: ${CHOICES}`,
     Code.FailedPrecondition,
+  );
+}
+
+/**
+ * Returns what a card says about its agent. One without the extension follows
+ * no settings.
+ */
+function listedAgentFrom(
+  card: AgentCard,
+  extension: ExtensionUse,
+): ListedAgent {
+  const { name, description, defaultInputModes, capabilities } = card;
+  const known = capabilities?.extensions ?? [];
+  const uri = findExtension(known.map((one) => one.uri));
+  const { follows } = known.find((one) => one.uri === uri)?.params ?? {};
+  const settings = listOrEmpty(follows).map(stringOrEmpty);
+  const isSaid = extension === "none" || Array.isArray(follows);
+  return create(
+    ListedAgentSchema,
+    defined({
+      displayName: name,
+      description,
+      inputModes: defaultInputModes,
+      follows: isSaid ? { settings } : undefined,
+    }),
   );
 }
 

@@ -177,6 +177,36 @@ describe("the interface that is chosen from a card", () => {
     },
   );
 
+  it.each([
+    [
+      "what it follows",
+      { uri: EXTENSION_URI, params: { follows: ["model"] } },
+      ["model"],
+    ],
+    ["all settings as far as is known", { uri: EXTENSION_URI }, undefined],
+    ["none without the extension", { uri: "https://example.com/x" }, []],
+  ])(
+    "N1: lists its agent, which follows %s",
+    async (_, extension, settings) => {
+      const url = "http://127.0.0.1:1";
+      const card = create(AgentCardSchema, {
+        name: "agent",
+        supportedInterfaces: [
+          { protocolVersion: "1.0", protocolBinding: "JSONRPC", url },
+        ],
+        capabilities: { extensions: [extension] },
+      });
+      const { agents } = createDevtoolClient(
+        createAgentTransport(card, { url }),
+      );
+      const [listed] = (await agents.listAgents({})).agents;
+      expect([listed?.displayName, listed?.follows?.settings]).toEqual([
+        "agent",
+        settings,
+      ]);
+    },
+  );
+
   it("is refused for an agent with an incompatible version of the extension (CARD-2)", () => {
     const extensions = [{ uri: EXTENSION_URI.replace("/v0/", "/v9/") }];
     const card = create(AgentCardSchema, { capabilities: { extensions } });

@@ -1,8 +1,8 @@
-import { useAgents } from "@devtool/react";
-import { ApprovalMode, visibleText } from "@devtool/schema";
+import type { AgentsHandle } from "@devtool/react";
+import { ApprovalMode, type ListedAgent, visibleText } from "@devtool/schema";
 import type { ReactNode } from "react";
 import type { ConsoleClient } from "./console-client.ts";
-import { ModeChooser, ModelChooser } from "./session-choosers.tsx";
+import { isFollowed, ModeChooser, ModelChooser } from "./session-choosers.tsx";
 import { words } from "./words.ts";
 
 /**
@@ -27,6 +27,7 @@ export const NO_CHOICE: NewSessionChoice = {
 
 export interface NewSessionFieldsProps {
   readonly client: ConsoleClient;
+  readonly offered: AgentsHandle;
   readonly choice: NewSessionChoice;
   readonly onChange: (choice: NewSessionChoice) => void;
 }
@@ -34,11 +35,16 @@ export interface NewSessionFieldsProps {
 /** The agent, the directory, the model and the mode of a new session. */
 export function NewSessionFields({
   client,
+  offered: { agents, workspace },
   choice,
   onChange,
 }: NewSessionFieldsProps): ReactNode {
-  const { agents, workspace } = useAgents(client);
-  const about = agents.find(({ name }) => name === choice.agent) ?? agents[0];
+  const about = aboutAgent(agents, choice.agent);
+  const chooseAgent = (agent: string): void => {
+    const keeps = isFollowed(aboutAgent(agents, agent), "approval_mode");
+    const mode = keeps ? choice.mode : ApprovalMode.UNSPECIFIED;
+    onChange({ ...choice, agent, model: "", mode });
+  };
   return (
     <div className="new-session">
       {about && <p>{visibleText(about.description)}</p>}
@@ -47,9 +53,7 @@ export function NewSessionFields({
           {words.agent}
           <select
             value={choice.agent}
-            onChange={({ currentTarget }) =>
-              onChange({ ...choice, agent: currentTarget.value, model: "" })
-            }
+            onChange={({ currentTarget }) => chooseAgent(currentTarget.value)}
           >
             {agents.map(({ name, displayName }) => (
               <option key={name} value={name}>
@@ -73,14 +77,24 @@ export function NewSessionFields({
       <ModelChooser
         client={client}
         agent={choice.agent}
+        about={about}
         model={choice.model}
         onChange={(model) => onChange({ ...choice, model })}
       />
       <ModeChooser
+        about={about}
         mode={choice.mode}
         limit={ApprovalMode.UNSPECIFIED}
         onChange={(mode) => onChange({ ...choice, mode })}
       />
     </div>
   );
+}
+
+/** Returns an agent by its name; the first for an empty one. */
+export function aboutAgent(
+  agents: AgentsHandle["agents"],
+  agent: string,
+): ListedAgent | undefined {
+  return agents.find(({ name }) => name === agent) ?? agents[0];
 }

@@ -1,33 +1,55 @@
-import { ApprovalMode, stricterMode, visibleText } from "@devtool/schema";
+import {
+  ApprovalMode,
+  type ListedAgent,
+  stricterMode,
+  visibleText,
+} from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import type { ConsoleClient } from "./console-client.ts";
 import { fillText, words } from "./words.ts";
+
+/** Whether an agent follows a setting, or it is not known. */
+export function isFollowed(
+  agent: ListedAgent | undefined,
+  setting: "approval_mode" | "model",
+): boolean {
+  return agent?.follows?.settings.includes(setting) ?? true;
+}
 
 export interface ModelChooserProps {
   readonly client: ConsoleClient;
   /** Empty for the server's first agent. */
   readonly agent: string;
+  /** What the server says of it; undefined while that is not known. */
+  readonly about: ListedAgent | undefined;
   /** Empty for that of the server or of the session. */
   readonly model: string;
   readonly onChange: (model: string) => void;
 }
 
-/** The models that an agent lists; nothing when it lists none. */
+/**
+ * The models that an agent lists; nothing when it lists none. For an agent that
+ * follows no model, says so.
+ */
 export function ModelChooser({
   client,
   agent,
+  about,
   model,
   onChange,
 }: ModelChooserProps): ReactNode {
   const [models, setModels] = useState<readonly string[]>([]);
+  const hasModels = isFollowed(about, "model");
   useEffect(() => {
+    if (!hasModels) return;
     const mounted = new AbortController();
     client.agents.listModels({ agent }, mounted).then(
       ({ models: listed }) => setModels(listed.map(({ name }) => name)),
       () => setModels([]),
     );
     return () => mounted.abort();
-  }, [client, agent]);
+  }, [client, agent, hasModels]);
+  if (!hasModels) return <p>{words.noModels}</p>;
   if (models.length === 0) return null;
   return (
     <label>
@@ -55,6 +77,8 @@ const MODES = [
 ];
 
 export interface ModeChooserProps {
+  /** What the server says of the agent; undefined while that is not known. */
+  readonly about: ListedAgent | undefined;
   /** Unspecified for the server's. */
   readonly mode: ApprovalMode;
   /** The widest mode of the conversation. Unspecified where it has none. */
@@ -64,13 +88,16 @@ export interface ModeChooserProps {
 
 /**
  * How far a session goes without asking, within what the server allows and
- * allowed when the conversation began.
+ * allowed when the conversation began. For an agent that follows no mode, says
+ * so.
  */
 export function ModeChooser({
+  about,
   mode,
   limit,
   onChange,
 }: ModeChooserProps): ReactNode {
+  if (!isFollowed(about, "approval_mode")) return <p>{words.noModes}</p>;
   const within = (each: ApprovalMode): ApprovalMode =>
     limit === ApprovalMode.UNSPECIFIED ? each : stricterMode(limit, each);
   const isLimited = within(ApprovalMode.YOLO) !== ApprovalMode.YOLO;

@@ -2,6 +2,7 @@ import type { TaskHandle } from "@devtool/react";
 import {
   type ApprovalMode,
   isTerminal,
+  type ListedAgent,
   type Task,
   visibleText,
 } from "@devtool/schema";
@@ -18,6 +19,8 @@ export interface SessionHeaderProps {
   /** What the session is called, also while it has no title. */
   readonly title: string;
   readonly view: SessionPart;
+  /** What the server says of the agent; undefined while that is not known. */
+  readonly about: ListedAgent | undefined;
   /** The approval mode that is wanted for the next message. */
   readonly mode: ApprovalMode;
   readonly onMode: (mode: ApprovalMode) => void;
@@ -30,6 +33,7 @@ export function SessionHeader({
   task: { task, cancel, rename },
   title,
   view,
+  about,
   mode,
   onMode,
 }: SessionHeaderProps): ReactNode {
@@ -79,6 +83,7 @@ export function SessionHeader({
           <State state={state} />
           <Facts task={task} />
           <ModeChooser
+            about={about}
             mode={mode}
             limit={task.approvalLimit}
             onChange={onMode}

@@ -1,10 +1,14 @@
-import { useTask } from "@devtool/react";
+import { useAgents, useTask } from "@devtool/react";
 import { ApprovalMode, isTerminal } from "@devtool/schema";
 import { type ReactNode, useEffect, useState } from "react";
 import { Composer } from "./composer.tsx";
 import { CLIENT_LABEL, type ConsoleClient } from "./console-client.ts";
 import { Conversation } from "./conversation.tsx";
-import { NewSessionFields, NO_CHOICE } from "./new-session-fields.tsx";
+import {
+  aboutAgent,
+  NewSessionFields,
+  NO_CHOICE,
+} from "./new-session-fields.tsx";
 import { replacePlace, type SessionPart, sessionAddress } from "./place.ts";
 import { problemText } from "./problem-text.ts";
 import { SessionDetails } from "./session-details.tsx";
@@ -34,6 +38,7 @@ export function Session({
   onStart,
 }: SessionProps): ReactNode {
   const [choice, choose] = useState(NO_CHOICE);
+  const offered = useAgents(client);
   const task = useTask(client, {
     clientLabel: CLIENT_LABEL,
     startWith: "task",
@@ -68,6 +73,7 @@ export function Session({
         task={task}
         title={title}
         view={view}
+        about={aboutAgent(offered.agents, sessionSettings?.agent ?? "")}
         mode={choice.mode || current}
         onMode={(mode) => choose({ ...choice, mode })}
       />
@@ -81,7 +87,12 @@ export function Session({
         {problem && <p role="alert">{problemText(problem)}</p>}
         {task.lost && <p role="status">{words.lost}</p>}
         {isEmpty && (
-          <NewSessionFields client={client} choice={choice} onChange={choose} />
+          <NewSessionFields
+            client={client}
+            offered={offered}
+            choice={choice}
+            onChange={choose}
+          />
         )}
         <Composer
           client={client}

@@ -8,13 +8,14 @@ import { useEffect, useState } from "react";
  */
 export interface AgentsHandle {
   /**
-   * The agents of the server, the default one first. Empty until the server has
-   * answered.
+   * The agents of the server, the default one first, each with the settings
+   * that it follows. Empty until the server has answered. Over A2A the one agent
+   * of the card (`createAgentTransport`).
    */
   readonly agents: readonly ListedAgent[];
   /**
    * The directory in which agents work if a session names none, by its absolute
-   * path. Empty if each session must name one.
+   * path. Empty if each session must name one, and over A2A.
    */
   readonly workspace: string;
   /**

@@ -1,10 +1,16 @@
-import { ApprovalMode, stricterMode, type Task } from "@devtool/schema";
+import {
+  ApprovalMode,
+  type ListedAgent,
+  stricterMode,
+  type Task,
+} from "@devtool/schema";
 import {
   approvalModeName,
   approvalModeOf,
   assertNarrower,
   assertWithinLimit,
 } from "../approval-mode.ts";
+import { type ChosenSetting, refusalOf } from "../chosen-setting.ts";
 import {
   type ChosenSettings,
   type NewSessionOptions,
@@ -17,6 +23,8 @@ export interface ChatChoicesOptions {
   readonly session: NewSessionOptions;
   /** The operator's approval mode; undefined where it is not known. */
   readonly operatorMode: ApprovalMode | undefined;
+  /** The agents of the server. Default: not known. */
+  readonly agents?: readonly ListedAgent[];
 }
 
 /** The model and the approval mode that the user chose in a chat. */
@@ -33,6 +41,20 @@ export class ChatChoices {
     this.#options = options;
     this.#task = task;
     this.model = options.session.model ?? "";
+  }
+
+  /** The name of the agent of the session; empty for the server's first. */
+  get agent(): string {
+    const { agent = "" } = this.#options.session;
+    return this.#task().sessionSettings?.agent || agent;
+  }
+
+  /**
+   * Returns why the user cannot choose a setting of the agent; empty if that is
+   * not so, or not known.
+   */
+  refusalOf(setting: ChosenSetting): string {
+    return refusalOf(setting, this.agent, this.#options.agents ?? []);
   }
 
   /**
@@ -89,12 +111,14 @@ export class ChatChoices {
     });
   }
 
+  /** What was chosen for another agent is not asked of one that refuses it. */
   #wanted(): NewSessionOptions {
-    const { approvalMode } = this.#options.session;
+    const { approvalMode, model } = this.#options.session;
+    const mode =
+      this.refusalOf("approval_mode") === "" ? this.#mode : undefined;
     return {
-      model: this.model,
-      approvalMode:
-        this.#mode === undefined ? approvalMode : approvalModeName(this.#mode),
+      model: this.refusalOf("model") === "" ? this.model : model,
+      approvalMode: mode === undefined ? approvalMode : approvalModeName(mode),
     };
   }
 }

@@ -53,6 +53,14 @@ describe("what Tab completes in the chat", () => {
     ).toEqual([]);
   });
 
+  it("N1: offers no setting that the agent does not follow", async () => {
+    const refusing = { ...source(), choices: { refusalOf: () => "none" } };
+    const completer = new ChatCompleter(refusing, workspace);
+    expect(await completer.complete("/mode ")).toEqual([]);
+    expect(await completer.complete("/model ")).toEqual([]);
+    expect(await completer.complete("/mo")).toEqual([]);
+  });
+
   it("offers no models where the agent cannot list them", async () => {
     const failing = {
       ...source(),
@@ -75,5 +83,6 @@ function source(): CompletionSource {
   const commands = COMMANDS.map((command) =>
     create(SlashCommandSchema, command),
   );
-  return { commands, listModels: () => Promise.resolve(models) };
+  const choices = { refusalOf: () => "" };
+  return { commands, choices, listModels: () => Promise.resolve(models) };
 }

@@ -1,11 +1,18 @@
 import { APPROVAL_MODES } from "../approval-mode.ts";
 import { completeCommand } from "../completion.ts";
 import type { ChatTasks } from "./chat-tasks.ts";
-import { LOCAL_COMMANDS } from "./local-command.ts";
+import {
+  type Choosing,
+  commandRefusal,
+  LOCAL_COMMANDS,
+} from "./local-command.ts";
 import { completePath, mentionBefore } from "./mention.ts";
 
 /** The names that the server knows. */
-export type CompletionSource = Pick<ChatTasks, "commands" | "listModels">;
+export interface CompletionSource
+  extends Pick<ChatTasks, "commands" | "listModels"> {
+  readonly choices: Choosing;
+}
 
 /**
  * Completes what the user types: commands, names of models and modes, and
@@ -38,8 +45,15 @@ export class ChatCompleter {
     }
     const [, command = "", word = ""] =
       /^(\/(?:model|mode)\s+)(\S*)$/.exec(before) ?? [];
-    if (command === "") {
-      return completeCommand(before, this.#tasks.commands, LOCAL_NAMES)[0];
+    const { choices, commands } = this.#tasks;
+    const offered = LOCAL_COMMANDS.filter(
+      ({ name }) => commandRefusal(name, choices) === "",
+    );
+    if (!offered.some(({ name }) => name === command.slice(1).trim())) {
+      const names = offered.map(({ name, argument }) =>
+        argument === "" ? name : `${name} `,
+      );
+      return completeCommand(before, commands, names)[0];
     }
     let names = [...APPROVAL_MODES.keys()];
     if (command.startsWith("/model")) {
@@ -59,7 +73,3 @@ export class ChatCompleter {
 
 /** Time in milliseconds after which names of models are not completed. */
 const MODELS_TIMEOUT_MS = 10_000;
-
-const LOCAL_NAMES: readonly string[] = LOCAL_COMMANDS.map(
-  ({ name, argument }) => (argument === "" ? name : `${name} `),
-);

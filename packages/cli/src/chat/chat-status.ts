@@ -19,8 +19,8 @@ export class ChatStatus {
 
   /** Returns the status now. The branch is read again when a turn has ended. */
   now(workspace: string | undefined): Status {
-    const { isWorking, choices, current, agent } = this.#tasks;
-    const { model, modeNow } = choices;
+    const { isWorking, choices, current } = this.#tasks;
+    const { model, modeNow, agent } = choices;
     if (this.#wasWorking && !isWorking && workspace !== undefined) {
       void gitBranch(workspace).then((branch) => {
         if (branch === this.#branch) return;
@@ -32,9 +32,11 @@ export class ChatStatus {
     const { info, url } = this.#address;
     // What the server says of itself is about its first agent.
     const first = agent === "" ? info?.model : undefined;
+    const hasModes = choices.refusalOf("approval_mode") === "";
+    const hasModels = choices.refusalOf("model") === "";
     return {
-      mode: approvalModeName(modeNow),
-      model: model || current.task.model || first || "",
+      mode: hasModes ? approvalModeName(modeNow) : "",
+      model: (hasModels && model) || current.task.model || first || "",
       agent: agent || (info?.agent ?? url),
       workspace: workspace ?? "",
       branch: this.#branch,

@@ -120,14 +120,6 @@ export class ChatTasks {
     return (this.command ?? this.conversation).view.snapshot();
   }
 
-  /** The name of the agent of the session; empty for the server's first. */
-  get agent(): string {
-    return (
-      this.conversation.view.snapshot().task.sessionSettings?.agent ||
-      (this.#options.session.agent ?? "")
-    );
-  }
-
   /**
    * Whether the agent works: a message is being sent, or a turn or a command
    * runs.
@@ -257,7 +249,7 @@ export class ChatTasks {
    * lists. Throws when the agent cannot list them.
    */
   async listModels(signal: AbortSignal): Promise<readonly ListedModel[]> {
-    const agent = this.agent;
+    const { agent } = this.choices;
     try {
       return (
         await this.#options.client.agents.listModels({ agent }, { signal })

@@ -23,6 +23,8 @@ const KNOWN = [
   }),
 ];
 
+const ALL = { refusalOf: () => "" };
+
 describe("the help of a command that is being typed", () => {
   it.each([
     [
@@ -47,7 +49,7 @@ describe("the help of a command that is being typed", () => {
     ],
     ["/evil", ["  /evil: a\\u{1b}[2J\\u{a}choose > "]],
   ])("is, for %j, %j", (draft, lines) => {
-    expect(commandHelp(draft, KNOWN)).toEqual(lines);
+    expect(commandHelp(draft, KNOWN, ALL)).toEqual(lines);
   });
 
   it.each([
@@ -61,6 +63,6 @@ describe("the help of a command that is being typed", () => {
     "/exit",
     "/unknown x",
   ])("is not shown for %j", (draft) => {
-    expect(commandHelp(draft, KNOWN)).toEqual([]);
+    expect(commandHelp(draft, KNOWN, ALL)).toEqual([]);
   });
 });

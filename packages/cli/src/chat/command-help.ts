@@ -1,7 +1,11 @@
 import type { SlashCommand } from "@devtool/schema";
 import { visibleName } from "../render/style.ts";
 import { isSlashLine } from "../slash-line.ts";
-import { LOCAL_COMMANDS } from "./local-command.ts";
+import {
+  type Choosing,
+  commandRefusal,
+  LOCAL_COMMANDS,
+} from "./local-command.ts";
 
 /** Maximum number of arguments that are described. */
 const MAX_ARGUMENTS = 4;
@@ -13,14 +17,15 @@ const MAX_ARGUMENTS = 4;
 export function commandHelp(
   draft: string,
   known: readonly SlashCommand[],
+  choices: Choosing,
 ): string[] {
   if (!isSlashLine(draft) || draft.includes("\n")) return [];
   const words = draft.slice(1).split(/\s+/);
   const local = LOCAL_COMMANDS.find(({ name }) => name === words[0]);
   if (local) {
-    return local.what === ""
-      ? []
-      : [`  ${`/${local.name} ${local.argument}`.trim()}: ${local.what}`];
+    const { name, argument } = local;
+    const what = commandRefusal(name, choices) || local.what;
+    return what === "" ? [] : [`  ${`/${name} ${argument}`.trim()}: ${what}`];
   }
   const path: string[] = [];
   let [level, found]: [readonly SlashCommand[], SlashCommand | undefined] = [

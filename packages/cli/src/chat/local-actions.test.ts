@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -8,8 +9,12 @@ import {
   type DevtoolClient,
 } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { ApprovalMode } from "@devtool/schema";
-import type { DevtoolServer } from "@devtool/server";
+import {
+  ApprovalMode,
+  type ListedAgent,
+  ListedAgentSchema,
+} from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { ManualTimers } from "../../test/manual-timers.ts";
 import { Chat } from "./chat.ts";
@@ -25,13 +30,7 @@ describe("the commands of the terminal", () => {
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-local-"));
     server = await serveCodingAgent({ workspace, sandbox: "none" });
-    const interceptors = [bearerInterceptor(server.token)];
-    const transport = createConnectTransport({
-      baseUrl: server.url,
-      httpVersion: "1.1",
-      interceptors,
-    });
-    client = createDevtoolClient(transport);
+    client = clientOf(server);
   });
   afterAll(async () => {
     await server.close();
@@ -110,6 +109,58 @@ describe("the commands of the terminal", () => {
     },
   );
 
+  it("N1: offer only the settings that the agent follows, and say why the others are not there", async () => {
+    await using own = await createServer({ agents: { echo }, workspace });
+    const { agents } = await clientOf(own).agents.listAgents({});
+    await using played = play(ApprovalMode.YOLO, agents);
+    const noMode =
+      '· agent "Echo" does not let its users choose the approval mode';
+    const noModel = '· agent "Echo" does not let its users choose the model';
+    nextMode(played.chat);
+    await played.run("/mode", "/mode plan", "/model", "/model tiny");
+    expect(played.told()).toEqual([noMode, noMode, noMode, noModel, noModel]);
+    await played.run("/help");
+    const told = played.told().join("\n");
+    expect(told).toMatch(/^ {2}Shift-Tab +agent "Echo" does not let .* mode$/m);
+    expect(told).toMatch(
+      /^ {2}\/mode \[name\] +agent "Echo" does not .* mode$/m,
+    );
+    expect(told).toMatch(
+      /^ {2}\/model \[name\] +agent "Echo" does not .*model$/m,
+    );
+    expect(played.chat.tasks.choices.changes()).toEqual({});
+  });
+
+  it("N1: offer all settings of an agent whose server does not say which it follows", async () => {
+    const agents = [create(ListedAgentSchema, { displayName: "Old" })];
+    await using played = play(ApprovalMode.YOLO, agents);
+    await played.run("/mode plan", "/model tiny");
+    expect(played.told()).toEqual(["· mode: plan", "· model: tiny"]);
+  });
+
+  it("N1: ask nothing of an agent that refuses what was chosen for another one", async () => {
+    const agents = [
+      create(ListedAgentSchema, {
+        name: "open",
+        follows: { settings: ["approval_mode", "model"] },
+      }),
+      create(ListedAgentSchema, { name: "closed", follows: {} }),
+    ];
+    await using played = play(ApprovalMode.YOLO, agents);
+    await played.run("/mode plan", "/model tiny");
+    const { choices } = played.chat.tasks;
+    expect(choices.forNewSession().sessionSettings).toMatchObject({
+      approvalMode: ApprovalMode.PLAN,
+      model: "tiny",
+    });
+    await using closed = play(ApprovalMode.YOLO, agents, "closed");
+    closed.chat.tasks.choices.chooseMode(ApprovalMode.PLAN);
+    closed.chat.tasks.choices.model = "tiny";
+    expect(
+      closed.chat.tasks.choices.forNewSession().sessionSettings,
+    ).toMatchObject({ approvalMode: ApprovalMode.UNSPECIFIED, model: "" });
+  });
+
   it("copy the last answer, and say so when there is none", async () => {
     await using played = play();
     await played.run("/copy");
@@ -182,13 +233,17 @@ describe("the commands of the terminal", () => {
   });
 
   /** Plays a chat without a terminal. */
-  function play(operatorMode?: ApprovalMode) {
+  function play(
+    operatorMode?: ApprovalMode,
+    agents: readonly ListedAgent[] = [],
+    agent?: string,
+  ) {
     const written: string[] = [];
     const nothing = (): void => undefined;
     const unused = (): never => {
       throw new Error("this chat has no terminal");
     };
-    const session = { workspace };
+    const session = { workspace, agent };
     const problems: string[] = [];
     const onProblem = (reason: unknown): void =>
       void problems.push(String(reason));
@@ -196,6 +251,7 @@ describe("the commands of the terminal", () => {
       client,
       session,
       operatorMode,
+      agents,
       onChange: nothing,
       onProblem,
     });
@@ -241,3 +297,25 @@ describe("the commands of the terminal", () => {
     };
   }
 });
+
+/** An agent that follows no settings. */
+const echo: Agent = {
+  about: { name: "Echo", description: "Repeats each message." },
+  open: () => ({
+    createExecutor: () => ({
+      async *execute() {
+        yield { case: "text", value: "Hello." };
+      },
+    }),
+  }),
+};
+
+function clientOf({ url, token }: DevtoolServer): DevtoolClient {
+  return createDevtoolClient(
+    createConnectTransport({
+      baseUrl: url,
+      httpVersion: "1.1",
+      interceptors: [bearerInterceptor(token)],
+    }),
+  );
+}

@@ -12,7 +12,7 @@ import { countOf } from "../render/count.ts";
 import { visibleName } from "../render/style.ts";
 import { findTaskId, shortTaskId } from "../task-id.ts";
 import type { Chat } from "./chat.ts";
-import { helpLines, type LocalLine } from "./local-command.ts";
+import { commandRefusal, helpLines, type LocalLine } from "./local-command.ts";
 import { SessionPicker } from "./session-picker.ts";
 import { shortCount } from "./status-line.ts";
 
@@ -36,6 +36,8 @@ export async function runLocal(
   actions: LocalActions,
 ): Promise<void> {
   const { tasks } = chat;
+  const refusal = commandRefusal(name, tasks.choices);
+  if (refusal !== "") return chat.printout.tell(refusal);
   switch (name) {
     case "model":
       if (argument === "") return listModels(chat);
@@ -63,7 +65,7 @@ export async function runLocal(
     case "export":
       return exportTo(chat, argument);
     case "help":
-      return chat.printout.tellLines(helpLines(tasks.commands));
+      return chat.printout.tellLines(helpLines(tasks.commands, tasks.choices));
     case "quit":
     case "exit":
       return chat.leave();
@@ -73,13 +75,18 @@ export async function runLocal(
 }
 
 /** Changes to the next mode that the operator and the conversation allow. */
-export function nextMode({ tasks: { choices } }: Chat): void {
+export function nextMode({ tasks: { choices }, printout }: Chat): void {
+  const refusal = choices.refusalOf("approval_mode");
   const { limit, modeNow } = choices;
   const allowed = [...APPROVAL_MODES.values()].filter(
     (mode) => stricterMode(limit, mode) === mode,
   );
   const next = allowed[(allowed.indexOf(modeNow) + 1) % allowed.length];
-  if (next !== undefined) choices.chooseMode(next);
+  if (refusal !== "") {
+    printout.tell(refusal);
+  } else if (next !== undefined) {
+    choices.chooseMode(next);
+  }
 }
 
 /** Prints the model of the next messages, and the models to choose from. */

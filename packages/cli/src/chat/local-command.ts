@@ -1,4 +1,6 @@
 import { oneLine, type SlashCommand } from "@devtool/schema";
+import type { ChosenSetting } from "../chosen-setting.ts";
+import type { ChatChoices } from "./chat-choices.ts";
 
 /** A slash command that the terminal runs itself. */
 export type LocalCommand = (typeof LOCAL_COMMANDS)[number]["name"];
@@ -62,6 +64,25 @@ export function readLocalCommand(line: string): LocalLine | undefined {
   return found && { name: found.name, argument: argument.trim() };
 }
 
+/** The settings of the agent that commands and keys of the terminal change. */
+const SETTINGS: ReadonlyMap<string, ChosenSetting> = new Map([
+  ["model", "model"],
+  ["mode", "approval_mode"],
+  ["Shift-Tab", "approval_mode"],
+]);
+
+/** Whether the user may choose settings of the agent. */
+export type Choosing = Pick<ChatChoices, "refusalOf">;
+
+/**
+ * Returns why a command or a key of the terminal is not offered for the agent;
+ * empty if it is.
+ */
+export function commandRefusal(name: string, choices: Choosing): string {
+  const setting = SETTINGS.get(name);
+  return setting === undefined ? "" : choices.refusalOf(setting);
+}
+
 /** The keys, as `/help` lists them. */
 const KEYS = [
   ["Enter", "sends; while the agent works, queues for after the turn"],
@@ -85,13 +106,21 @@ const KEYS = [
  * Returns the keys, the commands of the terminal and those of the server in one
  * list. A command of the terminal hides one of the same name.
  */
-export function helpLines(known: readonly SlashCommand[]): string[] {
+export function helpLines(
+  known: readonly SlashCommand[],
+  choices: Choosing,
+): string[] {
   const own = LOCAL_COMMANDS.map(({ name }): string => name);
   const rows = [
-    ...KEYS,
+    ...KEYS.map(
+      ([key, what]) => [key, commandRefusal(key, choices) || what] as const,
+    ),
     ...LOCAL_COMMANDS.filter(({ what }) => what !== "").map(
       ({ name, argument, what }) =>
-        [`/${name} ${argument}`.trim(), what] as const,
+        [
+          `/${name} ${argument}`.trim(),
+          commandRefusal(name, choices) || what,
+        ] as const,
     ),
     ...known
       .filter(({ name }) => !own.includes(name))

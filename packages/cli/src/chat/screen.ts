@@ -160,7 +160,7 @@ function queueLines(
     candidates.length === 0 ? [] : [`  ${[...words, ...rest].join("  ")}`];
   const help = asking.call
     ? []
-    : commandHelp(composer.draft.text, tasks.commands);
+    : commandHelp(composer.draft.text, tasks.commands, tasks.choices);
   const missing = composer.missing.map((path) => `  not found: @${path}`);
   return [
     ...shown,

@@ -103,6 +103,7 @@ class TerminalChat {
       client,
       session: options.options,
       operatorMode: address.info?.approvalMode,
+      agents: options.agents,
       onChange,
       onProblem: (reason) => this.#chat.printout.tellProblem(reason),
     });
@@ -143,9 +144,9 @@ class TerminalChat {
 
   /** Prints whom the user talks to, and how. */
   #welcome(): void {
-    const { connection, options } = this.#options;
+    const { connection, options, agents } = this.#options;
     const { paint, columns } = this.#style;
-    const first = visible(headline(connection.address, options));
+    const first = visible(headline(connection.address, options, agents));
     const lines = [...breakBetween(first, " · ", columns), WELCOME].flatMap(
       (line) => wrapLine(line, columns),
     );

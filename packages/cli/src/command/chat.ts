@@ -8,6 +8,7 @@ import {
   CommandExecutionStatus,
   emptyTask,
   isTerminal,
+  type ListedAgent,
   reduceTask,
   type SlashCommand,
   type Task,
@@ -64,12 +65,24 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const onNotice = (listener: (text: string) => void): void => {
     tell = listener;
   };
-  const dependencies = { connection, options, io, onNotice };
+  const agents = await listAgents(connection.client);
+  const dependencies = { connection, options, agents, io, onNotice };
   const [terminal, ink] = (await loading) ?? [];
   return terminal && ink
     ? terminal.terminalChat(dependencies, ink.InkTerminal)
     : lineChat(dependencies);
 }
+
+/** Lists the agents of a server: none if it cannot list them in time. */
+async function listAgents({
+  agents,
+}: DevtoolClient): Promise<readonly ListedAgent[]> {
+  const signal = AbortSignal.timeout(LIST_AGENTS_MS);
+  const listed = await agents.listAgents({}, { signal }).catch(() => undefined);
+  return listed?.agents ?? [];
+}
+
+const LIST_AGENTS_MS = 5000;
 
 /**
  * Chats line by line: for pipes, and for terminals that cannot move their
@@ -78,6 +91,7 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
 async function lineChat({
   connection,
   options,
+  agents,
   io,
   onNotice,
 }: ChatDependencies): Promise<number> {
@@ -95,7 +109,7 @@ async function lineChat({
   });
   writeLine(
     io.stdout,
-    paint("dim", `${visible(headline(address, options))}\n${WELCOME}`),
+    paint("dim", `${visible(headline(address, options, agents))}\n${WELCOME}`),
   );
   const { approve, exitCode } = createAnswering(
     { approve: "ask", ...options },

@@ -110,6 +110,8 @@ export const de: Words = {
   seeAll: "Scrolle bis zum Ende der Frage, um sie zu erlauben.",
   addReason: "Begründung",
   mode: "Modus",
+  noModels: "Bei diesem Agenten lässt sich das Modell nicht wählen.",
+  noModes: "Bei diesem Agenten lässt sich der Modus nicht wählen.",
   serverDefault: "wie der Server",
   serverDefaultWithin: "wie der Server, höchstens #",
   thisBrowser: "dieser Browser",

@@ -108,6 +108,8 @@ export const en = {
   seeAll: "Scroll to the end of the question to allow it.",
   addReason: "Reason",
   mode: "Mode",
+  noModels: "This agent does not let you choose the model.",
+  noModes: "This agent does not let you choose the mode.",
   serverDefault: "as the server",
   serverDefaultWithin: "as the server, at most #",
   thisBrowser: "this browser",

@@ -97,6 +97,8 @@ export const zh: Words = {
   seeAll: "滚动到问题末尾后才能允许。",
   addReason: "理由",
   mode: "模式",
+  noModels: "此智能体不允许选择模型。",
+  noModes: "此智能体不允许选择模式。",
   serverDefault: "与服务器相同",
   serverDefaultWithin: "与服务器相同，最多 #",
   thisBrowser: "此浏览器",

@@ -293,12 +293,13 @@ export class ServedAgents implements AsyncDisposable {
       ([name]) => name !== this.#defaultName,
     );
     return [[this.#defaultName, this.default] as const, ...others].map(
-      ([name, { about, model = "" }]) => ({
+      ([name, { about, model = "", follows = [] }]) => ({
         name: this.#agents.size > 1 ? name : "",
         displayName: about.name,
         description: about.description,
         model,
         inputModes: [...(about.inputModes ?? [])],
+        follows: { settings: [...follows] },
       }),
     );
   }

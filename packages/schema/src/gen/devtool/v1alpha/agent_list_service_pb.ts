@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/agent_list_service.proto.
  */
 export const file_devtool_v1alpha_agent_list_service: GenFile = /*@__PURE__*/
-  fileDesc("CihkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbGlzdF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiEwoRTGlzdEFnZW50c1JlcXVlc3QibgoSTGlzdEFnZW50c1Jlc3BvbnNlEiwKBmFnZW50cxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5MaXN0ZWRBZ2VudBIRCgl3b3Jrc3BhY2UYAiABKAkSFwoPd29ya3NwYWNlX3Jvb3RzGAMgAygJImoKC0xpc3RlZEFnZW50EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBW1vZGVsGAQgASgJEhMKC2lucHV0X21vZGVzGAUgAygJIiIKEUxpc3RNb2RlbHNSZXF1ZXN0Eg0KBWFnZW50GAEgASgJIkIKEkxpc3RNb2RlbHNSZXNwb25zZRIsCgZtb2RlbHMYASADKAsyHC5kZXZ0b29sLnYxYWxwaGEuTGlzdGVkTW9kZWwiUAoLTGlzdGVkTW9kZWwSDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSHQoVY29udGV4dF93aW5kb3dfdG9rZW5zGAMgASgDMsoBChBBZ2VudExpc3RTZXJ2aWNlEloKCkxpc3RBZ2VudHMSIi5kZXZ0b29sLnYxYWxwaGEuTGlzdEFnZW50c1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuTGlzdEFnZW50c1Jlc3BvbnNlIgOQAgESWgoKTGlzdE1vZGVscxIiLmRldnRvb2wudjFhbHBoYS5MaXN0TW9kZWxzUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5MaXN0TW9kZWxzUmVzcG9uc2UiA5ACAWIGcHJvdG8z");
+  fileDesc("CihkZXZ0b29sL3YxYWxwaGEvYWdlbnRfbGlzdF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiEwoRTGlzdEFnZW50c1JlcXVlc3QibgoSTGlzdEFnZW50c1Jlc3BvbnNlEiwKBmFnZW50cxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5MaXN0ZWRBZ2VudBIRCgl3b3Jrc3BhY2UYAiABKAkSFwoPd29ya3NwYWNlX3Jvb3RzGAMgAygJIp4BCgtMaXN0ZWRBZ2VudBIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRINCgVtb2RlbBgEIAEoCRITCgtpbnB1dF9tb2RlcxgFIAMoCRIyCgdmb2xsb3dzGAYgASgLMiEuZGV2dG9vbC52MWFscGhhLkZvbGxvd2VkU2V0dGluZ3MiJAoQRm9sbG93ZWRTZXR0aW5ncxIQCghzZXR0aW5ncxgBIAMoCSIiChFMaXN0TW9kZWxzUmVxdWVzdBINCgVhZ2VudBgBIAEoCSJCChJMaXN0TW9kZWxzUmVzcG9uc2USLAoGbW9kZWxzGAEgAygLMhwuZGV2dG9vbC52MWFscGhhLkxpc3RlZE1vZGVsIlAKC0xpc3RlZE1vZGVsEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEh0KFWNvbnRleHRfd2luZG93X3Rva2VucxgDIAEoAzLKAQoQQWdlbnRMaXN0U2VydmljZRJaCgpMaXN0QWdlbnRzEiIuZGV2dG9vbC52MWFscGhhLkxpc3RBZ2VudHNSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkxpc3RBZ2VudHNSZXNwb25zZSIDkAIBEloKCkxpc3RNb2RlbHMSIi5kZXZ0b29sLnYxYWxwaGEuTGlzdE1vZGVsc1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuTGlzdE1vZGVsc1Jlc3BvbnNlIgOQAgFiBnByb3RvMw");
 
 /**
  * Request of ListAgents.
@@ -50,7 +50,7 @@ export type ListAgentsResponse = Message<"devtool.v1alpha.ListAgentsResponse"> &
 
   /**
    * Absolute path of the directory in which agents work if a session names none.
-   * Empty if each session must name one.
+   * Empty if each session must name one, and over A2A, where it is not known.
    *
    * @generated from field: string workspace = 2;
    */
@@ -80,7 +80,7 @@ export type ListAgentsResponseJson = {
 
   /**
    * Absolute path of the directory in which agents work if a session names none.
-   * Empty if each session must name one.
+   * Empty if each session must name one, and over A2A, where it is not known.
    *
    * @generated from field: string workspace = 2;
    */
@@ -143,6 +143,15 @@ export type ListedAgent = Message<"devtool.v1alpha.ListedAgent"> & {
    * @generated from field: repeated string input_modes = 5;
    */
   inputModes: string[];
+
+  /**
+   * The settings of clients that the agent follows, as `params.follows` of the
+   * extension in its card: a request with another one is refused. Absent if the
+   * server does not say, as older ones do not.
+   *
+   * @generated from field: devtool.v1alpha.FollowedSettings follows = 6;
+   */
+  follows?: FollowedSettings | undefined;
 };
 
 /**
@@ -186,6 +195,15 @@ export type ListedAgentJson = {
    * @generated from field: repeated string input_modes = 5;
    */
   inputModes?: string[];
+
+  /**
+   * The settings of clients that the agent follows, as `params.follows` of the
+   * extension in its card: a request with another one is refused. Absent if the
+   * server does not say, as older ones do not.
+   *
+   * @generated from field: devtool.v1alpha.FollowedSettings follows = 6;
+   */
+  follows?: FollowedSettingsJson;
 };
 
 /**
@@ -194,6 +212,43 @@ export type ListedAgentJson = {
  */
 export const ListedAgentSchema: GenMessage<ListedAgent, {jsonType: ListedAgentJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_agent_list_service, 2);
+
+/**
+ * Settings of clients that an agent follows.
+ *
+ * @generated from message devtool.v1alpha.FollowedSettings
+ */
+export type FollowedSettings = Message<"devtool.v1alpha.FollowedSettings"> & {
+  /**
+   * The names of fields of `SessionSettings`, such as `approval_mode`, and `turn`
+   * for that of `MessageSettings`.
+   *
+   * @generated from field: repeated string settings = 1;
+   */
+  settings: string[];
+};
+
+/**
+ * Settings of clients that an agent follows.
+ *
+ * @generated from message devtool.v1alpha.FollowedSettings
+ */
+export type FollowedSettingsJson = {
+  /**
+   * The names of fields of `SessionSettings`, such as `approval_mode`, and `turn`
+   * for that of `MessageSettings`.
+   *
+   * @generated from field: repeated string settings = 1;
+   */
+  settings?: string[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.FollowedSettings.
+ * Use `create(FollowedSettingsSchema)` to create a new message.
+ */
+export const FollowedSettingsSchema: GenMessage<FollowedSettings, {jsonType: FollowedSettingsJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_agent_list_service, 3);
 
 /**
  * Request of ListModels.
@@ -228,7 +283,7 @@ export type ListModelsRequestJson = {
  * Use `create(ListModelsRequestSchema)` to create a new message.
  */
 export const ListModelsRequestSchema: GenMessage<ListModelsRequest, {jsonType: ListModelsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 3);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 4);
 
 /**
  * Response of ListModels.
@@ -265,7 +320,7 @@ export type ListModelsResponseJson = {
  * Use `create(ListModelsResponseSchema)` to create a new message.
  */
 export const ListModelsResponseSchema: GenMessage<ListModelsResponse, {jsonType: ListModelsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 4);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 5);
 
 /**
  * A model that sessions can choose.
@@ -328,7 +383,7 @@ export type ListedModelJson = {
  * Use `create(ListedModelSchema)` to create a new message.
  */
 export const ListedModelSchema: GenMessage<ListedModel, {jsonType: ListedModelJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_agent_list_service, 5);
+  messageDesc(file_devtool_v1alpha_agent_list_service, 6);
 
 /**
  * Lists the agents and models that sessions can use.

@@ -1,0 +1,29 @@
+import { type ListedAgent, oneLine } from "@devtool/schema";
+
+/** The settings that users choose in a chat, by the names of their fields. */
+export type ChosenSetting = "approval_mode" | "model";
+
+const WORDS: Readonly<Record<ChosenSetting, string>> = {
+  approval_mode: "approval mode",
+  model: "model",
+};
+
+/**
+ * Returns why users cannot choose a setting of an agent; empty if they can, or
+ * if that is not known.
+ *
+ * @param agent its name; empty for the server's first
+ * @param agents those of the server, as far as they are known
+ */
+export function refusalOf(
+  setting: ChosenSetting,
+  agent: string,
+  agents: readonly ListedAgent[],
+): string {
+  const found =
+    agents.find(({ name }) => name === agent) ??
+    (agent === "" ? agents[0] : undefined);
+  if (!found?.follows || found.follows.settings.includes(setting)) return "";
+  const name = JSON.stringify(oneLine(found.name || found.displayName));
+  return `agent ${name} does not let its users choose the ${WORDS[setting]}`;
+}
