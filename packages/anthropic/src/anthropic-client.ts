@@ -4,6 +4,7 @@ import {
   ModelFault,
   withPlainErrors,
 } from "@devtool/coding-agent/model";
+import { loadOnce } from "@devtool/server/agent";
 import { readAnthropicError } from "./anthropic-error.ts";
 import type { AnthropicOptions } from "./anthropic-options.ts";
 
@@ -34,11 +35,10 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 export function createAnthropicClient(
   options: AnthropicOptions,
 ): AnthropicClient {
-  let loading: Promise<Anthropic> | undefined;
+  const load = loadOnce(() => loadSdk(options));
   return async function* ask(send, signal) {
     try {
-      loading ??= loadSdk(options);
-      yield* await send(await loading, signal);
+      yield* await send(await load(), signal);
     } catch (reason) {
       signal.throwIfAborted();
       throw ModelFault.from(reason);

@@ -1,6 +1,6 @@
 import { createFetchAnswer, ModelFault } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/schema/json";
-import { abortable } from "@devtool/server/agent";
+import { abortable, loadOnce } from "@devtool/server/agent";
 import type { GoogleGenAI } from "@google/genai";
 import type { GeminiOptions } from "./gemini-options.ts";
 import { readGoogleError } from "./google-error.ts";
@@ -27,11 +27,10 @@ export type GeminiClient = <Piece>(
  * loading it takes longer than a server's start.
  */
 export function createGeminiClient(options: GeminiOptions): GeminiClient {
-  let loading: Promise<GoogleGenAI> | undefined;
+  const load = loadOnce(() => loadSdk(options));
   return async function* ask(send, signal) {
     try {
-      loading ??= loadSdk(options);
-      yield* await openAnswer(await loading, send, signal);
+      yield* await openAnswer(await load(), send, signal);
     } catch (reason) {
       signal.throwIfAborted();
       throw ModelFault.from(reason);

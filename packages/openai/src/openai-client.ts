@@ -3,6 +3,7 @@ import {
   ModelFault,
   withPlainErrors,
 } from "@devtool/coding-agent/model";
+import { loadOnce } from "@devtool/server/agent";
 import type OpenAI from "openai";
 import { readOpenAiError } from "./openai-error.ts";
 import type { OpenAiOptions } from "./openai-options.ts";
@@ -32,11 +33,10 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
  * loading it takes longer than a server's start.
  */
 export function createOpenAiClient(options: OpenAiOptions): OpenAiClient {
-  let loading: Promise<OpenAI> | undefined;
+  const load = loadOnce(() => loadSdk(options));
   return async function* ask(send, signal) {
     try {
-      loading ??= loadSdk(options);
-      yield* await send(await loading, signal);
+      yield* await send(await load(), signal);
     } catch (reason) {
       signal.throwIfAborted();
       throw ModelFault.from(reason);

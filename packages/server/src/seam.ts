@@ -74,6 +74,7 @@ export {
 export { abortable } from "./stream/abortable.ts";
 export { type JsonLine, JsonLines } from "./stream/json-lines.ts";
 export { LineReader } from "./stream/line-reader.ts";
+export { loadOnce } from "./stream/load-once.ts";
 export { mergeReady } from "./stream/merge.ts";
 export { Semaphore } from "./stream/semaphore.ts";
 export {

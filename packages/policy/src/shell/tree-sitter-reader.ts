@@ -98,7 +98,10 @@ let loading: Promise<ShellReader> | undefined;
  * breaks when a parser is garbage collected.
  */
 export function createTreeSitterReader(): Promise<ShellReader> {
-  loading ??= load();
+  loading ??= load().catch((reason: unknown) => {
+    loading = undefined;
+    throw reason;
+  });
   return loading;
 }
 
