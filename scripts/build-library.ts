@@ -49,5 +49,13 @@ await build({
     sourcemap: true,
     sourcemapExcludeSources: true,
     minifyInternalExports: false,
+    // V8 keeps the text of each file that is loaded: without comments, and
+    // with one byte for a character, which ASCII alone is sure to take.
+    comments: false,
+    minify: {
+      compress: false,
+      mangle: false,
+      codegen: { asciiOnly: true, removeWhitespace: false },
+    },
   },
 });

@@ -63,6 +63,8 @@ const command = defineConfig({
           name: "messages",
           test: /schema\/src\/gen\/devtool\/v1alpha\//,
         },
+        { name: "policy", test: /packages\/policy\/src\// },
+        { name: "sandbox", test: /packages\/sandbox\/src\// },
       ],
     },
   },

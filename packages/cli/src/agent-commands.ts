@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import {
+  type CommandSet,
   DATA_DIRECTORY,
   type Done,
   EXIT_CODES,
@@ -17,12 +18,14 @@ import { TASK_STATES } from "./task-states.ts";
 const TASK_ID = "id of the task, or its first 4 or more characters";
 const TITLE = "the new title: one line of at most 80 characters";
 
-/** Adds the commands with which a user works with an agent. */
-export function addAgentCommands(program: Command, io: Io, done: Done): void {
-  for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks]) {
-    add(program, io, done);
-  }
-}
+/** The commands with which a user works with an agent. */
+export const AGENT_COMMANDS: readonly CommandSet[] = [
+  { names: ["run"], add: addRun },
+  { names: ["chat"], add: addChat },
+  { names: ["acp"], add: addAcp },
+  { names: ["exec", "commands"], add: addSlashCommands },
+  { names: ["tasks", "watch", "rename", "cancel"], add: addTasks },
+];
 
 function addRun(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(withSession(program.command("run [prompt]"))))

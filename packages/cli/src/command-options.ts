@@ -1,9 +1,16 @@
 /** The options that several commands share. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { UsageError } from "./errors.ts";
+import type { Io } from "./io.ts";
 
 /** Receives the exit code of the command that ran. */
 export type Done = (exitCode: number) => void;
+
+/** Commands that are described together. */
+export interface CommandSet {
+  readonly names: readonly string[];
+  readonly add: (program: Command, io: Io, done: Done) => void;
+}
 
 /** The exit codes, for the help of commands that follow a task. */
 export const EXIT_CODES = `

@@ -1,8 +1,9 @@
 import { Command, CommanderError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
-import { addAgentCommands } from "./agent-commands.ts";
+import { AGENT_COMMANDS } from "./agent-commands.ts";
 import {
   assertNamesSomething,
+  type CommandSet,
   DATA_DIRECTORY,
   type Done,
   EXIT_CODES,
@@ -11,7 +12,7 @@ import { UsageError } from "./errors.ts";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
 import { visible } from "./render/style.ts";
-import { addServerCommands } from "./server-commands.ts";
+import { SERVER_COMMANDS } from "./server-commands.ts";
 
 /**
  * Runs a command line and returns its exit code. Each command's code is loaded
@@ -22,7 +23,8 @@ export async function runProgram(
   io: Io,
 ): Promise<number> {
   let exitCode: number = ExitCode.OK;
-  const program = buildProgram(io, (code) => {
+  const [name = ""] = argv;
+  const program = buildProgram(name, io, (code) => {
     exitCode = code;
   });
   try {
@@ -42,7 +44,11 @@ export async function runProgram(
   }
 }
 
-function buildProgram(io: Io, done: Done): Command {
+/**
+ * Builds the parser of a command line that begins with `name`. When that is a
+ * command, it has only this one.
+ */
+function buildProgram(name: string, io: Io, done: Done): Command {
   const program = new Command("devtool")
     .description("Serve, use and test coding agents over Agent2Agent (A2A).")
     .version(manifest.version, "-V, --version", "print the version")
@@ -58,14 +64,27 @@ function buildProgram(io: Io, done: Done): Command {
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
     });
-  program.commandsGroup("Use an agent:");
-  addAgentCommands(program, io, done);
-  program.commandsGroup("Run a server:");
-  addServerCommands(program, io, done);
-  program.commandsGroup("Test:");
-  addConformance(program, io, done);
+  const all = GROUPS.flatMap(({ sets }) => sets);
+  // To describe the options of all commands takes as long as some commands do.
+  const named = all.find(({ names }) => names.includes(name));
+  for (const { title, sets } of GROUPS) {
+    program.commandsGroup(title);
+    for (const set of sets) {
+      if (named === undefined || named === set) set.add(program, io, done);
+    }
+  }
   return program;
 }
+
+/** All commands, under the headings of the help. */
+const GROUPS: readonly {
+  readonly title: string;
+  readonly sets: readonly CommandSet[];
+}[] = [
+  { title: "Use an agent:", sets: AGENT_COMMANDS },
+  { title: "Run a server:", sets: SERVER_COMMANDS },
+  { title: "Test:", sets: [{ names: ["conformance"], add: addConformance }] },
+];
 
 function addConformance(program: Command, io: Io, done: Done): void {
   const notForPrograms = [

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import {
   approvalModeOption,
+  type CommandSet,
   DATA_DIRECTORY,
   type Done,
   JSON_EVENTS,
@@ -13,21 +14,17 @@ import { PROFILES } from "./tck/profile.ts";
 const JOB_LOG =
   "read this log file, as named by `devtool run`, instead of a server's";
 
-/** Adds the commands with which an operator runs a server. */
-export function addServerCommands(program: Command, io: Io, done: Done): void {
-  for (const add of [
-    addServe,
-    addConsole,
-    addTrust,
-    addApprovals,
-    addAudit,
-    addStore,
-    addPush,
-    addDoctor,
-  ]) {
-    add(program, io, done);
-  }
-}
+/** The commands with which an operator runs a server. */
+export const SERVER_COMMANDS: readonly CommandSet[] = [
+  { names: ["serve"], add: addServe },
+  { names: ["console"], add: addConsole },
+  { names: ["trust"], add: addTrust },
+  { names: ["approvals"], add: addApprovals },
+  { names: ["audit"], add: addAudit },
+  { names: ["store"], add: addStore },
+  { names: ["push"], add: addPush },
+  { names: ["doctor"], add: addDoctor },
+];
 
 function addServe(program: Command, io: Io, done: Done): void {
   const command = program

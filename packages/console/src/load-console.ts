@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { hash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -54,32 +54,32 @@ export async function loadConsole(): Promise<ConsoleSite> {
     ? "../dist/page/"
     : "page/";
   const directory = fileURLToPath(new URL(page, own));
-  const entries = await readdir(directory, {
-    recursive: true,
-    withFileTypes: true,
-  }).catch((cause: unknown) => {
+  const files = new Map<string, ConsoleFile>();
+  for (const path of filesIn(directory)) {
+    const mediaType = MEDIA_TYPES[extname(path)];
+    if (mediaType === undefined) continue;
+    const name = `/${relative(directory, path).split(sep).join("/")}`;
+    const bytes = readFileSync(path);
+    files.set(name === "/index.html" ? "/" : name, {
+      bytes,
+      mediaType,
+      hash: hash("sha256", bytes, "base64url"),
+      isImmutable: name.startsWith("/assets/"),
+    });
+  }
+  return { path: "/console", files };
+}
+
+// Together these few files are read in less time than one by one beside others,
+// and a server starts after that.
+function filesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
+  } catch (cause) {
     throw new Error(`the console is not built: there is no "${directory}"`, {
       cause,
     });
-  });
-  const paths = entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name));
-  const files = await Promise.all(
-    paths.map(async (path): Promise<[string, ConsoleFile][]> => {
-      const mediaType = MEDIA_TYPES[extname(path)];
-      if (mediaType === undefined) return [];
-      const name = `/${relative(directory, path).split(sep).join("/")}`;
-      const bytes = await readFile(path);
-      const hash = createHash("sha256").update(bytes).digest("base64url");
-      const file = {
-        bytes,
-        mediaType,
-        hash,
-        isImmutable: name.startsWith("/assets/"),
-      };
-      return [[name === "/index.html" ? "/" : name, file]];
-    }),
-  );
-  return { path: "/console", files: new Map(files.flat()) };
+  }
 }

@@ -18,7 +18,7 @@ export async function openDatabase(
   path: string,
   schema: string,
 ): Promise<DatabaseSync> {
-  const { DatabaseSync } = await import("node:sqlite");
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite");
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path);
