@@ -45,7 +45,7 @@ try {
   printRow({
     name: "command.idle-mb",
     value: command.restingMb,
-    target: { atMost: 95 },
+    target: { atMost: 82 },
   });
   await printChat();
   const server = await costOf(ECHO);
