@@ -1,3 +1,4 @@
+import { lstatSync } from "node:fs";
 import {
   lstat,
   open,
@@ -53,7 +54,7 @@ export class ApprovalFile implements ApprovalStorage {
    * `PolicyError` for a file that cannot be used.
    */
   async read(): Promise<StoredApprovals> {
-    const version = await this.#version();
+    const version = this.#version();
     if (version === this.#last?.version) return this.#last;
     let file = create(PolicyFileSchema);
     const stats = await lstat(this.#path).catch(() => undefined);
@@ -79,7 +80,7 @@ export class ApprovalFile implements ApprovalStorage {
    * cannot be written.
    */
   async replace(file: PolicyFile, version: string): Promise<boolean> {
-    if ((await this.#version()) !== version) return false;
+    if (this.#version() !== version) return false;
     const tables = file.rule.map((rule): JsonObject => {
       const json = toJson(PolicyRuleSchema, rule, { useProtoFieldName: true });
       return {
@@ -141,15 +142,18 @@ export class ApprovalFile implements ApprovalStorage {
 
   /**
    * Changes with every write: a write creates a new file, which has another
-   * inode, and an edit in place changes the time.
+   * inode, and an edit in place changes the time. Synchronous, because each
+   * decision asks and the call takes microseconds, less than a round trip
+   * through a thread.
    */
-  async #version(): Promise<string> {
-    const stats = await lstat(this.#path, { bigint: true }).catch(
-      () => undefined,
-    );
-    return stats
-      ? [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join()
-      : "";
+  #version(): string {
+    try {
+      const stats = lstatSync(this.#path, { bigint: true });
+      const { dev, ino, size, mtimeNs, ctimeNs } = stats;
+      return [dev, ino, size, mtimeNs, ctimeNs].join();
+    } catch {
+      return "";
+    }
   }
 }
 
