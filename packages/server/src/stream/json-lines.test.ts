@@ -1,9 +1,15 @@
 import { parseJsonOrUndefined } from "@devtool/schema/json";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { roundsOf, seedOf } from "../../../../test/depth.ts";
 import { JsonLines } from "./json-lines.ts";
 import { LineReader } from "./line-reader.ts";
 
+const ROUNDS = roundsOf("DEVTOOL_LINE_MUTANTS", {
+  quick: 100,
+  ci: 400,
+  deep: 10_000,
+});
 const said = (text: string) => ({ method: "say", params: { text } });
 const [A, B, C] = [said("a }{ ["), said('b "\\"'), said("c\nd")];
 const [a, b, c] = [JSON.stringify(A), JSON.stringify(B), JSON.stringify(C)];
@@ -141,6 +147,7 @@ describe("JsonLines", () => {
           ).toBeGreaterThanOrEqual(wanted.length);
         },
       ),
+      { numRuns: ROUNDS, seed: seedOf() },
     );
   });
 });
