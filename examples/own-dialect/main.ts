@@ -40,7 +40,11 @@ const post = async (): Promise<Response> =>
 const first = await post();
 assert.equal(first.status, 202);
 const { task }: { readonly task: string } = JSON.parse(await first.text());
-assert.deepEqual(await (await post()).json(), { task }, "a retry is no task");
+assert.deepEqual(
+  await (await post()).json(),
+  { task },
+  "a retry starts no task",
+);
 
 const said = await fetch(new URL(`/hooks/alerts/${task}`, server.url), {
   headers,

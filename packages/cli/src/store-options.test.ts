@@ -47,7 +47,7 @@ describe("the store of a module", () => {
       undefined,
       /cannot be read: ENOENT.*: name a module that exports "openStore" \(docs\/own-agent\.md/,
     ],
-    ["no module", "this is no module", /cannot be loaded: /],
+    ["no module", "not a module", /cannot be loaded: /],
     [
       "one that throws",
       'throw new Error("no luck");',

@@ -118,7 +118,7 @@ export function policySubject(
   };
 }
 
-/** The links of a call that is no command. */
+/** The links of a call other than a command. */
 export const NO_LINKS: PolicySubject["linked"] = { program: [], words: [] };
 
 /**

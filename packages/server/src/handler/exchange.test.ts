@@ -52,13 +52,13 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
       await exchanges.begin(requestOf("m1"), "p")
     ).held.session.task;
     const to = (messageId: string) => requestOf(messageId, { taskId });
-    const after = (messageId: string) =>
+    const following = (messageId: string) =>
       requestOf(messageId, { contextId, referenceTaskIds: [taskId] });
     await exchanges.begin(to("m2"), "p");
-    expect((await exchanges.begin(after("m2"), "p")).replay?.messageId).toBe(
-      "m2",
-    );
-    const { held } = await exchanges.begin(after("m3"), "p");
+    expect(
+      (await exchanges.begin(following("m2"), "p")).replay?.messageId,
+    ).toBe("m2");
+    const { held } = await exchanges.begin(following("m3"), "p");
     expect(held.session.task.id).not.toBe(taskId);
     expect((await exchanges.begin(to("m3"), "p")).held.session.task.id).toBe(
       held.session.task.id,
