@@ -17,6 +17,13 @@ export const CARD: readonly Fault[] = [
       path === "/.well-known/agent.json" ? { status: 404 } : undefined,
   }),
   fault(
+    "CARD-1",
+    "a setting that the card does not list is ignored",
+    changeRequests((body) =>
+      body.replace('{"agentOptions":{"conformance":"unfollowed"}}', "{}"),
+    ),
+  ),
+  fault(
     "CARD-2",
     "the card has another version of the extension",
     changeCard((text) => text.replaceAll("profile/v0/", "profile/v7/")),

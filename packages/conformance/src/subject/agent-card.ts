@@ -68,8 +68,13 @@ export function readClaims(card: JsonObject): ReadonlySet<string> {
   const claims = new Set(
     Object.keys(capabilities).filter((name) => capabilities[name] === true),
   );
-  for (const { uri } of listOrEmpty(extensions).map(objectOrEmpty)) {
-    if (String(uri).includes(EXTENSION_PATH)) claims.add("extension");
+  for (const { uri, params } of listOrEmpty(extensions).map(objectOrEmpty)) {
+    if (String(uri).includes(EXTENSION_PATH)) {
+      claims.add("extension");
+      const { follows } = objectOrEmpty(params);
+      if (follows !== undefined) claims.add("follows");
+      for (const name of listOrEmpty(follows)) claims.add(`follows.${name}`);
+    }
     if (uri === SHOWN_DIGEST_URI) claims.add("shownDigest");
     if (uri === MODIFIED_ARGUMENTS_URI) claims.add("modifiedArguments");
   }
