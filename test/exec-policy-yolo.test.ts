@@ -292,6 +292,21 @@ decision = "deny"
       expect(await allowedOf(lines, rules, mode, workspace)).toEqual([]);
     });
 
+    it.each([
+      ["d", "key"],
+      ["c1/private", "key"],
+      ["e", "../key"],
+      ["sub/../d", "./key"],
+      ["up/w", "secret.env"],
+      ["g", "../secret.env"],
+    ])("hold in a directory that is a link: %s", async (directory, file) => {
+      const lines = [`cat ${file}`, `grep x < ${file}`, `newlang -f ${file}`];
+      const mode = ApprovalMode.YOLO;
+      expect(
+        await allowedOf(lines, rules, mode, join(base, "w"), directory),
+      ).toEqual([]);
+    });
+
     it("hold for a program behind a link", async () => {
       const lines = [
         ...["./rmlink a", "sub/../rmlink a", "nice ./rmlink", "cp rmlink x"],
@@ -376,6 +391,7 @@ async function allowedOf(
   rules: string,
   mode: ApprovalMode = ApprovalMode.YOLO,
   workspace = "/w",
+  directory = ".",
 ): Promise<string[]> {
   const engine = createPolicyEngine({
     mode,
@@ -390,7 +406,7 @@ async function allowedOf(
       {
         call: create(ToolCallSchema, {
           toolName: "run_shell_command",
-          inputParameters: { command },
+          inputParameters: { command, directory },
         }),
         details: {
           case: "executeDetails",

@@ -132,9 +132,9 @@ export function aboutCommand(
   words: readonly string[],
   redirections: readonly string[],
 ): PolicySubject {
-  const { workspace, paths } = subject;
+  const { workspace } = subject;
   const [program = "", ...args] = words;
-  const directory = posix.resolve(workspace, paths[0] ?? "");
+  const directories = directoriesOf(subject);
   const targets = redirections.map((text) => text.slice(text.indexOf(" ") + 1));
   // A path can be a part of a word: of a flag (`--file=.env`, `-nf.env`) or of a
   // revision (`HEAD:.env`).
@@ -149,19 +149,19 @@ export function aboutCommand(
     return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
   });
   const opened = [...new Set([...parts, ...targets])].map((word) =>
-    pathsOfWord(directory, word),
+    pathsOfWord(directories, word),
   );
   const behind = (paths: readonly string[]): string[] =>
     paths.slice(1).map((path) => posix.basename(path));
   const linked = {
     program: program.includes("/")
-      ? behind(pathsOfWord(directory, program))
+      ? behind(pathsOfWord(directories, program))
       : [],
     words: [
       ...opened,
       ...args
         .flatMap((word) => word.split(BETWEEN_PATHS))
-        .map((part) => pathsOfWord(directory, part)),
+        .map((part) => pathsOfWord(directories, part)),
     ].flatMap(behind),
   };
   return {
@@ -182,12 +182,31 @@ const OF_PROCESS =
   /(^|\/)proc\/(self|\d+)(\/task\/\d+)?\/((cwd|root)(\/|$)|fd\/\d+\/)/;
 
 /**
+ * Returns the absolute paths of the directory in which a command runs: as it is
+ * named, and behind each link.
+ */
+export function directoriesOf({
+  workspace,
+  paths,
+}: Pick<PolicySubject, "workspace" | "paths">): readonly string[] {
+  return pathsBelow(workspace, paths[0] ?? "");
+}
+
+/**
  * Returns the absolute paths by which a command may open the file that a word
- * names: as a text, and behind each link.
+ * names in any of `directories`: as a text, and behind each link.
  *
  * A link of a process is not followed: this one has another directory.
  */
-export function pathsOfWord(directory: string, word: string): string[] {
+export function pathsOfWord(
+  directories: readonly string[],
+  word: string,
+): string[] {
+  const paths = directories.flatMap((from) => pathsBelow(from, word));
+  return directories.length === 1 ? paths : [...new Set(paths)];
+}
+
+function pathsBelow(directory: string, word: string): string[] {
   const paths = new Set([posix.resolve(directory, word)]);
   const ahead = word.split("/").reverse();
   let at = word.startsWith("/") ? "/" : directory;

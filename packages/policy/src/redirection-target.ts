@@ -1,6 +1,6 @@
-import { posix } from "node:path";
 import { isGuardedPath } from "./guarded-paths.ts";
 import {
+  directoriesOf,
   isOfProcess,
   isOutside,
   type PolicySubject,
@@ -20,12 +20,12 @@ export type RedirectionTarget = "in the workspace" | "outside" | "guarded";
  */
 export function redirectionTarget(
   text: string,
-  { workspace, paths }: PolicySubject,
+  subject: PolicySubject,
 ): RedirectionTarget {
   const named = pathsOfWord(
-    posix.resolve(workspace, paths[0] ?? ""),
+    directoriesOf(subject),
     text.slice(text.indexOf(" ") + 1),
-  ).map((path) => pathInWorkspace(path, workspace));
+  ).map((path) => pathInWorkspace(path, subject.workspace));
   if (named.some((path) => isOfProcess(path) || isGuardedPath(path))) {
     return "guarded";
   }

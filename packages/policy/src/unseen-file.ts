@@ -1,8 +1,8 @@
-import { posix } from "node:path";
 import { type CompiledRule, namesPath } from "./compiled-rule.ts";
 import {
   BETWEEN_PATHS,
   bareSpellings,
+  directoriesOf,
   isOfProcess,
   type PolicySubject,
   pathInWorkspace,
@@ -38,13 +38,13 @@ export function findUnseenFile(
   if (rules.length === 0) return undefined;
   const [program = "", ...args] = command.words;
   const use = wordUse(command, () => false);
-  const directory = posix.resolve(about.workspace, about.paths[0] ?? "");
+  const directories = directoriesOf(about);
   // The words of a program that only takes data are paths as a whole; others
   // may have them in code or in a command.
   const within = use === "data" ? [] : args;
   const pathsIn = (words: readonly string[]): string[] =>
     words
-      .flatMap((word) => pathsOfWord(directory, word))
+      .flatMap((word) => pathsOfWord(directories, word))
       .map((path) => pathInWorkspace(path, about.workspace));
   const paths = pathsIn(within.flatMap((word) => word.split(BETWEEN_PATHS)));
   const mentioned = [...about.mentioned, ...paths];
