@@ -32,8 +32,9 @@ export interface AgentTransportOptions
 /**
  * Creates a transport to the agent that a card describes, over its best
  * supported interface: 1.0 before 0.3, otherwise the one that the card lists
- * first. `client.agents.listAgents` answers with that agent. The extension is activated if the card lists it. An agent whose card
- * says that it does not stream is sent messages, and asked for their tasks.
+ * first. `client.agents.listAgents` answers with that agent. The extension is
+ * activated if the card lists it. An agent whose card says that it does not
+ * stream is sent messages, and asked for their tasks.
  *
  * With a token, interfaces that would expose it are skipped: plain HTTP to
  * another host than the card's, or to any host if the card came over HTTPS.

@@ -129,7 +129,6 @@ export interface TaskStore extends AsyncDisposable {
    * there was another writer. Rejects with `Code.ResourceExhausted` when the
    * disk is full, and with `Code.Unavailable` when the store cannot write for
    * another reason.
-   *
    */
   append(append: TaskAppend): Promise<void>;
 

@@ -9,9 +9,10 @@ export interface A2aOptions {
   readonly unversionedCard?: "hybrid" | "v1" | undefined;
 
   /**
-   * Whether the public card lists A2A 1.0 over gRPC, which the extended card
-   * always does. Its address is `host:port`, as clients of gRPC want it, and
-   * agents on Google's ADK refuse a card with such an address. Default false.
+   * Whether the public card lists A2A 1.0 over gRPC, as the extended card does
+   * wherever `connect()` is served. Its address is `host:port`, as clients of
+   * gRPC want it, and agents on Google's ADK refuse a card with such an address.
+   * Default false.
    */
   readonly grpcInCard?: boolean | undefined;
 
@@ -29,9 +30,9 @@ export interface A2aOptions {
   readonly endedTask?: "continue" | "refuse" | undefined;
 
   /**
-   * How to handle a message of A2A 1.0 that names a context and no task, while exactly one
-   * task of the context waits for its user: `continue` gives it to that task,
-   * as in A2A 0.3, `create` creates a task. Default `create`.
+   * How to handle a message of A2A 1.0 that names a context and no task, while
+   * exactly one task of the context waits for its user: `continue` gives it to
+   * that task, as in A2A 0.3, `create` creates a task. Default `create`.
    */
   readonly contextAlone?: "continue" | "create" | undefined;
 

@@ -23,8 +23,8 @@ type MessageResponse = NonNullable<
 >;
 
 /**
- * Serves reflection of a router's services, under the name of the standard and under its
- * older name, which tools still use.
+ * Serves reflection of a router's services, under the name of the standard and
+ * under its older name, which tools still use.
  */
 export function registerReflection(router: ConnectRouter): void {
   const services = new Set(router.handlers.map(({ service }) => service));

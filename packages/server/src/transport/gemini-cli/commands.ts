@@ -33,7 +33,6 @@ import { readBody } from "../http/body.ts";
 import { HttpFailure } from "../http/failure.ts";
 import { errorText, resultText } from "../http/json-rpc.ts";
 import { send, takesStream } from "../http/route.ts";
-
 import { eventFrame } from "./frames.ts";
 import type { Visit } from "./visit.ts";
 
