@@ -32,7 +32,7 @@ const signal = AbortSignal.timeout(60_000);
 const card = await fetchAgentCard({ url }, signal);
 const client = createDevtoolClient(createAgentTransport(card, { url, token }));
 
-// The prompt is a script of the keyless agent (docs/scripted-agent.md). To any
+// The prompt is a script of the keyless agent (docs/models.md). To any
 // other agent, write what you want.
 const prompt =
   "think\nwrite greeting.txt Hello\nread greeting.txt\ntext Written.";

@@ -60,7 +60,7 @@ const MODELS = [
 
 /**
  * Starts a Gemini API on loopback that needs no key and plays each prompt as a
- * script (docs/scripted-agent.md).
+ * script (docs/models.md).
  *
  * The same prompt always gives the same response, except for ids, which ascend.
  * The API of Vertex AI is served too: it accepts any bearer token or, in

@@ -135,7 +135,7 @@ const KEPT = 100;
 
 /**
  * Starts a model API on loopback that plays each prompt as a script
- * (docs/scripted-agent.md).
+ * (docs/models.md).
  *
  * The same prompt always gives the same answer, except for ids, which ascend.
  * Resolves when the server listens.

@@ -20,7 +20,7 @@ export interface FakeAnthropicOptions extends FakeModelOptions {
 /**
  * Starts a fake of Anthropic's API: `POST /v1/messages` and `GET /v1/models`.
  *
- * It plays each prompt as a script (docs/scripted-agent.md), as a stream or in
+ * It plays each prompt as a script (docs/models.md), as a stream or in
  * one piece. It refuses, as Anthropic does, requests without a key or version,
  * with fields that it does not know, with empty texts, with calls that the next
  * message does not answer, and with thoughts that were changed or left out

@@ -28,7 +28,7 @@ export interface FakeOpenAiOptions extends FakeModelOptions {
  * Starts a fake of OpenAI's API: `POST /v1/responses`,
  * `POST /v1/chat/completions` and `GET /v1/models`.
  *
- * It plays each prompt as a script (docs/scripted-agent.md), as a stream or in
+ * It plays each prompt as a script (docs/models.md), as a stream or in
  * one piece. It refuses, as OpenAI does, requests without a key, with
  * parameters that it does not know, with results of calls that nobody made,
  * with calls that have no result, and with reasoning that was changed.

@@ -3,7 +3,7 @@ import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { ModelToolCall } from "../model.ts";
 
 /**
- * One step of a script. `docs/scripted-agent.md` has the syntax and the meaning
+ * One step of a script. `docs/models.md` has the syntax and the meaning
  * of each.
  */
 export type Step =

@@ -33,7 +33,7 @@ const NAMES: readonly string[] = [
 
 /**
  * Creates a model that plays the user's prompt as a script
- * (`docs/scripted-agent.md`). It needs no API key.
+ * (`docs/models.md`). It needs no API key.
  *
  * It answers prose with instructions for connecting a real model. The same
  * prompt always gives the same output.
