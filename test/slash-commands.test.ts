@@ -32,7 +32,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const signal = AbortSignal.timeout(300_000);
 
-describe("docs/slash-commands.md", () => {
+describe("docs/tools.md", () => {
   it("lists all built-in commands (CMD-3)", async () => {
     const documented = [
       ...(await text()).matchAll(/^\| `\/([^`]+)` +\|/gm),
@@ -245,8 +245,5 @@ function usageOf({ path, arguments: declared }: SlashCommand): string {
 }
 
 function text(): Promise<string> {
-  return readFile(
-    new URL("../docs/slash-commands.md", import.meta.url),
-    "utf8",
-  );
+  return readFile(new URL("../docs/tools.md", import.meta.url), "utf8");
 }
