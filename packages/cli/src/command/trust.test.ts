@@ -102,9 +102,9 @@ describe("devtool trust", () => {
     expect((await run(trustList)).out).toBe("");
   });
 
-  it("goes as docs/trust.md shows it", async () => {
+  it("goes as docs/configuration.md shows it", async () => {
     const text = await readFile(
-      new URL("../../../../docs/trust.md", import.meta.url),
+      new URL("../../../../docs/configuration.md", import.meta.url),
       "utf8",
     );
     const shown =
