@@ -6,7 +6,7 @@ import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import { describe, expect, it } from "vitest";
 
 const PAGE = readFileSync(
-  new URL("../docs/agents-acp.md", import.meta.url),
+  new URL("../docs/agents.md", import.meta.url),
   "utf8",
 );
 const FOLDER = fileURLToPath(

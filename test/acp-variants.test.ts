@@ -28,7 +28,7 @@ const CHOICES = Object.entries(DEFINITIONS).flatMap(([name, definition]) => {
 });
 
 describe.each([
-  ["docs/agents-acp.md", "agents behind the port"],
+  ["docs/agents.md", "agents behind the port"],
   ["docs/acp.md", "the port as an agent"],
 ])("%s, about %s", (file) => {
   const page = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
