@@ -1,12 +1,12 @@
 /**
- * Writes `docs/interop.md` from what the interop tests recorded. With
- * `--record` it runs them first, and records.
+ * Writes `docs/conformance.md` from what the interop tests recorded and from
+ * the lists of what peers are known to fail (`test/conformance/known-failing`).
+ * With `--record` it runs the interop tests first, and records.
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { readMatrix } from "../test/interop/matrix.ts";
-import { matrixPage } from "../test/interop/matrix-page.ts";
+import { conformancePage } from "../test/conformance/page.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 if (process.argv.includes("--record")) {
@@ -23,6 +23,6 @@ spawnSync("biome", ["format", "--write", "test/interop/results.json"], {
   stdio: "inherit",
 });
 writeFileSync(
-  new URL("../docs/interop.md", import.meta.url),
-  matrixPage(readMatrix()),
+  new URL("../docs/conformance.md", import.meta.url),
+  conformancePage(),
 );

@@ -1,33 +1,40 @@
 import { REQUIREMENTS, serverCases } from "@devtool/conformance";
 import type { ExpectedFailure } from "@devtool/schema/conformance";
+import { readMatrix } from "../interop/matrix.ts";
+import { interopSections } from "../interop/matrix-page.ts";
+import { markdownTable } from "../markdown-table.ts";
 import { knownFailingOf } from "./known-failing.ts";
 import { type Peer, peers } from "./peers.ts";
 
 type Version = "0.3" | "1.0";
 
 /**
- * Renders docs/conformance.md: the cases that devtool's server and other agents
- * fail.
+ * Renders docs/conformance.md: how official SDKs get on with devtool, and the
+ * cases of the conformance kit that devtool's server and other agents fail.
  */
 export function conformancePage(): string {
-  return `# Conformance: known failures
+  return `# Conformance and interoperability
 
-The cases that fail when the conformance kit tests devtool's server, agents on the official SDKs, and Gemini CLI's server. This page is generated
-by \`scripts/conformance-matrix.ts\` from \`test/conformance/known-failing\`. \`test/conformance-peers.test.ts\` plays the kit against each server and
-fails if any other case fails, or if one of these passes. With \`DEVTOOL_CONFORMANCE_EVIDENCE=DIRECTORY\` it writes a page with all requests and
-answers for each. To test your own server, see [the kit's README](../packages/conformance/README.md).
+Results, written by \`scripts/interop-matrix.ts\`. To test your own server, see [the kit's README](../packages/conformance/README.md).
 
-A failure may be due to the agent rather than its SDK. The agents on SDKs are those of the interop tests (\`test/interop/servers\`,
-\`test/interop/go*\`): small agents that follow a script and use the defaults of their SDK. They are tested only for what A2A itself requires. Gemini
-CLI's server uses a fake Gemini. Some cases test what the specification only recommends. Where 1.0.0 and 1.0.1 differ, or the specification does
-not say which error is meant, each is accepted. A2A 0.3 over HTTP+JSON leaves more open, and the SDKs differ: each form of an error is read, a
-refused push config is sent again in its other form, and messages are sent as \`blocking\`.
+${interopSections(readMatrix())}
+## Known failures of the conformance kit
 
-## A2A 0.3
+The cases that fail when the kit tests devtool's server, agents on the official SDKs, and Gemini CLI's server.
+\`test/conformance-peers.test.ts\` fails if any other case fails, or if one of these passes. With
+\`DEVTOOL_CONFORMANCE_EVIDENCE=DIRECTORY\` it writes a page with all requests and answers for each.
+
+A failure may be due to the agent rather than its SDK: the agents on SDKs are small, follow a script and use the defaults of their SDK
+(\`test/interop/servers\`, \`test/interop/go*\`). They are tested only for what A2A itself requires. Gemini CLI's server uses a fake
+Gemini. Some cases test what the specification only recommends. Where 1.0.0 and 1.0.1 differ, or the specification does not say which
+error is meant, each is accepted. A2A 0.3 over HTTP+JSON leaves more open, and the SDKs differ: each form of an error is read, a refused
+push config is sent again in its other form, and messages are sent as \`blocking\`.
+
+### A2A 0.3
 
 ${versionTable("0.3")}
 
-## A2A 1.0
+### A2A 1.0
 
 ${versionTable("1.0")}
 
@@ -95,18 +102,4 @@ function owedTable(): string {
     ["requirement", "behaviour", "source", "mode", "reason"],
     ...rows,
   ]);
-}
-
-function markdownTable(cells: readonly (readonly string[])[]): string {
-  const [head = [], ...rows] = cells;
-  const widths = head.map((_, column) =>
-    Math.max(3, ...cells.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (row: readonly string[]): string =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
-  return [
-    line(head),
-    line(widths.map((width) => "-".repeat(width))),
-    ...rows.map(line),
-  ].join("\n");
 }
