@@ -1,4 +1,4 @@
-"""The program under test: see docs/conformance-program.md."""
+"""The program under test: see docs/test-kits.md."""
 
 import sys
 from io import BytesIO

@@ -1,4 +1,4 @@
-//! The program under test: see docs/conformance-program.md.
+//! The program under test: see docs/test-kits.md.
 
 use buffa::Message;
 use buffa::json::{JsonParseOptions, with_json_parse_options};

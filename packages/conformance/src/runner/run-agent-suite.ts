@@ -34,7 +34,7 @@ export function agentCases(): AgentSuite {
 /**
  * Tests a client by playing agents as others write them, in A2A 0.3 and 1.0
  * over JSON-RPC. The client is a program that converses
- * (docs/conformance-program.md). Yields each result as soon as it is known.
+ * (docs/test-kits.md). Yields each result as soon as it is known.
  *
  * Rejects with the signal's reason, before the next case, when it aborts.
  */

@@ -57,7 +57,7 @@ export function clientCases(): ClientSuite {
 /**
  * Tests a client by playing the server: each recorded conversation is played
  * over stable connections, then over connections that are cut. The client is a
- * program that converses (docs/conformance-program.md). Yields each result as
+ * program that converses (docs/test-kits.md). Yields each result as
  * soon as it is known.
  *
  * Rejects with the signal's reason, before the next conversation, when it

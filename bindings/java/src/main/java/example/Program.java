@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** The program under test: see docs/conformance-program.md. */
+/** The program under test: see docs/test-kits.md. */
 public final class Program {
   private static final Map<String, Descriptor> TYPES = List.of(
           AgentSettings.getDescriptor(),
