@@ -14,10 +14,7 @@ import { findVerdaccio, LocalRegistry } from "./packed/registry.ts";
 
 const run = promisify(execFile);
 
-/**
- * Follows docs/releasing.md as a user who installs a release, without a clone
- * or tarballs.
- */
+/** What a user runs who installed a release, without a clone or tarballs. */
 const PROGRAM = `
 import { createDevtoolClient } from "@devtool/client";
 import { codingAgent } from "@devtool/coding-agent";
