@@ -5,13 +5,14 @@ import { describe, expect, it } from "vitest";
 
 const packages = fileURLToPath(new URL("../packages/", import.meta.url));
 
-describe("docs/third-party.md", () => {
+describe("docs/versions.md", () => {
   it("lists every library that our packages need, with the licence it has", () => {
     const text = readFileSync(
-      new URL("../docs/third-party.md", import.meta.url),
+      new URL("../docs/versions.md", import.meta.url),
       "utf8",
     );
-    const rows = [...text.matchAll(/^\| `([^`]+)` +\| (.+?) +\|/gm)].map(
+    const [, section = ""] = text.split("\n## Third-party software\n");
+    const rows = [...section.matchAll(/^\| `([^`]+)` +\| (.+?) +\|/gm)].map(
       ([, name = "", licence = ""]) => `${name} ${licence}`,
     );
     const needed = readdirSync(packages).flatMap((name) =>
