@@ -36,7 +36,8 @@ export function parseJson(
   if (bytes > limits.maxBytes) {
     throw overBudget(`has ${bytes} bytes`, limits.maxBytes);
   }
-  assertJsonBudget(text, limits);
+  // A short text is cheap to parse, whatever it holds.
+  if (text.length > limits.maxNodes) assertJsonBudget(text, limits);
   let value: JsonValue;
   try {
     value = JSON.parse(text);
@@ -127,25 +128,23 @@ export function assertBudget(
   value: unknown,
   { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS,
 ): void {
-  let level: unknown[] = [value];
   let nodes = 0;
-  for (let depth = 0; level.length > 0; depth++) {
-    nodes += level.length;
-    if (depth > maxDepth) {
-      throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
-    }
-    if (nodes > maxNodes) {
+  const visit = (item: unknown, depth: number): void => {
+    if (++nodes > maxNodes) {
       throw overBudget(`holds more than ${maxNodes} values`, maxNodes);
     }
-    if (level.some((item) => item === Infinity || item === -Infinity)) {
+    if (item === Infinity || item === -Infinity) {
       throw new WireError(
         "",
         "",
         "the document holds a number that is too big: limit is 1.8e308",
       );
     }
-    level = level.flatMap((item) =>
-      typeof item === "object" && item !== null ? Object.values(item) : [],
-    );
-  }
+    if (typeof item !== "object" || item === null) return;
+    if (depth >= maxDepth) {
+      throw overBudget(`nests deeper than ${maxDepth} levels`, maxDepth);
+    }
+    for (const inner of Object.values(item)) visit(inner, depth + 1);
+  };
+  visit(value, 0);
 }

@@ -17,6 +17,8 @@ export function findField(
   schema: DescMessage,
   key: string,
 ): DescField | undefined {
+  // By far the most frequent spelling.
+  if (Object.hasOwn(schema.field, key)) return schema.field[key];
   return schema.fields.find(
     ({ name, jsonName, localName }) =>
       name === key || jsonName === key || localName === key,

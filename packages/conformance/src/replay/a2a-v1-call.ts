@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type DescMethod, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
 import {
   A2AService,
   type HttpBinding,
@@ -81,12 +80,12 @@ function readRpcCall(
   if (!method) {
     throw new Error(`method ${JSON.stringify(rpc.method)} does not exist`);
   }
-  const id = rpc.id ? toJson(ValueSchema, rpc.id) : null;
+  const id = rpc.id ?? null;
   const encode = (outcome: object): string =>
     JSON.stringify({ jsonrpc: "2.0", id, ...outcome });
   return {
     method,
-    json: rpc.params ? toJson(ValueSchema, rpc.params) : {},
+    json: rpc.params ?? {},
     mediaType: "application/json",
     encodeResult: (result) => encode({ result }),
     encodeError: (message) => ({

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { EXTENSION_URI, type TaskEvent } from "@devtool/schema";
 import {
@@ -48,10 +47,10 @@ export async function answerA2aV03(
   replay: Replay,
 ): Promise<void> {
   const rpc = decodeJsonRpcRequest(JSON.parse(await readBody(request)));
-  const id = rpc.id ? toJson(ValueSchema, rpc.id) : null;
+  const id = rpc.id ?? null;
   const call = {
     method: rpc.method,
-    params: rpc.params && toJson(ValueSchema, rpc.params),
+    params: rpc.params,
     lastEventId: String(request.headers["last-event-id"] ?? "0"),
   };
   const closed = new AbortController();

@@ -1,9 +1,5 @@
-import {
-  type JsonRpcRequest,
-  JsonRpcRequestSchema,
-} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import type { JsonValue } from "@bufbuild/protobuf";
 import { isObject } from "../json.ts";
-import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
 /**
@@ -32,10 +28,14 @@ export const JsonRpcCode = {
 } as const;
 
 /**
- * Decodes the envelope of a JSON-RPC request. Throws a `WireError` if it is
- * invalid. Does not check `params`.
+ * Reads the envelope of a JSON-RPC request; `id` is undefined for a
+ * notification. Throws a `WireError` if it is invalid. Does not check `params`.
  */
-export function decodeJsonRpcRequest(json: unknown): JsonRpcRequest {
+export function decodeJsonRpcRequest(json: unknown): {
+  readonly method: string;
+  readonly id: JsonValue | undefined;
+  readonly params: JsonValue | undefined;
+} {
   if (Array.isArray(json)) {
     throw new WireError(
       "",
@@ -46,7 +46,7 @@ export function decodeJsonRpcRequest(json: unknown): JsonRpcRequest {
   if (!isObject(json)) {
     throw new WireError("", "", "a request is a JSON object");
   }
-  const { jsonrpc, method, id } = json;
+  const { jsonrpc, method, id, params } = json;
   if (jsonrpc !== "2.0") {
     throw new WireError("jsonrpc", quote(jsonrpc), 'must be "2.0"');
   }
@@ -59,5 +59,5 @@ export function decodeJsonRpcRequest(json: unknown): JsonRpcRequest {
   if (typeof id === "boolean") {
     throw new WireError("id", quote(id), "must be a string, a number or null");
   }
-  return decodeRfcJson(JsonRpcRequestSchema, json);
+  return { method, id, params };
 }

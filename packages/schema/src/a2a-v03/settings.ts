@@ -112,8 +112,8 @@ export function assertNoSettings(object: JsonObject, path: string): void {
   const field = Object.keys(object).find(
     (key) =>
       MISPLACED.has(key) ||
-      isExtensionUri(key) ||
-      settingsKeyLike(key) !== undefined,
+      (key.includes("/") &&
+        (isExtensionUri(key) || settingsKeyLike(key) !== undefined)),
   );
   if (field === undefined) return;
   if (!MISPLACED.has(field)) {

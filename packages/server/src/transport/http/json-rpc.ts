@@ -65,8 +65,7 @@ export function idText(json: JsonValue): string {
  */
 export function readRequest(json: JsonValue): RpcRequest {
   try {
-    const { method } = decodeJsonRpcRequest(json);
-    const { id, params } = isObject(json) ? json : {};
+    const { method, id, params } = decodeJsonRpcRequest(json);
     return { method, params: params ?? undefined, hasId: id !== undefined };
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
