@@ -2,27 +2,32 @@ import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 import type { ModelTimeouts } from "./remote-limits.ts";
 
-/** The abort reason that releases listeners after an attempt. Never shown. */
+/** The abort reason of a request whose answer is not wanted. Never shown. */
 const OVER = new ModelFault("the answer is over", Code.Canceled);
 
 /**
- * Watches the time of one attempt. `signal` aborts when the caller's does, or
- * when a piece of the answer does not come in time.
+ * Watches the time of one attempt. `signal` aborts when the caller's does, when
+ * a piece of the answer does not come in time, or when the rest of the answer
+ * is left.
  *
  * The time that the consumer of the pieces takes does not count.
  */
 export class Deadlines implements Disposable {
-  readonly signal: AbortSignal;
   readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
+  readonly #caller: AbortSignal;
   readonly #timeouts: ModelTimeouts;
   #timer: NodeJS.Timeout;
   #isWaiting = true;
   #isPast = false;
+  #isComplete = false;
 
   /** Starts the timeout of the first piece. */
   constructor(timeouts: ModelTimeouts, signal: AbortSignal) {
     this.#timeouts = timeouts;
-    this.signal = AbortSignal.any([signal, this.#controller.signal]);
+    this.#caller = signal;
+    signal.addEventListener("abort", this.#stop);
+    if (signal.aborted) this.#stop();
     this.#timer = this.#startTimer("first piece", timeouts.firstByteMs);
   }
 
@@ -48,12 +53,16 @@ export class Deadlines implements Disposable {
       }
       isFirst = false;
     }
+    this.#isComplete = true;
   }
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-    this.#controller.abort(OVER);
+    this.#caller.removeEventListener("abort", this.#stop);
+    if (!this.#isComplete) this.#controller.abort(OVER);
   }
+
+  readonly #stop = (): void => this.#controller.abort(this.#caller.reason);
 
   #startTimer(awaited: string, ms: number): NodeJS.Timeout {
     return setTimeout(() => {
