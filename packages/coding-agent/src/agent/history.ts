@@ -14,9 +14,10 @@ import {
  * messages after it. Messages before an earlier summary are never kept.
  */
 export function modelHistory(history: readonly Message[]): readonly Message[] {
-  const summaries = history.flatMap((message, index) =>
-    summaryOf(message) ? [index] : [],
-  );
+  const summaries: number[] = [];
+  for (const [index, message] of history.entries()) {
+    if (summaryOf(message)) summaries.push(index);
+  }
   return historySince(history, summaries);
 }
 

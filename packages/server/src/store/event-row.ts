@@ -19,9 +19,8 @@ import { Code, DevtoolError } from "../errors.ts";
  * encoded once.
  */
 export function encodeRow(events: readonly TaskEvent[]): Uint8Array {
-  if (!events.some((event) => pieceOf(event) !== undefined)) {
-    return toBinary(EventRowSchema, rowOf(events));
-  }
+  const pieces = events.filter((event) => pieceOf(event) !== undefined);
+  if (pieces.length < 2) return toBinary(EventRowSchema, rowOf(events));
   const writer = new BinaryWriter();
   let shared: Shared | undefined;
   for (const event of events) {
