@@ -21,6 +21,7 @@ const documents = [
   "CHANGELOG.md",
   "CODE_OF_CONDUCT.md",
   "CONTRIBUTING.md",
+  "REVIEW.md",
   "SECURITY.md",
   "bench/README.md",
   ".changeset/README.md",
