@@ -231,15 +231,30 @@ describe("the approval mode of a later message (SESSION-4)", () => {
     expect(existsSync(join(workspace, "three.txt"))).toBe(true);
   });
 
-  it("cannot come with an answer, which decides about what was shown", async () => {
+  it("N1: cannot come with an answer, which decides about what was shown, nor can another setting", async () => {
     await serve(DEFAULT);
     const { task } = await say("write one.txt 1");
     const parts = pendingToolCalls(task).map((call) =>
       confirmationPart(call, "proceed_once"),
     );
     await expect(answer(task, parts, PLAN)).rejects.toThrow(
-      'session_settings.approval_mode "PLAN" cannot change with an answer to a tool call: send it with a message',
+      'session_settings.approval_mode "PLAN" is not that of this session, and only a message that starts a turn changes it: send it with a message',
     );
+    for (const settings of [
+      { message: { parts, model: "conformance-first" } },
+      {
+        message: { parts },
+        sessionSettings: { model: "conformance-first" },
+      },
+      { message: { parts, agentOptions: { effort: "high" } } },
+    ]) {
+      const message = { messageId: crypto.randomUUID(), ...settings.message };
+      await expect(
+        follow({ ...settings, message, taskId: task.id }, task),
+      ).rejects.toThrow(
+        /^\[invalid_argument\] (model "conformance-first" is not that of this session|message.agent_options is the server's)/,
+      );
+    }
     expect((await read(task)).sequence).toBe(task.sequence);
     const same = await answer(task, parts);
     expect(same.task.state).toBe(TaskState.COMPLETED);

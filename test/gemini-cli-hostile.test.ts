@@ -136,6 +136,58 @@ describe("content that a hostile client changes in the dialect of Gemini CLI (TO
   }
 });
 
+describe("N1: settings of ours in the dialect of Gemini CLI", () => {
+  const SESSION = "https://devtool.dev/a2a/session-settings/v1alpha";
+  let ours: Served;
+  beforeAll(async () => {
+    ours = await startOurs();
+  });
+  afterAll(() => ours[Symbol.asyncDispose]());
+
+  it.each([
+    [{ autoExecute: true }, { [SESSION]: { allowedTools: ["read_file"] } }],
+    [{ autoExecute: false }, { [SESSION]: { allowedTools: "read_file" } }],
+    [{ allowedTools: ["read_file"] }, {}],
+    [{ "approval-mode": "plan" }, {}],
+  ])(
+    "are refused where one would be ignored: %j beside %j",
+    async (dialects, others) => {
+      const mark = join(ours.workspace, "mark");
+      const { workspace: workspacePath } = ours;
+      const coderAgent = { kind: "agent-settings", workspacePath, ...dialects };
+      const response = await fetch(ours.url, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${ours.token}`,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify({
+          jsonrpc: "2.0",
+          id: 1,
+          method: "message/send",
+          params: {
+            message: {
+              kind: "message",
+              role: "user",
+              messageId: crypto.randomUUID(),
+              parts: [{ kind: "text", text: `run touch ${mark}` }],
+              metadata: { coderAgent, ...others },
+            },
+          },
+        }),
+      });
+      expect(await response.json()).toMatchObject({
+        error: {
+          message: expect.stringMatching(
+            /stands beside coderAgent|is in the wrong place/,
+          ),
+        },
+      });
+      expect(existsSync(mark)).toBe(false);
+    },
+  );
+});
+
 /**
  * Returns the message of the error that a request was answered with; empty for
  * any other answer.

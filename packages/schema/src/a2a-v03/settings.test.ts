@@ -61,6 +61,43 @@ describe("the settings of a request (SESSION-1, SESSION-3)", () => {
     });
   });
 
+  it.each([
+    "AllowedTools",
+    "allowed-tools",
+    "allowedtools",
+    "ALLOWED_TOOLS",
+    "Approval Mode",
+    "approvalmode",
+    "mcp-servers",
+    "sessionsettings",
+    "https://devtool.dev/a2a/session_settings/v1alpha",
+    "https://devtool.dev/a2a/SessionSettings/v1alpha",
+    "https://devtool.dev/a2a/settings/v1alpha",
+    "http://devtool.dev/session-settings",
+  ])("N1: are refused in a wrong spelling wherever they are: %s", (key) => {
+    const settings = { [key]: ["read_file"] };
+    const message = {
+      kind: "message",
+      messageId: "m",
+      role: "user",
+      parts: [{ kind: "text", text: "x" }],
+    };
+    const part = { kind: "text", text: "x", metadata: settings };
+    for (const params of [
+      { message: { ...message, metadata: settings } },
+      { message, metadata: settings },
+      { message, configuration: settings },
+      { message, configuration: { metadata: settings } },
+      { message, ...settings },
+      { message: { ...message, ...settings } },
+      { message: { ...message, parts: [part] } },
+    ]) {
+      expect(() => decodeMessageSend(params)).toThrow(
+        /is in the wrong place|is not a key that this agent reads/,
+      );
+    }
+  });
+
   it("may be given twice if they are equal", () => {
     const both = {
       [EXTENSION_URI]: { allowed_tools: ["a"] },

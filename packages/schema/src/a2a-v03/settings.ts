@@ -97,12 +97,9 @@ function settingsUnder(
 
 /** Returns the key of settings that a key is, or is meant to be. */
 function settingsKeyLike(key: string): string | undefined {
-  const [, of] = OWN_KEY.exec(key.toLowerCase()) ?? [];
-  if (of === undefined) return undefined;
-  return of === "message" ? MESSAGE_SETTINGS_URI : SESSION_SETTINGS_URI;
+  if (!/devtool\.dev\/.*settings/i.test(key)) return undefined;
+  return /message/i.test(key) ? MESSAGE_SETTINGS_URI : SESSION_SETTINGS_URI;
 }
-
-const OWN_KEY = /devtool\.dev\/a2a\/(session|message)-settings/;
 
 /**
  * Throws a `WireError` if an object holds settings that belong under a key of
@@ -111,12 +108,12 @@ const OWN_KEY = /devtool\.dev\/a2a\/(session|message)-settings/;
 export function assertNoSettings(object: JsonObject, path: string): void {
   const field = Object.keys(object).find(
     (key) =>
-      MISPLACED.has(key) ||
+      MISPLACED.test(key) ||
       (key.includes("/") &&
         (isExtensionUri(key) || settingsKeyLike(key) !== undefined)),
   );
   if (field === undefined) return;
-  if (!MISPLACED.has(field)) {
+  if (!MISPLACED.test(field)) {
     throw new WireError(
       path,
       quote(field),
@@ -137,32 +134,14 @@ function exampleOf(field: string): readonly [string, string] {
   if (/^message/i.test(field)) {
     return [MESSAGE_SETTINGS_URI, '{"delivery": "MESSAGE_DELIVERY_QUEUE"}'];
   }
-  return /^(agent_?settings|workspace)/i.test(field)
+  return /^(agent.?settings|workspace)/i.test(field)
     ? [EXTENSION_URI, '{"workspace_path": "/absolute/path"}']
     : [SESSION_SETTINGS_URI, '{"allowedTools": ["read_file"]}'];
 }
 
-const MISPLACED: ReadonlySet<string> = new Set([
-  "AgentSettings",
-  "agentSettings",
-  "agent_settings",
-  "workspace_path",
-  "workspacePath",
-  "SessionSettings",
-  "sessionSettings",
-  "session_settings",
-  "allowed_tools",
-  "allowedTools",
-  "approval_mode",
-  "approvalMode",
-  "mcp_servers",
-  "mcpServers",
-  "agent_options",
-  "agentOptions",
-  "MessageSettings",
-  "messageSettings",
-  "message_settings",
-]);
+/** The names of settings, in any spelling. */
+const MISPLACED =
+  /^((agent|session|message)[-_ ]?settings|workspace[-_ ]?path|allowed[-_ ]?tools|approval[-_ ]?mode|mcp[-_ ]?servers|agent[-_ ]?options)$/i;
 
 /**
  * Decodes the RFC's AgentSettings, and the session settings that the RFC allows

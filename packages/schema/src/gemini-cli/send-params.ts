@@ -5,6 +5,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { encodePart } from "../a2a-v03/part.ts";
+import { assertNoSettings } from "../a2a-v03/settings.ts";
 import { settingsMetadata } from "../a2a-v03/task-metadata.ts";
 import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
@@ -12,7 +13,7 @@ import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { defined, isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
-import { WireError } from "../wire-error.ts";
+import { quote, WireError } from "../wire-error.ts";
 import { decodeConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliPart } from "./part.ts";
 import {
@@ -71,14 +72,7 @@ export function rfcSendParams(
   const message = messageIn(params);
   if (!message || !isObject(params)) return params;
   const given = objectOrEmpty(message.metadata);
-  const settings = coderAgentMetadata(given);
-  const metadata = {
-    ...given,
-    ...(settings &&
-      settingsMetadata(
-        settingsFromGeminiCli(decodeRfcJson(AgentSettingsSchema, settings)),
-      )),
-  };
+  const metadata = { ...given, ...ownSettings(given) };
   const parts = listOrEmpty(message.parts).map((part): JsonValue => {
     const data = isObject(part) ? part.data : undefined;
     if (!isObject(part) || !isObject(data) || !isAnswer(part)) return part;
@@ -94,6 +88,25 @@ export function rfcSendParams(
     };
   });
   return { ...params, message: { ...message, metadata, parts } };
+}
+
+/**
+ * Returns the settings of the dialect as we have them. Throws a `WireError` for
+ * those that are ours and not the dialect's, and for both at once: one of them
+ * would be ignored.
+ */
+function ownSettings(metadata: JsonObject): JsonObject {
+  const settings = coderAgentMetadata(metadata);
+  if (!settings) return {};
+  const { workspacePath: _path, ...others } = settings;
+  assertNoSettings(others, `message.metadata.${CODER_AGENT_KEY}`);
+  const own = settingsMetadata(
+    settingsFromGeminiCli(decodeRfcJson(AgentSettingsSchema, settings)),
+  );
+  const twice = Object.keys(own).find((key) => key in metadata);
+  if (twice === undefined) return own;
+  const problem = `stands beside ${CODER_AGENT_KEY}, which sets the same: leave out one of them, or autoExecute`;
+  throw new WireError("message.metadata", quote(twice), problem);
 }
 
 function isAnswer(part: JsonValue): boolean {

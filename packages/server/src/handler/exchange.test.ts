@@ -1,8 +1,9 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
   type SendMessageRequest,
   SendMessageRequestSchema,
+  type SessionSettingsSchema,
   type TaskEvent,
   TaskState,
 } from "@devtool/schema";
@@ -74,6 +75,48 @@ describe("a message that arrives twice at the same time (STREAM-7)", () => {
       });
     }
   });
+});
+
+describe("a retry that names other settings (STREAM-7)", () => {
+  const { DEFAULT, PLAN } = ApprovalMode;
+  it.each([
+    ["another approval mode", {}, { approvalMode: PLAN }],
+    [
+      "a mode in place of another",
+      { approvalMode: DEFAULT },
+      { approvalMode: PLAN },
+    ],
+    ["allowed tools", {}, { allowedTools: ["read_file"] }],
+    ["other tools", { allowedTools: ["a"] }, { allowedTools: ["b"] }],
+    ["a model", {}, { model: "m" }],
+    ["other options", {}, { agentOptions: { effort: "low" } }],
+  ] as const)(
+    "N1: is refused for %s, and one with the same is a retry",
+    async (_name, first, second) => {
+      const store = new MemoryTaskStore();
+      await using registry = new SessionRegistry({
+        store,
+        createExecutor: silent,
+        now,
+      });
+      const exchanges = exchangesOf(registry, store);
+      const of = (messageId: string, settings: object, taskId = "") =>
+        requestOf(messageId, { sessionSettings: settings, taskId });
+      const { held } = await exchanges.begin(of("m1", first), "p");
+      const { id } = held.session.task;
+      await exchanges.begin(of("m2", first, id), "p");
+      for (const [messageId, taskId] of [
+        ["m1", ""],
+        ["m2", id],
+      ] as const) {
+        const same = await exchanges.begin(of(messageId, first, taskId), "p");
+        expect(same.replay?.messageId).toBe(messageId);
+        await expect(
+          exchanges.begin(of(messageId, second, taskId), "p"),
+        ).rejects.toThrow(/differ from those|was used for another message/);
+      }
+    },
+  );
 });
 
 describe("a message in a conversation of many tasks", () => {
@@ -152,6 +195,7 @@ interface Addressed {
   readonly taskId?: string;
   readonly contextId?: string;
   readonly referenceTaskIds?: string[];
+  readonly sessionSettings?: MessageInitShape<typeof SessionSettingsSchema>;
 }
 
 function requestOf(

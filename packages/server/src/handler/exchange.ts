@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  ApprovalMode,
   confirmationsOf,
   type ExecuteSlashCommandRequest,
   type Message,
@@ -9,6 +8,7 @@ import {
   ReplaySchema,
   type SendMessageRequest,
   type SessionSettings,
+  SessionSettingsSchema,
   shorten,
   type Task,
   type TaskCreated,
@@ -30,6 +30,7 @@ import { assertKnown, assertLabel, assertName } from "./name-limit.ts";
 import { isRetry } from "./retry.ts";
 import {
   approvalLimitOf,
+  assertSameSettings,
   changedApprovalMode,
   commandSettings,
   findSession,
@@ -389,6 +390,7 @@ export class Exchanges {
     }
     using held = await registry.get(event.taskId);
     if (!held) return undefined;
+    assertSameSettings(request, event, held.session.task, this.#options);
     if (request.activateExtension) await held.session.activateExtension();
     const replay = create(ReplaySchema, { messageId, firstTime: event.time });
     return { held: held.hold(), after: event.sequence - 1n, replay };
@@ -414,15 +416,12 @@ function assertFits(
       "send its own, or none",
     );
   }
-  const change = changedApprovalMode(request, task, task, options);
-  if (change !== undefined && confirmationsOf(message).length > 0) {
-    const problem = "cannot change with an answer to a tool call";
-    throw invalid(
-      "session_settings.approval_mode",
-      ApprovalMode[change] ?? "",
-      problem,
-      "send it with a message",
-    );
+  if (confirmationsOf(message).length > 0) {
+    const asked = request.sessionSettings ?? create(SessionSettingsSchema);
+    const sessionSettings = { ...asked, model: message.model };
+    assertKept({ ...request, sessionSettings }, task, options);
+  } else {
+    changedApprovalMode(request, task, task, options);
   }
   assertNoBrokenAnswers(message, task);
   assertTurn(message, task, task, options);

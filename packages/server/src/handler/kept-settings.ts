@@ -1,5 +1,6 @@
 import {
   ApprovalMode,
+  confirmationsOf,
   Role,
   type SessionSettings,
   type Task,
@@ -12,9 +13,9 @@ import {
 } from "./session-settings.ts";
 
 /**
- * Throws a `DevtoolError` for settings that a request without a message asks
- * for and its task does not have. Only a message changes settings, so they
- * would be ignored.
+ * Throws a `DevtoolError` for settings that a request without a message, or
+ * with an answer to a tool call, asks for and its task does not have. Only a
+ * message that begins a turn changes settings, so they would be ignored.
  */
 export function assertKept(
   requested: Settings,
@@ -29,8 +30,9 @@ export function assertKept(
   // Messages change these, so the last one counts.
   const { history, sessionSettings } = task;
   const sent = history.filter(({ role }) => role === Role.USER);
-  const currentModel = sent.at(-1)?.model || (sessionSettings?.model ?? "");
-  if (model !== "" && model !== currentModel) throw notKept("model", model);
+  if (!["", task.model, modelOf(task)].includes(model)) {
+    throw notKept("model", model);
+  }
   const current: SessionSettings["agentOptions"] = Object.assign(
     {},
     ...[sessionSettings, ...sent].map((set) => set?.agentOptions),
@@ -43,11 +45,20 @@ export function assertKept(
   }
 }
 
+/** Returns the model that the last message of a task chose, or its session. */
+function modelOf({ history, sessionSettings }: Task): string {
+  const last = history.findLast(
+    (message) =>
+      message.role === Role.USER && confirmationsOf(message).length === 0,
+  );
+  return last?.model || (sessionSettings?.model ?? "");
+}
+
 function notKept(field: string, value: string): Error {
   return invalid(
     field,
     value,
-    "is not that of this session, and only a message changes it",
+    "is not that of this session, and only a message that starts a turn changes it",
     "send it with a message",
   );
 }

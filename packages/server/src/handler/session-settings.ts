@@ -7,6 +7,7 @@ import {
   SessionSettingsSchema,
   stricterMode,
   type TaskCreated,
+  type TaskEvent,
   type TurnSettings,
 } from "@devtool/schema";
 import type { ConversationKey } from "../agent/agent.ts";
@@ -270,6 +271,45 @@ function withApprovalMode(
       approvalMode,
     },
   };
+}
+
+/**
+ * Throws `Code.InvalidArgument` for a copy of a message that names settings
+ * which its first one did not have: a retry starts nothing, so they would be
+ * ignored (STREAM-7).
+ *
+ * @param recorded the event that recorded the message
+ */
+export function assertSameSettings(
+  requested: Settings,
+  { payload, approvalMode }: TaskEvent,
+  task: Settings,
+  options: Pick<SessionOptions, "resolveAgent">,
+): void {
+  assertUnchanged(requested, task, options);
+  const asked = requested.sessionSettings;
+  if (!asked) return;
+  const mode =
+    payload.case === "messageQueued"
+      ? payload.value.approvalMode
+      : approvalMode;
+  // A later message has its model and its options in itself.
+  const { message, sessionSettings: first } =
+    payload.case === "created" ? payload.value : {};
+  const models = ["", message?.model ?? asked.model, first?.model];
+  const isSame =
+    (asked.approvalMode || mode) === mode &&
+    models.includes(asked.model) &&
+    Object.entries(first ? asked.agentOptions : {}).every(
+      ([id, value]) => first?.agentOptions[id] === value,
+    );
+  if (isSame) return;
+  throw invalid(
+    "session_settings",
+    "",
+    "differ from those with which this message was sent first",
+    "choose another message id",
+  );
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   type Message,
   type Part,
   Role,
+  SESSION_SETTINGS_URI,
   type SendMessageRequest,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
@@ -64,6 +65,25 @@ export function validMessage(
       "",
       "is the server's",
       "send them as message_settings.turn",
+    );
+  }
+  if (
+    SESSION_SETTINGS_URI in (message.metadata ?? {}) &&
+    !request.sessionSettings
+  ) {
+    throw invalid(
+      "message.metadata",
+      SESSION_SETTINGS_URI,
+      "is where A2A has the settings of a session",
+      "send them as session_settings",
+    );
+  }
+  if (Object.keys(message.agentOptions).length > 0) {
+    throw invalid(
+      "message.agent_options",
+      "",
+      "is the server's",
+      "send them as session_settings.agent_options",
     );
   }
   assertName("message.message_id", messageId);
