@@ -10,6 +10,10 @@ import { releaseChangelog, renameTarballs } from "./release/changelog.ts";
 import { commonVersion, ROOT, readManifests } from "./release/manifests.ts";
 
 const from = commonVersion();
+// `changeset version` deletes them.
+const changesets = readdirSync(join(ROOT, ".changeset"))
+  .filter((name) => name.endsWith(".md") && name !== "README.md")
+  .map((name) => readFileSync(join(ROOT, ".changeset", name), "utf8"));
 const { status } = spawnSync("changeset", ["version"], {
   cwd: ROOT,
   stdio: "inherit",
@@ -25,7 +29,9 @@ const rewrite = (path: string, change: (text: string) => string): void => {
   writeFileSync(file, change(readFileSync(file, "utf8")));
 };
 const today = new Date().toISOString().slice(0, 10);
-rewrite("CHANGELOG.md", (text) => releaseChangelog(text, to, today));
+rewrite("CHANGELOG.md", (text) =>
+  releaseChangelog(text, `${to} (${today})`, changesets),
+);
 rewrite("packages/conformance/src/version.ts", (text) =>
   text.replace(`"${from}"`, `"${to}"`),
 );

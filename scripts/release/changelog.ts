@@ -1,18 +1,21 @@
-const UNRELEASED = "## Unreleased\n";
-
 /**
- * Moves what is unreleased in a changelog below a heading for a version, and
- * leaves an empty section for what comes next.
+ * Adds a section to a changelog, above those of earlier versions: what each of
+ * the changesets says, with what breaks first.
  */
 export function releaseChangelog(
   text: string,
-  version: string,
-  date: string,
+  heading: string,
+  changesets: readonly string[],
 ): string {
-  if (!text.includes(UNRELEASED)) {
-    throw new Error('changelog has no section "Unreleased": add it');
-  }
-  return text.replace(UNRELEASED, `${UNRELEASED}\n## ${version} (${date})\n`);
+  const [head = "", ...sections] = text.split(/^(?=## )/m);
+  const notes = changesets.map(
+    (changeset) => changeset.split(/^---$/m).at(-1)?.trim() ?? "",
+  );
+  const { breaking = [], others = [] } = Object.groupBy(notes, (note) =>
+    note.startsWith("**Breaking**") ? "breaking" : "others",
+  );
+  const lines = [...breaking, ...others].map((note) => `- ${note}\n`).join("");
+  return [head, `## ${heading}\n\n${lines}\n`, ...sections].join("");
 }
 
 /**
