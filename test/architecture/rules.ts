@@ -16,7 +16,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> =
         ["agent", "outbound"],
         ["store"],
         ["stream", "files"],
-        ["errors", "failpoint", "other-process"],
+        ["errors", "failpoint", "observer", "other-process"],
       ],
     ],
     [

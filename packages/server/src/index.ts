@@ -31,6 +31,12 @@ export type {
 export { a2a } from "./assembly/a2a.ts";
 export { defaultDialects } from "./assembly/default-dialects.ts";
 export { Code, DevtoolError } from "./errors.ts";
+export type {
+  Observer,
+  Operation,
+  OperationEnd,
+  OperationKind,
+} from "./observer.ts";
 export {
   createHandler,
   createServer,

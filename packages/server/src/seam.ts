@@ -60,6 +60,7 @@ export { failpoint } from "./failpoint.ts";
 export { isInside } from "./files/real-path.ts";
 export { replaceFile } from "./files/replace-file.ts";
 export { assertWorkspaceInPlace } from "./files/workspace-roots.ts";
+export type { OperationEnd } from "./observer.ts";
 export { isOtherProcess } from "./other-process.ts";
 export { checkedFetch } from "./outbound/checked-fetch.ts";
 export {

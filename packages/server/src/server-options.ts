@@ -1,5 +1,7 @@
+import type { Interceptor } from "@connectrpc/connect";
 import type { Agent } from "./agent/agent.ts";
 import type { Right } from "./handler/caller.ts";
+import type { Observer } from "./observer.ts";
 import type { StaticSite } from "./static-site.ts";
 import type { ServerStore } from "./store/task-store.ts";
 import type { A2aOptions } from "./transport/a2a/a2a-options.ts";
@@ -283,6 +285,20 @@ export interface ServerSettings {
    * standard error, with control characters escaped.
    */
   readonly onError?: ((reason: unknown) => void) | undefined;
+
+  /**
+   * Surround each method of the services, over every protocol and in this
+   * order: they see its request and answer, can replace both, and can refuse it
+   * by throwing a `ConnectError`. Rights are checked after them. Default: none.
+   */
+  readonly interceptors?: readonly Interceptor[] | undefined;
+
+  /**
+   * Hears what the server does: requests, turns of agents, steps of models, tool
+   * calls, questions, appends and posts, each when it begins and when it ends.
+   * Default: none.
+   */
+  readonly observer?: Observer | undefined;
 
   /** Changes to the default limits. */
   readonly limits?: Partial<ServerLimits> | undefined;

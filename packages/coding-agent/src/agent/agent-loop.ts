@@ -7,6 +7,7 @@ import {
   changedDetail,
   DevtoolError,
   failpoint,
+  type OperationEnd,
   type Turn,
 } from "@devtool/server/agent";
 import type { NewCall } from "../tool/prepared-call.ts";
@@ -23,7 +24,12 @@ import type {
   HistoryCache,
   IncrementalHistory,
 } from "./incremental-history.ts";
-import type { ModelRequest, ModelToolCall, StepSource } from "./model.ts";
+import type {
+  ModelEvent,
+  ModelRequest,
+  ModelToolCall,
+  StepSource,
+} from "./model.ts";
 
 /** Dependencies and options of an agent loop. */
 export interface AgentLoopOptions {
@@ -199,28 +205,44 @@ class TurnModel {
    */
   async *generate(signal: AbortSignal): AsyncIterable<StepEvent> {
     const { recent } = this.#history.update(this.#conversation());
+    const end = this.#turn.observeStep(
+      chosenModel(this.#turn.task) || this.#options.modelName,
+    );
+    let ended: OperationEnd = { outcome: "canceled" };
     failpoint("devtool:model.ask.before");
-    for await (const event of this.#options.source.generate(
-      this.#request(recent),
-      signal,
-    )) {
-      if (this.#briefing.hasNotices) yield* await this.#briefing.takeNotices();
-      this.#compressor.recordUsage(event);
-      if (event.case !== "usage") {
-        yield event;
-        continue;
+    try {
+      for await (const event of this.#options.source.generate(
+        this.#request(recent),
+        signal,
+      )) {
+        if (this.#briefing.hasNotices) {
+          yield* await this.#briefing.takeNotices();
+        }
+        this.#compressor.recordUsage(event);
+        yield event.case === "usage" ? this.#withContext(event) : event;
       }
-      // The log also says how full the model's context is after the step.
-      const contextTokens = event.value.inputTokens + event.value.outputTokens;
-      const contextWindowTokens = BigInt(
-        this.#options.source.maxInputTokens ?? 0,
-      );
-      yield {
-        case: "usage",
-        value: { ...event.value, contextTokens, contextWindowTokens },
-      };
+      ended = { outcome: "succeeded" };
+    } catch (reason) {
+      if (!signal.aborted) ended = { outcome: "failed", error: reason };
+      throw reason;
+    } finally {
+      end(ended);
     }
     failpoint("devtool:model.ask.after");
+  }
+
+  /** Adds how full the model's context is after a step, for the log. */
+  #withContext({
+    value,
+  }: Extract<ModelEvent, { readonly case: "usage" }>): StepEvent {
+    const contextTokens = value.inputTokens + value.outputTokens;
+    const contextWindowTokens = BigInt(
+      this.#options.source.maxInputTokens ?? 0,
+    );
+    return {
+      case: "usage",
+      value: { ...value, contextTokens, contextWindowTokens },
+    };
   }
 
   /**

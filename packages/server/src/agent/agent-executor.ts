@@ -14,6 +14,7 @@ import type {
   ToolCallConfirmation,
   Usage,
 } from "@devtool/schema";
+import type { OperationEnd } from "../observer.ts";
 import type { AgentCall, CallOutcome } from "./agent-call.ts";
 import type { CallUpdate } from "./call-update.ts";
 import type { Confirmations } from "./confirmations.ts";
@@ -188,6 +189,14 @@ export interface Turn {
    * (`Message.turnSettings`), which hold until the turn ends.
    */
   takeSteering(): void;
+
+  /**
+   * Tells the server's observer (`ServerSettings.observer`) that a request to a
+   * model begins. Call the result when it ends.
+   *
+   * @param model the name of the model; empty when it is not known
+   */
+  observeStep(model: string): (end: OperationEnd) => void;
 }
 
 /** A user's answer to a tool call with other arguments. */

@@ -3,6 +3,7 @@ import {
   hideSecretsInEvent,
   hideSecretsInTask,
 } from "../handler/hide-secrets.ts";
+import type { Operations } from "../observer.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
 import { type PushEncodings, taskEventEncoding } from "../push/push-format.ts";
@@ -45,6 +46,8 @@ export interface NotificationsOptions {
   readonly random: () => number;
   readonly nextId: () => string;
   readonly onError: (reason: unknown) => void;
+  /** What the server's observer hears. */
+  readonly operations: Operations | undefined;
 }
 
 /** The push notifications of a server. */
@@ -94,6 +97,7 @@ export function createNotifications(
     encodings: ENCODINGS,
     onError,
     fenceOf: shared && ((taskId) => fences.get(taskId)),
+    operations: options.operations,
     poster: createGuardedPoster({
       policy,
       keys,

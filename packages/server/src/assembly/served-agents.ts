@@ -35,7 +35,8 @@ const CAPABILITIES_TIMEOUT_MS = 45_000;
 export class ServedAgents implements AsyncDisposable {
   /** The agent of clients that choose none. */
   readonly default: Agent;
-  readonly #defaultName: string;
+  /** The name of the agent of tasks that name none. */
+  readonly defaultName: string;
   readonly #agents: ReadonlyMap<string, Agent>;
   /** The names of all agents, for error messages. */
   readonly #names: string;
@@ -52,8 +53,8 @@ export class ServedAgents implements AsyncDisposable {
     this.#agents = new Map(Object.entries(agents));
     this.#names = [...this.#agents.keys()].join(", ");
     const [first = ""] = this.#agents.keys();
-    this.#defaultName = defaultAgent ?? first;
-    const found = this.#agents.get(this.#defaultName);
+    this.defaultName = defaultAgent ?? first;
+    const found = this.#agents.get(this.defaultName);
     const wrong = [...this.#agents.keys()].find(
       (name) => !/^[\w-]+$/.test(name),
     );
@@ -69,7 +70,7 @@ export class ServedAgents implements AsyncDisposable {
       const remedy = `choose ${this.#names || "one"}`;
       throw invalid(
         "default_agent",
-        this.#defaultName,
+        this.defaultName,
         "is not one of the agents",
         remedy,
       );
@@ -97,7 +98,7 @@ export class ServedAgents implements AsyncDisposable {
    * not follow the settings of the session, the executor fails each turn.
    */
   createExecutor(task: Task): AgentExecutor {
-    const name = task.sessionSettings?.agent || this.#defaultName;
+    const name = task.sessionSettings?.agent || this.defaultName;
     const agent = this.#opened.get(name);
     if (!agent) {
       const remedy = `choose ${this.#names}`;
@@ -120,7 +121,7 @@ export class ServedAgents implements AsyncDisposable {
    * none: the agent's own default, or else the agent's display name.
    */
   modelNameOf(task: Task): string {
-    const name = task.sessionSettings?.agent || this.#defaultName;
+    const name = task.sessionSettings?.agent || this.defaultName;
     const { model, about } = this.#agents.get(name) ?? {};
     return model || about?.name || "";
   }
@@ -145,7 +146,7 @@ export class ServedAgents implements AsyncDisposable {
 
   /** Returns the agent of a task; undefined when it is no longer served. */
   agentOf(task: Task): OpenAgent | undefined {
-    return this.#opened.get(task.sessionSettings?.agent || this.#defaultName);
+    return this.#opened.get(task.sessionSettings?.agent || this.defaultName);
   }
 
   /**
@@ -160,7 +161,7 @@ export class ServedAgents implements AsyncDisposable {
   ): Promise<readonly OfferedModel[]> {
     return (
       (await this.#opened
-        .get(this.resolve(name) || this.#defaultName)
+        .get(this.resolve(name) || this.defaultName)
         ?.models?.(signal)) ?? []
     );
   }
@@ -170,7 +171,7 @@ export class ServedAgents implements AsyncDisposable {
    * default agent.
    */
   commandsOf(name: string): AgentCommands {
-    return this.#opened.get(name || this.#defaultName)?.commands ?? NO_COMMANDS;
+    return this.#opened.get(name || this.defaultName)?.commands ?? NO_COMMANDS;
   }
 
   /**
@@ -180,7 +181,7 @@ export class ServedAgents implements AsyncDisposable {
    * one agent. Throws `Code.InvalidArgument` for an unknown name.
    */
   resolve(name: string): string {
-    if (name === "") return this.#agents.size > 1 ? this.#defaultName : "";
+    if (name === "") return this.#agents.size > 1 ? this.defaultName : "";
     if (this.#agents.has(name)) return name;
     throw invalid(
       "session_settings.agent",
@@ -195,7 +196,7 @@ export class ServedAgents implements AsyncDisposable {
    * one that has no approval modes.
    */
   approvalsOf(name: string): ApprovalBasis | undefined {
-    return this.#opened.get(name || this.#defaultName)?.approvals;
+    return this.#opened.get(name || this.defaultName)?.approvals;
   }
 
   /**
@@ -226,7 +227,7 @@ export class ServedAgents implements AsyncDisposable {
   ): void {
     const ignored = this.#findIgnored(settings, turn);
     if (ignored) throw ignored;
-    const name = settings.agent || this.#defaultName;
+    const name = settings.agent || this.defaultName;
     this.#opened.get(name)?.checkSettings?.(settings, conversation);
   }
 
@@ -238,7 +239,7 @@ export class ServedAgents implements AsyncDisposable {
     settings: SessionSettings,
     place: CommandContext,
   ): Promise<void> {
-    const name = settings.agent || this.#defaultName;
+    const name = settings.agent || this.defaultName;
     const signal = AbortSignal.timeout(CAPABILITIES_TIMEOUT_MS);
     await this.#opened.get(name)?.checkCapabilities?.(settings, place, signal);
   }
@@ -248,7 +249,7 @@ export class ServedAgents implements AsyncDisposable {
     settings: SessionSettings,
     turn?: TurnSettings,
   ): DevtoolError | undefined {
-    const name = settings.agent || this.#defaultName;
+    const name = settings.agent || this.defaultName;
     const { follows: followed = [], model } = this.#agents.get(name) ?? {};
     const ignored = chosenSettings(settings, turn, model).find(
       (chosen) => !followed.includes(chosen.setting),
@@ -290,9 +291,9 @@ export class ServedAgents implements AsyncDisposable {
    */
   get listed(): readonly MessageInitShape<typeof ListedAgentSchema>[] {
     const others = [...this.#agents].filter(
-      ([name]) => name !== this.#defaultName,
+      ([name]) => name !== this.defaultName,
     );
-    return [[this.#defaultName, this.default] as const, ...others].map(
+    return [[this.defaultName, this.default] as const, ...others].map(
       ([name, { about, model = "", follows = [] }]) => ({
         name: this.#agents.size > 1 ? name : "",
         displayName: about.name,

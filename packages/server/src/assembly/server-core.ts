@@ -16,8 +16,10 @@ import { guardedHandler } from "../handler/guarded-handler.ts";
 import { createPushHandler } from "../handler/push-handler.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import { StreamLimit } from "../handler/stream-limit.ts";
+import { surroundedHandler } from "../handler/surrounded-handler.ts";
 import { createTaskHandler } from "../handler/task-handler.ts";
 import { createWorkspaceHandler } from "../handler/workspace-handler.ts";
+import { Operations } from "../observer.ts";
 import type { Clock } from "../push/clock.ts";
 import { keyFile } from "../push/key-file.ts";
 import { SigningKeys } from "../push/signing-keys.ts";
@@ -35,7 +37,6 @@ import { Takeover } from "../task/takeover.ts";
 import { assertReachable } from "../task/workspace-reach.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
-import { reportedExecutors } from "./reported-executor.ts";
 import type { ServedAgents } from "./served-agents.ts";
 
 /** The addresses of a server. */
@@ -173,11 +174,17 @@ function createParts(
   const { dataDirectory } = options;
   const { shared, pushConfigs: configs } = store;
   const now = (): Date => new Date(clock.now());
+  const operations =
+    options.observer &&
+    new Operations(options.observer, agents.defaultName, onError);
   const messages = new RecordedMessages({ store, now, retryWindowMs, shared });
   const roots = rootsOf(options);
   const registry = new SessionRegistry({
     store,
-    createExecutor: reportedExecutors(agents, onError),
+    createExecutor: (task) => agents.createExecutor(task),
+    modelNameOf: (task) => agents.modelNameOf(task),
+    onError,
+    operations,
     now,
     messages: shared && messages,
     shared,
@@ -204,6 +211,7 @@ function createParts(
     random,
     nextId,
     onError,
+    operations,
   });
   registry.feed.observe((taskId) => notifications.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
@@ -215,6 +223,7 @@ function createParts(
     notifications,
     limits,
     nextId,
+    operations,
   });
   return { store, registry, handler, limits, notifications, keys };
 }
@@ -240,6 +249,7 @@ interface HandlerParts {
   readonly limits: ServerLimits;
   readonly messages: RecordedMessages;
   readonly nextId: () => string;
+  readonly operations: Operations | undefined;
 }
 
 /** Creates the handler of all requests, with the callers' rights checked. */
@@ -250,6 +260,7 @@ function createHandlers(
     workspaceRoots,
     dataDirectory,
     clientMcpServers = "http",
+    interceptors = [],
   }: ServerSettings,
   {
     roots,
@@ -259,6 +270,7 @@ function createHandlers(
     notifications,
     limits,
     nextId,
+    operations,
   }: HandlerParts,
 ): RequestHandler {
   const registrar = notifications.registrar;
@@ -280,7 +292,7 @@ function createHandlers(
       agents.approvalsOf(name)?.approvalMode ?? ApprovalMode.UNSPECIFIED,
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
-  return guardedHandler({
+  const handler = guardedHandler({
     streams,
     tasks: createTaskHandler(exchanges, store, streams, registrar),
     commands: createCommandHandler(exchanges, (name) =>
@@ -306,6 +318,7 @@ function createHandlers(
     assertKept: (taskId, requested, context) =>
       exchanges.assertKept(taskId, requested, principalOf(context)),
   });
+  return surroundedHandler(handler, { interceptors, operations });
 }
 
 /** Returns the services that the agents of a server get. */

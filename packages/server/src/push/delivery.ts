@@ -17,6 +17,12 @@ import {
 } from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
 import {
+  CANCELED_OPERATION,
+  type OperationEnd,
+  type Operations,
+  SUCCEEDED,
+} from "../observer.ts";
+import {
   type PushConfigKey,
   type PushConfigStore,
   pushConfigKey,
@@ -45,6 +51,8 @@ export interface DeliveryServices {
    */
   readonly onEnded: (subscription: PushSubscription, text: string) => void;
   readonly onError: (reason: unknown) => void;
+  /** What the server's observer hears. Default: there is none. */
+  readonly operations?: Operations | undefined;
 }
 
 /** The destination of a delivery. */
@@ -241,9 +249,17 @@ export class Delivery {
       (await this.#waitForPermit(signal));
     if (!permit) return { case: "failed", reason: breaker.lastFailure };
     let outcome: PostOutcome | undefined;
+    const { taskId, sequence } = event;
+    const config = this.#config;
+    const operation = this.#services.operations?.begin({
+      parentId: "",
+      kind: "post",
+      name: URL.parse(config.url)?.origin ?? "",
+      principal: this.#subscription.principal,
+      taskId,
+      subjectId: config.id,
+    });
     try {
-      const { taskId, sequence } = event;
-      const config = this.#config;
       failpoint("devtool:push.post.before");
       outcome = await this.#services.poster.post(
         { config, taskId, sequence, contentType: encoding.contentType, body },
@@ -252,6 +268,7 @@ export class Delivery {
       failpoint("devtool:push.post.after");
       return outcome;
     } finally {
+      operation?.end(postEnd(outcome));
       permit.release(outcome);
     }
   }
@@ -319,3 +336,10 @@ export class Delivery {
 }
 
 const STOPPED = new DOMException("notifications stop", "AbortError");
+
+function postEnd(outcome: PostOutcome | undefined): OperationEnd {
+  if (!outcome) return CANCELED_OPERATION;
+  return outcome.case === "delivered"
+    ? SUCCEEDED
+    : { outcome: "failed", error: outcome.reason };
+}

@@ -12,6 +12,7 @@ import {
 import { isObject } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
+import { SUCCEEDED } from "../observer.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { labelAfter, labelOf } from "../store/task-label.ts";
 import type { TaskLease } from "../store/task-lease.ts";
@@ -24,6 +25,7 @@ import {
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import type { TaskFeed } from "./task-feed.ts";
+import type { TaskOperations } from "./task-operations.ts";
 
 /**
  * The maximum number of readers to wake in one turn of the event loop. Each of
@@ -90,6 +92,8 @@ export interface EventLogOptions {
    * server can use the store.
    */
   readonly lease?: TaskLease | undefined;
+  /** What the server's observer hears of the task. Default: none listens. */
+  readonly operations?: TaskOperations | undefined;
 }
 
 /**
@@ -110,6 +114,7 @@ export class EventLog {
   readonly #now: () => Date;
   readonly #feed: TaskFeed | undefined;
   readonly #fence: bigint | undefined;
+  readonly #operations: TaskOperations | undefined;
   readonly #tail: EventTail;
   readonly #fold: LazyFold;
   /** The sequence of the last durable event. */
@@ -135,8 +140,10 @@ export class EventLog {
     now,
     feed,
     lease,
+    operations,
   }: EventLogOptions) {
     this.#store = store;
+    this.#operations = operations;
     this.#fence = lease?.fence;
     this.conversation = conversation;
     this.#now = now;
@@ -199,10 +206,13 @@ export class EventLog {
       ...(before ? auditRecords(before, events) : []),
     ];
     this.conversation.earlier.noteChange(this.#fold.taskId);
+    const operation = this.#operations?.beginAppend(this.#fold.task);
     try {
       await this.#store.append({ events, audit, fence: this.#fence, answer });
+      operation?.end(SUCCEEDED);
       this.#feed?.wake(this.#fold.taskId);
     } catch (reason) {
+      operation?.end({ outcome: "failed", error: reason });
       if (
         this.#fence !== undefined &&
         reason instanceof DevtoolError &&

@@ -6,6 +6,7 @@ import {
   TaskSchema,
 } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
+import type { Operations } from "../observer.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { type Conversation, OpenConversations } from "./conversation.ts";
@@ -14,6 +15,7 @@ import { readTask } from "./read-task.ts";
 import type { RecordedMessages } from "./recorded-messages.ts";
 import { SharedTick } from "./shared-tick.ts";
 import type { TaskFeed } from "./task-feed.ts";
+import { TaskOperations } from "./task-operations.ts";
 import { TaskSession } from "./task-session.ts";
 import type { WorkspaceReach } from "./workspace-reach.ts";
 
@@ -22,6 +24,12 @@ export interface SessionOpenerOptions {
   readonly store: TaskStore;
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
+  /** See `TurnRunnerOptions`. */
+  readonly modelNameOf?: ((task: Task) => string) | undefined;
+  /** See `TurnRunnerOptions`. */
+  readonly onError?: ((reason: unknown) => void) | undefined;
+  /** What the server's observer hears. Default: there is none. */
+  readonly operations?: Operations | undefined;
   readonly now: () => Date;
   /**
    * The leases and the changes of a store that other servers use as well.
@@ -189,7 +197,10 @@ export class SessionOpener {
     conversation: Conversation,
     lease: TaskLease | undefined,
   ): TaskSession {
-    const { store, now, messages, shared } = this.#options;
+    const { store, now, messages, shared, modelNameOf, onError } =
+      this.#options;
+    const operations =
+      this.#options.operations && new TaskOperations(this.#options.operations);
     const log = new EventLog({
       store,
       task,
@@ -197,6 +208,7 @@ export class SessionOpener {
       now,
       lease,
       feed: this.#feed,
+      operations,
     });
     return new TaskSession({
       log,
@@ -205,6 +217,9 @@ export class SessionOpener {
       messages,
       sessions: shared?.sessions,
       tick: this.#tick,
+      operations,
+      modelNameOf,
+      onError,
       earlier: (current) => conversation.earlier.of(store, current),
     });
   }

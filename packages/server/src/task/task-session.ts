@@ -37,6 +37,7 @@ import {
   type Incoming,
   type TaskHandle,
 } from "./task-handle.ts";
+import type { TaskOperations } from "./task-operations.ts";
 import { CANCELED, STOPPING, stopping } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 import { type Outcome, TurnRunner } from "./turn-runner.ts";
@@ -67,6 +68,12 @@ export interface TaskSessionOptions {
    * event loop.
    */
   readonly tick?: SharedTick | undefined;
+  /** What the server's observer hears of the task. Default: none listens. */
+  readonly operations?: TaskOperations | undefined;
+  /** See `TurnRunnerOptions`. */
+  readonly modelNameOf?: ((task: Task) => string) | undefined;
+  /** See `TurnRunnerOptions`. */
+  readonly onError?: ((reason: unknown) => void) | undefined;
 }
 
 /**
@@ -96,6 +103,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     messages,
     sessions,
     tick,
+    operations,
+    modelNameOf,
+    onError,
   }: TaskSessionOptions) {
     this.log = log;
     this.#lease = lease;
@@ -104,6 +114,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       log,
       executor.checkArguments ? "editable" : "fixed",
       tick,
+      operations,
     );
     this.#recorder = recorder;
     this.#executor = executor;
@@ -115,6 +126,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       earlier,
       sessions,
       recordEnd: (end) => this.#end(end),
+      modelNameOf,
+      onError,
+      operations,
     });
     this.#messages = messages;
     lease?.lost.addEventListener("abort", this.#lose);

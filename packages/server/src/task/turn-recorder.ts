@@ -19,6 +19,7 @@ import type { InboxAnswer } from "../store/task-inbox.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import type { SharedTick } from "./shared-tick.ts";
+import type { TaskOperations } from "./task-operations.ts";
 import { type Ending, stateEntry } from "./turn-entries.ts";
 
 /**
@@ -48,20 +49,24 @@ export class TurnRecorder {
 
   readonly #arguments: "editable" | "fixed";
   readonly #tick: SharedTick | undefined;
+  readonly #operations: TaskOperations | undefined;
 
   /**
    * `args`: whether the agent takes arguments that the user wrote in place of
    * its own. `tick`: when all tasks append on a store that servers share.
+   * `operations`: what the server's observer hears.
    */
   constructor(
     log: EventLog,
     args: "editable" | "fixed",
     tick: SharedTick | undefined,
+    operations: TaskOperations | undefined,
   ) {
     this.#log = log;
     this.model = log.task.model;
     this.#arguments = args;
     this.#tick = tick;
+    this.#operations = operations;
   }
 
   /**
@@ -174,6 +179,7 @@ export class TurnRecorder {
       };
     });
     const recorded = this.appendWithState(callEntries(task, offered));
+    this.#operations?.note(task, offered);
     if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) {
       return recorded;
     }

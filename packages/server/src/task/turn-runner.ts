@@ -10,10 +10,17 @@ import type { AgentExecutor, Turn } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
 import { isPrompt, turnNews } from "../agent/turn-news.ts";
 import { TurnReplay } from "../agent/turn-replay.ts";
+import { devtoolErrorOf } from "../errors.ts";
 import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
+import {
+  CANCELED_OPERATION,
+  type OperationEnd,
+  SUCCEEDED,
+} from "../observer.ts";
 import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
+import type { TaskOperations } from "./task-operations.ts";
 import { CANCELED, endEntry, stateEntry } from "./turn-entries.ts";
 import type { TurnRecorder } from "./turn-recorder.ts";
 
@@ -45,6 +52,17 @@ export interface TurnRunnerOptions {
   readonly sessions?: AgentSessions | undefined;
   /** Records how a turn ended. It may start the next turn. */
   readonly recordEnd: (outcome: Outcome) => Promise<void>;
+  /**
+   * Returns the name of what answers, for an executor that names nothing.
+   * Default: empty.
+   */
+  readonly modelNameOf?: ((task: Task) => string) | undefined;
+  /**
+   * Receives what an agent threw unexpectedly: clients see "internal error".
+   */
+  readonly onError?: ((reason: unknown) => void) | undefined;
+  /** What the server's observer hears of the task. Default: none listens. */
+  readonly operations?: TaskOperations | undefined;
 }
 
 /** A turn that runs. */
@@ -97,6 +115,7 @@ export class TurnRunner implements AsyncDisposable {
    * agent does not wait for.
    */
   answer(confirmation: ToolCallConfirmation): void {
+    this.#options.operations?.noteAnswer(confirmation.toolCallId);
     this.#confirmations.answer(confirmation);
   }
 
@@ -134,6 +153,8 @@ export class TurnRunner implements AsyncDisposable {
   };
 
   async #execute(signal: AbortSignal): Promise<void> {
+    const { log, operations, recordEnd, onError } = this.#options;
+    operations?.beginTurn(log.task);
     const outcome = await this.#runTurn(signal).then(
       (entry): Outcome => ({ case: "ended", entry }),
       (reason: unknown): Outcome => ({ case: "aborted", reason }),
@@ -141,30 +162,33 @@ export class TurnRunner implements AsyncDisposable {
     // Reset before the end is recorded, so that a message after it starts a run
     // of its own.
     this.#run = undefined;
+    operations?.endTurn(operationEnd(outcome, signal));
     // A log that failed rejects appends. The registry opens the session again,
     // and that recovers the task.
-    if (this.#options.log.failure) return;
+    if (log.failure) return;
+    if (isUnexpected(outcome, signal)) onError?.(outcome.reason);
     // An agent may have ended and still be closing its resources. A
     // cancellation counts until that is done.
     const isAborted =
       signal.aborted &&
       (outcome.case === "aborted" || signal.reason === CANCELED);
-    await this.#options
-      .recordEnd(
-        isAborted ? { case: "aborted", reason: signal.reason } : outcome,
-      )
-      .catch(() => undefined);
+    await recordEnd(
+      isAborted ? { case: "aborted", reason: signal.reason } : outcome,
+    ).catch(() => undefined);
   }
 
   /** Runs the agent for one turn, and returns the entry that ends the turn. */
   async #runTurn(signal: AbortSignal): Promise<LogEntry> {
-    const { log, recorder, executor, earlier, sessions } = this.#options;
+    const { log, recorder, executor, earlier, sessions, operations } =
+      this.#options;
     assertWorkspaceInPlace(log.task.settings?.workspacePath ?? "");
     await using session =
       sessions && executor.keepsSession
         ? await beginSessionTurn(this.#options, sessions, signal)
         : undefined;
-    recorder.model = (await executor.modelFor?.(log.task)) ?? "";
+    recorder.model =
+      (await executor.modelFor?.(log.task)) ||
+      (this.#options.modelNameOf?.(log.task) ?? "");
     // The agent starts before this is durable. Its events follow in the log.
     // Store failures surface on the next append.
     recorder.appendWithState([]).catch(() => undefined);
@@ -194,6 +218,10 @@ export class TurnRunner implements AsyncDisposable {
           .catch(() => undefined);
       },
       sessionFence: session?.fence ?? 0n,
+      observeStep(model) {
+        const step = operations?.beginStep(log.task, model);
+        return (end) => step?.end(end);
+      },
     };
     this.isRestarted = false;
     for await (const event of executor.execute(turn, signal)) {
@@ -208,6 +236,25 @@ export class TurnRunner implements AsyncDisposable {
     }
     return stateEntry(TaskState.COMPLETED);
   }
+}
+
+/** Whether an agent failed with an error that is not for clients. */
+function isUnexpected(
+  outcome: Outcome,
+  signal: AbortSignal,
+): outcome is Extract<Outcome, { readonly case: "aborted" }> {
+  return (
+    outcome.case === "aborted" &&
+    !signal.aborted &&
+    !devtoolErrorOf(outcome.reason)
+  );
+}
+
+function operationEnd(outcome: Outcome, signal: AbortSignal): OperationEnd {
+  if (signal.aborted) return CANCELED_OPERATION;
+  return outcome.case === "ended"
+    ? SUCCEEDED
+    : { outcome: "failed", error: outcome.reason };
 }
 
 /**

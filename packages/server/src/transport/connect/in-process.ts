@@ -37,6 +37,7 @@ export async function inProcessTransport(
       return next(call);
     },
     errorInterceptor(onError),
+    endWithClient,
   ];
   const router = { interceptors, shutdownSignal: shutdown };
   return createRouterTransport(
@@ -47,3 +48,16 @@ export async function inProcessTransport(
     { router },
   );
 }
+
+/**
+ * Ends a stream whose client is gone. Within a process nobody would read it on,
+ * and it would keep its task open.
+ */
+const endWithClient: Interceptor = (next) => async (call) => {
+  const response = await next(call);
+  if (!response.stream) return response;
+  const stream = response.message[Symbol.asyncIterator]();
+  const end = (): void => void stream.return?.().catch(() => undefined);
+  call.signal.addEventListener("abort", end, { once: true });
+  return { ...response, message: { [Symbol.asyncIterator]: () => stream } };
+};
