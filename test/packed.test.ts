@@ -239,6 +239,12 @@ describe.skipIf(LEFT_TO_CI !== "")(
         );
       });
 
+      it("observer", async () => {
+        expect(await runExample(project, ["observer/main.ts"])).toMatch(
+          /^ok$/m,
+        );
+      });
+
       it("webhook", async () => {
         const port = await freePort();
         const workspace = await mkdtemp(join(scratch, "webhook-"));
@@ -500,6 +506,7 @@ describe.skipIf(LEFT_TO_CI !== "")(
           "talk-to-an-agent/client.ts",
           "host-your-agent/client.ts",
           "own-dialect/main.ts",
+          "observer/main.ts",
           "webhook/client.ts",
           "policy-only/main.ts",
         ].map((name) => `examples/${name}`),

@@ -3,7 +3,7 @@ import {
   hideSecretsInEvent,
   hideSecretsInTask,
 } from "../handler/hide-secrets.ts";
-import type { Operations } from "../observer.ts";
+import type { Operations } from "../operations.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
 import { type PushEncodings, taskEventEncoding } from "../push/push-format.ts";

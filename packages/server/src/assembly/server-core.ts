@@ -19,7 +19,7 @@ import { StreamLimit } from "../handler/stream-limit.ts";
 import { surroundedHandler } from "../handler/surrounded-handler.ts";
 import { createTaskHandler } from "../handler/task-handler.ts";
 import { createWorkspaceHandler } from "../handler/workspace-handler.ts";
-import { Operations } from "../observer.ts";
+import { Operations } from "../operations.ts";
 import type { Clock } from "../push/clock.ts";
 import { keyFile } from "../push/key-file.ts";
 import { SigningKeys } from "../push/signing-keys.ts";

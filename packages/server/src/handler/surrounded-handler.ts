@@ -20,13 +20,13 @@ import {
   WorkspaceService,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
+import type { OperationEnd } from "../observer.ts";
 import {
   CANCELED_OPERATION,
   type OpenOperation,
-  type OperationEnd,
   type Operations,
   SUCCEEDED,
-} from "../observer.ts";
+} from "../operations.ts";
 import { principalKey, type RequestHandler } from "./request-handler.ts";
 
 /** What surrounds each method of a handler. */
@@ -139,10 +139,10 @@ function observedUnary<I extends DescMessage, O extends DescMessage>(
     const operation = begin(operations, method.name, request, context);
     try {
       const response = await answer(request, context);
-      operation.end(SUCCEEDED);
+      operation.finish(SUCCEEDED);
       return response;
     } catch (reason) {
-      operation.end(failureOf(reason, context));
+      operation.finish(failureOf(reason, context));
       throw reason;
     }
   };
@@ -158,13 +158,13 @@ function observedStream<I extends DescMessage, O extends DescMessage>(
     const operation = begin(operations, method.name, request, context);
     try {
       yield* answer(request, context);
-      operation.end(SUCCEEDED);
+      operation.finish(SUCCEEDED);
     } catch (reason) {
-      operation.end(failureOf(reason, context));
+      operation.finish(failureOf(reason, context));
       throw reason;
     } finally {
       // The client has left the stream.
-      operation.end(CANCELED_OPERATION);
+      operation.finish(CANCELED_OPERATION);
     }
   };
 }

@@ -16,12 +16,12 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
+import type { OperationEnd } from "../observer.ts";
 import {
   CANCELED_OPERATION,
-  type OperationEnd,
   type Operations,
   SUCCEEDED,
-} from "../observer.ts";
+} from "../operations.ts";
 import {
   type PushConfigKey,
   type PushConfigStore,
@@ -268,7 +268,7 @@ export class Delivery {
       failpoint("devtool:push.post.after");
       return outcome;
     } finally {
-      operation?.end(postEnd(outcome));
+      operation?.finish(postEnd(outcome));
       permit.release(outcome);
     }
   }

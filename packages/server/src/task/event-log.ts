@@ -12,7 +12,7 @@ import {
 import { isObject } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
-import { SUCCEEDED } from "../observer.ts";
+import { SUCCEEDED } from "../operations.ts";
 import type { InboxAnswer } from "../store/task-inbox.ts";
 import { labelAfter, labelOf } from "../store/task-label.ts";
 import type { TaskLease } from "../store/task-lease.ts";
@@ -209,10 +209,10 @@ export class EventLog {
     const operation = this.#operations?.beginAppend(this.#fold.task);
     try {
       await this.#store.append({ events, audit, fence: this.#fence, answer });
-      operation?.end(SUCCEEDED);
+      operation?.finish(SUCCEEDED);
       this.#feed?.wake(this.#fold.taskId);
     } catch (reason) {
-      operation?.end({ outcome: "failed", error: reason });
+      operation?.finish({ outcome: "failed", error: reason });
       if (
         this.#fence !== undefined &&
         reason instanceof DevtoolError &&

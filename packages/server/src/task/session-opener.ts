@@ -6,7 +6,7 @@ import {
   TaskSchema,
 } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
-import type { Operations } from "../observer.ts";
+import type { Operations } from "../operations.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { type Conversation, OpenConversations } from "./conversation.ts";

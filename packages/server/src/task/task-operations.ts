@@ -5,14 +5,13 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import type { CallUpdate } from "../agent/call-update.ts";
+import type { OperationEnd, OperationKind } from "../observer.ts";
 import {
   CANCELED_OPERATION,
   type OpenOperation,
-  type OperationEnd,
-  type OperationKind,
   type Operations,
   SUCCEEDED,
-} from "../observer.ts";
+} from "../operations.ts";
 
 /**
  * What an observer hears of one open task: its turn, and the calls and questions
@@ -40,7 +39,7 @@ export class TaskOperations {
     for (const open of [this.#questions, this.#calls]) {
       for (const id of open.keys()) end(open, id, CANCELED_OPERATION);
     }
-    this.#turn?.end(how);
+    this.#turn?.finish(how);
     this.#turn = undefined;
   }
 
@@ -113,7 +112,7 @@ function end(
   id: string,
   how: OperationEnd,
 ): void {
-  open.get(id)?.end(how);
+  open.get(id)?.finish(how);
   open.delete(id);
 }
 

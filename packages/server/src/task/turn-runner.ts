@@ -12,11 +12,8 @@ import { isPrompt, turnNews } from "../agent/turn-news.ts";
 import { TurnReplay } from "../agent/turn-replay.ts";
 import { devtoolErrorOf } from "../errors.ts";
 import { assertWorkspaceInPlace } from "../files/workspace-roots.ts";
-import {
-  CANCELED_OPERATION,
-  type OperationEnd,
-  SUCCEEDED,
-} from "../observer.ts";
+import type { OperationEnd } from "../observer.ts";
+import { CANCELED_OPERATION, SUCCEEDED } from "../operations.ts";
 import type { AgentSessions, SessionTurn } from "../store/agent-sessions.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { hasOwnTurn, takenEntry } from "./message-queue.ts";
@@ -220,7 +217,7 @@ export class TurnRunner implements AsyncDisposable {
       sessionFence: session?.fence ?? 0n,
       observeStep(model) {
         const step = operations?.beginStep(log.task, model);
-        return (end) => step?.end(end);
+        return (end) => step?.finish(end);
       },
     };
     this.isRestarted = false;
