@@ -148,7 +148,11 @@ export class ApprovalFile implements ApprovalStorage {
    */
   #version(): string {
     try {
-      const stats = lstatSync(this.#path, { bigint: true });
+      const stats = lstatSync(this.#path, {
+        bigint: true,
+        throwIfNoEntry: false,
+      });
+      if (!stats) return "";
       const { dev, ino, size, mtimeNs, ctimeNs } = stats;
       return [dev, ino, size, mtimeNs, ctimeNs].join();
     } catch {
