@@ -193,11 +193,11 @@ export function updateMetadata(event: TaskEvent): JsonObject {
     metadata[TASK_EVENT_URI] = {
       toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail),
     };
-  } else if (OWN_PAYLOADS.has(payload.case)) {
-    metadata[TASK_EVENT_URI] = toJson(
-      TaskEventSchema,
-      create(TaskEventSchema, { payload }),
-    );
+  } else if (payload.case && OWN_PAYLOADS.has(payload.case)) {
+    const { jsonName, message } = TaskEventSchema.field[payload.case];
+    if (message) {
+      metadata[TASK_EVENT_URI] = { [jsonName]: toJson(message, payload.value) };
+    }
   }
   return metadata;
 }

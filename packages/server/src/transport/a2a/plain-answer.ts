@@ -38,8 +38,7 @@ export function withPlainAnswer(
   }
   const text = part.content.value.trim().toLowerCase();
   const earlier = task.history.find(
-    ({ role, messageId }) =>
-      role === Role.USER && messageId === message.messageId,
+    (each) => each.messageId === message.messageId && each.role === Role.USER,
   );
   if (earlier) {
     const wasAnswer = earlier.parts.every(

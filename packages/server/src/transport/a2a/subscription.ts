@@ -1,6 +1,5 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import {
-  endsExchange,
   isAtRest,
   isInterrupted,
   SubscribeTaskRequestSchema,
@@ -81,7 +80,7 @@ export async function* subscriptionFrames(
     // once.
     const event = create(TaskEventSchema, init);
     const standing = standingOf(event, task);
-    if (encoder.end && endsExchange(event)) {
+    if (encoder.end && (standing === "past" || standing === "end")) {
       for (const frame of await encoder.end(event)) {
         yield frameAt(standing, frame);
       }
