@@ -15,20 +15,24 @@ type Version = "0.3" | "1.0";
 export function conformancePage(): string {
   return `# Conformance and interoperability
 
-Results, written by \`scripts/interop-matrix.ts\`. To test your own server, see [the kit's README](../packages/conformance/README.md).
+Results, written by \`scripts/interop-matrix.ts\`. To test your own server, see
+[the kit's README](../packages/conformance/README.md).
 
 ${interopSections(readMatrix())}
 ## Known failures of the conformance kit
 
-The cases that fail when the kit tests devtool's server, agents on the official SDKs, and Gemini CLI's server.
-\`test/conformance-peers.test.ts\` fails if any other case fails, or if one of these passes. With
-\`DEVTOOL_CONFORMANCE_EVIDENCE=DIRECTORY\` it writes a page with all requests and answers for each.
+The cases that fail when the kit tests devtool's server, agents on the official SDKs, and Gemini
+CLI's server. \`test/conformance-peers.test.ts\` fails if any other case fails, or if one of these
+passes. With \`DEVTOOL_CONFORMANCE_EVIDENCE=DIRECTORY\` it writes a page with all requests and answers
+for each.
 
-A failure may be due to the agent rather than its SDK: the agents on SDKs are small, follow a script and use the defaults of their SDK
-(\`test/interop/servers\`, \`test/interop/go*\`). They are tested only for what A2A itself requires. Gemini CLI's server uses a fake
-Gemini. Some cases test what the specification only recommends. Where 1.0.0 and 1.0.1 differ, or the specification does not say which
-error is meant, each is accepted. A2A 0.3 over HTTP+JSON leaves more open, and the SDKs differ: each form of an error is read, a refused
-push config is sent again in its other form, and messages are sent as \`blocking\`.
+A failure may be due to the agent rather than its SDK: the agents on SDKs are small, follow a script
+and use the defaults of their SDK (\`test/interop/servers\`, \`test/interop/go*\`). They are tested only
+for what A2A itself requires. Gemini CLI's server uses a fake Gemini. Some cases test what the
+specification only recommends. Where 1.0.0 and 1.0.1 differ, or the specification does not say which
+error is meant, each is accepted. A2A 0.3 over HTTP+JSON leaves more open, and the SDKs differ: each
+form of an error is read, a refused push config is sent again in its other form, and messages are
+sent as \`blocking\`.
 
 ### A2A 0.3
 

@@ -23,27 +23,30 @@ export function interopSections(rows: readonly MatrixRow[]): string {
   ];
   return `## Official SDKs
 
-\`test/interop.test.ts\` plays these scenarios and compares them with what it recorded. \`npx -y pnpm@12 install:interop\` installs the
-SDKs of other languages; the tests of a missing one are skipped.
+\`test/interop.test.ts\` plays these scenarios and compares them with what it recorded.
+\`npx -y pnpm@12 install:interop\` installs the SDKs of other languages; the tests of a missing one
+are skipped.
 
 - **card**: finds the card, and the development-tool extension in it
 - **message**: sends a message, waits for the answer, and reads the task
-- **Appendix A**: with the extension, streams thoughts and tool calls, approves a call in a data part, and follows the task to its end
+- **Appendix A**: with the extension, streams thoughts and tool calls, approves a call in a data
+  part, and follows the task to its end
 - **continued task**: continues an ended task or its conversation, and answers a question in text
 - **cancel**: cancels a running task
 - **resume**: leaves a stream, subscribes to the task, and follows it to its end
 - **errors**: gets the errors that the protocol names, as the SDK's own error types
 - **extended card**: reads the extended card with credentials
 - **push**: sets, reads, lists and deletes push notification configs
-- **notified**: in A2A 1.0, receives the updates of a task at a webhook until its end, and reads them as the SDK's own type
+- **notified**: in A2A 1.0, receives the updates of a task at a webhook until its end, and reads
+  them as the SDK's own type
 
-A dash marks a scenario that the SDK has no call for in this binding, or that does not apply to this side. A \`no\` marks one that
-the SDK itself fails; the reason is below the table.
+A dash marks a scenario that the SDK has no call for in this binding, or that does not apply to this
+side. A \`no\` marks one that the SDK itself fails; the reason is below the table.
 
 ### As clients of devtool's server
 
-Google's ADK calls with a \`RemoteA2aAgent\`, streaming and not, alone and as the \`AgentTool\` of an orchestrating agent. Clients
-over gRPC call a server with \`--grpc-in-card\`.
+Google's ADK calls with a \`RemoteA2aAgent\`, streaming and not, alone and as the \`AgentTool\` of an
+orchestrating agent. Clients over gRPC call a server with \`--grpc-in-card\`.
 
 ${table(clients)}
 ${failures(clients)}
